@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+
+/// A batch of shards in compressed rows: shard `s` holds pieces
+/// `piece_ids[offsets[s] .. offsets[s + 1])`, ids into a pool of piece embeddings.
+struct ShardBatch {
+  std::span<const std::uint32_t> offsets;  ///< shards + 1 entries, first 0.
+  std::span<const std::uint32_t> piece_ids;
+
+  [[nodiscard]] std::size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
+};
+
+/// All that one task's greedy placements have in common. A *piece* is a table at one of the dims
+/// that halving can give it; equal halves are the same piece.
+struct PlacementProblem {
+  int devices = 0;
+  std::int64_t memory_bytes = 0;         ///< Of one device.
+  std::vector<float> embeddings;         ///< [pieces, embedding width]
+  std::vector<std::int32_t> dims;        ///< [pieces]
+  std::vector<std::int64_t> size_bytes;  ///< [pieces]
+  /// Highest dim sum allowed on a device, one entry per grid step, ascending.
+  std::vector<std::int64_t> dim_limits;
+
+  [[nodiscard]] std::size_t pieces() const { return dims.size(); }
+};
+
+/// Candidates to be placed, in compressed rows: candidate `c` places
+/// `piece_ids[offsets[c] .. offsets[c + 1])` in this order.
+struct CandidateBatch {
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::uint32_t> piece_ids;
+
+  [[nodiscard]] std::size_t size() const { return offsets.size() - 1; }
+  void clear();
+};
+
+/// The best of one candidate's greedy placements, one per dim limit.
+struct CandidateResult {
+  /// Cost of the slowest device; infinite if no limit lets every piece be placed.
+  double cost_ms = std::numeric_limits<double>::infinity();
+  int grid_step = -1;  ///< Index into `dim_limits`; the first one on ties.
+
+  friend bool operator==(const CandidateResult&, const CandidateResult&) = default;
+};
+
+/// What a backend did, for reports. Sums over calls.
+struct EvaluationCounters {
+  std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
+  std::uint64_t head_evaluations = 0;  ///< Really computed.
+  std::uint64_t comm_evaluations = 0;  ///< Rows through the forward model, really computed.
+};
+
+/// One task in the hands of a backend: device memory, memo tables, scratch. Not thread-safe.
+class PlacementSession {
+ public:
+  virtual ~PlacementSession() = default;
+
+  /// Runs the greedy placement of every candidate under every dim limit and keeps the best.
+  /// `results` has one entry per candidate.
+  virtual void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) = 0;
+
+  [[nodiscard]] virtual EvaluationCounters counters() const = 0;
+};
+
+/// Where the arithmetic happens. Immutable after construction and safe to share between threads.
+///
+/// All backends compute in fp32 with the same order of operations (docs/arithmetic.md), so costs
+/// and plans agree bit for bit between backends, and a search may change backend half-way.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// `features`: [pieces, kTableFeatures], not normalised. `embeddings`: [pieces, embedding width].
+  virtual void embed_pieces(std::span<const float> features, std::span<float> embeddings) const = 0;
+
+  /// Compute cost of each shard, from `embeddings` [pieces, embedding width]. `cost_ms` has one
+  /// entry per shard. An empty shard costs head(0).
+  virtual void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                            std::span<float> cost_ms) const = 0;
+
+  /// Communication costs of `rows` placements, from `dim_sums` [rows, devices] and, for the forward
+  /// pass, `start_offsets_ms` [rows, devices]; `cost_ms` is [rows, devices].
+  virtual void forward_comm(int devices, std::span<const float> dim_sums,
+                            std::span<const float> start_offsets_ms,
+                            std::span<float> cost_ms) const = 0;
+  virtual void backward_comm(int devices, std::span<const float> dim_sums,
+                             std::span<float> cost_ms) const = 0;
+
+  /// The session borrows the backend and keeps its own copy of what it needs of `problem`.
+  [[nodiscard]] virtual std::unique_ptr<PlacementSession> start(
+      const PlacementProblem& problem) const = 0;
+
+  /// One evaluation per session, in as few launches as the backend can. Default: one by one.
+  struct Request {
+    PlacementSession* session;
+    const CandidateBatch* candidates;
+    std::span<CandidateResult> results;
+  };
+  virtual void evaluate(std::span<const Request> requests) const;
+
+  [[nodiscard]] int embedding_width() const { return embedding_width_; }
+
+ protected:
+  explicit Backend(int embedding_width) : embedding_width_(embedding_width) {}
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+ private:
+  int embedding_width_;
+};
+
+struct BackendOptions {
+  /// "auto", "scalar", "avx2" or "cuda".
+  std::string name = "auto";
+  /// Remember repeated work (CPU backends). Off: every placement is computed anew, step by step;
+  /// the results are the same bit for bit, which tests and benchmarks rely on.
+  bool reuse_work = true;
+};
+
+/// Throws Error (kBackend) if the backend named cannot run here, (kInvalidInput) on an unknown
+/// name.
+[[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CostModels& models,
+                                                        const BackendOptions& options = {});
+/// Names of the CPU backends that this machine can run, best first.
+[[nodiscard]] std::vector<std::string> available_cpu_backends();
+
+}  // namespace neuroshard

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// A fully connected layer, `outputs x inputs` weights in row-major order as in PyTorch.
+struct DenseLayer {
+  int inputs = 0;
+  int outputs = 0;
+  std::vector<float> weight;
+  std::vector<float> bias;
+};
+
+/// Layers with ReLU between them.
+struct Mlp {
+  std::vector<DenseLayer> layers;
+
+  [[nodiscard]] int inputs() const { return layers.empty() ? 0 : layers.front().inputs; }
+  [[nodiscard]] int outputs() const { return layers.empty() ? 0 : layers.back().outputs; }
+};
+
+/// Inputs enter a network as `(x - mean) / std`, in fp32.
+struct Normalization {
+  std::vector<float> mean;
+  std::vector<float> std;
+};
+
+/// Features of a table, in lexicographic order of their names: bin_0, bin_1, bin_10, ..., bin_16,
+/// bin_2, ..., bin_9, dim, pooling_factor, row.
+inline constexpr int kTableFeatures = kHistogramBins + 3;
+[[nodiscard]] const std::array<std::string, kTableFeatures>& table_feature_names();
+/// `table` with its dim replaced by `dim`, not normalised.
+[[nodiscard]] std::array<float, kTableFeatures> table_features(const Table& table, int dim);
+
+/// Cost of the fused embedding operator for the tables of one device ("compute cost").
+/// cost_ms = head(sum over tables of ReLU(table_network(features))).
+struct ComputeModel {
+  Normalization features;
+  Mlp table_network;  ///< kTableFeatures -> ... -> embedding width, ReLU after *every* layer.
+  Mlp head;           ///< embedding width -> ... -> 1, no ReLU after the last layer.
+};
+
+/// The published communication network: all devices in, all costs out, for one device count.
+/// Backward input: D dim sums. Forward input: D dim sums, then D start offsets (ms).
+struct DenseCommNetwork {
+  Normalization features;
+  Mlp network;
+};
+
+/// One network shared by all devices and all device counts. Inputs for a device:
+/// its dim sum; its start offset (ms); mean, max and min of all dim sums; mean and max of all start
+/// offsets; log2 of the device count. One output. Backward: all start offsets are 0.
+struct SymmetricCommNetwork {
+  Normalization features;
+  Mlp network;
+};
+inline constexpr int kSymmetricCommFeatures = 8;
+
+using CommNetwork = std::variant<DenseCommNetwork, SymmetricCommNetwork>;
+
+/// Cost of the all-to-all of one training step, per device.
+struct CommModel {
+  CommNetwork forward;
+  CommNetwork backward;
+};
+
+/// Everything that the search needs to know of the hardware.
+struct CostModels {
+  ComputeModel compute;
+  std::map<int, CommModel> dense_comm;          ///< By device count.
+  std::optional<CommModel> symmetric_comm;      ///< Serves every other device count.
+  std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
+
+  /// The model for `devices` devices: the dense one if there is one, else the symmetric one.
+  /// Throws Error listing the supported device counts.
+  [[nodiscard]] const CommModel& comm_for(int devices) const;
+  [[nodiscard]] bool has_comm_for(int devices) const;
+};
+
+/// Throws Error naming the network and layer if shapes do not fit together or a number is not
+/// finite.
+void validate(const CostModels& models, const std::string& where = "");
+
+}  // namespace neuroshard

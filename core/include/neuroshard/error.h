@@ -1,0 +1,27 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace neuroshard {
+
+/// What a caller can do about an error.
+enum class ErrorKind {
+  kInvalidInput,  ///< A value, file or option is wrong; the message names it and the remedy.
+  kIo,            ///< A file cannot be read or written.
+  kBackend,       ///< A forced backend cannot run here, or a device failed.
+};
+
+/// The one exception type of the library. `what()` says place, fact and remedy.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, ErrorKind kind = ErrorKind::kInvalidInput)
+      : std::runtime_error(message), kind_(kind) {}
+
+  [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+inline constexpr int kHistogramBins = 17;
+/// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
+inline constexpr int kDimMultiple = 4;
+inline constexpr int kMaxDevices = 1024;
+inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
+inline constexpr int kMaxDim = 1 << 16;
+
+/// An embedding table of a recommendation model.
+struct Table {
+  std::string name;  ///< For messages and plans only; may be empty.
+  std::int64_t rows = 0;
+  int dim = 0;  ///< Columns; a multiple of 4.
+  /// Mean number of lookups per sample.
+  double pooling_factor = 0.0;
+  /// Of the distinct rows that one batch touches, the share touched 1, 2, 3-4, 5-8, ...,
+  /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
+  std::array<double, kHistogramBins> access_histogram{};
+
+  /// fp32 weights.
+  [[nodiscard]] std::int64_t size_bytes() const { return rows * dim * 4; }
+};
+
+/// Tables to be placed on equal devices.
+struct Task {
+  std::vector<Table> tables;
+  int devices = 0;
+  std::int64_t memory_bytes = 0;  ///< Of one device, for embedding weights.
+};
+
+/// Memory in bytes of `gib` GiB (the published code's "GB"), rounded down.
+/// Throws Error unless `gib` is finite, positive and below 2^33.
+[[nodiscard]] std::int64_t bytes_from_gib(double gib);
+[[nodiscard]] double gib_from_bytes(std::int64_t bytes);
+
+/// Throws Error naming the table and the field if a number is outside the range that the engine
+/// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
+/// histogram finite and not negative. `where` opens the message, e.g. a file name; may be empty.
+void validate(const Task& task, const std::string& where = "");
+void validate(const Table& table, const std::string& where);
+
+}  // namespace neuroshard

@@ -1,0 +1,75 @@
+#include "neuroshard/task.h"
+
+#include <cmath>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kGib = 1073741824.0;
+
+std::string in_place(const std::string& where, const std::string& text) {
+  return where.empty() ? text : where + ": " + text;
+}
+
+void require_share(double value, const std::string& what, const std::string& where) {
+  if (!std::isfinite(value) || value < 0.0) {
+    throw Error(in_place(where, what + " is " + std::to_string(value) +
+                                    "; give a finite number that is not negative"));
+  }
+}
+
+}  // namespace
+
+std::int64_t bytes_from_gib(double gib) {
+  if (!std::isfinite(gib) || gib <= 0.0 || gib >= 8589934592.0) {
+    throw Error("device memory is " + std::to_string(gib) +
+                " GB; give a positive number of GiB, e.g. 4");
+  }
+  return static_cast<std::int64_t>(gib * kGib);
+}
+
+double gib_from_bytes(std::int64_t bytes) { return static_cast<double>(bytes) / kGib; }
+
+void validate(const Table& table, const std::string& where) {
+  if (table.rows < 1 || table.rows > kMaxRows) {
+    throw Error(in_place(
+        where, "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows"));
+  }
+  if (table.dim < kDimMultiple || table.dim > kMaxDim) {
+    throw Error(in_place(where, "dim is " + std::to_string(table.dim) +
+                                    "; give a multiple of 4 between 4 and 65536"));
+  }
+  if (table.dim % kDimMultiple != 0) {
+    const int below = table.dim / kDimMultiple * kDimMultiple;
+    throw Error(in_place(where, "dim " + std::to_string(table.dim) +
+                                    " is not a multiple of 4; use " + std::to_string(below) +
+                                    " or " + std::to_string(below + kDimMultiple)));
+  }
+  require_share(table.pooling_factor, "pooling_factor", where);
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    require_share(table.access_histogram[bin], "bin_" + std::to_string(bin), where);
+  }
+}
+
+void validate(const Task& task, const std::string& where) {
+  if (task.devices < 1 || task.devices > kMaxDevices) {
+    throw Error(in_place(where, "devices is " + std::to_string(task.devices) +
+                                    "; give a number between 1 and " +
+                                    std::to_string(kMaxDevices)));
+  }
+  if (task.memory_bytes < 1) {
+    throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +
+                                    " bytes; give a positive number"));
+  }
+  if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
+  for (std::size_t i = 0; i < task.tables.size(); ++i) {
+    const Table& table = task.tables[i];
+    std::string label = "table " + std::to_string(i);
+    if (!table.name.empty()) label += " ('" + table.name + "')";
+    validate(table, in_place(where, label));
+  }
+}
+
+}  // namespace neuroshard
