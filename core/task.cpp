@@ -64,11 +64,16 @@ void validate(const Task& task, const std::string& where) {
                                     " bytes; give a positive number"));
   }
   if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
+  std::int64_t total_bytes = 0;
   for (std::size_t i = 0; i < task.tables.size(); ++i) {
     const Table& table = task.tables[i];
     std::string label = "table " + std::to_string(i);
     if (!table.name.empty()) label += " ('" + table.name + "')";
     validate(table, in_place(where, label));
+    total_bytes += table.size_bytes();
+    if (total_bytes > kMaxTaskBytes) {
+      throw Error(in_place(where, label + ": the tables up to here exceed 2^60 bytes; check row"));
+    }
   }
 }
 

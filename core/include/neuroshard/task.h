@@ -13,6 +13,8 @@ inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 1024;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
+/// All tables of a task; keeps every sum of sizes within 64 bits.
+inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
 
 /// An embedding table of a recommendation model.
 struct Table {
