@@ -1,0 +1,160 @@
+#include "tools/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr std::array<std::string_view, 3> kUnicodeFills = {"█", "▓", "░"};
+constexpr std::array<std::string_view, 3> kAsciiFills = {"#", "=", "-"};
+constexpr std::array<std::string_view, 3> kColors = {"\033[34m", "\033[36m", "\033[35m"};
+constexpr std::string_view kReset = "\033[0m";
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+std::string repeat(std::string_view text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i) result += text;
+  return result;
+}
+
+std::string fill(int part, int cells, const TextStyle& style) {
+  const auto index = static_cast<std::size_t>(part);
+  const std::string text = repeat(style.unicode ? kUnicodeFills[index] : kAsciiFills[index], cells);
+  if (!style.color || cells == 0) return text;
+  return std::string(kColors[index]) + text + std::string(kReset);
+}
+
+double clamp_share(double share) {
+  return std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;
+}
+
+}  // namespace
+
+int display_width(std::string_view text) {
+  int width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      i = std::min(text.find('m', i), text.size() - 1);
+    } else if (!continues_character(text[i])) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+std::string pad_left(std::string text, int width) {
+  const int missing = width - display_width(text);
+  return missing > 0 ? std::string(static_cast<std::size_t>(missing), ' ') + text : text;
+}
+
+std::string pad_right(std::string text, int width) {
+  const int missing = width - display_width(text);
+  if (missing > 0) text.append(static_cast<std::size_t>(missing), ' ');
+  return text;
+}
+
+std::string cut(std::string_view text, int width) {
+  int used = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (continues_character(text[i])) continue;
+    if (used == width) return std::string(text.substr(0, i));
+    ++used;
+  }
+  return std::string(text);
+}
+
+std::string bar(double share, int cells, const TextStyle& style) {
+  static constexpr std::array<std::string_view, 8> kEighths = {"",  "▏", "▎", "▍",
+                                                               "▌", "▋", "▊", "▉"};
+  share = clamp_share(share);
+  if (!style.unicode) return repeat("#", static_cast<int>(std::lround(share * cells)));
+  const int eighths = static_cast<int>(std::lround(share * cells * 8));
+  return repeat("█", eighths / 8) + std::string(kEighths[static_cast<std::size_t>(eighths % 8)]);
+}
+
+std::string stacked_bar(std::initializer_list<double> shares, int cells, const TextStyle& style) {
+  std::string result;
+  double sum = 0.0;
+  int drawn = 0;
+  int part = 0;
+  for (const double share : shares) {
+    sum = clamp_share(sum + clamp_share(share));
+    const int end = static_cast<int>(std::lround(sum * cells));
+    result += fill(part++, end - drawn, style);
+    drawn = end;
+  }
+  return result;
+}
+
+std::string stacked_bar_key(int part, const TextStyle& style) { return fill(part, 1, style); }
+
+std::string bold(std::string text, const TextStyle& style) {
+  return style.color ? "\033[1m" + text + std::string(kReset) : text;
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  constexpr std::array<std::string_view, 4> kUnits = {" KB", " MB", " GB", " TB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024.0;
+  std::size_t unit = 0;
+  while (value >= 1000.0 && unit + 1 < kUnits.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return format_number(value, value < 10.0 ? 2 : value < 100.0 ? 1 : 0) + std::string(kUnits[unit]);
+}
+
+std::string format_number(double value, int digits) {
+  char text[400];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string format_ms(double ms) {
+  const double size = std::abs(ms);
+  return format_number(ms, size < 0.1      ? 4
+                           : size < 1.0    ? 3
+                           : size < 100.0  ? 2
+                           : size < 1000.0 ? 1
+                                           : 0);
+}
+
+std::string format_count(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+void TextTable::add_row(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::str() const {
+  std::vector<int> widths(columns_.size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line +=
+          columns_[i] == Align::kLeft ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/console.h"
+
+namespace neuroshard::tools {
+
+/// Columns that UTF-8 `text` takes on a terminal, colour codes not counted. One a code point, which
+/// holds for everything that the tools draw.
+[[nodiscard]] int display_width(std::string_view text);
+[[nodiscard]] std::string pad_left(std::string text, int width);
+[[nodiscard]] std::string pad_right(std::string text, int width);
+/// At most `width` columns of `text`, never part of a character. For text without colour codes.
+[[nodiscard]] std::string cut(std::string_view text, int width);
+
+/// A horizontal bar: `share` (0 to 1) of `cells`, not padded. In Unicode in steps of 1/8 cell.
+[[nodiscard]] std::string bar(double share, int cells, const TextStyle& style);
+
+/// Bars end to end, told apart by fill (and colour); `shares` add up to at most 1. The length of
+/// the whole is right to half a cell whatever the parts. At most three.
+[[nodiscard]] std::string stacked_bar(std::initializer_list<double> shares, int cells,
+                                      const TextStyle& style);
+/// The fill of part `part` of a stacked bar, for a legend.
+[[nodiscard]] std::string stacked_bar_key(int part, const TextStyle& style);
+
+[[nodiscard]] std::string bold(std::string text, const TextStyle& style);
+
+/// "12.3 GB" (GiB, as everywhere), "640 MB", "12 KB", "17 B".
+[[nodiscard]] std::string format_bytes(std::int64_t bytes);
+/// `digits` after the point.
+[[nodiscard]] std::string format_number(double value, int digits);
+/// Milliseconds with enough digits for three significant ones: "0.0123", "4.56", "1234".
+[[nodiscard]] std::string format_ms(double ms);
+/// 12,345,678.
+[[nodiscard]] std::string format_count(std::uint64_t count);
+
+/// Rows of cells, aligned in columns two spaces apart.
+class TextTable {
+ public:
+  enum class Align { kLeft, kRight };
+
+  explicit TextTable(std::vector<Align> columns) : columns_(std::move(columns)) {}
+  /// One cell a column.
+  void add_row(std::vector<std::string> cells);
+  [[nodiscard]] std::string str() const;
+
+ private:
+  std::vector<Align> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace neuroshard::tools
