@@ -42,7 +42,19 @@ struct CandidateBatch {
   std::vector<std::uint32_t> piece_ids;
 
   [[nodiscard]] std::size_t size() const { return offsets.size() - 1; }
-  void clear();
+  [[nodiscard]] std::span<const std::uint32_t> pieces_of(std::size_t candidate) const {
+    return std::span(piece_ids).subspan(offsets[candidate],
+                                        offsets[candidate + 1] - offsets[candidate]);
+  }
+  void add(std::span<const std::uint32_t> pieces) {
+    piece_ids.insert(piece_ids.end(), pieces.begin(), pieces.end());
+    offsets.push_back(static_cast<std::uint32_t>(piece_ids.size()));
+  }
+  /// Keeps the memory.
+  void clear() {
+    offsets.resize(1);
+    piece_ids.clear();
+  }
 };
 
 /// The best of one candidate's greedy placements, one per dim limit.
@@ -111,6 +123,8 @@ class Backend {
   };
   virtual void evaluate(std::span<const Request> requests) const;
 
+  /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
+  /// 8; the rest is 0.
   [[nodiscard]] int embedding_width() const { return embedding_width_; }
 
  protected:

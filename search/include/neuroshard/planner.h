@@ -54,9 +54,9 @@ struct Infeasibility {
     kPacking,        ///< The pieces could not be packed although their sum fits.
   };
   Kind kind = Kind::kTotalMemory;
-  std::string message;               ///< Says what does not fit, by how much, what would help.
-  std::int64_t needed_bytes = 0;     ///< All tables together.
-  std::int64_t available_bytes = 0;  ///< All devices together.
+  std::string message;                   ///< Says what does not fit, by how much, what would help.
+  std::int64_t needed_bytes = 0;         ///< All tables together.
+  std::int64_t available_bytes = 0;      ///< All devices together.
   std::int64_t largest_piece_bytes = 0;  ///< The largest piece that fits nowhere.
   int table = -1;                        ///< It is a piece of this table; -1: of none.
 };

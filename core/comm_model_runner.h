@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include "core/mlp_forward.h"
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+
+/// Weights of one communication network as the CPU kernels read them.
+struct PackedCommNetwork {
+  explicit PackedCommNetwork(const CommNetwork& network);
+
+  bool symmetric = false;
+  Normalization features;
+  PackedMlp mlp;
+};
+
+/// Communication costs of batches of placements, for either architecture. One per thread.
+class CommRunner {
+ public:
+  /// Borrows both.
+  CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices);
+
+  /// `dim_sums`: [rows, devices]; `start_offsets_ms`: the same, or null for the backward pass.
+  /// `cost_ms`: [rows, devices].
+  void run(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
+
+ private:
+  void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
+  void run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,
+                     float* cost_ms);
+
+  const PackedCommNetwork& network_;
+  int devices_;
+  int input_stride_;
+  int output_stride_;
+  int block_rows_;  ///< Placements per pass through the network.
+  MlpRunner mlp_;
+  AlignedVector<float> inputs_;
+  AlignedVector<float> outputs_;
+};
+
+}  // namespace neuroshard

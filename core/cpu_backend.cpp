@@ -1,0 +1,94 @@
+#include "core/cpu_backend.h"
+
+#include <algorithm>
+
+#include "core/cpu_kernels.h"
+#include "core/plain_session.h"
+
+namespace neuroshard {
+namespace {
+
+// Rows of scratch: a multiple of the kernels' tile of six rows that stays within the L1 cache.
+constexpr int kBlockRows = 48;
+
+}  // namespace
+
+CpuBackend::CpuBackend(const CpuKernels& kernels, const CostModels& models, bool reuse_work)
+    : Backend(padded_width(models.compute.table_network.outputs())),
+      kernels_(kernels),
+      models_(models),
+      reuse_work_(reuse_work) {}
+
+void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> embeddings) const {
+  const PackedComputeModel& model = models_.compute();
+  constexpr int kStride = padded_width(kTableFeatures);
+  AlignedVector<float> inputs(static_cast<std::size_t>(kBlockRows) * kStride);
+  MlpRunner network(kernels_, model.table_network, /*relu_last=*/true);
+  const int pieces = static_cast<int>(features.size() / kTableFeatures);
+  for (int first = 0; first < pieces; first += kBlockRows) {
+    const int block = std::min(kBlockRows, pieces - first);
+    for (int row = 0; row < block; ++row) {
+      const float* raw =
+          features.data() + static_cast<std::ptrdiff_t>(first + row) * kTableFeatures;
+      float* x = inputs.data() + static_cast<std::ptrdiff_t>(row) * kStride;
+      for (int i = 0; i < kTableFeatures; ++i) {
+        x[i] = (raw[i] - model.features.mean[i]) / model.features.std[i];
+      }
+    }
+    network.run(inputs.data(), kStride, block,
+                embeddings.data() + static_cast<std::ptrdiff_t>(first) * embedding_width(),
+                embedding_width());
+  }
+}
+
+void CpuBackend::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                              std::span<float> cost_ms) const {
+  const int width = embedding_width();
+  AlignedVector<float> sums(static_cast<std::size_t>(kBlockRows) * static_cast<std::size_t>(width));
+  MlpRunner head(kernels_, models_.compute().head, /*relu_last=*/false);
+  for (std::size_t first = 0; first < shards.size(); first += kBlockRows) {
+    const int block = static_cast<int>(std::min<std::size_t>(kBlockRows, shards.size() - first));
+    kernels_.sum_embeddings(embeddings.data(), width, shards.offsets.data() + first,
+                            shards.piece_ids.data(), block, sums.data());
+    head.run(sums.data(), width, block, cost_ms.data() + first, 1);
+  }
+}
+
+void CpuBackend::forward_comm(int devices, std::span<const float> dim_sums,
+                              std::span<const float> start_offsets_ms,
+                              std::span<float> cost_ms) const {
+  CommRunner runner(kernels_, models_.comm_for(devices).forward, devices);
+  runner.run(dim_sums.data(), start_offsets_ms.data(), static_cast<int>(dim_sums.size()) / devices,
+             cost_ms.data());
+}
+
+void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
+                               std::span<float> cost_ms) const {
+  CommRunner runner(kernels_, models_.comm_for(devices).backward, devices);
+  runner.run(dim_sums.data(), nullptr, static_cast<int>(dim_sums.size()) / devices, cost_ms.data());
+}
+
+std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& problem) const {
+  return std::make_unique<PlainSession>(kernels_, models_, problem);
+}
+
+void Backend::evaluate(std::span<const Request> requests) const {
+  for (const Request& request : requests) {
+    request.session->evaluate(*request.candidates, request.results);
+  }
+}
+
+std::unique_ptr<Backend> make_cpu_backend(const CostModels& models, const BackendOptions& options) {
+  validate(models);
+  return std::make_unique<CpuBackend>(select_cpu_kernels(options.name), models, options.reuse_work);
+}
+
+std::vector<std::string> available_cpu_backends() {
+  std::vector<std::string> names;
+  for (const CpuKernels* kernels : all_cpu_kernels()) {
+    if (kernels->supported()) names.emplace_back(kernels->name);
+  }
+  return names;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace neuroshard {
+
+/// Floats of an AVX2 register; rows of activations and packed weights are padded to it with zeros.
+inline constexpr int kLanes = 8;
+
+[[nodiscard]] constexpr int padded_width(int width) {
+  return (width + kLanes - 1) / kLanes * kLanes;
+}
+
+/// One layer as the CPU kernels read it: outputs side by side, so that a kernel that broadcasts an
+/// input walks the weights with unit stride. Padding is 0; both arrays start on a cache line.
+struct LayerView {
+  int inputs = 0;
+  int outputs = 0;
+  /// Several outputs: [inputs, padded_width(outputs)]. One output: [padded_width(inputs)].
+  const float* weight = nullptr;
+  const float* bias = nullptr;  ///< [padded_width(outputs)]
+};
+
+/// The arithmetic of the CPU backends, one table of functions per instruction set. The order of
+/// operations is fixed by docs/arithmetic.md; all implementations agree bit for bit.
+///
+/// Rows of activations have a stride that is a multiple of kLanes, with zeros as padding.
+struct CpuKernels {
+  std::string_view name;
+  bool (*supported)();
+
+  /// A layer with several outputs. `in`: [rows, in_stride]; `out`: [rows, out_stride], of which
+  /// padded_width(outputs) floats a row are written.
+  void (*dense_layer)(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+                      float* out, int out_stride);
+
+  /// A layer with one output; `out[row * out_stride]` is written.
+  void (*one_output_layer)(const LayerView& layer, const float* in, int in_stride, int rows,
+                           bool relu, float* out, int out_stride);
+
+  /// Both layers of a head with one hidden layer. `in`: [rows, in_stride]; `out`: [rows].
+  void (*two_layer_head)(const LayerView& hidden, const LayerView& output, const float* in,
+                         int in_stride, int rows, float* out);
+
+  /// `out[i] = a[i] + b[i]`, `width` a multiple of kLanes.
+  void (*add)(const float* a, const float* b, int width, float* out);
+
+  /// Sums of embeddings (rows of `width` floats) for `shards` shards in compressed rows.
+  void (*sum_embeddings)(const float* embeddings, int width, const std::uint32_t* offsets,
+                         const std::uint32_t* ids, int shards, float* out);
+
+  /// Index of the device with the lowest cost, then the lowest memory, then the lowest index, among
+  /// those with memory[d] <= max_memory, dim_sum[d] <= max_dim_sum and a cost below infinity; -1 if
+  /// there is none.
+  int (*choose_device)(const float* cost_ms, const std::int64_t* memory,
+                       const std::int64_t* dim_sum, int devices, std::int64_t max_memory,
+                       std::int64_t max_dim_sum);
+};
+
+extern const CpuKernels kScalarKernels;
+extern const CpuKernels kAvx2Kernels;
+
+/// Those compiled in, best first.
+[[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
+
+/// The best that this CPU supports, or the one named. Throws Error if it cannot run here
+/// (kBackend) or if there is none of that name (kInvalidInput). `name` may be "auto".
+[[nodiscard]] const CpuKernels& select_cpu_kernels(std::string_view name);
+
+}  // namespace neuroshard

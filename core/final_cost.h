@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/comm_model_runner.h"
+#include "core/packed_models.h"
+
+namespace neuroshard {
+
+/// Start offset of each device's forward all-to-all, [devices], from its compute and backward costs
+/// (ms): how much later than the first device it is ready. REFERENCE: s_r = c_r + b_r - min_j.
+void start_offsets(const float* compute_ms, const float* backward_ms, int devices,
+                   float* start_offsets_ms);
+
+/// Cost of the slowest device.
+[[nodiscard]] double slowest_device_ms(const float* compute_ms, const float* backward_ms,
+                                       const float* forward_ms, int devices);
+
+/// Final costs of batches of finished placements. One per thread.
+class FinalCostRunner {
+ public:
+  FinalCostRunner(const CpuKernels& kernels, const PackedCommModel& comm, int devices);
+
+  /// `compute_ms`, `dim_sums`: [rows, devices]; `cost_ms`: [rows].
+  void run(const float* compute_ms, const float* dim_sums, int rows, double* cost_ms);
+
+ private:
+  int devices_;
+  CommRunner forward_;
+  CommRunner backward_;
+  AlignedVector<float> backward_ms_;
+  AlignedVector<float> start_offsets_ms_;
+  AlignedVector<float> forward_ms_;
+};
+
+}  // namespace neuroshard

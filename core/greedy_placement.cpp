@@ -1,0 +1,56 @@
+#include "core/greedy_placement.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace neuroshard {
+
+GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeModel& model,
+                                 const PlacementProblem& problem)
+    : kernels_(kernels),
+      problem_(problem),
+      width_(padded_width(model.table_network.outputs())),
+      head_(kernels, model.head, /*relu_last=*/false) {
+  const auto devices = static_cast<std::size_t>(problem.devices);
+  cost_ms_.resize(devices);
+  memory_.resize(devices);
+  dim_sum_.resize(devices);
+  sums_.resize(devices * static_cast<std::size_t>(width_));
+  compute_ms_.resize(devices);
+  dim_sums_.resize(devices);
+  head_.run(sums_.data(), width_, 1, &empty_ms_, 1);
+}
+
+bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim_limit) {
+  // An empty device costs 0 here but head(0) in the end, as in the published code.
+  std::fill(cost_ms_.begin(), cost_ms_.end(), 0.0F);
+  std::fill(memory_.begin(), memory_.end(), 0);
+  std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
+  std::fill(sums_.begin(), sums_.end(), 0.0F);
+  device_of_.resize(order.size());
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    const std::uint32_t piece = order[position];
+    const std::int64_t size = problem_.size_bytes[piece];
+    const std::int64_t dim = problem_.dims[piece];
+    const int device =
+        kernels_.choose_device(cost_ms_.data(), memory_.data(), dim_sum_.data(), problem_.devices,
+                               problem_.memory_bytes - size, dim_limit - dim);
+    if (device < 0) return false;
+    const auto d = static_cast<std::size_t>(device);
+    float* sum = sums_.data() + d * static_cast<std::size_t>(width_);
+    kernels_.add(sum, problem_.embeddings.data() + piece * static_cast<std::size_t>(width_), width_,
+                 sum);
+    head_.run(sum, width_, 1, &cost_ms_[d], 1);
+    ++head_evaluations_;
+    memory_[d] += size;
+    dim_sum_[d] += dim;
+    device_of_[position] = device;
+  }
+  for (std::size_t d = 0; d < cost_ms_.size(); ++d) {
+    compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms_ : cost_ms_[d];
+    dim_sums_[d] = static_cast<float>(dim_sum_[d]);
+  }
+  return true;
+}
+
+}  // namespace neuroshard

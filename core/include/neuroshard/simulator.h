@@ -1,0 +1,16 @@
+#pragma once
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Predicted cost of `plan` for `task`, device by device. Throws Error if the plan does not place
+/// every column of every table exactly once, or if the models lack the task's device count.
+///
+/// cost = max over devices of (compute + backward + forward), where forward depends on when each
+/// device is ready: start offset r = (compute + backward) of r - the least of all devices.
+[[nodiscard]] PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan);
+
+}  // namespace neuroshard

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/packed_mlp.h"
+
+namespace neuroshard {
+
+/// Runs an MLP over rows, a block of rows at a time. Owns the activations between layers, so one
+/// runner serves one thread; it allocates only when constructed.
+class MlpRunner {
+ public:
+  /// Borrows both. `relu_last`: ReLU after the last layer too.
+  MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_last);
+
+  /// `in`: [rows, in_stride] with in_stride >= padded_width(inputs) and zeros as padding.
+  /// `out`: [rows, out_stride]; padded_width(outputs) floats a row are written, or one if there is
+  /// one output.
+  void run(const float* in, int in_stride, int rows, float* out, int out_stride);
+
+ private:
+  const CpuKernels& kernels_;
+  const PackedMlp& mlp_;
+  bool relu_last_;
+  int scratch_width_;
+  AlignedVector<float> scratch_[2];
+};
+
+}  // namespace neuroshard

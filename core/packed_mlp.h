@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "core/aligned_vector.h"
+#include "core/cpu_kernels.h"
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+
+/// Owns what a LayerView shows.
+struct PackedLayer {
+  int inputs = 0;
+  int outputs = 0;
+  AlignedVector<float> weight;
+  AlignedVector<float> bias;
+
+  [[nodiscard]] LayerView view() const { return {inputs, outputs, weight.data(), bias.data()}; }
+};
+
+struct PackedMlp {
+  std::vector<PackedLayer> layers;
+
+  explicit PackedMlp(const Mlp& mlp);
+  [[nodiscard]] int inputs() const { return layers.front().inputs; }
+  [[nodiscard]] int outputs() const { return layers.back().outputs; }
+  /// Floats of the widest row of activations between two layers.
+  [[nodiscard]] int scratch_width() const;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/comm_model_runner.h"
+#include "core/packed_mlp.h"
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+
+struct PackedComputeModel {
+  explicit PackedComputeModel(const ComputeModel& model)
+      : features(model.features), table_network(model.table_network), head(model.head) {}
+
+  Normalization features;
+  PackedMlp table_network;
+  PackedMlp head;
+};
+
+struct PackedCommModel {
+  explicit PackedCommModel(const CommModel& model)
+      : forward(model.forward), backward(model.backward) {}
+
+  PackedCommNetwork forward;
+  PackedCommNetwork backward;
+};
+
+/// All models of a backend.
+class PackedModels {
+ public:
+  explicit PackedModels(const CostModels& models);
+
+  [[nodiscard]] const PackedComputeModel& compute() const { return compute_; }
+  /// Throws Error as CostModels::comm_for does.
+  [[nodiscard]] const PackedCommModel& comm_for(int devices) const;
+
+ private:
+  PackedComputeModel compute_;
+  std::map<int, PackedCommModel> dense_;
+  std::optional<PackedCommModel> symmetric_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,35 @@
+#include "core/plain_session.h"
+
+#include <utility>
+
+namespace neuroshard {
+
+PlainSession::PlainSession(const CpuKernels& kernels, const PackedModels& models,
+                           PlacementProblem problem)
+    : problem_(std::move(problem)),
+      placement_(kernels, models.compute(), problem_),
+      final_cost_(kernels, models.comm_for(problem_.devices), problem_.devices) {}
+
+void PlainSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const std::span<const std::uint32_t> order = candidates.pieces_of(c);
+    CandidateResult best;
+    for (std::size_t step = 0; step < problem_.dim_limits.size(); ++step) {
+      ++counters_.greedy_runs;
+      if (!placement_.run(order, problem_.dim_limits[step])) continue;
+      ++counters_.comm_evaluations;
+      double cost_ms = 0.0;
+      final_cost_.run(placement_.compute_ms().data(), placement_.dim_sums().data(), 1, &cost_ms);
+      if (cost_ms < best.cost_ms) best = {cost_ms, static_cast<int>(step)};
+    }
+    results[c] = best;
+  }
+}
+
+EvaluationCounters PlainSession::counters() const {
+  EvaluationCounters counters = counters_;
+  counters.head_evaluations = placement_.head_evaluations();
+  return counters;
+}
+
+}  // namespace neuroshard

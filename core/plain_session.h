@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/final_cost.h"
+#include "core/greedy_placement.h"
+
+namespace neuroshard {
+
+/// Runs every placement anew: the reference for sessions that remember, and for their speed.
+class PlainSession final : public PlacementSession {
+ public:
+  /// Borrows `kernels` and `models`.
+  PlainSession(const CpuKernels& kernels, const PackedModels& models, PlacementProblem problem);
+
+  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] EvaluationCounters counters() const override;
+
+ private:
+  PlacementProblem problem_;
+  GreedyPlacement placement_;
+  FinalCostRunner final_cost_;
+  EvaluationCounters counters_;
+};
+
+}  // namespace neuroshard

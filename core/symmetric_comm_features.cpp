@@ -1,0 +1,46 @@
+#include "core/symmetric_comm_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace neuroshard {
+namespace {
+
+// Integer sums do not depend on the order. 2^-20 ms is a nanosecond; 2^32 ms is beyond any cost and
+// keeps 1,024 of them within 64 bits.
+constexpr double kOffsetUnitsPerMs = 1048576.0;
+constexpr double kMaxOffsetMs = 4294967296.0;
+
+std::int64_t offset_units(float offset_ms) {
+  const double bounded = std::clamp(static_cast<double>(offset_ms), 0.0, kMaxOffsetMs);
+  return std::llrint(bounded * kOffsetUnitsPerMs);
+}
+
+}  // namespace
+
+SymmetricCommPool::SymmetricCommPool(const float* dim_sums, const float* start_offsets_ms,
+                                     int devices) {
+  std::int64_t dim_total = 0;
+  std::int64_t offset_total = 0;
+  float max_dim = dim_sums[0];
+  float min_dim = dim_sums[0];
+  float max_offset = 0.0F;
+  for (int d = 0; d < devices; ++d) {
+    dim_total += static_cast<std::int64_t>(dim_sums[d]);
+    max_dim = std::max(max_dim, dim_sums[d]);
+    min_dim = std::min(min_dim, dim_sums[d]);
+    if (start_offsets_ms == nullptr) continue;
+    offset_total += offset_units(start_offsets_ms[d]);
+    max_offset = std::max(max_offset, start_offsets_ms[d]);
+  }
+  const double count = devices;
+  mean_dim_sum_ = static_cast<float>(static_cast<double>(dim_total) / count);
+  max_dim_sum_ = max_dim;
+  min_dim_sum_ = min_dim;
+  mean_offset_ = static_cast<float>(static_cast<double>(offset_total) / kOffsetUnitsPerMs / count);
+  max_offset_ = max_offset;
+  log2_devices_ = static_cast<float>(std::log2(count));
+}
+
+}  // namespace neuroshard
