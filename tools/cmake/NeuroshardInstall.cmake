@@ -7,7 +7,7 @@ target_compile_features(neuroshard PUBLIC cxx_std_20)
 target_include_directories(neuroshard PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS neuroshard EXPORT neuroshardTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(module core weights search)
+foreach(module core weights cuda search)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${module}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
 install(EXPORT neuroshardTargets NAMESPACE neuroshard::
