@@ -1,0 +1,92 @@
+#include "weights/collection/analytic_comm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "weights/collection/sample_draws.h"
+
+namespace neuroshard {
+namespace {
+
+CommDraw draw(int devices, Random& random) {
+  CommDrawOptions options;
+  options.devices = devices;
+  return draw_comm(options, random);
+}
+
+TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
+  const NetworkSpec network{"test", 8, 100.0, 1.0, 1e12};
+  const std::vector<std::int64_t> dims{100, 300, 200, 200};
+  const std::vector<double> offsets{0.0, 2.0, 5.0, 1.0};
+  const CommCost cost = analytic_comm(network, dims, offsets, 65536);
+  const double transfer_ms = 3.0 * 65536.0 / 4.0 * 4.0 * 300.0 / (0.8 * 100.0 * 1e6);
+  const double together_ms = 0.020 + 3 * 0.001 + transfer_ms;
+  for (int r = 0; r < 4; ++r) {
+    EXPECT_NEAR(cost.forward_ms[r], 5.0 - offsets[r] + together_ms, 1e-9);
+    EXPECT_NEAR(cost.backward_ms[r], together_ms, 1e-9);
+  }
+}
+
+TEST(AnalyticComm, BetweenNodesIsBoundByTheSlowerLinks) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0, 1e12};
+  const std::vector<std::int64_t> dims(16, 100);
+  const std::vector<double> offsets(16, 0.0);
+  const double peer_bytes = 65536.0 / 16.0 * 4.0 * 100.0;
+  EXPECT_NEAR(analytic_comm(network, dims, offsets).backward_ms[0],
+              0.020 + 7 * 0.001 + 8 * 0.0025 + 8.0 * peer_bytes / (0.8 * 10.0 * 1e6), 1e-9);
+}
+
+TEST(AnalyticComm, PermutingTheDevicesPermutesTheCosts) {
+  Random random(5);
+  for (const NetworkSpec& network : known_networks()) {
+    for (const int devices : {2, 3, 8, 16, 37, 128, 1024}) {
+      SCOPED_TRACE(devices);
+      CommDraw sample = draw(devices, random);
+      const CommCost cost = analytic_comm(network, sample.dim_sums, sample.start_offsets_ms);
+      std::vector<double> expected = cost.forward_ms;
+      std::reverse(sample.dim_sums.begin(), sample.dim_sums.end());
+      std::reverse(sample.start_offsets_ms.begin(), sample.start_offsets_ms.end());
+      std::reverse(expected.begin(), expected.end());
+      const CommCost reversed = analytic_comm(network, sample.dim_sums, sample.start_offsets_ms);
+      EXPECT_EQ(reversed.forward_ms, expected);
+      EXPECT_EQ(reversed.backward_ms, cost.backward_ms);
+    }
+  }
+}
+
+TEST(AnalyticComm, PunishesImbalance) {
+  const NetworkSpec& network = network_named(kDefaultNetwork);
+  const std::vector<double> offsets(4, 0.0);
+  const std::vector<std::int64_t> even{200, 200, 200, 200};
+  const std::vector<std::int64_t> uneven{100, 100, 100, 500};
+  EXPECT_LT(analytic_comm(network, even, offsets).forward_ms[0],
+            analytic_comm(network, uneven, offsets).forward_ms[0]);
+}
+
+TEST(AnalyticComm, OfOneDeviceIsOnlyItsOwnCopy) {
+  const std::vector<std::int64_t> dims{128};
+  const std::vector<double> offsets{0.0};
+  const CommCost cost = analytic_comm(network_named(kDefaultNetwork), dims, offsets);
+  EXPECT_NEAR(cost.forward_ms[0], 0.020 + 2.0 * 4.0 * 65536.0 * 128.0 / (0.9 * 2039.0 * 1e6), 1e-9);
+}
+
+TEST(AnalyticComm, RefusesWhatIsNotAPlacement) {
+  const NetworkSpec& network = network_named(kDefaultNetwork);
+  const std::vector<std::int64_t> dims{4, 8};
+  const std::vector<std::int64_t> negative{4, -8};
+  const std::vector<double> offsets{0.0, 0.0};
+  const std::vector<double> one{0.0};
+  const std::vector<double> nan{0.0, std::nan("")};
+  EXPECT_THROW((void)analytic_comm(network, {}, {}), Error);
+  EXPECT_THROW((void)analytic_comm(network, dims, one), Error);
+  EXPECT_THROW((void)analytic_comm(network, negative, offsets), Error);
+  EXPECT_THROW((void)analytic_comm(network, dims, nan), Error);
+  EXPECT_THROW((void)network_named("string and cans"), Error);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,111 @@
+#include "weights/collection/analytic_compute.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "weights/collection/random_tables.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One table whose rows are all touched once, wide enough for whole sectors.
+Table streaming_table() {
+  Table table;
+  table.rows = 1 << 22;
+  table.dim = 128;
+  table.pooling_factor = 16.0;
+  table.access_histogram[0] = 1.0;
+  return table;
+}
+
+TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
+  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};  // No cache, and L2 never binds.
+  const std::vector<Table> tables{streaming_table()};
+  const AnalyticCompute cost = analytic_compute(gpu, tables, 65536);
+  const double lookups = 16.0 * 65536.0;
+  const double forward_bytes = lookups * (8.0 + 512.0) + 65536.0 * (8.0 + 512.0);
+  EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.9e9, 1e-9);
+  // 22 key bits: three passes.
+  EXPECT_NEAR(cost.sort_ms, lookups * (8 + 8 + 4 + 3 * 16 + 4) / 0.9e9, 1e-9);
+  EXPECT_NEAR(cost.update_ms, lookups * (8.0 + 512.0 + 2.0 * 512.0) / 0.9e9, 1e-9);
+}
+
+TEST(AnalyticCompute, ReusedRowsAreReadFromMemoryOnceWhileTheyFitInTheCache) {
+  Table table = streaming_table();
+  table.access_histogram = {};
+  table.access_histogram[10] = 1.0;  // Touched 513 ... 1024 times: about 1,400 rows.
+  const std::vector<Table> tables{table};
+  const GpuSpec cached{"cached", 1000.0, 40e6, 1e9};
+  const GpuSpec uncached{"uncached", 1000.0, 0.0, 1e9};
+  const double lookups = 16.0 * 65536.0;
+  const double saved_ms =
+      analytic_compute(uncached, tables).forward_ms - analytic_compute(cached, tables).forward_ms;
+  EXPECT_NEAR(saved_ms, (lookups - 1400.0) * 512.0 / 0.9e9, 0.01);
+}
+
+TEST(AnalyticCompute, GrowsWithEveryTableAndDim) {
+  Random random(2);
+  for (const GpuSpec& gpu : known_gpus()) {
+    for (int i = 0; i < 100; ++i) {
+      SCOPED_TRACE(i);
+      std::vector<Table> tables;
+      double before = 0.0;
+      for (int t = 0; t < 8; ++t) {
+        tables.push_back(testing::random_table(random, 4));
+        double cost = analytic_compute(gpu, tables).total_ms();
+        EXPECT_GT(cost, before);
+        for (const int dim : {8, 16, 32, 64, 128}) {
+          tables.back().dim = dim;
+          const double wider = analytic_compute(gpu, tables).total_ms();
+          EXPECT_GT(wider, cost);
+          cost = wider;
+        }
+        before = cost;
+      }
+    }
+  }
+}
+
+TEST(AnalyticCompute, IsLessForAFusedShardThanForItsTables) {
+  Random random(3);
+  const GpuSpec& gpu = gpu_named(kDefaultGpu);
+  std::vector<Table> tables;
+  double alone_ms = 0.0;
+  for (int t = 0; t < 10; ++t) {
+    tables.push_back(testing::random_table(random, 16));
+    alone_ms += analytic_compute(gpu, {&tables.back(), 1}).total_ms();
+  }
+  EXPECT_LT(analytic_compute(gpu, tables).total_ms(), alone_ms);
+}
+
+TEST(AnalyticCompute, DoesNotDependOnTheOrderOfTables) {
+  Random random(4);
+  std::vector<Table> tables;
+  for (int t = 0; t < 10; ++t) tables.push_back(testing::random_table(random, 32));
+  const double cost = analytic_compute(gpu_named(kDefaultGpu), tables).total_ms();
+  std::reverse(tables.begin(), tables.end());
+  EXPECT_NEAR(analytic_compute(gpu_named(kDefaultGpu), tables).total_ms(), cost, 1e-12 * cost);
+}
+
+TEST(AnalyticCompute, OfNoTablesIsZero) {
+  EXPECT_EQ(analytic_compute(gpu_named(kDefaultGpu), {}).total_ms(), 0.0);
+}
+
+TEST(KnownGpus, AnUnknownNameListsThem) {
+  try {
+    (void)gpu_named("abacus");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("abacus"));
+    EXPECT_THAT(error.what(), HasSubstr("h100-sxm-80gb"));
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,140 @@
+#include "weights/collection/sample_draws.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "neuroshard/error.h"
+#include "weights/collection/random_tables.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+
+TEST(RandomNumbers, AreUniformAndNormal) {
+  Random random(7);
+  double sum = 0.0;
+  double normal_sum = 0.0;
+  double normal_squares = 0.0;
+  std::array<int, 6> counts{};
+  constexpr int kDraws = 60000;
+  for (int i = 0; i < kDraws; ++i) {
+    sum += random.uniform();
+    const double normal = random.normal();
+    normal_sum += normal;
+    normal_squares += normal * normal;
+    ++counts[random.below(6)];
+  }
+  EXPECT_NEAR(sum / kDraws, 0.5, 0.01);
+  EXPECT_NEAR(normal_sum / kDraws, 0.0, 0.02);
+  EXPECT_NEAR(normal_squares / kDraws, 1.0, 0.03);
+  for (const int count : counts) EXPECT_NEAR(count, kDraws / 6, 500);
+}
+
+TEST(RandomNumbers, OfDifferentStreamsDiffer) {
+  std::set<std::uint64_t> first;
+  for (std::uint64_t stream = 0; stream < 1000; ++stream) first.insert(Random(3, stream).next());
+  for (std::uint64_t seed = 4; seed < 1000; ++seed) first.insert(Random(seed, 0).next());
+  EXPECT_EQ(first.size(), 1996u);
+}
+
+TEST(DimLevels, HalveWhileHalvesAreMultiplesOfFour) {
+  EXPECT_THAT(dim_levels(128), ElementsAre(128, 64, 32, 16, 8, 4));
+  EXPECT_THAT(dim_levels(24), ElementsAre(24, 12));
+  EXPECT_THROW((void)dim_levels(30), Error);
+  EXPECT_THROW((void)dim_levels(0), Error);
+}
+
+TEST(DrawShard, FillsOneToMaxTablesWithinMemory) {
+  Random random(8);
+  std::vector<Table> base;
+  for (int i = 0; i < 50; ++i) base.push_back(testing::random_table(random, 128));
+  const std::vector<Table> augmented = augment_dims(base);
+  ASSERT_EQ(augmented.size(), 300u);
+  EXPECT_EQ(augmented[50].dim, 64);
+  EXPECT_EQ(augmented[50].rows, base[0].rows);
+
+  ComputeDrawOptions options;
+  std::array<int, 16> counts{};
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    Random stream(9, i);
+    const std::vector<int> ids = draw_shard(augmented, options, stream);
+    ++counts[ids.size()];
+    std::int64_t bytes = 0;
+    for (const int id : ids) bytes += augmented[id].size_bytes();
+    EXPECT_LE(bytes, options.memory_bytes);
+  }
+  EXPECT_EQ(counts[0], 0);
+  for (int tables = 1; tables <= 15; ++tables) EXPECT_NEAR(counts[tables], 200, 60);
+}
+
+TEST(DrawShard, SaysSoIfNothingFits) {
+  std::vector<Table> tables(1);
+  tables[0].rows = 1000;
+  tables[0].dim = 128;
+  ComputeDrawOptions options;
+  options.memory_bytes = 1000;
+  Random random(1);
+  EXPECT_THROW((void)draw_shard(tables, options, random), Error);
+  EXPECT_THROW((void)draw_shard({}, options, random), Error);
+}
+
+TEST(DrawComm, CoversBalanceAndOffsets) {
+  for (const int devices : {1, 2, 4, 16, 128}) {
+    SCOPED_TRACE(devices);
+    CommDrawOptions options;
+    options.devices = devices;
+    double most_balanced = 1e9;
+    double least_balanced = 0.0;
+    double largest_offset = 0.0;
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      Random stream(10, i);
+      const CommDraw draw = draw_comm(options, stream);
+      ASSERT_EQ(draw.dim_sums.size(), static_cast<std::size_t>(devices));
+      ASSERT_EQ(draw.start_offsets_ms.size(), draw.dim_sums.size());
+      EXPECT_THAT(draw.dim_sums, Each(Ge(0)));
+      EXPECT_EQ(*std::min_element(draw.start_offsets_ms.begin(), draw.start_offsets_ms.end()), 0.0);
+      const double largest =
+          static_cast<double>(*std::max_element(draw.dim_sums.begin(), draw.dim_sums.end()));
+      const double mean = static_cast<double>(std::accumulate(
+                              draw.dim_sums.begin(), draw.dim_sums.end(), std::int64_t{0})) /
+                          devices;
+      most_balanced = std::min(most_balanced, largest / mean);
+      least_balanced = std::max(least_balanced, largest / mean);
+      for (const double offset : draw.start_offsets_ms) {
+        EXPECT_EQ(offset, std::floor(offset));
+        largest_offset = std::max(largest_offset, offset);
+      }
+    }
+    EXPECT_LT(most_balanced, 1.05);
+    if (devices > 1) {
+      EXPECT_GT(least_balanced, 1.5);
+      EXPECT_GE(largest_offset, 15.0);
+      EXPECT_LT(largest_offset, 20.0);
+    }
+  }
+}
+
+TEST(DrawComm, IsTheSameForTheSameStream) {
+  Random a(1, 17);
+  Random b(1, 17);
+  EXPECT_EQ(draw_comm({}, a).dim_sums, draw_comm({}, b).dim_sums);
+}
+
+TEST(DrawComm, RefusesImpossibleOptions) {
+  Random random(1);
+  EXPECT_THROW((void)draw_comm({.devices = 0}, random), Error);
+  EXPECT_THROW((void)draw_comm({.max_start_offset_ms = 1}, random), Error);
+  EXPECT_THROW(
+      (void)draw_comm({.min_tables_per_device = 5.0, .max_tables_per_device = 5.0}, random), Error);
+}
+
+}  // namespace
+}  // namespace neuroshard

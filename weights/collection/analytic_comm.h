@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weights/collection/analytic_compute.h"
+#include "weights/collection/hardware_specs.h"
+
+namespace neuroshard {
+
+/// Milliseconds of each device in the all-to-alls of one training iteration.
+struct CommCost {
+  std::vector<double> forward_ms;
+  std::vector<double> backward_ms;
+};
+
+/// The all-to-all of embedding outputs (forward) and of their gradients (backward), fp32, between
+/// `dim_sums.size()` devices of which device `r` holds `dim_sums[r]` columns and is ready to send
+/// `start_offsets_ms[r]` after the first. A device's forward cost runs from its own start until all
+/// are done. An alpha-beta model; docs/analytic_costs.md derives it. Not a measurement.
+///
+/// Which devices share a node is left out (peers hold the mean of the other devices' columns), so
+/// permuting the devices permutes the costs.
+///
+/// Throws Error if the spans differ in length, are empty or longer than kMaxDevices, or a number is
+/// negative or not finite.
+[[nodiscard]] CommCost analytic_comm(const NetworkSpec& network,
+                                     std::span<const std::int64_t> dim_sums,
+                                     std::span<const double> start_offsets_ms,
+                                     std::int64_t batch = kDefaultBatch);
+
+}  // namespace neuroshard

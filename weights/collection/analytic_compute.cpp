@@ -1,0 +1,104 @@
+#include "weights/collection/analytic_compute.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weights/collection/access_statistics.h"
+
+namespace neuroshard {
+namespace {
+
+// Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
+constexpr double kReachableBandwidth = 0.9;  // Of the datasheet's, by a plain copy.
+constexpr double kUsableL2 = 0.8;            // The rest holds what only streams through.
+constexpr double kLaunchMs = 0.004;
+constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and long rows.
+
+constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
+constexpr double kIndexBytes = 8.0;
+constexpr double kKeyBytes = 4.0;     // Row of the shard; 8 beyond 2^32 rows.
+constexpr double kValueBytes = 4.0;   // Which bag the lookup belongs to.
+constexpr double kBitsPerPass = 8.0;  // Of a radix sort.
+
+double row_bytes(const Table& table) { return std::max(kSectorBytes, 4.0 * table.dim); }
+
+// Reads of weight rows that reach memory: the first touch of each, and all touches of rows that
+// do not fit in the cache beside the hotter ones. Tables run one after another, so each has the
+// cache to itself.
+double row_reads_from_memory(const AccessProfile& profile, double cached_rows) {
+  double reads = 0.0;
+  for (int bin = kHistogramBins - 1; bin >= 0; --bin) {
+    const double cached = std::min(profile.rows[bin], cached_rows);
+    cached_rows -= cached;
+    reads += cached + (profile.rows[bin] - cached) * profile.touches[bin];
+  }
+  return reads;
+}
+
+struct Traffic {
+  double memory_bytes = 0.0;
+  double l2_bytes = 0.0;
+
+  void both(double bytes) {
+    memory_bytes += bytes;
+    l2_bytes += bytes;
+  }
+  [[nodiscard]] double milliseconds(const GpuSpec& gpu) const {
+    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kReachableBandwidth * 1e9);
+    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kReachableBandwidth * 1e9);
+    return 1e3 * std::max(memory_s, l2_s);
+  }
+};
+
+}  // namespace
+
+AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
+                                 std::int64_t batch) {
+  AnalyticCompute cost;
+  if (tables.empty()) return cost;
+
+  const double samples = static_cast<double>(batch);
+  const double cache_bytes = kUsableL2 * gpu.l2_bytes;
+  Traffic forward;
+  Traffic update;
+  double lookups = 0.0;
+  double rows = 0.0;
+  for (const Table& table : tables) {
+    const AccessProfile profile = access_profile(table, batch);
+    const double bytes = row_bytes(table);
+    lookups += profile.lookups;
+    rows += static_cast<double>(table.rows);
+
+    forward.both(profile.lookups * kIndexBytes + samples * kIndexBytes);
+    forward.both(samples * 4.0 * table.dim);  // The output.
+    forward.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
+    forward.l2_bytes += bytes * profile.lookups;
+
+    // Gradients of the bags, read in the order of rows: once from memory, again if they do not
+    // fit; then each touched row is read and written.
+    const double bags = std::min(samples, profile.lookups);
+    const double kept = std::min(1.0, cache_bytes / (samples * bytes));
+    update.both(profile.lookups * (kKeyBytes + kValueBytes));
+    update.memory_bytes += bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
+    update.l2_bytes += bytes * profile.lookups;
+    update.both(2.0 * bytes * profile.distinct_rows);
+  }
+
+  const double key_bits = std::ceil(std::log2(rows));
+  const double key_bytes = key_bits > 32.0 ? 2.0 * kKeyBytes : kKeyBytes;
+  const double passes = std::ceil(key_bits / kBitsPerPass);
+  const double pair_bytes = key_bytes + kValueBytes;
+  Traffic sort;
+  sort.both(lookups * (kIndexBytes + pair_bytes));  // Keys are made from the indices.
+  sort.both(lookups * key_bytes);                   // Digit counts.
+  sort.both(lookups * 2.0 * pair_bytes * passes);   // Each pass reads and writes all pairs.
+  sort.both(lookups * key_bytes);                   // Ends of the runs of equal keys.
+
+  cost.forward_ms = forward.milliseconds(gpu);
+  cost.sort_ms = sort.milliseconds(gpu);
+  cost.update_ms = update.milliseconds(gpu);
+  cost.launch_ms = kLaunchMs * (kLaunchesBesidesSort + passes + 1.0);
+  return cost;
+}
+
+}  // namespace neuroshard

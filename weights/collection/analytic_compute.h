@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "neuroshard/task.h"
+#include "weights/collection/hardware_specs.h"
+
+namespace neuroshard {
+
+/// Samples of a batch in the published data, and the default everywhere.
+inline constexpr std::int64_t kDefaultBatch = 65536;
+
+/// Parts of the analytic cost of one training iteration, milliseconds.
+struct AnalyticCompute {
+  double forward_ms = 0.0;
+  double sort_ms = 0.0;    ///< Grouping of the lookups by row.
+  double update_ms = 0.0;  ///< Sum of the gradients of each row, and SGD.
+  double launch_ms = 0.0;
+
+  [[nodiscard]] double total_ms() const { return forward_ms + sort_ms + update_ms + launch_ms; }
+};
+
+/// Forward + backward + exact SGD of the fused embedding-bag operator over the tables of one device
+/// (fp32 weights, sum pooling, 64-bit indices, cold caches), as a roofline of memory and L2
+/// traffic. No tables: all zero. docs/analytic_costs.md derives each term. Not a measurement.
+[[nodiscard]] AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
+                                               std::int64_t batch = kDefaultBatch);
+
+}  // namespace neuroshard

@@ -1,0 +1,46 @@
+#include "weights/collection/hardware_specs.h"
+
+#include <string>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kMib = 1048576.0;
+
+constexpr GpuSpec kGpus[] = {
+    {"v100-sxm2-32gb", 900.0, 6.0 * kMib, 2048.0 * 1.530},
+    {"a100-sxm-80gb", 2039.0, 40.0 * kMib, 5120.0 * 1.410},
+    // NVIDIA publishes no L2 bandwidth for Hopper; taken as A100's bytes per clock.
+    {"h100-sxm-80gb", 3350.0, 50.0 * kMib, 5120.0 * 1.980},
+    {"h200-sxm-141gb", 4800.0, 50.0 * kMib, 5120.0 * 1.980},
+};
+
+constexpr NetworkSpec kNetworks[] = {
+    {"pcie4-edr", 8, 31.5, 12.5, 900.0},          {"v100-nvlink2-edr", 8, 150.0, 12.5, 900.0},
+    {"a100-nvlink3-hdr", 8, 300.0, 25.0, 2039.0}, {"h100-nvlink4-ndr", 8, 450.0, 50.0, 3350.0},
+    {"h200-nvlink4-ndr", 8, 450.0, 50.0, 4800.0},
+};
+
+template <typename Spec>
+const Spec& find(std::span<const Spec> specs, std::string_view name, const std::string& kind) {
+  std::string names;
+  for (const Spec& spec : specs) {
+    if (spec.name == name) return spec;
+    names += (names.empty() ? "" : ", ") + std::string(spec.name);
+  }
+  throw Error("no data for " + kind + " '" + std::string(name) + "'; known are " + names);
+}
+
+}  // namespace
+
+std::span<const GpuSpec> known_gpus() { return kGpus; }
+std::span<const NetworkSpec> known_networks() { return kNetworks; }
+
+const GpuSpec& gpu_named(std::string_view name) { return find(known_gpus(), name, "GPU"); }
+const NetworkSpec& network_named(std::string_view name) {
+  return find(known_networks(), name, "network");
+}
+
+}  // namespace neuroshard

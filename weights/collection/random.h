@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+namespace neuroshard {
+
+/// Random numbers that are the same with every compiler and standard library, unlike those of
+/// <random>'s distributions. A stream is cheap to open, so draw number `i` of a collection can have
+/// stream `i`: a run that is resumed draws what it would have drawn.
+///
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed, std::uint64_t stream = 0)
+      : state_(mix(seed + kStep) ^ mix(stream * kStep + 1)) {}
+
+  std::uint64_t next() { return mix(state_ += kStep); }
+
+  /// Uniform in [0, bound); `bound` is at least 1. Rejects the few values that would favour some.
+  std::uint64_t below(std::uint64_t bound) {
+    const std::uint64_t unfair = (0 - bound) % bound;
+    std::uint64_t value = next();
+    while (value < unfair) value = next();
+    return value % bound;
+  }
+
+  /// Uniform in [0, 1).
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  /// Standard normal (Box and Muller; one of the pair is thrown away).
+  double normal();
+
+ private:
+  static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
+
+  static constexpr std::uint64_t mix(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  std::uint64_t state_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/task.h"
+#include "weights/collection/random.h"
+
+namespace neuroshard {
+
+/// `max_dim`, and its halves down to the last multiple of 4: 128, 64, 32, 16, 8, 4.
+/// Throws Error unless `max_dim` is a multiple of 4 in [4, kMaxDim].
+[[nodiscard]] std::vector<int> dim_levels(int max_dim);
+
+/// Every table at every dim of `dim_levels(max_dim)`, largest dim first, as the published data
+/// numbers them: id = level * tables.size() + table.
+[[nodiscard]] std::vector<Table> augment_dims(std::span<const Table> tables, int max_dim = 128);
+
+struct ComputeDrawOptions {
+  int max_tables = 15;
+  std::int64_t memory_bytes = std::int64_t{4} << 30;
+};
+
+/// Draws the tables of one compute sample as the reference does: their number uniform in
+/// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.
+/// Throws Error if they practically never fit.
+[[nodiscard]] std::vector<int> draw_shard(std::span<const Table> augmented,
+                                          const ComputeDrawOptions& options, Random& random);
+
+struct CommDrawOptions {
+  int devices = 4;
+  int max_dim = 128;
+  /// Tables of a sample: uniform in [min, max) times devices.
+  double min_tables_per_device = 2.5;
+  double max_tables_per_device = 15.0;
+  /// Start offsets are whole milliseconds below this.
+  int max_start_offset_ms = 20;
+};
+
+struct CommDraw {
+  std::vector<std::int64_t> dim_sums;
+  std::vector<double> start_offsets_ms;  ///< The smallest is 0.
+};
+
+/// Draws one communication sample as the reference does: table dims from dim_levels, largest first;
+/// each goes to a random device with a probability that is itself drawn, else to the device with
+/// the smallest dim sum. Offsets are uniform below a bound drawn from 1 ... max_start_offset_ms
+/// - 1.
+[[nodiscard]] CommDraw draw_comm(const CommDrawOptions& options, Random& random);
+
+}  // namespace neuroshard
