@@ -1,6 +1,7 @@
 #include "tools/progress_bar.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "tools/text.h"
@@ -12,16 +13,14 @@ constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr std::string_view kWipeLine = "\r\033[K";
 
 std::string time_left(double seconds) {
-  const auto total = static_cast<std::uint64_t>(std::clamp(seconds, 0.0, 3.6e8) + 0.5);
+  const long total = std::lround(std::clamp(seconds, 0.0, 3.6e8));
   char text[48];
   if (total >= 3600) {
-    std::snprintf(text, sizeof text, "%dh%02dm left", static_cast<int>(total / 3600),
-                  static_cast<int>(total / 60 % 60));
+    std::snprintf(text, sizeof text, "%ldh%02ldm left", total / 3600, total / 60 % 60);
   } else if (total >= 60) {
-    std::snprintf(text, sizeof text, "%dm%02ds left", static_cast<int>(total / 60),
-                  static_cast<int>(total % 60));
+    std::snprintf(text, sizeof text, "%ldm%02lds left", total / 60, total % 60);
   } else {
-    std::snprintf(text, sizeof text, "%ds left", static_cast<int>(total));
+    std::snprintf(text, sizeof text, "%lds left", total);
   }
   return text;
 }

@@ -23,7 +23,7 @@ std::string repeat(std::string_view text, int count) {
 
 std::string fill(int part, int cells, const TextStyle& style) {
   const auto index = static_cast<std::size_t>(part);
-  const std::string text = repeat(style.unicode ? kUnicodeFills[index] : kAsciiFills[index], cells);
+  std::string text = repeat(style.unicode ? kUnicodeFills[index] : kAsciiFills[index], cells);
   if (!style.color || cells == 0) return text;
   return std::string(kColors[index]) + text + std::string(kReset);
 }
@@ -48,7 +48,8 @@ int display_width(std::string_view text) {
 
 std::string pad_left(std::string text, int width) {
   const int missing = width - display_width(text);
-  return missing > 0 ? std::string(static_cast<std::size_t>(missing), ' ') + text : text;
+  if (missing > 0) text.insert(0, static_cast<std::size_t>(missing), ' ');
+  return text;
 }
 
 std::string pad_right(std::string text, int width) {
@@ -92,8 +93,9 @@ std::string stacked_bar(std::initializer_list<double> shares, int cells, const T
 
 std::string stacked_bar_key(int part, const TextStyle& style) { return fill(part, 1, style); }
 
-std::string bold(std::string text, const TextStyle& style) {
-  return style.color ? "\033[1m" + text + std::string(kReset) : text;
+std::string bold(std::string_view text, const TextStyle& style) {
+  if (!style.color) return std::string(text);
+  return "\033[1m" + std::string(text) + std::string(kReset);
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -28,7 +28,7 @@ namespace neuroshard::tools {
 /// The fill of part `part` of a stacked bar, for a legend.
 [[nodiscard]] std::string stacked_bar_key(int part, const TextStyle& style);
 
-[[nodiscard]] std::string bold(std::string text, const TextStyle& style);
+[[nodiscard]] std::string bold(std::string_view text, const TextStyle& style);
 
 /// "12.3 GB" (GiB, as everywhere), "640 MB", "12 KB", "17 B".
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);
