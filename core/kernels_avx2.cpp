@@ -304,12 +304,16 @@ int choose_device(const float* cost_ms, const std::int64_t* memory, const std::i
   return best;
 }
 
+// A function rather than a lambda, whose code the linker could share with other objects.
+bool supported() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+}
+
 }  // namespace
 
 const CpuKernels kAvx2Kernels = {
     .name = "avx2",
-    .supported =
-        [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
+    .supported = supported,
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,
