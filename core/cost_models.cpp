@@ -60,8 +60,7 @@ void validate(const Normalization& features, int inputs, const std::string& wher
 void validate(const CommNetwork& network, int dense_inputs, int devices, const std::string& where) {
   if (const auto* dense = std::get_if<DenseCommNetwork>(&network)) {
     if (devices == 0) throw Error(where + ": a symmetric model cannot hold a dense network");
-    validate(dense->features, dense_inputs, where);
-    validate(dense->network, dense_inputs, devices, where);
+    validate(*dense, dense_inputs, devices, where);
   } else {
     if (devices != 0) throw Error(where + ": a dense model cannot hold a symmetric network");
     const auto& symmetric = std::get<SymmetricCommNetwork>(network);
@@ -87,12 +86,21 @@ const CommModel& CostModels::comm_for(int devices) const {
               " devices; the weights have " + (known.empty() ? "none" : "one for " + known));
 }
 
+void validate(const ComputeModel& model, const std::string& where) {
+  const std::string label = (where.empty() ? "" : where + ": ") + "compute model";
+  validate(model.features, kTableFeatures, label);
+  validate(model.table_network, kTableFeatures, 0, label + ", table network");
+  validate(model.head, model.table_network.outputs(), 1, label + ", head");
+}
+
+void validate(const DenseCommNetwork& network, int inputs, int devices, const std::string& where) {
+  validate(network.features, inputs, where);
+  validate(network.network, inputs, devices, where);
+}
+
 void validate(const CostModels& models, const std::string& where) {
   const std::string prefix = where.empty() ? "" : where + ": ";
-  const ComputeModel& compute = models.compute;
-  validate(compute.features, kTableFeatures, prefix + "compute model");
-  validate(compute.table_network, kTableFeatures, 0, prefix + "compute model, table network");
-  validate(compute.head, compute.table_network.outputs(), 1, prefix + "compute model, head");
+  validate(models.compute, where);
   for (const auto& [devices, comm] : models.dense_comm) {
     const std::string label =
         prefix + "communication model for " + std::to_string(devices) + " devices";

@@ -88,5 +88,9 @@ struct CostModels {
 /// Throws Error naming the network and layer if shapes do not fit together or a number is not
 /// finite.
 void validate(const CostModels& models, const std::string& where = "");
+void validate(const ComputeModel& model, const std::string& where = "");
+/// `inputs`: `devices` for a backward network, twice that for a forward one.
+void validate(const DenseCommNetwork& network, int inputs, int devices,
+              const std::string& where = "");
 
 }  // namespace neuroshard

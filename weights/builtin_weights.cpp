@@ -1,0 +1,18 @@
+#include <cstddef>
+#include <string_view>
+
+#include "neuroshard/weights.h"
+
+namespace neuroshard {
+
+// Made from pretrained/default.safetensors when the library is built.
+extern const unsigned char kDefaultWeights[];
+extern const std::size_t kDefaultWeights_size;
+
+const CostModels& builtin_weights() {
+  static const CostModels models = parse_weights(
+      {reinterpret_cast<const char*>(kDefaultWeights), kDefaultWeights_size}, "built-in weights");
+  return models;
+}
+
+}  // namespace neuroshard

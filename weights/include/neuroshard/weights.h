@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+
+// Every function below throws Error: kIo if a file cannot be read or written, kInvalidInput if its
+// contents are not what they should be. Messages open with the file's name. Nothing is executed,
+// and no more memory is taken than the contents of the file account for.
+
+/// The models of a weights file (docs/weights_format.md): complete, finite, shapes that fit.
+[[nodiscard]] CostModels load_weights(const std::filesystem::path& path);
+/// The same from memory; `where` stands for the file's name in messages.
+[[nodiscard]] CostModels parse_weights(std::string_view bytes, const std::string& where);
+
+/// Writes a weights file, whole or not at all. Equal models give equal bytes.
+void save_weights(const CostModels& models, const std::filesystem::path& path);
+[[nodiscard]] std::string serialize_weights(const CostModels& models);
+
+/// The models compiled into the library, for use without any file. Their metadata say what they
+/// were trained on. Read at the first call; threads may share the result.
+[[nodiscard]] const CostModels& builtin_weights();
+
+/// Checkpoints of the published training code: files of `torch.save` (PyTorch 1.6 or later).
+[[nodiscard]] ComputeModel load_compute_checkpoint(const std::filesystem::path& path);
+[[nodiscard]] ComputeModel parse_compute_checkpoint(std::string_view bytes,
+                                                    const std::string& where);
+
+enum class CommDirection { kForward, kBackward };
+
+struct CommCheckpoint {
+  int devices = 0;
+  /// Told from the number of features: the forward network takes 2 a device, the backward one 1.
+  CommDirection direction = CommDirection::kForward;
+  DenseCommNetwork network;
+};
+[[nodiscard]] CommCheckpoint load_comm_checkpoint(const std::filesystem::path& path);
+[[nodiscard]] CommCheckpoint parse_comm_checkpoint(std::string_view bytes,
+                                                   const std::string& where);
+
+/// The published trio as models for one device count.
+[[nodiscard]] CostModels load_checkpoints(const std::filesystem::path& compute,
+                                          const std::filesystem::path& forward_comm,
+                                          const std::filesystem::path& backward_comm);
+/// Adds the communication model of one more device count, in place of the one there may be.
+/// Throws Error (kInvalidInput) if the two files are not a forward and a backward network for the
+/// same device count; `models` is then unchanged.
+void add_comm_checkpoints(CostModels& models, const std::filesystem::path& forward_comm,
+                          const std::filesystem::path& backward_comm);
+
+}  // namespace neuroshard
