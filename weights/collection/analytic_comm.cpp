@@ -12,7 +12,6 @@ namespace {
 
 // Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
 constexpr double kReachableBandwidth = 0.8;  // Of the links, by an all-to-all of large messages.
-constexpr double kReachableCopy = 0.9;       // Of the memory, by a plain copy.
 constexpr double kBaseMs = 0.020;            // Launch and rendezvous.
 constexpr double kIntraPeerMs = 0.001;       // For each peer in the node,
 constexpr double kInterPeerMs = 0.0025;      // and outside it.
@@ -72,11 +71,8 @@ CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t>
         milliseconds(bytes_per_peer * inter_peers, network.inter_gb_per_s * kReachableBandwidth);
     transfer_ms = std::max({transfer_ms, intra_ms, inter_ms});
   }
-  // Received columns are put side by side per sample: one read and one write.
-  const double pack_ms = milliseconds(2.0 * 4.0 * samples_each * static_cast<double>(total_dim),
-                                      network.hbm_gb_per_s * kReachableCopy);
   const double latency_ms = kBaseMs + kIntraPeerMs * intra_peers + kInterPeerMs * inter_peers;
-  const double together_ms = latency_ms + transfer_ms + pack_ms;
+  const double together_ms = latency_ms + transfer_ms;
 
   const double last_start = *std::max_element(start_offsets_ms.begin(), start_offsets_ms.end());
   for (std::size_t r = 0; r < devices; ++r) {

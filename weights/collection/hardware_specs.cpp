@@ -18,9 +18,10 @@ constexpr GpuSpec kGpus[] = {
 };
 
 constexpr NetworkSpec kNetworks[] = {
-    {"pcie4-edr", 8, 31.5, 12.5, 900.0},          {"v100-nvlink2-edr", 8, 150.0, 12.5, 900.0},
-    {"a100-nvlink3-hdr", 8, 300.0, 25.0, 2039.0}, {"h100-nvlink4-ndr", 8, 450.0, 50.0, 3350.0},
-    {"h200-nvlink4-ndr", 8, 450.0, 50.0, 4800.0},
+    {"pcie4-edr", 8, 31.5, 12.5},
+    {"v100-nvlink2-edr", 8, 150.0, 12.5},
+    {"a100-nvlink3-hdr", 8, 300.0, 25.0},
+    {"h100-nvlink4-ndr", 8, 450.0, 50.0},  // H200 has the same links.
 };
 
 template <typename Spec>

@@ -20,7 +20,6 @@ struct NetworkSpec {
   int gpus_per_node;
   double intra_gb_per_s;  ///< GPU to GPUs of its node.
   double inter_gb_per_s;  ///< GPU to GPUs of other nodes.
-  double hbm_gb_per_s;    ///< For the copies that pack and unpack messages.
 };
 
 [[nodiscard]] std::span<const GpuSpec> known_gpus();

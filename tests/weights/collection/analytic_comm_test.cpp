@@ -19,7 +19,7 @@ CommDraw draw(int devices, Random& random) {
 }
 
 TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
-  const NetworkSpec network{"test", 8, 100.0, 1.0, 1e12};
+  const NetworkSpec network{"test", 8, 100.0, 1.0};
   const std::vector<std::int64_t> dims{100, 300, 200, 200};
   const std::vector<double> offsets{0.0, 2.0, 5.0, 1.0};
   const CommCost cost = analytic_comm(network, dims, offsets, 65536);
@@ -32,7 +32,7 @@ TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
 }
 
 TEST(AnalyticComm, BetweenNodesIsBoundByTheSlowerLinks) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0, 1e12};
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
   const std::vector<std::int64_t> dims(16, 100);
   const std::vector<double> offsets(16, 0.0);
   const double peer_bytes = 65536.0 / 16.0 * 4.0 * 100.0;
@@ -67,11 +67,11 @@ TEST(AnalyticComm, PunishesImbalance) {
             analytic_comm(network, uneven, offsets).forward_ms[0]);
 }
 
-TEST(AnalyticComm, OfOneDeviceIsOnlyItsOwnCopy) {
+TEST(AnalyticComm, OfOneDeviceIsOnlyTheLaunch) {
   const std::vector<std::int64_t> dims{128};
   const std::vector<double> offsets{0.0};
   const CommCost cost = analytic_comm(network_named(kDefaultNetwork), dims, offsets);
-  EXPECT_NEAR(cost.forward_ms[0], 0.020 + 2.0 * 4.0 * 65536.0 * 128.0 / (0.9 * 2039.0 * 1e6), 1e-9);
+  EXPECT_EQ(cost.forward_ms[0], 0.020);
 }
 
 TEST(AnalyticComm, RefusesWhatIsNotAPlacement) {
