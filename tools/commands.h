@@ -19,8 +19,10 @@ enum ExitCode : int {
 /// What the chosen sub-command does once all options are parsed. Throws Error on bad input.
 using Action = std::function<int(Console&)>;
 
-/// Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.
-/// A new sub-command: declare it here, and call it in program.cpp.
+// Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.
+// A new sub-command: declare it here, and call it in program.cpp.
+void add_convert_command(CLI::App& program, Action& chosen);
+void add_inspect_command(CLI::App& program, Action& chosen);
 
 /// Parses `args` (without the program's name) and runs the sub-command. Never throws: every error
 /// becomes "neuroshard: error: ..." on `console.err` and kExitBadInput.

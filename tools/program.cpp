@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <sstream>
 
 #include "neuroshard/error.h"
 #include "tools/commands.h"
@@ -36,12 +37,16 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     program.footer(kFooter);
     program.require_subcommand(1);
     Action chosen;
+    add_inspect_command(program, chosen);
+    add_convert_command(program, chosen);
     try {
       // CLI11 takes the arguments last one first.
       program.parse(std::vector<std::string>(args.rbegin(), args.rend()));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() != 0) return fail(console, error.what() + usage_hint(program));
-      program.exit(error, console.out, console.err);  // --help or --version.
+      std::ostringstream text;  // Of --help or --version.
+      program.exit(error, text, text);
+      console.out << text.str() << (text.str().ends_with('\n') ? "" : "\n");
       require_written(console.out, "standard output");
       return kExitOk;
     }

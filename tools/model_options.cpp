@@ -1,0 +1,78 @@
+#include "tools/model_options.h"
+
+#include "neuroshard/error.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::tools {
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  const std::string group = "Cost models (none given: those built into the program)";
+  command.add_option("--weights", options.weights, "Weights file (.safetensors)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--compute-model", options.compute_model,
+                  "Published compute checkpoint (.pt); needs the next two")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--forward-comm-model", options.forward_comm_model,
+                  "Published forward communication checkpoint")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--backward-comm-model", options.backward_comm_model,
+                  "Published backward communication checkpoint")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+std::string training_origin(const CostModels& models) {
+  std::string text;
+  for (const char* key : {"hardware", "source"}) {
+    const auto found = models.metadata.find(key);
+    if (found == models.metadata.end() || found->second.empty()) continue;
+    text += (text.empty() ? "" : "; ") + std::string(key) + ": " + found->second;
+  }
+  return text;
+}
+
+LoadedModels load_models(const ModelOptions& options) {
+  const int checkpoints = (options.compute_model.empty() ? 0 : 1) +
+                          (options.forward_comm_model.empty() ? 0 : 1) +
+                          (options.backward_comm_model.empty() ? 0 : 1);
+  if (checkpoints > 0 && !options.weights.empty()) {
+    throw Error("--weights and the checkpoint options exclude each other; give one or the other");
+  }
+  if (checkpoints != 0 && checkpoints != 3) {
+    throw Error(
+        "the published checkpoints come as three; give --compute-model, --forward-comm-model and "
+        "--backward-comm-model");
+  }
+  LoadedModels loaded;
+  if (checkpoints == 3) {
+    loaded.models = load_checkpoints(options.compute_model, options.forward_comm_model,
+                                     options.backward_comm_model);
+    loaded.place = options.compute_model;
+  } else if (!options.weights.empty()) {
+    loaded.models = load_weights(options.weights);
+    loaded.place = options.weights;
+  } else {
+    loaded.models = builtin_weights();
+    loaded.place = "built-in weights";
+  }
+  const std::string origin = training_origin(loaded.models);
+  loaded.origin = origin.empty() ? loaded.place : loaded.place + " (" + origin + ")";
+  return loaded;
+}
+
+void require_comm_model(const LoadedModels& models, int devices) {
+  if (devices < 1 || devices > kMaxDevices) return;  // The task's own check says it better.
+  try {
+    (void)models.models.comm_for(devices);
+  } catch (const Error& error) {
+    throw Error(models.place + ": " + error.what(), error.kind());
+  }
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard::tools {
+
+/// Where the cost models come from: a weights file, the published trio, or (none given) the
+/// library.
+struct ModelOptions {
+  std::string weights;
+  std::string compute_model;
+  std::string forward_comm_model;
+  std::string backward_comm_model;
+};
+
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+struct LoadedModels {
+  CostModels models;
+  std::string place;   ///< The file, or "built-in weights".
+  std::string origin;  ///< `place`, and what the metadata say of hardware and training data.
+};
+
+/// Throws Error if the options do not fit together or a file cannot be used.
+[[nodiscard]] LoadedModels load_models(const ModelOptions& options);
+
+/// Throws Error naming `models.place` if there is no communication model for `devices`.
+void require_comm_model(const LoadedModels& models, int devices);
+
+/// "hardware ..., source ..." from a file's metadata, as far as it says.
+[[nodiscard]] std::string training_origin(const CostModels& models);
+
+}  // namespace neuroshard::tools
