@@ -1,0 +1,76 @@
+#include "search/baselines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace neuroshard {
+namespace {
+
+double key_of(const Table& table, Algorithm algorithm) {
+  const double lookups = table.dim * table.pooling_factor;
+  switch (algorithm) {
+    case Algorithm::kDimGreedy:
+      return table.dim;
+    case Algorithm::kSizeGreedy:
+      return static_cast<double>(table.size_bytes());
+    case Algorithm::kLookupGreedy:
+      return lookups;
+    case Algorithm::kSizeLookupGreedy:
+      return lookups * std::log10(static_cast<double>(table.rows));
+    case Algorithm::kNeuroshard:
+    case Algorithm::kRandom:
+      break;
+  }
+  return 0.0;
+}
+
+// The order of the generator's numbers is the same everywhere, unlike that of std's distributions.
+std::uint64_t draw_below(std::mt19937_64& random, std::uint64_t bound) { return random() % bound; }
+
+}  // namespace
+
+std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std::uint64_t seed) {
+  const std::size_t tables = task.tables.size();
+  const auto devices = static_cast<std::size_t>(task.devices);
+  std::vector<double> keys(tables);
+  for (std::size_t t = 0; t < tables; ++t) keys[t] = key_of(task.tables[t], algorithm);
+  std::vector<std::size_t> order(tables);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (algorithm != Algorithm::kRandom) {
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      if (keys[a] != keys[b]) return keys[a] > keys[b];
+      const std::int64_t size_a = task.tables[a].size_bytes();
+      const std::int64_t size_b = task.tables[b].size_bytes();
+      return size_a != size_b ? size_a > size_b : a > b;
+    });
+  }
+
+  Plan plan;
+  plan.shards.resize(devices);
+  std::vector<double> key_sums(devices, 0.0);
+  std::vector<std::int64_t> memory(devices, 0);
+  std::vector<std::size_t> with_room;
+  std::mt19937_64 random(seed);
+  for (const std::size_t t : order) {
+    const std::int64_t size = task.tables[t].size_bytes();
+    with_room.clear();
+    for (std::size_t d = 0; d < devices; ++d) {
+      if (memory[d] <= task.memory_bytes - size) with_room.push_back(d);
+    }
+    if (with_room.empty()) return std::nullopt;
+    const std::size_t device = algorithm == Algorithm::kRandom
+                                   ? with_room[draw_below(random, with_room.size())]
+                                   : *std::min_element(with_room.begin(), with_room.end(),
+                                                       [&](std::size_t a, std::size_t b) {
+                                                         return key_sums[a] < key_sums[b];
+                                                       });
+    plan.shards[device].push_back(static_cast<int>(t));
+    key_sums[device] += keys[t];
+    memory[device] += size;
+  }
+  return plan;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "neuroshard/planner.h"
+
+namespace neuroshard {
+
+/// Places unsplit tables by one of the published baselines, `algorithm` other than kNeuroshard.
+/// The greedy ones take tables in descending order of (key, size, index) and put each on the device
+/// with the lowest key sum that has memory left; kRandom draws uniformly among the devices that
+/// have memory left. Nothing if some table finds no room; baselines do not split.
+[[nodiscard]] std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm,
+                                                    std::uint64_t seed);
+
+}  // namespace neuroshard

@@ -1,0 +1,162 @@
+#include "search/memory_splits.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+namespace neuroshard {
+namespace {
+
+constexpr int kMaxMemorySplits = 4096;
+
+std::string gib_text(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f GB", gib_from_bytes(bytes));
+  return text;
+}
+
+std::string label_of(const Task& task, int table) {
+  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+  return "table " + std::to_string(table) + (name.empty() ? "" : " ('" + name + "')");
+}
+
+int smallest_dim(int dim) {
+  while (can_split_columns(dim)) dim /= 2;
+  return dim;
+}
+
+Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
+  Infeasibility why{.kind = kind,
+                    .message = {},
+                    .needed_bytes = 0,
+                    .available_bytes = 0,
+                    .largest_piece_bytes = 0,
+                    .table = -1};
+  for (const Table& table : task.tables) why.needed_bytes += table.size_bytes();
+  // Saturates: 1,024 devices of 2^63 bytes.
+  if (__builtin_mul_overflow(task.memory_bytes, static_cast<std::int64_t>(task.devices),
+                             &why.available_bytes)) {
+    why.available_bytes = INT64_MAX;
+  }
+  return why;
+}
+
+std::string devices_text(const Task& task) {
+  return std::to_string(task.devices) + (task.devices == 1 ? " device of " : " devices of ") +
+         gib_text(task.memory_bytes);
+}
+
+}  // namespace
+
+std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
+  Infeasibility why = totals(task, Infeasibility::Kind::kPieceTooLarge);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    const std::int64_t piece_bytes = table.rows * smallest_dim(table.dim) * 4;
+    if (piece_bytes > task.memory_bytes && piece_bytes > why.largest_piece_bytes) {
+      why.largest_piece_bytes = piece_bytes;
+      why.table = static_cast<int>(t);
+    }
+  }
+  if (why.needed_bytes > why.available_bytes) {
+    why.kind = Infeasibility::Kind::kTotalMemory;
+    why.message = "the tables need " + gib_text(why.needed_bytes) + ", but " + devices_text(task) +
+                  " hold " + gib_text(why.available_bytes) + ": " +
+                  gib_text(why.needed_bytes - why.available_bytes) +
+                  " are short; use more devices or more memory per device";
+    return why;
+  }
+  if (why.table >= 0) {
+    const Table& table = task.tables[static_cast<std::size_t>(why.table)];
+    why.message = label_of(task, why.table) + " needs " + gib_text(why.largest_piece_bytes) +
+                  " on one device even when split into columns of dim " +
+                  std::to_string(smallest_dim(table.dim)) + ", but a device has " +
+                  gib_text(task.memory_bytes) + ": " +
+                  gib_text(why.largest_piece_bytes - task.memory_bytes) +
+                  " are short; use devices with more memory";
+    return why;
+  }
+  return std::nullopt;
+}
+
+void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitState& state) {
+  // The list grows while it is walked: second halves are looked at in their turn.
+  for (std::uint32_t slice = 0; slice < state.pieces.size(); ++slice) {
+    while (pool.size_bytes(state.pieces[slice]) > memory_bytes) state.split(pool, slice);
+  }
+}
+
+std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state) {
+  std::vector<SplitState> ladder;
+  int next = 1;
+  for (int splits = 1; splits <= kMaxMemorySplits; ++splits) {
+    const int slice = largest_splittable(pool, state);
+    if (slice < 0) break;
+    state.split(pool, static_cast<std::uint32_t>(slice));
+    if (splits == next) {
+      ladder.push_back(state);
+      next += std::max(1, (splits & (splits - 1)) == 0 ? splits / 2 : splits / 3);
+    }
+  }
+  // The finest state too, if it fell between two rungs.
+  if (!ladder.empty() && ladder.back().column_splits.size() != state.column_splits.size()) {
+    ladder.push_back(std::move(state));
+  }
+  return ladder;
+}
+
+std::optional<std::vector<int>> pack_by_size(const PiecePool& pool, const SplitState& state,
+                                             int devices, std::int64_t memory_bytes) {
+  std::vector<std::uint32_t> by_size(state.pieces.size());
+  std::iota(by_size.begin(), by_size.end(), 0U);
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return pool.size_bytes(state.pieces[a]) > pool.size_bytes(state.pieces[b]);
+  });
+  std::vector<std::int64_t> used(static_cast<std::size_t>(devices), 0);
+  std::vector<int> device_of(state.pieces.size());
+  for (const std::uint32_t slice : by_size) {
+    const auto emptiest = std::min_element(used.begin(), used.end());
+    const std::int64_t size = pool.size_bytes(state.pieces[slice]);
+    if (*emptiest > memory_bytes - size) return std::nullopt;
+    *emptiest += size;
+    device_of[slice] = static_cast<int>(emptiest - used.begin());
+  }
+  return device_of;
+}
+
+Infeasibility packing_failure(const Task& task, const PiecePool& pool, const SplitState& state) {
+  Infeasibility why = totals(task, Infeasibility::Kind::kPacking);
+  std::size_t largest = 0;
+  for (std::size_t slice = 1; slice < state.pieces.size(); ++slice) {
+    if (pool.size_bytes(state.pieces[slice]) > pool.size_bytes(state.pieces[largest])) {
+      largest = slice;
+    }
+  }
+  why.largest_piece_bytes = pool.size_bytes(state.pieces[largest]);
+  why.table = split_columns(task, state.column_splits)[largest].table;
+  why.message =
+      "the tables need " + gib_text(why.needed_bytes) + " and " + devices_text(task) + " hold " +
+      gib_text(why.available_bytes) +
+      ", but no way was found to pack the pieces even when split finely; the largest is " +
+      gib_text(why.largest_piece_bytes) + ", of " + label_of(task, why.table) +
+      "; use more devices or more memory per device";
+  return why;
+}
+
+Infeasibility baseline_failure(const Task& task, std::string_view algorithm) {
+  if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
+  Infeasibility why = totals(task, Infeasibility::Kind::kPacking);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
+      why.largest_piece_bytes = task.tables[t].size_bytes();
+      why.table = static_cast<int>(t);
+    }
+  }
+  why.message = std::string(algorithm) +
+                " does not split tables and found no room for all of them on " +
+                devices_text(task) + "; the largest is " + label_of(task, why.table) + " with " +
+                gib_text(why.largest_piece_bytes) + "; use the algorithm neuroshard";
+  return why;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Every piece that column splits can make of a task's tables: for each table one piece per dim
+/// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
+class PiecePool {
+ public:
+  /// `task` is valid.
+  PiecePool(const Backend& backend, const Task& task);
+
+  [[nodiscard]] std::size_t size() const { return dims_.size(); }
+  /// The piece that is the whole table.
+  [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
+  [[nodiscard]] bool can_split(std::uint32_t piece) const;
+  /// Either half of a piece that can be split.
+  [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
+
+  [[nodiscard]] int dim(std::uint32_t piece) const { return dims_[piece]; }
+  [[nodiscard]] std::int64_t size_bytes(std::uint32_t piece) const { return size_bytes_[piece]; }
+  /// Compute cost of a shard of this piece alone.
+  [[nodiscard]] float cost_ms(std::uint32_t piece) const { return cost_ms_[piece]; }
+
+  [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
+  [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
+  [[nodiscard]] const std::vector<float>& embeddings() const { return embeddings_; }
+
+ private:
+  std::vector<std::uint32_t> whole_;
+  std::vector<std::int32_t> dims_;
+  std::vector<std::int64_t> size_bytes_;
+  std::vector<float> embeddings_;
+  std::vector<float> cost_ms_;
+};
+
+}  // namespace neuroshard

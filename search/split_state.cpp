@@ -1,0 +1,78 @@
+#include "search/split_state.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace neuroshard {
+namespace {
+
+// Of slices `a` and `b` of one state.
+struct PlacedBefore {
+  const PiecePool& pool;
+  const std::vector<std::uint32_t>& pieces;
+
+  bool operator()(std::uint32_t a, std::uint32_t b) const {
+    const float cost_a = pool.cost_ms(pieces[a]);
+    const float cost_b = pool.cost_ms(pieces[b]);
+    return cost_a != cost_b ? cost_a > cost_b : a > b;
+  }
+};
+
+}  // namespace
+
+SplitState::SplitState(const PiecePool& pool, std::size_t tables) : pieces(tables), order(tables) {
+  for (std::size_t table = 0; table < tables; ++table) pieces[table] = pool.whole(table);
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), PlacedBefore{pool, pieces});
+}
+
+void SplitState::split(const PiecePool& pool, std::uint32_t slice) {
+  order.erase(std::find(order.begin(), order.end(), slice));
+  const auto appended = static_cast<std::uint32_t>(pieces.size());
+  pieces[slice] = pool.half(pieces[slice]);
+  pieces.push_back(pieces[slice]);
+  for (const std::uint32_t half : {slice, appended}) {
+    order.insert(std::upper_bound(order.begin(), order.end(), half, PlacedBefore{pool, pieces}),
+                 half);
+  }
+  column_splits.push_back(static_cast<int>(slice));
+}
+
+void SplitState::append_ordered_pieces(std::vector<std::uint32_t>& out) const {
+  for (const std::uint32_t slice : order) out.push_back(pieces[slice]);
+}
+
+std::vector<std::uint32_t> split_candidates(const PiecePool& pool, const SplitState& state,
+                                            int count) {
+  const std::size_t slices = state.pieces.size();
+  const std::size_t wanted = std::min(slices, static_cast<std::size_t>(count));
+  std::vector<std::uint32_t> chosen(state.order.begin(),
+                                    state.order.begin() + static_cast<std::ptrdiff_t>(wanted));
+  std::vector<std::uint32_t> by_size(slices);
+  std::iota(by_size.begin(), by_size.end(), 0U);
+  const auto middle = by_size.begin() + static_cast<std::ptrdiff_t>(wanted);
+  std::partial_sort(by_size.begin(), middle, by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::int64_t size_a = pool.size_bytes(state.pieces[a]);
+    const std::int64_t size_b = pool.size_bytes(state.pieces[b]);
+    return size_a != size_b ? size_a > size_b : a > b;
+  });
+  chosen.insert(chosen.end(), by_size.begin(), middle);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  std::erase_if(chosen, [&](std::uint32_t slice) { return !pool.can_split(state.pieces[slice]); });
+  return chosen;
+}
+
+int largest_splittable(const PiecePool& pool, const SplitState& state) {
+  int largest = -1;
+  for (std::size_t slice = 0; slice < state.pieces.size(); ++slice) {
+    if (!pool.can_split(state.pieces[slice])) continue;
+    if (largest < 0 || pool.size_bytes(state.pieces[slice]) >
+                           pool.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
+      largest = static_cast<int>(slice);
+    }
+  }
+  return largest;
+}
+
+}  // namespace neuroshard
