@@ -32,16 +32,25 @@ TaskSearch::TaskSearch(const Backend& backend, const CpuBackend& cpu, const Task
                .dims = pool_.dims(),
                .size_bytes = pool_.sizes_bytes(),
                .dim_limits = grid_dim_limits(task, options.grid_steps)},
-      start_(pool_, task.tables.size()),
+      starts_{SplitState(pool_, task.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
     return;
   }
-  split_oversized(pool_, task.memory_bytes, start_);
-  start_.append_ordered_pieces(batch_.piece_ids);
-  batch_.offsets.push_back(static_cast<std::uint32_t>(batch_.piece_ids.size()));
-  examined_ = 1;
+  SplitState forced = starts_.front();
+  split_oversized(pool_, task.memory_bytes, forced);
+  if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
+  request(starts_);
+}
+
+void TaskSearch::request(const std::vector<SplitState>& states) {
+  batch_.clear();
+  for (const SplitState& state : states) {
+    state.append_ordered_pieces(batch_.piece_ids);
+    batch_.offsets.push_back(static_cast<std::uint32_t>(batch_.piece_ids.size()));
+  }
+  examined_ += states.size();
 }
 
 const CandidateBatch& TaskSearch::candidates() const {
@@ -51,21 +60,19 @@ const CandidateBatch& TaskSearch::candidates() const {
 void TaskSearch::take(std::span<const CandidateResult> results) {
   switch (phase_) {
     case Phase::kStart:
-      start_beam({start_, results[0]});
+      for (std::size_t i = starts_.size(); i-- > 0;) pending_.push_back({starts_[i], results[i]});
+      next_beam();
       break;
     case Phase::kBeam:
       beam_->take(results);
-      if (beam_->running()) {
-        examined_ += beam_->candidates().size();
-      } else {
-        after_beam();
-      }
+      examined_ += beam_->candidates().size();
+      if (!beam_->running()) after_beam();
       break;
     case Phase::kMemorySplits:
       for (std::size_t rung = 0; rung < ladder_.size(); ++rung) {
         if (std::isfinite(results[rung].cost_ms)) {
-          start_beam({ladder_[rung], results[rung]});
-          return;
+          pending_.push_back({ladder_[rung], results[rung]});
+          return next_beam();
         }
       }
       pack_without_grid();
@@ -75,43 +82,36 @@ void TaskSearch::take(std::span<const CandidateResult> results) {
   }
 }
 
-void TaskSearch::start_beam(ScoredState start) {
+void TaskSearch::next_beam() {
   phase_ = Phase::kBeam;
-  beam_.emplace(pool_, options_, std::move(start));
-  if (beam_->running()) {
-    examined_ += beam_->candidates().size();
-  } else {
-    after_beam();
-  }
+  beam_.emplace(pool_, options_, std::move(pending_.back()));
+  pending_.pop_back();
+  examined_ += beam_->candidates().size();
+  if (!beam_->running()) after_beam();
 }
 
 void TaskSearch::after_beam() {
-  if (std::isfinite(beam_->best().result.cost_ms)) {
-    finish(beam_->best());
-  } else {
-    start_memory_splits();
-  }
+  const ScoredState& found = beam_->best();
+  if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = found;
+  if (!pending_.empty()) return next_beam();
+  if (std::isfinite(best_->result.cost_ms)) return finish();
+  start_memory_splits();
 }
 
 // The published search gives up here. Memory, or the limit on dim sums, left no room for some
 // piece: make pieces smaller until they can be packed, and search on from there.
 void TaskSearch::start_memory_splits() {
-  ladder_ = memory_split_ladder(pool_, start_);
+  ladder_ = memory_split_ladder(pool_, starts_.back());
   if (ladder_.empty()) return pack_without_grid();
   phase_ = Phase::kMemorySplits;
-  batch_.clear();
-  for (const SplitState& state : ladder_) {
-    state.append_ordered_pieces(batch_.piece_ids);
-    batch_.offsets.push_back(static_cast<std::uint32_t>(batch_.piece_ids.size()));
-  }
-  examined_ += batch_.size();
+  request(ladder_);
 }
 
 // No placement keeps dim sums within 1.5 times the mean, e.g. one table on two devices that cannot
 // be split. A plan that is valid is better than none.
 void TaskSearch::pack_without_grid() {
   phase_ = Phase::kFinished;
-  ladder_.insert(ladder_.begin(), start_);
+  ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
     const auto device_of = pack_by_size(pool_, state, task_.devices, task_.memory_bytes);
     if (!device_of) continue;
@@ -127,7 +127,8 @@ void TaskSearch::pack_without_grid() {
   infeasible_ = packing_failure(task_, pool_, ladder_.back());
 }
 
-void TaskSearch::finish(const ScoredState& best) {
+void TaskSearch::finish() {
+  const ScoredState& best = *best_;
   phase_ = Phase::kFinished;
   std::vector<std::uint32_t> pieces;
   best.state.append_ordered_pieces(pieces);

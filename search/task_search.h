@@ -38,11 +38,12 @@ class TaskSearch {
  private:
   enum class Phase { kStart, kBeam, kMemorySplits, kFinished };
 
-  void start_beam(ScoredState start);
+  void request(const std::vector<SplitState>& states);
+  void next_beam();
   void after_beam();
   void start_memory_splits();
   void pack_without_grid();
-  void finish(const ScoredState& best);
+  void finish();
 
   const CpuBackend& cpu_;
   const Task& task_;
@@ -50,10 +51,14 @@ class TaskSearch {
   PiecePool pool_;
   PlacementProblem problem_;
   Phase phase_ = Phase::kStart;
-  SplitState start_;
-  CandidateBatch batch_;            ///< Of the phases other than kBeam.
-  std::vector<SplitState> ladder_;  ///< Of phase kMemorySplits: ever more splits.
+  /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds
+  /// a device, the splits that memory forces.
+  std::vector<SplitState> starts_;
+  std::vector<ScoredState> pending_;  ///< Starts whose beam search is still to come.
+  CandidateBatch batch_;              ///< Of the phases other than kBeam.
+  std::vector<SplitState> ladder_;    ///< Of phase kMemorySplits: ever more splits.
   std::optional<BeamSearch> beam_;
+  std::optional<ScoredState> best_;
   std::uint64_t examined_ = 0;
   std::optional<Plan> plan_;
   std::optional<Infeasibility> infeasible_;

@@ -34,9 +34,8 @@ const CostModels& golden_models() {
     loaded.compute = load_compute_checkpoint(golden_path("models/compute.pt"));
     for (const int devices : {2, 4, 8, 16}) {
       const std::string stem = "models/comm_" + std::to_string(devices);
-      loaded.dense_comm[devices] = {
-          load_comm_checkpoint(golden_path(stem + "_fw.pt")).network,
-          load_comm_checkpoint(golden_path(stem + "_bw.pt")).network};
+      loaded.dense_comm[devices] = {load_comm_checkpoint(golden_path(stem + "_fw.pt")).network,
+                                    load_comm_checkpoint(golden_path(stem + "_bw.pt")).network};
     }
     validate(loaded);
     return loaded;
@@ -101,9 +100,9 @@ std::vector<GoldenPlan> golden_plans(const std::string& set) {
 }
 
 const std::vector<std::string>& golden_sets() {
-  static const std::vector<std::string> sets = {
-      "2gpu_dim64",  "2gpu_dim128", "4gpu_dim32",  "4gpu_dim64",
-      "4gpu_dim128", "8gpu_dim64",  "8gpu_dim128", "16gpu_dim128"};
+  static const std::vector<std::string> sets = {"2gpu_dim64",  "2gpu_dim128", "4gpu_dim32",
+                                                "4gpu_dim64",  "4gpu_dim128", "8gpu_dim64",
+                                                "8gpu_dim128", "16gpu_dim128"};
   return sets;
 }
 

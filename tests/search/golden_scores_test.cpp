@@ -47,7 +47,8 @@ TEST_P(GoldenScores, ComputeCosts) {
 
 TEST_P(GoldenScores, CommunicationCosts) {
   int checked = 0;
-  for (const auto& [key, entries] : golden_scores().at("comm").items()) {
+  const auto scores = golden_scores();
+  for (const auto& [key, entries] : scores.at("comm").items()) {
     const int devices = std::stoi(key);
     for (const auto& entry : entries) {
       const std::vector<float> input = entry.at("input");

@@ -1,0 +1,111 @@
+#include "random_tasks.h"
+
+#include <cmath>
+
+namespace neuroshard::testing {
+namespace {
+
+double uniform(std::mt19937_64& random, double low, double high) {
+  return std::uniform_real_distribution<double>(low, high)(random);
+}
+
+int pick(std::mt19937_64& random, const std::vector<int>& choices) {
+  return choices[random() % choices.size()];
+}
+
+Table random_table(std::mt19937_64& random) {
+  Table table;
+  table.rows = static_cast<std::int64_t>(std::exp2(uniform(random, 0.0, 24.0)));
+  table.dim = pick(random, {4, 8, 12, 16, 24, 32, 64, 128, 128, 256});
+  table.pooling_factor = random() % 8 == 0 ? 0.0 : std::exp2(uniform(random, -2.0, 6.0));
+  if (table.pooling_factor == 0.0) return table;
+  double total = 0.0;
+  for (double& share : table.access_histogram)
+    total += share = std::pow(uniform(random, 0, 1), 4.0);
+  for (double& share : table.access_histogram) share /= total;
+  return table;
+}
+
+Mlp random_mlp(std::mt19937_64& random, int inputs, const std::vector<int>& widths) {
+  Mlp mlp;
+  for (const int width : widths) {
+    DenseLayer layer{.inputs = inputs, .outputs = width, .weight = {}, .bias = {}};
+    const auto weight = [&] {
+      return static_cast<float>(uniform(random, -1.0, 1.0) / std::sqrt(inputs));
+    };
+    for (int i = 0; i < inputs * width; ++i) layer.weight.push_back(weight());
+    for (int i = 0; i < width; ++i) layer.bias.push_back(weight());
+    mlp.layers.push_back(layer);
+    inputs = width;
+  }
+  return mlp;
+}
+
+Normalization random_normalization(std::mt19937_64& random, int inputs, double scale) {
+  Normalization features;
+  for (int i = 0; i < inputs; ++i) {
+    features.mean.push_back(static_cast<float>(uniform(random, 0.0, scale)));
+    features.std.push_back(static_cast<float>(uniform(random, scale / 2.0, scale)));
+  }
+  return features;
+}
+
+}  // namespace
+
+Task random_task(std::uint64_t seed) {
+  std::mt19937_64 random(seed * 0x9E3779B97F4A7C15U + 1);
+  Task task;
+  task.devices = pick(random, {1, 2, 2, 4, 4, 8, 16});
+  const int tables = pick(random, {1, 2, 3, 5, 10, 20, 40});
+  const bool all_equal = random() % 8 == 0;
+  for (int i = 0; i < tables; ++i) {
+    task.tables.push_back(all_equal && i > 0 ? task.tables.front() : random_table(random));
+  }
+  std::int64_t total = 0;
+  std::int64_t largest = 0;
+  for (const Table& table : task.tables) {
+    total += table.size_bytes();
+    largest = std::max(largest, table.size_bytes());
+  }
+  // From ample memory to too little.
+  const double slack = std::exp2(uniform(random, -0.3, 3.0));
+  task.memory_bytes = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(static_cast<double>(total) * slack) / task.devices);
+  if (random() % 2 == 0) task.memory_bytes = std::max(task.memory_bytes, largest);
+  return task;
+}
+
+CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
+  std::mt19937_64 random(seed);
+  CostModels models;
+  models.compute.features = random_normalization(random, kTableFeatures, 1.0);
+  models.compute.features.mean[17] = 40.0F;
+  models.compute.features.std[17] = 40.0F;
+  models.compute.features.mean[18] = 15.0F;
+  models.compute.features.std[18] = 25.0F;
+  models.compute.features.mean[19] = 4e6F;
+  models.compute.features.std[19] = 3e6F;
+  models.compute.table_network = random_mlp(random, kTableFeatures, shape.table_network);
+  models.compute.head = random_mlp(random, shape.table_network.back(), shape.head);
+  const auto dense = [&](int inputs, int devices) {
+    std::vector<int> widths = shape.comm;
+    widths.push_back(devices);
+    return DenseCommNetwork{random_normalization(random, inputs, 100.0),
+                            random_mlp(random, inputs, widths)};
+  };
+  for (const int devices : shape.devices) {
+    models.dense_comm[devices] = {dense(2 * devices, devices), dense(devices, devices)};
+  }
+  if (shape.devices.empty()) {
+    std::vector<int> widths = shape.comm;
+    widths.push_back(1);
+    const auto symmetric = [&] {
+      return SymmetricCommNetwork{random_normalization(random, kSymmetricCommFeatures, 100.0),
+                                  random_mlp(random, kSymmetricCommFeatures, widths)};
+    };
+    models.symmetric_comm = CommModel{symmetric(), symmetric()};
+  }
+  return models;
+}
+
+}  // namespace neuroshard::testing

@@ -1,0 +1,110 @@
+// Properties that hold for every task: each column placed once, memory respected, or a reason.
+#include <gtest/gtest.h>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/planner.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::random_models;
+using testing::random_task;
+
+void expect_valid(const Task& task, const PlanResult& result, const Planner& planner) {
+  ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());
+  if (!result.plan) {
+    EXPECT_FALSE(result.infeasible->message.empty());
+    return;
+  }
+  EXPECT_NO_THROW(validate(*result.plan, task));
+  EXPECT_TRUE(result.cost.fits_memory);
+  EXPECT_EQ(planner.simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
+}
+
+// What no packing can overcome.
+bool provably_infeasible(const Task& task) {
+  std::int64_t total = 0;
+  for (const Table& table : task.tables) {
+    total += table.size_bytes();
+    int dim = table.dim;
+    while (can_split_columns(dim)) dim /= 2;
+    if (table.rows * dim * 4 > task.memory_bytes) return true;
+  }
+  return total > task.memory_bytes * task.devices;
+}
+
+class EveryBackend : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
+  PlannerOptions options;
+  options.backend = GetParam();
+  // A small search reaches every path; thousands of tasks matter more here.
+  options.search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3};
+  const Planner planner(random_models(1), options);
+  int infeasible = 0;
+  int packing_failures = 0;
+  const std::uint64_t tasks = GetParam() == "scalar" ? 200 : 3000;
+  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    const PlanResult result = planner.plan(task);
+    expect_valid(task, result, planner);
+    if (!result.infeasible) continue;
+    ++infeasible;
+    if (result.infeasible->kind == Infeasibility::Kind::kPacking) {
+      ++packing_failures;
+    } else {
+      EXPECT_TRUE(provably_infeasible(task));
+    }
+    EXPECT_EQ(result.infeasible->kind != Infeasibility::Kind::kPacking, provably_infeasible(task));
+  }
+  EXPECT_GT(infeasible, 0);
+  EXPECT_LT(packing_failures, infeasible / 2 + 1);
+}
+
+TEST_P(EveryBackend, SameTaskSamePlan) {
+  PlannerOptions options;
+  options.backend = GetParam();
+  const Planner planner(random_models(2), options);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Task task = random_task(seed);
+    EXPECT_EQ(planner.plan(task).plan, planner.plan(task).plan);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryBackend, ::testing::ValuesIn(available_cpu_backends()));
+
+TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4};
+  options.backend = "scalar";
+  const Planner scalar(random_models(3), options);
+  options.backend = available_cpu_backends().front();
+  const Planner best(random_models(3), options);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    const PlanResult a = scalar.plan(task);
+    const PlanResult b = best.plan(task);
+    EXPECT_EQ(a.plan, b.plan);
+    EXPECT_EQ(a.cost.cost_ms, b.cost.cost_ms);
+  }
+}
+
+TEST(Planner, BaselinesPlaceEveryTableWithinMemory) {
+  for (const auto algorithm : {Algorithm::kRandom, Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
+                               Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy}) {
+    PlannerOptions options;
+    options.algorithm = algorithm;
+    const Planner planner(random_models(4), options);
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      SCOPED_TRACE(seed);
+      const Task task = random_task(seed);
+      expect_valid(task, planner.plan(task), planner);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
