@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "weights/json_reader.h"
+#include "weights/read_file.h"
+
+namespace neuroshard {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxIndex = std::numeric_limits<int>::max() - 1;
+
+std::vector<int> read_indices(const Json& array, const std::string& place) {
+  if (!array.is_array()) throw Error(place + " is not an array of indices, [0, 3, ...]");
+  std::vector<int> indices;
+  for (const Json& item : array) {
+    indices.push_back(static_cast<int>(json_integer(item, place, 0, kMaxIndex)));
+  }
+  return indices;
+}
+
+/// One line of results: ours, or of the published system, whose extra fields mean nothing here.
+PlanRecord read_line(const JsonObject& line) {
+  PlanRecord record;
+  record.where = line.where();
+  if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
+  if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
+  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory"}) (void)line.has(name);
+  if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
+  const bool failed = line.has("error");
+  const bool has_steps = line.has("steps");
+  if (!failed && !line.value("shards").is_null()) {
+    Plan& plan = record.plan.emplace();
+    if (has_steps) plan.column_splits = read_indices(line.array("steps"), line.place("steps"));
+    for (const Json& shard : line.array("shards")) {
+      plan.shards.push_back(
+          read_indices(shard, line.place("shards: list " + std::to_string(plan.shards.size()))));
+    }
+  }
+  line.reject_unknown_fields();
+  return record;
+}
+
+/// Adds the slices of one device to the plan, and what is said of them to the record.
+void read_shard(const JsonObject& device, PlanRecord& record) {
+  std::vector<int>& shard = record.plan->shards.emplace_back();
+  const Json& list = device.array("shard");
+  // `slices` is indexed by slice: a plan has at most this many, whatever an index says.
+  const std::size_t most = record.slices.size();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const JsonObject entry(list[i], device.place("shard: entry " + std::to_string(i)));
+    const int index = entry.small_integer("slice", 0, static_cast<int>(most) - 1);
+    record.slices[static_cast<std::size_t>(index)] = {
+        entry.small_integer("table", 0, kMaxIndex), entry.small_integer("first_column", 0, kMaxDim),
+        entry.small_integer("dim", 1, kMaxDim)};
+    for (const char* name : {"name", "size_bytes"}) (void)entry.has(name);
+    entry.reject_unknown_fields();
+    shard.push_back(index);
+  }
+}
+
+PlanRecord read_document(const JsonObject& file) {
+  check_format(file, "neuroshard.plan", 1);
+  PlanRecord record;
+  record.where = file.where();
+  const JsonObject task = file.object("task");
+  record.tables = task.small_integer("tables", 1, kMaxIndex);
+  for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
+  task.reject_unknown_fields();
+  for (const char* name : {"weights", "notes", "fits_memory", "search"}) (void)file.has(name);
+  record.cost_ms = file.number("cost_ms");
+
+  Plan& plan = record.plan.emplace();
+  plan.column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
+  const Json& devices = file.array("devices");
+  std::size_t slices = 0;
+  for (const Json& device : devices) {
+    if (device.is_object() && device.contains("shard")) slices += device["shard"].size();
+  }
+  record.slices.resize(slices);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const JsonObject device(devices[i], file.where() + ": device " + std::to_string(i));
+    const auto place = static_cast<int>(i);
+    (void)device.small_integer("device", place, place);
+    for (const char* name : {"cost", "memory_gb", "dim_sum"}) (void)device.has(name);
+    read_shard(device, record);
+    device.reject_unknown_fields();
+  }
+  file.reject_unknown_fields();
+  return record;
+}
+
+PlanRecord parse_plan(std::string_view text, const std::string& where) {
+  const Json root = parse_json(text, where);
+  const JsonObject object(root, where);
+  return object.has("format") ? read_document(object) : read_line(object);
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where) {
+  if (is_blank(text)) throw Error(where + ": is empty; expected a plan");
+  std::vector<PlanRecord> records;
+  // A first line that is complete by itself starts a file of one plan a line.
+  if (!Json::accept(text.substr(0, text.find('\n')))) {
+    records.push_back(parse_plan(text, where));
+    return records;
+  }
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (!is_blank(line)) {
+      records.push_back(parse_plan(line, where + ": line " + std::to_string(number)));
+    }
+  }
+  return records;
+}
+
+std::vector<PlanRecord> load_plans(const std::filesystem::path& path) {
+  return parse_plans(read_file(path), path.string());
+}
+
+const Plan& plan_for(const PlanRecord& record, const Task& task) {
+  if (!record.plan) throw Error(record.where + ": has no plan; the search found none");
+  if (record.tables && static_cast<std::size_t>(*record.tables) != task.tables.size()) {
+    throw Error(record.where + ": is a plan for " + std::to_string(*record.tables) +
+                " tables; the task has " + std::to_string(task.tables.size()) +
+                "; give the task that it was made for");
+  }
+  std::vector<TableSlice> slices;
+  try {
+    validate(*record.plan, task);
+    slices = split_columns(task, record.plan->column_splits);
+  } catch (const Error& error) {
+    throw Error(record.where + ": " + error.what());
+  }
+  if (record.slices.empty()) return *record.plan;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (record.slices[i] == slices[i]) continue;
+    const auto text = [](const TableSlice& slice) {
+      return "columns " + std::to_string(slice.first_column) + " to " +
+             std::to_string(slice.first_column + slice.dim - 1) + " of table " +
+             std::to_string(slice.table);
+    };
+    throw Error(record.where + ": slice " + std::to_string(i) + " is said to be " +
+                text(record.slices[i]) + ", but for this task it is " + text(slices[i]) +
+                "; give the task that the plan was made for");
+  }
+  return *record.plan;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,147 @@
+#include <nlohmann/json.hpp>
+
+#include "neuroshard/plan_file.h"
+
+namespace neuroshard {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Names may hold any bytes; what is not UTF-8 becomes U+FFFD.
+std::string dumped(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool is_flat(const Json& value) {
+  for (const Json& item : value) {
+    if (item.is_structured() && !item.empty()) return false;
+  }
+  return true;
+}
+
+/// Indented, but what holds no further object or array stays on its line.
+void print(const Json& value, std::size_t depth, std::string& text) {
+  if (!value.is_structured() || is_flat(value)) {
+    text += dumped(value);
+    return;
+  }
+  const auto new_line = [&](std::size_t levels) { text.append("\n").append(2 * levels, ' '); };
+  text += value.is_object() ? '{' : '[';
+  bool first = true;
+  for (const auto& [key, item] : value.items()) {
+    if (!first) text += ',';
+    new_line(depth + 1);
+    if (value.is_object()) text.append(dumped(key)).append(": ");
+    print(item, depth + 1, text);
+    first = false;
+  }
+  new_line(depth);
+  text += value.is_object() ? '}' : ']';
+}
+
+std::int64_t total_bytes(const Task& task) {
+  std::int64_t bytes = 0;
+  for (const Table& table : task.tables) bytes += table.size_bytes();
+  return bytes;
+}
+
+Json slice_json(const Task& task, int index, const TableSlice& slice) {
+  const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+  Json json = {{"slice", index}, {"table", slice.table}};
+  if (!table.name.empty()) json["name"] = table.name;
+  json["first_column"] = slice.first_column;
+  json["dim"] = slice.dim;
+  json["size_bytes"] = table.rows * slice.dim * 4;
+  return json;
+}
+
+Json device_json(const PlanDocument& document, const std::vector<TableSlice>& slices,
+                 std::size_t device) {
+  const DeviceCost& cost = document.cost.devices[device];
+  Json shard = Json::array();
+  for (const int index : document.plan.shards[device]) {
+    shard.push_back(slice_json(document.task, index, slices[static_cast<std::size_t>(index)]));
+  }
+  return {{"device", device},
+          {"cost",
+           {{"total_ms", cost.total_ms()},
+            {"compute_ms", cost.compute_ms},
+            {"forward_ms", cost.forward_ms},
+            {"backward_ms", cost.backward_ms}}},
+          {"memory_gb", gib_from_bytes(cost.memory_bytes)},
+          {"dim_sum", cost.dim_sum},
+          {"shard", std::move(shard)}};
+}
+
+Json search_json(const SearchStats& stats) {
+  Json json = {{"backend", stats.backend},
+               {"search_ms", stats.search_ms},
+               {"candidates", stats.candidates},
+               {"placements", stats.placements},
+               {"head_evaluations", stats.head_evaluations},
+               {"comm_evaluations", stats.comm_evaluations}};
+  if (!stats.warning.empty()) json["warning"] = stats.warning;
+  return json;
+}
+
+Json line_json(int task_index, const Task& task, const Plan& plan, double cost_ms) {
+  return {{"task", task_index},
+          {"tables", task.tables.size()},
+          {"steps", plan.column_splits},
+          {"shards", plan.shards},
+          {"cost", cost_ms}};
+}
+
+Json error_json(const std::string& kind, const std::string& message) {
+  return {{"kind", kind}, {"message", message}};
+}
+
+}  // namespace
+
+std::string plan_to_json(const PlanDocument& document) {
+  const Task& task = document.task;
+  const auto slices = split_columns(task, document.plan.column_splits);
+  Json json = {{"format", "neuroshard.plan"}, {"version", 1}};
+  Json& about = json["task"];
+  if (!document.task_name.empty()) about["name"] = document.task_name;
+  about["tables"] = task.tables.size();
+  about["size_gb"] = gib_from_bytes(total_bytes(task));
+  about["devices"] = task.devices;
+  about["memory_gb"] = gib_from_bytes(task.memory_bytes);
+  if (!document.weights.empty()) json["weights"] = document.weights;
+  if (!document.notes.empty()) json["notes"] = document.notes;
+  json["cost_ms"] = document.cost.cost_ms;
+  json["fits_memory"] = document.cost.fits_memory;
+  if (document.stats != nullptr) json["search"] = search_json(*document.stats);
+  json["column_splits"] = document.plan.column_splits;
+  Json& devices = json["devices"] = Json::array();
+  for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
+    devices.push_back(device_json(document, slices, device));
+  }
+  std::string text;
+  print(json, 0, text);
+  return text + '\n';
+}
+
+std::string plan_to_json_line(int task_index, const Task& task, const PlanResult& result) {
+  Json json;
+  if (result.plan) {
+    json = line_json(task_index, task, *result.plan, result.cost.cost_ms);
+    json["search_ms"] = result.stats.search_ms;
+  } else {
+    json = {{"task", task_index}};
+    json["error"] = result.infeasible ? error_json(std::string(name_of(result.infeasible->kind)),
+                                                   result.infeasible->message)
+                                      : error_json("none", "no plan");
+  }
+  return dumped(json);
+}
+
+std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,
+                              const PlanCost& cost) {
+  Json json = line_json(task_index, task, plan, cost.cost_ms);
+  json["fits_memory"] = cost.fits_memory;
+  return dumped(json);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "search/files/table_reader.h"
+#include "weights/json_reader.h"
+#include "weights/read_file.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find_first_of(separators);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// The columns of a line, however many blanks are between them.
+std::vector<std::string_view> columns_of(std::string_view line) {
+  std::vector<std::string_view> columns = split(line, kBlank);
+  std::erase_if(columns, [](std::string_view column) { return column.empty(); });
+  return columns;
+}
+
+/// "3,1,4" as numbers. `what` says what each of them is.
+std::vector<int> parse_integers(std::string_view list, const char* what, const std::string& where) {
+  std::vector<int> numbers;
+  for (const std::string_view part : split(list, ",")) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc() || end != part.data() + part.size()) {
+      throw Error(where + ": " + what + " " + std::to_string(numbers.size()) + " is '" +
+                  std::string(part.substr(0, 40)) + "'; give an integer");
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std::string& where,
+                         const TableConfigs& configs) {
+  if (columns.size() != 2) {
+    throw Error(where + ": has " + std::to_string(columns.size()) +
+                " columns; expected two, 'id,id,... dim,dim,...'");
+  }
+  const std::vector<int> ids = parse_integers(columns[0], "id", where);
+  const std::vector<int> dims = parse_integers(columns[1], "dim", where);
+  if (ids.size() != dims.size()) {
+    throw Error(where + ": has " + std::to_string(ids.size()) + " ids, but " +
+                std::to_string(dims.size()) + " dims; give one dim for each id");
+  }
+  TaskFile task;
+  task.where = where;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= configs.tables.size()) {
+      throw Error(where + ": id " + std::to_string(i) + " is " + std::to_string(ids[i]) +
+                  "; the list of tables has 0 to " + std::to_string(configs.tables.size() - 1));
+    }
+    Table table = configs.tables[static_cast<std::size_t>(ids[i])];
+    table.name = "id " + std::to_string(ids[i]);
+    table.dim = dims[i];
+    validate(table, where + ": table " + std::to_string(i) + " (" + table.name + ")");
+    if (std::binary_search(configs.derived_histograms.begin(), configs.derived_histograms.end(),
+                           ids[i])) {
+      task.derived_histograms.push_back(static_cast<int>(i));
+    }
+    task.tables.push_back(std::move(table));
+  }
+  return task;
+}
+
+}  // namespace
+
+TableConfigs parse_table_configs(std::string_view json, const std::string& where) {
+  const nlohmann::json root = parse_json(json, where);
+  if (!root.is_array()) throw Error(where + ": is not a list of tables, [{...}, ...]");
+  if (root.empty()) throw Error(where + ": lists no tables; give at least one");
+  TableConfigs configs;
+  TableReader reader;
+  for (std::size_t i = 0; i < root.size(); ++i) {
+    const JsonObject object(root[i], where + ": table " + std::to_string(i));
+    TableReader::Result result = reader.read(object, TableReader::Dim::kOptional);
+    configs.tables.push_back(std::move(result.table));
+    if (result.derived_histogram) configs.derived_histograms.push_back(static_cast<int>(i));
+  }
+  return configs;
+}
+
+TableConfigs load_table_configs(const std::filesystem::path& path) {
+  return parse_table_configs(read_file(path), path.string());
+}
+
+std::vector<TaskFile> parse_task_lines(std::string_view text, const std::string& where,
+                                       const TableConfigs& configs) {
+  std::vector<TaskFile> tasks;
+  int line_number = 0;
+  for (const std::string_view line : split(text, "\n")) {
+    ++line_number;
+    const std::vector<std::string_view> columns = columns_of(line);
+    if (columns.empty()) continue;
+    tasks.push_back(
+        parse_task_line(columns, where + ": line " + std::to_string(line_number), configs));
+  }
+  if (tasks.empty()) throw Error(where + ": has no tasks; give lines 'id,id,... dim,dim,...'");
+  return tasks;
+}
+
+std::vector<TaskFile> load_task_lines(const std::filesystem::path& path,
+                                      const TableConfigs& configs) {
+  return parse_task_lines(read_file(path), path.string(), configs);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/plan.h"
+#include "neuroshard/planner.h"
+
+namespace neuroshard {
+
+// The formats are described in docs/plan_format.md.
+
+/// What goes into a plan file. Borrows task, plan, cost and stats.
+struct PlanDocument {
+  const Task& task;
+  const Plan& plan;
+  const PlanCost& cost;
+  const SearchStats* stats = nullptr;  ///< Null: the plan was given, not searched for.
+  std::string task_name{};             ///< May be empty, like the two below.
+  std::string weights{};               ///< Where the cost models come from.
+  std::vector<std::string> notes{};    ///< What was assumed.
+};
+
+/// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.
+[[nodiscard]] std::string plan_to_json(const PlanDocument& document);
+
+/// One task's result as one line of JSON, without the line's end.
+[[nodiscard]] std::string plan_to_json_line(int task_index, const Task& task,
+                                            const PlanResult& result);
+/// The same for a plan that was given, not searched for.
+[[nodiscard]] std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,
+                                            const PlanCost& cost);
+
+/// A plan as a file states it.
+struct PlanRecord {
+  std::string where;              ///< File, and line if there are several, for messages.
+  std::optional<int> task;        ///< Index of its task in a file of several.
+  std::optional<Plan> plan;       ///< Empty: the file says that there is none.
+  std::optional<double> cost_ms;  ///< As predicted when the plan was written.
+
+  // What the file says of the task that the plan is for, as far as it does.
+  std::optional<int> tables;
+  std::vector<TableSlice> slices;  ///< By slice index; empty, or one per slice of the plan.
+};
+
+/// All plans of a file: one JSON document, or one line per task in either form; at least one.
+/// Throws Error: kIo if the file cannot be read, kInvalidInput naming file, line and field.
+[[nodiscard]] std::vector<PlanRecord> load_plans(const std::filesystem::path& path);
+[[nodiscard]] std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where);
+
+/// The plan of `record`. Throws Error unless there is one, it is a valid plan for `task`
+/// (`validate`), and what the file says of its task is true of `task`.
+[[nodiscard]] const Plan& plan_for(const PlanRecord& record, const Task& task);
+
+}  // namespace neuroshard

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+// Every function throws Error: kIo if the file cannot be read, kInvalidInput on anything that is
+// not as described in docs/task_format.md, naming file, line or table, field and remedy.
+
+/// A task as a file states it. What the file leaves open is empty and up to the caller.
+struct TaskFile {
+  std::string where;                ///< File, and line if there are several, for later messages.
+  std::string name;                 ///< May be empty.
+  std::vector<std::string> source;  ///< Where the table sizes come from; may be empty.
+  std::string notes;                ///< Assumptions; may be empty.
+  std::vector<Table> tables;
+  std::optional<int> devices;
+  std::optional<std::int64_t> memory_bytes;
+  /// Indices of tables for which the file gives no access histogram. Theirs is computed from rows,
+  /// pooling factor and Zipf exponent (zipf_histogram.h); reports should say so.
+  std::vector<int> derived_histograms;
+};
+
+/// A task in our JSON schema.
+[[nodiscard]] TaskFile load_task(const std::filesystem::path& path);
+[[nodiscard]] TaskFile parse_task(std::string_view json, const std::string& where);
+
+/// The published system's list of tables.
+struct TableConfigs {
+  std::vector<Table> tables;            ///< dim is 0 where the file gives none.
+  std::vector<int> derived_histograms;  ///< As in TaskFile.
+};
+[[nodiscard]] TableConfigs load_table_configs(const std::filesystem::path& path);
+[[nodiscard]] TableConfigs parse_table_configs(std::string_view json, const std::string& where);
+
+/// The published system's task file: a task a line, "id,id,... dim,dim,...", ids counting from 0 in
+/// `configs`. Blank lines do not count. The tables are named after their ids, "id 17".
+[[nodiscard]] std::vector<TaskFile> load_task_lines(const std::filesystem::path& path,
+                                                    const TableConfigs& configs);
+[[nodiscard]] std::vector<TaskFile> parse_task_lines(std::string_view text,
+                                                     const std::string& where,
+                                                     const TableConfigs& configs);
+
+}  // namespace neuroshard

@@ -1,0 +1,118 @@
+#include "neuroshard/zipf_histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+using Histogram = std::array<double, kHistogramBins>;
+
+double sum(const Histogram& histogram) {
+  return std::accumulate(histogram.begin(), histogram.end(), 0.0);
+}
+
+/// Draws every lookup of a batch and counts; the mean of many batches.
+Histogram simulate(int rows, int lookups, double exponent, int batches) {
+  std::vector<double> popularity;
+  for (int rank = 1; rank <= rows; ++rank) popularity.push_back(std::pow(rank, -exponent));
+  std::discrete_distribution<int> draw(popularity.begin(), popularity.end());
+  std::mt19937_64 random(7);
+  Histogram touched{};
+  for (int batch = 0; batch < batches; ++batch) {
+    std::vector<unsigned> count(static_cast<std::size_t>(rows));
+    for (int i = 0; i < lookups; ++i) ++count[static_cast<std::size_t>(draw(random))];
+    for (const unsigned n : count) {
+      // 1, 2, 3-4, 5-8, ..., more than 32768.
+      if (n > 0) ++touched[std::min(16U, static_cast<unsigned>(std::bit_width(n - 1)))];
+    }
+  }
+  const double total = sum(touched);
+  for (double& share : touched) share /= total;
+  return touched;
+}
+
+struct Case {
+  int rows;
+  double pooling_factor;
+  double exponent;
+  int batch;
+};
+
+class ZipfHistogram : public testing::TestWithParam<Case> {};
+
+TEST_P(ZipfHistogram, AgreesWithCountedDraws) {
+  const auto [rows, pooling_factor, exponent, batch] = GetParam();
+  const int lookups = static_cast<int>(pooling_factor * batch);
+  const Histogram counted = simulate(rows, lookups, exponent, 40);
+  const Histogram derived = zipf_histogram(rows, pooling_factor, exponent, batch);
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    // Noise of the simulation; the number of lookups is fixed there and random in the formula.
+    EXPECT_NEAR(derived[bin], counted[bin], 0.01) << "bin " << bin;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ZipfHistogram,
+                         testing::Values(Case{1000, 2.0, 1.05, 1024}, Case{50, 1.0, 1.05, 512},
+                                         Case{20000, 0.5, 1.2, 4096}, Case{5000, 10.0, 0.0, 512},
+                                         Case{5000, 3.0, 1.0, 65536}, Case{300, 1.0, 3.0, 65536},
+                                         Case{100000, 4.0, 0.7, 8192}));
+
+TEST(ZipfHistogramProperties, SumsToOneForAnyTable) {
+  for (const std::int64_t rows : {1LL, 2LL, 1023LL, 1025LL, 40'000'000LL, 1LL << 40}) {
+    for (const double pooling_factor : {1e-6, 0.05, 1.0, 200.0, 1e6}) {
+      for (const double exponent : {0.0, 0.999999999, 1.0, 1.05, 16.0}) {
+        SCOPED_TRACE(testing::Message() << rows << ' ' << pooling_factor << ' ' << exponent);
+        const Histogram histogram = zipf_histogram(rows, pooling_factor, exponent);
+        EXPECT_NEAR(sum(histogram), 1.0, 1e-9);
+        for (const double share : histogram) EXPECT_GE(share, 0.0);
+      }
+    }
+  }
+}
+
+TEST(ZipfHistogramProperties, IsZeroForATableNeverLookedUp) {
+  EXPECT_EQ(zipf_histogram(1000, 0.0), Histogram{});
+}
+
+TEST(ZipfHistogramProperties, GroupsOfRanksAreAsGoodAsSingleRanks) {
+  // Without the groups: every rank by itself, and the Poisson distribution from its definition.
+  const std::int64_t rows = 30000;
+  const double pooling_factor = 1.5;
+  double popularity = 0.0;
+  for (std::int64_t rank = 1; rank <= rows; ++rank) popularity += std::pow(rank, -1.05);
+  Histogram expected{};
+  for (std::int64_t rank = 1; rank <= rows; ++rank) {
+    const double mean = pooling_factor * 65536 * std::pow(rank, -1.05) / popularity;
+    const int last = static_cast<int>(mean + 12.0 * std::sqrt(mean) + 40.0);
+    for (int n = 1; n <= last; ++n) {
+      const auto bin = std::min(16, static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))));
+      expected[bin] += std::exp(n * std::log(mean) - mean - std::lgamma(n + 1.0));
+    }
+  }
+  const double total = sum(expected);
+  const Histogram derived = zipf_histogram(rows, pooling_factor);
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    EXPECT_NEAR(derived[bin], expected[bin] / total, 1e-7) << "bin " << bin;
+  }
+}
+
+TEST(ZipfHistogramProperties, RejectsWhatNoTableHas) {
+  EXPECT_THROW((void)zipf_histogram(0, 1.0), Error);
+  EXPECT_THROW((void)zipf_histogram(-5, 1.0), Error);
+  EXPECT_THROW((void)zipf_histogram(10, -1.0), Error);
+  EXPECT_THROW((void)zipf_histogram(10, std::nan("")), Error);
+  EXPECT_THROW((void)zipf_histogram(10, 1.0, std::numeric_limits<double>::infinity()), Error);
+  EXPECT_THROW((void)zipf_histogram(10, 1.0, 1.05, 0), Error);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "message_of.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/task_file.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
+
+Task two_tables() {
+  Task task;
+  task.tables.push_back({.rows = 100, .dim = 16, .pooling_factor = 1.0});
+  task.tables.push_back({.rows = 200, .dim = 8, .pooling_factor = 2.0});
+  task.devices = 2;
+  task.memory_bytes = 1 << 20;
+  return task;
+}
+
+std::string plan_error(const std::string& text) {
+  return message_of([&] { (void)parse_plans(text, "p.jsonl"); });
+}
+
+std::string task_mismatch(const std::string& text) {
+  const auto records = parse_plans(text, "p.json");
+  return message_of([&] { (void)plan_for(records.at(0), two_tables()); });
+}
+
+TEST(PlanReader, ReadsTheGoldenPlans) {
+  const TableConfigs configs = load_table_configs(kGolden / "tables/table_configs.json");
+  int plans = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kGolden / "plans")) {
+    SCOPED_TRACE(entry.path());
+    const auto tasks =
+        load_task_lines(kGolden / "tasks" / (entry.path().stem().string() + ".txt"), configs);
+    for (const PlanRecord& record : load_plans(entry.path())) {
+      ASSERT_TRUE(record.task.has_value());
+      EXPECT_EQ(record.plan.has_value(), record.cost_ms.has_value());
+      if (!record.plan) continue;
+      const Task task{tasks.at(static_cast<std::size_t>(*record.task)).tables,
+                      static_cast<int>(record.plan->shards.size()), 1LL << 32};
+      EXPECT_EQ(plan_for(record, task), *record.plan);
+      ++plans;
+    }
+  }
+  EXPECT_GT(plans, 50);
+}
+
+TEST(PlanReader, ReadsALineWithOnlyShards) {
+  const auto records = parse_plans(R"({"shards": [[1], [0]]})", "p.json");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_THAT(plan_for(records[0], two_tables()).shards,
+              ElementsAre(ElementsAre(1), ElementsAre(0)));
+}
+
+TEST(PlanReader, ReadsLinesWithoutPlans) {
+  const auto records = parse_plans(
+      "{\"task\": 3, \"error\": {\"kind\": \"packing\", \"message\": \"too much\"}}\n\n"
+      "{\"task\": 4, \"shards\": null, \"cost\": null}\n",
+      "p.jsonl");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_FALSE(records[0].plan.has_value());
+  EXPECT_EQ(records[1].task, 4);
+  EXPECT_EQ(records[1].where, "p.jsonl: line 3");
+  EXPECT_EQ(message_of([&] { (void)plan_for(records[1], two_tables()); }),
+            "p.jsonl: line 3: has no plan; the search found none");
+}
+
+TEST(PlanReader, RejectsOtherContents) {
+  EXPECT_EQ(plan_error(" \n"), "p.jsonl: is empty; expected a plan");
+  EXPECT_THAT(plan_error("{\"shards\": [[0]"), StartsWith("p.jsonl: is not valid JSON"));
+  EXPECT_THAT(plan_error("{\"shards\": [[0]]}\n{\"shards\""), HasSubstr("line 2: is not valid"));
+  EXPECT_THAT(plan_error("[]"), HasSubstr("line 1: is an array; expected an object"));
+  EXPECT_THAT(plan_error("{}"), HasSubstr("'shards' is missing"));
+  EXPECT_THAT(plan_error("{\"shards\": 3}"), HasSubstr("shards is 3; give an array"));
+  EXPECT_THAT(plan_error("{\"shards\": [3]}"), HasSubstr("shards: list 0 is not an array"));
+  EXPECT_THAT(plan_error("{\"shards\": [[-1]]}"), HasSubstr("shards: list 0 is -1"));
+  EXPECT_THAT(plan_error("{\"shards\": [[0.5]]}"), HasSubstr("is 0.5; give an integer"));
+  EXPECT_THAT(plan_error("{\"shards\": [[0]], \"step\": []}"), HasSubstr("unknown field 'step'"));
+}
+
+TEST(PlanReader, RejectsAPlanOfAnotherTask) {
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0, 1]]})"), HasSubstr("1 shards for 2 devices"));
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0], [1, 2]]})"), HasSubstr("there is no slice 2"));
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0], [0]]})"), HasSubstr("already in shard 0"));
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0], []]})"), HasSubstr("slice 1 is on no device"));
+  EXPECT_THAT(task_mismatch(R"({"tables": 3, "shards": [[0], [1]]})"),
+              HasSubstr("is a plan for 3 tables; the task has 2"));
+  EXPECT_THAT(task_mismatch(R"({"steps": [5], "shards": [[0], [1]]})"),
+              HasSubstr("there is no slice 5"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,169 @@
+#include "neuroshard/task_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "message_of.h"
+#include "neuroshard/zipf_histogram.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// A task file whose one table has these fields.
+std::string task_with_table(const std::string& table) {
+  return R"({"format": "neuroshard.task", "version": 1, "tables": [)" + table + "]}";
+}
+
+/// A task file with one good table and these fields in front of it.
+std::string task_with(const std::string& fields) {
+  return R"({"format": "neuroshard.task", "version": 1, )" + fields +
+         R"("tables": [{"row": 100, "dim": 16, "pooling_factor": 1.5}]})";
+}
+
+std::string bins(int count, const std::string& first, const std::string& other) {
+  std::string text;
+  for (int bin = 0; bin < count; ++bin) {
+    text += ", \"bin_" + std::to_string(bin) + "\": " + (bin == 0 ? first : other);
+  }
+  return text;
+}
+
+std::string task_error(const std::string& json) {
+  return message_of([&] { (void)parse_task(json, "a.json"); });
+}
+
+TEST(TaskFile, ReadsEveryField) {
+  const TaskFile task = parse_task(R"({
+    "format": "neuroshard.task", "version": 1, "name": "toy", "source": ["here", "there"],
+    "notes": "none", "devices": 8, "memory_gb": 1.5, "zipf_exponent": 1.2,
+    "tables": [
+      {"name": "user", "row": 40000000, "dim": 128, "pooling_factor": 3},
+      {"row": 7, "dim": 4, "pooling_factor": 0.25, "zipf_exponent": 0})" +
+                                       std::string(R"(},
+      {"row": 9, "dim": 8, "pooling_factor": 2)") +
+                                       bins(17, "1", "0") + "}]}",
+                                   "a.json");
+  EXPECT_EQ(task.name, "toy");
+  EXPECT_THAT(task.source, ElementsAre("here", "there"));
+  EXPECT_EQ(task.notes, "none");
+  EXPECT_EQ(task.devices, 8);
+  EXPECT_EQ(task.memory_bytes, 3LL << 29);
+  ASSERT_EQ(task.tables.size(), 3U);
+  EXPECT_EQ(task.tables[0].name, "user");
+  EXPECT_EQ(task.tables[0].rows, 40'000'000);
+  EXPECT_EQ(task.tables[0].dim, 128);
+  EXPECT_EQ(task.tables[0].pooling_factor, 3.0);
+  EXPECT_EQ(task.tables[0].access_histogram, zipf_histogram(40'000'000, 3.0, 1.2));
+  EXPECT_EQ(task.tables[1].access_histogram, zipf_histogram(7, 0.25, 0.0));
+  EXPECT_EQ(task.tables[2].access_histogram[0], 1.0);
+  EXPECT_THAT(task.derived_histograms, ElementsAre(0, 1));
+}
+
+TEST(TaskFile, LeavesOpenWhatTheFileDoesNotSay) {
+  const TaskFile task = parse_task(task_with(""), "a.json");
+  EXPECT_FALSE(task.devices.has_value());
+  EXPECT_FALSE(task.memory_bytes.has_value());
+  EXPECT_EQ(task.tables[0].access_histogram, zipf_histogram(100, 1.5, 1.05));
+}
+
+TEST(TaskFile, ErrorsNameFileTableAndField) {
+  EXPECT_EQ(task_error(task_with_table(
+                R"({"name": "user", "row": 5, "dim": 30, "pooling_factor": 1})")),
+            "a.json: table 0 ('user'): dim 30 is not a multiple of 4; use 28 or 32");
+  EXPECT_THAT(task_error(task_with_table(R"({"row": -5, "dim": 8, "pooling_factor": 1})")),
+              AllOf(StartsWith("a.json: table 0: row is -5; give an integer between 1")));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 1.5, "dim": 8, "pooling_factor": 1})")),
+              StartsWith("a.json: table 0: row is 1.5; give an integer"));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": "7", "dim": 8, "pooling_factor": 1})")),
+              StartsWith("a.json: table 0: row is \"7\"; give an integer"));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "pooling_factor": 1})")),
+              "a.json: table 0: the field 'dim' is missing; add it");
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": null})")),
+              StartsWith("a.json: table 0: pooling_factor is null; give a number between 0"));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": -0.5})")),
+              StartsWith("a.json: table 0: pooling_factor is -0.5; give a number between 0"));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 0, "pooling_factor": 1})")),
+              StartsWith("a.json: table 0: dim is 0; give an integer between 1 and 65536"));
+  EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling": 1})")),
+              HasSubstr("'pooling_factor' is missing"));
+  EXPECT_THAT(
+      task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rows": 7})")),
+      StartsWith("a.json: table 0: unknown field 'rows'; remove it, or use one of: bin_0"));
+  EXPECT_THAT(task_error(task_with_table("3")), "a.json: table 0: is 3; expected an object, {...}");
+}
+
+TEST(TaskFile, RejectsHalfAHistogramAndOneThatDoesNotAddUp) {
+  const auto table = [](const std::string& more) {
+    return task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1)" + more + "}");
+  };
+  EXPECT_THAT(task_error(table(bins(16, "1", "0"))), HasSubstr("'bin_16' is missing"));
+  EXPECT_THAT(task_error(table(bins(17, "0.5", "0"))), HasSubstr("add up to 0.5"));
+  EXPECT_THAT(task_error(table(bins(17, "1.5", "0"))), HasSubstr("bin_0 is 1.5"));
+  EXPECT_THAT(task_error(table(bins(17, "1", "0") + ", \"zipf_exponent\": 1")),
+              HasSubstr("keep one"));
+  EXPECT_EQ(parse_task(table(bins(17, "0", "0")), "a.json").derived_histograms.size(), 0U);
+}
+
+TEST(TaskFile, RejectsBadFields) {
+  EXPECT_THAT(task_error(task_with(R"("devices": 0, )")), HasSubstr("devices is 0; give"));
+  EXPECT_THAT(task_error(task_with(R"("devices": 2000, )")), HasSubstr("between 1 and 1024"));
+  EXPECT_THAT(task_error(task_with(R"("memory_gb": -4, )")), HasSubstr("a.json: memory_gb: "));
+  EXPECT_THAT(task_error(task_with(R"("memory_gb": "4", )")), HasSubstr("memory_gb is \"4\""));
+  EXPECT_THAT(task_error(task_with(R"("memory": 4, )")), HasSubstr("unknown field 'memory'"));
+  EXPECT_THAT(task_error(task_with(R"("source": [1], )")), HasSubstr("source"));
+  EXPECT_THAT(task_error(task_with(R"("zipf_exponent": -1, )")), HasSubstr("zipf_exponent is -1"));
+  EXPECT_THAT(task_error(R"({"format": "neuroshard.task", "version": 1, "tables": []})"),
+              "a.json: tables: is empty; give at least one table");
+  EXPECT_THAT(task_error(R"({"format": "neuroshard.plan", "version": 1, "tables": []})"),
+              "a.json: format is 'neuroshard.plan'; expected 'neuroshard.task'");
+  EXPECT_THAT(task_error(R"({"format": "neuroshard.task", "version": 2, "tables": []})"),
+              HasSubstr("version is 2; this program reads up to version 1"));
+  EXPECT_THAT(task_error(R"({"tables": []})"), HasSubstr("'format' is missing"));
+}
+
+TEST(TaskFile, RejectsWhatIsNotStrictJson) {
+  const std::string good = task_with("");
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THAT(task_error(good.substr(0, length)), StartsWith("a.json: is not valid JSON: "));
+  }
+  EXPECT_THAT(task_error(good + "x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error(task_with(R"("devices": NaN, )")), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1e999, )")), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error(task_with(R"("devices": 4, "devices": 8, )")),
+              "a.json: the field 'devices' occurs twice in one object; keep one");
+  EXPECT_THAT(task_error(std::string(100'000, '[')), HasSubstr("nested more than 32"));
+  EXPECT_THAT(task_error("\xff\xfe"), HasSubstr("not valid JSON"));
+}
+
+TEST(TaskFile, SurvivesChangedBytes) {
+  const std::string good = task_with(R"("name": "toy", "devices": 4, "memory_gb": 2.5, )");
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const char byte : {'\0', '"', '{', '9', '-', ',', '\x80'}) {
+      std::string bad = good;
+      bad[i] = byte;
+      try {
+        (void)parse_task(bad, "a.json");
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), StartsWith("a.json: "));
+      }
+    }
+  }
+}
+
+TEST(TaskFile, SaysWhichFileCannotBeRead) {
+  EXPECT_EQ(message_of([] { (void)load_task("no/such/task.json"); }, ErrorKind::kIo),
+            "no/such/task.json: cannot be read: No such file or directory");
+  EXPECT_EQ(message_of([] { (void)load_task(NEUROSHARD_TEST_DATA); }, ErrorKind::kIo),
+            NEUROSHARD_TEST_DATA ": cannot be read: Is a directory");
+}
+
+}  // namespace
+}  // namespace neuroshard
