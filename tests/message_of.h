@@ -1,13 +1,12 @@
 #pragma once
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "neuroshard/error.h"
 
-namespace neuroshard {
+namespace neuroshard::testing {
 
 /// The error that `action` throws; fails the test, and returns an empty text, if it throws none.
 template <typename Action>
@@ -22,4 +21,4 @@ std::string message_of(const Action& action, ErrorKind kind = ErrorKind::kInvali
   return "";
 }
 
-}  // namespace neuroshard
+}  // namespace neuroshard::testing

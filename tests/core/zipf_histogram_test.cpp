@@ -20,8 +20,8 @@ double sum(const Histogram& histogram) {
   return std::accumulate(histogram.begin(), histogram.end(), 0.0);
 }
 
-/// Draws every lookup of a batch and counts; the mean of many batches.
-Histogram simulate(int rows, int lookups, double exponent, int batches) {
+/// Draws every lookup of many batches; how many rows were touched so and so often.
+Histogram count_draws(int rows, int lookups, double exponent, int batches) {
   std::vector<double> popularity;
   for (int rank = 1; rank <= rows; ++rank) popularity.push_back(std::pow(rank, -exponent));
   std::discrete_distribution<int> draw(popularity.begin(), popularity.end());
@@ -35,8 +35,6 @@ Histogram simulate(int rows, int lookups, double exponent, int batches) {
       if (n > 0) ++touched[std::min(16U, static_cast<unsigned>(std::bit_width(n - 1)))];
     }
   }
-  const double total = sum(touched);
-  for (double& share : touched) share /= total;
   return touched;
 }
 
@@ -52,11 +50,13 @@ class ZipfHistogram : public testing::TestWithParam<Case> {};
 TEST_P(ZipfHistogram, AgreesWithCountedDraws) {
   const auto [rows, pooling_factor, exponent, batch] = GetParam();
   const int lookups = static_cast<int>(pooling_factor * batch);
-  const Histogram counted = simulate(rows, lookups, exponent, 40);
+  const Histogram counted = count_draws(rows, lookups, exponent, 40);
+  const double touched = sum(counted);
+  // Noise of the draws. Their number is fixed, unlike in the formula: that makes the rest.
+  const double tolerance = 5.0 * 0.5 / std::sqrt(touched) + 0.001;
   const Histogram derived = zipf_histogram(rows, pooling_factor, exponent, batch);
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    // Noise of the simulation; the number of lookups is fixed there and random in the formula.
-    EXPECT_NEAR(derived[bin], counted[bin], 0.01) << "bin " << bin;
+    EXPECT_NEAR(derived[bin], counted[bin] / touched, tolerance) << "bin " << bin;
   }
 }
 
@@ -101,7 +101,7 @@ TEST(ZipfHistogramProperties, GroupsOfRanksAreAsGoodAsSingleRanks) {
   const double total = sum(expected);
   const Histogram derived = zipf_histogram(rows, pooling_factor);
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    EXPECT_NEAR(derived[bin], expected[bin] / total, 1e-7) << "bin " << bin;
+    EXPECT_NEAR(derived[bin], expected[bin] / total, 1e-6) << "bin " << bin;
   }
 }
 

@@ -12,14 +12,14 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::message_of;
 using ::testing::StartsWith;
 
 const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
 
 Task two_tables() {
   Task task;
-  task.tables.push_back({.rows = 100, .dim = 16, .pooling_factor = 1.0});
-  task.tables.push_back({.rows = 200, .dim = 8, .pooling_factor = 2.0});
+  task.tables = {{"", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}};
   task.devices = 2;
   task.memory_bytes = 1 << 20;
   return task;

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::message_of;
 
 const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
 

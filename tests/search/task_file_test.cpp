@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::message_of;
 using ::testing::StartsWith;
 
 /// A task file whose one table has these fields.
@@ -41,16 +42,15 @@ std::string task_error(const std::string& json) {
 }
 
 TEST(TaskFile, ReadsEveryField) {
-  const TaskFile task = parse_task(R"({
+  const std::string json = R"({
     "format": "neuroshard.task", "version": 1, "name": "toy", "source": ["here", "there"],
     "notes": "none", "devices": 8, "memory_gb": 1.5, "zipf_exponent": 1.2,
     "tables": [
       {"name": "user", "row": 40000000, "dim": 128, "pooling_factor": 3},
-      {"row": 7, "dim": 4, "pooling_factor": 0.25, "zipf_exponent": 0})" +
-                                       std::string(R"(},
-      {"row": 9, "dim": 8, "pooling_factor": 2)") +
-                                       bins(17, "1", "0") + "}]}",
-                                   "a.json");
+      {"row": 7, "dim": 4, "pooling_factor": 0.25, "zipf_exponent": 0},
+      {"row": 9, "dim": 8, "pooling_factor": 2)" +
+                           bins(17, "1", "0") + "}]}";
+  const TaskFile task = parse_task(json, "a.json");
   EXPECT_EQ(task.name, "toy");
   EXPECT_THAT(task.source, ElementsAre("here", "there"));
   EXPECT_EQ(task.notes, "none");
@@ -75,9 +75,9 @@ TEST(TaskFile, LeavesOpenWhatTheFileDoesNotSay) {
 }
 
 TEST(TaskFile, ErrorsNameFileTableAndField) {
-  EXPECT_EQ(task_error(task_with_table(
-                R"({"name": "user", "row": 5, "dim": 30, "pooling_factor": 1})")),
-            "a.json: table 0 ('user'): dim 30 is not a multiple of 4; use 28 or 32");
+  EXPECT_EQ(
+      task_error(task_with_table(R"({"name": "user", "row": 5, "dim": 30, "pooling_factor": 1})")),
+      "a.json: table 0 ('user'): dim 30 is not a multiple of 4; use 28 or 32");
   EXPECT_THAT(task_error(task_with_table(R"({"row": -5, "dim": 8, "pooling_factor": 1})")),
               AllOf(StartsWith("a.json: table 0: row is -5; give an integer between 1")));
   EXPECT_THAT(task_error(task_with_table(R"({"row": 1.5, "dim": 8, "pooling_factor": 1})")),
