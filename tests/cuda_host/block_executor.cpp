@@ -1,0 +1,346 @@
+#include "cuda_host/block_executor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda_host/fiber.h"
+
+namespace host_cuda {
+namespace {
+
+constexpr unsigned kWarp = 32;
+
+const char* name_of(WarpOp op) {
+  switch (op) {
+    case WarpOp::kSync:
+      return "__syncwarp";
+    case WarpOp::kShuffle:
+      return "__shfl_sync";
+    case WarpOp::kBallot:
+      return "__ballot_sync";
+    case WarpOp::kReduceMin:
+      return "__reduce_min_sync";
+    case WarpOp::kReduceMax:
+      return "__reduce_max_sync";
+    case WarpOp::kReduceAdd:
+      return "__reduce_add_sync";
+  }
+  return "?";
+}
+
+struct Thread {
+  enum class State { kRunnable, kAtWarp, kAtBlock, kDone };
+
+  ThreadView view;
+  State state = State::kRunnable;
+  WarpOp op = WarpOp::kSync;
+  unsigned mask = 0;
+  unsigned source = 0;
+  std::uint64_t value = 0;
+  std::uint64_t result = 0;
+  unsigned number = 0;
+  std::unique_ptr<Fiber> fiber;
+};
+
+// Memory of one block, of exactly the size that was asked for, so that AddressSanitizer sees its
+// end. Filled with NaN before each block.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes)
+      : bytes_(bytes),
+        data_(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlign))) {}
+  ~SharedMemory() { ::operator delete(data_, kAlign); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  void poison() { std::memset(data_, 0xFF, bytes_); }
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  static constexpr std::align_val_t kAlign{128};
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+// Stacks outlive a launch: making them costs more than most kernels.
+std::vector<std::unique_ptr<FiberStack>>& stacks() {
+  thread_local std::vector<std::unique_ptr<FiberStack>> pool;
+  return pool;
+}
+
+class BlockExecutor {
+ public:
+  BlockExecutor(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
+                std::uint64_t seed)
+      : grid_(grid),
+        kernel_(kernel),
+        schedule_(schedule),
+        random_(seed),
+        shared_(grid.shared_bytes),
+        threads_(std::size_t{grid.block.x} * grid.block.y * grid.block.z) {
+    while (stacks().size() < threads_.size()) stacks().push_back(std::make_unique<FiberStack>());
+  }
+
+  void run_block(Index3 block);
+
+  // Called by the running CUDA thread.
+  std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source);
+  void block_barrier();
+  // Ends the kernel. `fault_` says why; it is set in a statement of its own, because strings on
+  // the stack of an abandoned thread are never freed.
+  [[noreturn]] void abandon();
+  void set_fault(std::string what) { fault_ = std::move(what); }
+  [[noreturn]] void thread_main();
+  [[nodiscard]] const ThreadView& view() const { return current_->view; }
+
+ private:
+  void release(Thread& thread);
+  void continue_another();
+  void complete(std::uint32_t warp_base, unsigned mask);
+  [[nodiscard]] std::string describe(const Thread& thread) const;
+  [[nodiscard]] std::string waiting_threads() const;
+
+  const Grid& grid_;
+  const std::function<void()>& kernel_;
+  Schedule schedule_;
+  std::minstd_rand random_;
+  SharedMemory shared_;
+  std::vector<Thread> threads_;
+  std::deque<Thread*> runnable_;
+  Thread* current_ = nullptr;
+  Fiber main_;
+  std::size_t done_ = 0;
+  std::size_t at_barrier_ = 0;
+  std::string fault_;
+};
+
+thread_local BlockExecutor* executor = nullptr;
+
+void BlockExecutor::run_block(Index3 block) {
+  shared_.poison();
+  runnable_.clear();
+  done_ = 0;
+  at_barrier_ = 0;
+  fault_.clear();
+  for (std::size_t t = 0; t < threads_.size(); ++t) {
+    Thread& thread = threads_[t];
+    const auto number = static_cast<unsigned>(t);
+    thread = Thread{};
+    thread.number = number;
+    thread.view = {.thread = {number % grid_.block.x, number / grid_.block.x % grid_.block.y,
+                              number / grid_.block.x / grid_.block.y},
+                   .block = block,
+                   .block_size = grid_.block,
+                   .grid_size = grid_.grid,
+                   .lane = number % kWarp,
+                   .shared = shared_.data()};
+    thread.fiber = std::make_unique<Fiber>(*stacks()[t], [] { executor->thread_main(); });
+    release(thread);
+  }
+  executor = this;
+  current_ = runnable_.front();
+  runnable_.pop_front();
+  main_.switch_to(*current_->fiber);
+  executor = nullptr;
+  if (!fault_.empty()) throw KernelFault(fault_);
+}
+
+void BlockExecutor::release(Thread& thread) {
+  thread.state = Thread::State::kRunnable;
+  if (schedule_ == Schedule::kBackward) {
+    runnable_.push_front(&thread);
+    return;
+  }
+  runnable_.push_back(&thread);
+  if (schedule_ == Schedule::kShuffled) {
+    std::swap(runnable_.back(), runnable_[random_() % runnable_.size()]);
+  }
+}
+
+void BlockExecutor::continue_another() {
+  Thread& self = *current_;
+  if (runnable_.empty()) {
+    if (done_ < threads_.size() && fault_.empty()) fault_ = "deadlock: " + waiting_threads();
+    self.fiber->switch_to(main_, true);
+    return;
+  }
+  current_ = runnable_.front();
+  runnable_.pop_front();
+  self.fiber->switch_to(*current_->fiber, self.state == Thread::State::kDone);
+}
+
+void BlockExecutor::thread_main() {
+  Fiber::started();
+  kernel_();
+  Thread& self = *current_;
+  self.state = Thread::State::kDone;
+  ++done_;
+  const unsigned base = self.number - self.view.lane;
+  for (unsigned t = base; t < std::min<std::size_t>(base + kWarp, threads_.size()); ++t) {
+    const Thread& other = threads_[t];
+    if (other.state == Thread::State::kAtWarp && (other.mask >> self.view.lane & 1U) != 0) {
+      set_fault(describe(self) + " has ended while lane " + std::to_string(other.view.lane) +
+                " of its warp waits for it at " + name_of(other.op));
+      abandon();
+    }
+  }
+  if (at_barrier_ > 0) {
+    set_fault(describe(self) + " ended while others wait at __syncthreads");
+    abandon();
+  }
+  continue_another();
+  __builtin_unreachable();
+}
+
+void BlockExecutor::abandon() {
+  current_->fiber->switch_to(main_, true);
+  __builtin_unreachable();
+}
+
+std::string BlockExecutor::describe(const Thread& thread) const {
+  const auto& [x, y, z] = thread.view.block;
+  return "block (" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) +
+         "), thread " + std::to_string(thread.number);
+}
+
+std::string BlockExecutor::waiting_threads() const {
+  std::string text;
+  int told = 0;
+  for (const Thread& thread : threads_) {
+    if (thread.state == Thread::State::kDone || told == 4) continue;
+    const bool at_block = thread.state == Thread::State::kAtBlock;
+    text += (told++ == 0 ? "" : "; ") + describe(thread) + " waits at " +
+            (at_block ? "__syncthreads"
+                      : name_of(thread.op) + (" for lanes " + std::to_string(thread.mask)));
+  }
+  return text;
+}
+
+std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint64_t value,
+                                             unsigned source) {
+  Thread& self = *current_;
+  const unsigned base = self.number - self.view.lane;
+  if ((mask >> self.view.lane & 1U) == 0) {
+    set_fault(describe(self) + ": " + name_of(op) +
+              " with a mask that leaves out the calling lane");
+    abandon();
+  }
+  if (base + std::bit_width(mask) > threads_.size()) {
+    set_fault(describe(self) + ": " + name_of(op) + " names lanes that do not exist");
+    abandon();
+  }
+  if (op == WarpOp::kShuffle && (source >= kWarp || (mask >> source & 1U) == 0)) {
+    set_fault(describe(self) + ": __shfl_sync reads a lane outside its mask");
+    abandon();
+  }
+  self.state = Thread::State::kAtWarp;
+  self.op = op;
+  self.mask = mask;
+  self.value = value;
+  self.source = source;
+  for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    const Thread& other = threads_[base + static_cast<unsigned>(std::countr_zero(lanes))];
+    if (other.state == Thread::State::kDone) {
+      set_fault(describe(self) + ": " + name_of(op) + " names lane " +
+                std::to_string(other.view.lane) + ", which has ended");
+      abandon();
+    }
+    if (other.state != Thread::State::kAtWarp) {
+      continue_another();
+      return self.result;
+    }
+    if (other.op != op || other.mask != mask) {
+      set_fault(describe(self) + " is at " + name_of(op) + " while lane " +
+                std::to_string(other.view.lane) + " of its warp is at " + name_of(other.op) +
+                (other.mask != mask ? " with another mask" : ""));
+      abandon();
+    }
+  }
+  complete(base, mask);
+  return self.result;
+}
+
+void BlockExecutor::complete(std::uint32_t warp_base, unsigned mask) {
+  Thread& self = *current_;
+  std::uint64_t all = self.value;
+  std::uint64_t ballot = 0;
+  for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    const Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    if (thread.value != 0) ballot |= std::uint64_t{1} << thread.view.lane;
+    if (&thread == &self) continue;
+    if (self.op == WarpOp::kReduceMin) all = std::min(all, thread.value);
+    if (self.op == WarpOp::kReduceMax) all = std::max(all, thread.value);
+    if (self.op == WarpOp::kReduceAdd) all = static_cast<std::uint32_t>(all + thread.value);
+  }
+  for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    thread.result = self.op == WarpOp::kShuffle  ? threads_[warp_base + thread.source].value
+                    : self.op == WarpOp::kBallot ? ballot
+                                                 : all;
+  }
+  for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
+    Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    if (&thread != &self) release(thread);
+  }
+  self.state = Thread::State::kRunnable;
+  // Else the last lane to arrive would always run ahead of the others.
+  if (schedule_ == Schedule::kShuffled && random_() % 2 == 0) {
+    release(self);
+    continue_another();
+  }
+}
+
+void BlockExecutor::block_barrier() {
+  Thread& self = *current_;
+  if (done_ > 0) {
+    set_fault(describe(self) + " is at __syncthreads, but other threads have ended");
+    abandon();
+  }
+  ++at_barrier_;
+  if (at_barrier_ < threads_.size()) {
+    self.state = Thread::State::kAtBlock;
+    continue_another();
+    return;
+  }
+  at_barrier_ = 0;
+  for (Thread& thread : threads_) {
+    if (&thread != &self) release(thread);
+  }
+}
+
+}  // namespace
+
+const ThreadView& this_thread() { return executor->view(); }
+
+std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source) {
+  return executor->warp_collective(op, mask, value, source);
+}
+
+void block_barrier() { executor->block_barrier(); }
+
+void kernel_fault(const char* what) {
+  executor->set_fault(what);
+  executor->abandon();
+}
+
+void execute(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
+             std::uint64_t seed) {
+  BlockExecutor blocks(grid, kernel, schedule, seed);
+  const std::size_t count = std::size_t{grid.grid.x} * grid.grid.y * grid.grid.z;
+  for (std::size_t b = 0; b < count; ++b) {
+    const std::size_t block = schedule == Schedule::kBackward ? count - 1 - b : b;
+    const auto number = static_cast<unsigned>(block);
+    blocks.run_block({number % grid.grid.x, number / grid.grid.x % grid.grid.y,
+                      number / grid.grid.x / grid.grid.y});
+  }
+}
+
+}  // namespace host_cuda

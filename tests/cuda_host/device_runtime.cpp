@@ -1,0 +1,367 @@
+// The runtime half of the shim: devices, memory, streams, errors.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+
+#include "cuda_host/host_cuda.h"
+
+struct CUstream_st {
+  int device = 0;
+  std::deque<std::function<cudaError_t()>> work;
+};
+
+namespace host_cuda {
+namespace {
+
+constexpr std::align_val_t kAlign{256};
+
+struct Device {
+  cudaError_t sticky = cudaSuccess;
+  int launches_until_failure = -1;
+  std::size_t used_bytes = 0;
+};
+
+struct Allocation {
+  std::size_t bytes = 0;
+  int device = -1;  ///< -1: pinned host memory.
+};
+
+struct Runtime {
+  std::recursive_mutex mutex;
+  DeviceSettings settings;
+  std::map<int, Device> devices;
+  std::map<void*, Allocation> allocations;
+  std::set<CUstream_st*> streams;
+  bool fail_allocations = false;
+  std::uint64_t launches = 0;
+  std::uint64_t synchronisations = 0;
+  std::uint64_t total_allocations = 0;
+};
+
+Runtime& runtime() {
+  static Runtime instance;
+  return instance;
+}
+
+thread_local int current_device = 0;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+cudaError_t sticky_error() { return runtime().devices[current_device].sticky; }
+
+void* allocate(std::size_t bytes, int device) {
+  // Exactly `bytes`, so that AddressSanitizer sees the end; 0xFF reads as NaN and as -1.
+  void* memory = ::operator new(bytes, kAlign);
+  std::memset(memory, 0xFF, bytes);
+  runtime().allocations[memory] = {bytes, device};
+  ++runtime().total_allocations;
+  return memory;
+}
+
+// Everything that was queued. A fault leaves the rest undone, as on a device.
+cudaError_t drain(CUstream_st& stream) {
+  Device& device = runtime().devices[stream.device];
+  while (!stream.work.empty()) {
+    const auto work = std::move(stream.work.front());
+    stream.work.pop_front();
+    if (device.sticky != cudaSuccess) continue;
+    try {
+      device.sticky = work();
+    } catch (const KernelFault&) {
+      stream.work.clear();
+      device.sticky = cudaErrorLaunchFailure;
+      throw;
+    }
+  }
+  return device.sticky;
+}
+
+void drain_all(int device) {
+  for (CUstream_st* stream : runtime().streams) {
+    if (stream->device == device) drain(*stream);
+  }
+}
+
+}  // namespace
+
+void reset(const DeviceSettings& settings) {
+  const Lock lock(runtime().mutex);
+  runtime().settings = settings;
+  runtime().devices.clear();
+  runtime().fail_allocations = false;
+  runtime().launches = 0;
+  runtime().synchronisations = 0;
+  runtime().total_allocations = 0;
+  current_device = 0;
+}
+
+void set_schedule(Schedule schedule, std::uint64_t seed) {
+  const Lock lock(runtime().mutex);
+  runtime().settings.schedule = schedule;
+  runtime().settings.seed = seed;
+}
+
+void fail_after(int launches, int device) {
+  const Lock lock(runtime().mutex);
+  runtime().devices[device].launches_until_failure = launches;
+}
+
+void fail_allocations(bool fail) {
+  const Lock lock(runtime().mutex);
+  runtime().fail_allocations = fail;
+}
+
+Usage usage() {
+  const Lock lock(runtime().mutex);
+  Usage usage;
+  for (const auto& [memory, allocation] : runtime().allocations) {
+    ++(allocation.device < 0 ? usage.host_allocations : usage.device_allocations);
+  }
+  usage.streams = runtime().streams.size();
+  usage.launches = runtime().launches;
+  usage.synchronisations = runtime().synchronisations;
+  usage.total_allocations = runtime().total_allocations;
+  return usage;
+}
+
+cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                           std::function<void()> kernel) {
+  const Lock lock(runtime().mutex);
+  const DeviceSettings& settings = runtime().settings;
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  const std::size_t threads = std::size_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+      grid.y > 65535 || grid.z > 65535 || shared_bytes > settings.shared_bytes_per_block ||
+      stream->device != current_device) {
+    return cudaErrorInvalidValue;
+  }
+  ++runtime().launches;
+  Device& device = runtime().devices[current_device];
+  const bool fails = device.launches_until_failure == 0;
+  if (device.launches_until_failure >= 0) --device.launches_until_failure;
+  const Grid shape{.grid = {grid.x, grid.y, grid.z},
+                   .block = {block.x, block.y, block.z},
+                   .shared_bytes = shared_bytes};
+  stream->work.emplace_back([shape, fails, kernel = std::move(kernel), schedule = settings.schedule,
+                             seed = settings.seed] {
+    if (fails) return cudaErrorIllegalAddress;
+    execute(shape, kernel, schedule, seed);
+    return cudaSuccess;
+  });
+  return cudaSuccess;
+}
+
+}  // namespace host_cuda
+
+using host_cuda::current_device;
+using host_cuda::Lock;
+using host_cuda::runtime;
+using host_cuda::sticky_error;
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  const Lock lock(runtime().mutex);
+  *count = 0;
+  if (runtime().settings.driver_version == 0) return cudaErrorInsufficientDriver;
+  if (runtime().settings.devices == 0) return cudaErrorNoDevice;
+  *count = runtime().settings.devices;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const Lock lock(runtime().mutex);
+  const auto& settings = runtime().settings;
+  if (device < 0 || device >= settings.devices) return cudaErrorInvalidDevice;
+  *properties = {};
+  std::strncpy(properties->name, "host-executed CUDA", sizeof(properties->name) - 1);
+  properties->totalGlobalMem = settings.memory_bytes;
+  properties->major = settings.compute_capability / 10;
+  properties->minor = settings.compute_capability % 10;
+  properties->multiProcessorCount = settings.multiprocessors;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const Lock lock(runtime().mutex);
+  const auto& settings = runtime().settings;
+  if (device < 0 || device >= settings.devices) return cudaErrorInvalidDevice;
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = settings.multiprocessors;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = settings.compute_capability / 10;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = settings.compute_capability % 10;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(settings.shared_bytes_per_block);
+      break;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  const Lock lock(runtime().mutex);
+  if (device < 0 || device >= runtime().settings.devices) return cudaErrorInvalidDevice;
+  current_device = device;
+  return sticky_error();
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = runtime().settings.driver_version;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+  const Lock lock(runtime().mutex);
+  return sticky_error();
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
+    default:
+      return "invalid argument";
+  }
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    default:
+      return "cudaErrorInvalidValue";
+  }
+}
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  auto& device = runtime().devices[current_device];
+  if (runtime().fail_allocations ||
+      bytes > runtime().settings.memory_bytes -
+                  std::min(runtime().settings.memory_bytes, device.used_bytes)) {
+    return cudaErrorMemoryAllocation;
+  }
+  device.used_bytes += bytes;
+  *pointer = host_cuda::allocate(bytes, current_device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* pointer) {
+  const Lock lock(runtime().mutex);
+  if (pointer == nullptr) return cudaSuccess;
+  const auto found = runtime().allocations.find(pointer);
+  if (found == runtime().allocations.end() || found->second.device < 0) std::abort();
+  host_cuda::drain_all(found->second.device);
+  runtime().devices[found->second.device].used_bytes -= found->second.bytes;
+  runtime().allocations.erase(found);
+  ::operator delete(pointer, host_cuda::kAlign);
+  return sticky_error();
+}
+
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned /*flags*/) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  *pointer = host_cuda::allocate(bytes, -1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags*/) {
+  *device = host;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  const Lock lock(runtime().mutex);
+  if (pointer == nullptr) return cudaSuccess;
+  const auto found = runtime().allocations.find(pointer);
+  if (found == runtime().allocations.end() || found->second.device >= 0) std::abort();
+  for (int device = 0; device < runtime().settings.devices; ++device) host_cuda::drain_all(device);
+  runtime().allocations.erase(found);
+  ::operator delete(pointer, host_cuda::kAlign);
+  return sticky_error();
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  const Lock lock(runtime().mutex);
+  *total_bytes = runtime().settings.memory_bytes;
+  *free_bytes = *total_bytes - runtime().devices[current_device].used_bytes;
+  return sticky_error();
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  *stream = new CUstream_st{.device = current_device, .work = {}};
+  runtime().streams.insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(runtime().mutex);
+  if (runtime().streams.erase(stream) == 0) std::abort();
+  const std::unique_ptr<CUstream_st> owned(stream);
+  return host_cuda::drain(*owned);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const Lock lock(runtime().mutex);
+  ++runtime().synchronisations;
+  return host_cuda::drain(*stream);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/,
+                            cudaStream_t stream) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  stream->work.emplace_back([=] {
+    std::memcpy(to, from, bytes);
+    return cudaSuccess;
+  });
+  return cudaSuccess;
+}

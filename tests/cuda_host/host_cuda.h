@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+/// Executes CUDA kernels on the CPU, for tests: one fiber per CUDA thread, one block at a time.
+/// What a kernel does wrong (a lane missing from a shuffle, a barrier that not all threads reach,
+/// memory that was never written) shows up here as a fault or as NaN; under AddressSanitizer an
+/// access out of bounds stops the test. Work on a stream runs when the stream is synchronised, not
+/// before, so that a missing synchronisation shows too.
+///
+/// This header steers the device from a test. Kernels and the backend see only cuda_runtime.h.
+namespace host_cuda {
+
+/// A kernel broke the rules of CUDA. Thrown by the call that waits for the kernel.
+class KernelFault : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// In which order threads get to run between two points where they wait for each other. Results
+/// must not depend on it; a missing barrier usually does.
+enum class Schedule { kForward, kBackward, kShuffled };
+
+struct DeviceSettings {
+  int devices = 1;
+  int compute_capability = 90;
+  int multiprocessors = 4;
+  std::size_t shared_bytes_per_block = 232448;
+  std::size_t memory_bytes = std::size_t{1} << 30;  ///< cudaMalloc fails beyond it.
+  int driver_version = 13000;
+  Schedule schedule = Schedule::kForward;
+  std::uint64_t seed = 1;  ///< Of kShuffled.
+};
+
+/// Forgets errors and injected failures. Call it only when no memory or stream is in use.
+void reset(const DeviceSettings& settings = {});
+void set_schedule(Schedule schedule, std::uint64_t seed = 1);
+
+/// The launch after `launches` more launches on `device` fails like a kernel that reads wild
+/// memory: when it is waited for, and for good. Negative: never.
+void fail_after(int launches, int device = 0);
+/// Every later cudaMalloc fails.
+void fail_allocations(bool fail);
+
+struct Usage {
+  std::size_t device_allocations = 0;  ///< Live ones.
+  std::size_t host_allocations = 0;
+  std::size_t streams = 0;
+  std::uint64_t launches = 0;           ///< Since reset().
+  std::uint64_t synchronisations = 0;   ///< Since reset().
+  std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
+};
+[[nodiscard]] Usage usage();
+
+}  // namespace host_cuda
