@@ -16,12 +16,17 @@ class Random {
 
   std::uint64_t next() { return mix(state_ += kStep); }
 
-  /// Uniform in [0, bound); `bound` is at least 1. Rejects the few values that would favour some.
+  /// Uniform in [0, bound); `bound` is at least 1. (Lemire: Fast random integer generation in an
+  /// interval, 2019.)
   std::uint64_t below(std::uint64_t bound) {
-    const std::uint64_t unfair = (0 - bound) % bound;
-    std::uint64_t value = next();
-    while (value < unfair) value = next();
-    return value % bound;
+    Wide product = static_cast<Wide>(next()) * bound;
+    if (static_cast<std::uint64_t>(product) < bound) {
+      const std::uint64_t unfair = (0 - bound) % bound;
+      while (static_cast<std::uint64_t>(product) < unfair) {
+        product = static_cast<Wide>(next()) * bound;
+      }
+    }
+    return static_cast<std::uint64_t>(product >> 64);
   }
 
   /// Uniform in [0, 1).
@@ -31,6 +36,7 @@ class Random {
   double normal();
 
  private:
+  __extension__ using Wide = unsigned __int128;
   static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
 
   static constexpr std::uint64_t mix(std::uint64_t z) {

@@ -116,7 +116,7 @@ TEST(DrawComm, CoversBalanceAndOffsets) {
     EXPECT_LT(most_balanced, 1.05);
     if (devices > 1) {
       EXPECT_GT(least_balanced, 1.5);
-      EXPECT_GE(largest_offset, 15.0);
+      EXPECT_GE(largest_offset, 12.0);
       EXPECT_LT(largest_offset, 20.0);
     }
   }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/task.h"
+#include "weights/collection/random.h"
+
+namespace neuroshard {
+
+/// The lookups of one batch in one table: sample `s` looks up rows
+/// `indices[offsets[s] .. offsets[s + 1])`.
+struct AccessStream {
+  std::vector<std::int64_t> indices;
+  std::vector<std::int64_t> offsets{0};  ///< batch + 1 entries.
+};
+
+/// How often a batch touches each of the distinct rows of a table: whole numbers with the table's
+/// histogram (shares rounded to whole rows) that add up to round(pooling_factor * batch).
+/// Throws Error at 2^32 lookups or more.
+[[nodiscard]] std::vector<std::uint32_t> plan_touches(const Table& table, std::int64_t batch,
+                                                      Random& random);
+
+/// `table` with the pooling factor and histogram that `touches` has.
+[[nodiscard]] Table with_statistics_of(const Table& table, std::span<const std::uint32_t> touches,
+                                       std::int64_t batch);
+
+/// A batch that touches the table's rows as often as `touches` says, each lookup in a random
+/// sample. The touched rows lie scattered over the table and include the last one. Needs at least
+/// as many rows as touches, else throws Error.
+[[nodiscard]] AccessStream make_stream(const Table& table, std::span<const std::uint32_t> touches,
+                                       std::int64_t batch, Random& random);
+
+}  // namespace neuroshard
