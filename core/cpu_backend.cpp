@@ -4,6 +4,7 @@
 
 #include "core/cpu_kernels.h"
 #include "core/plain_session.h"
+#include "core/reuse_session.h"
 
 namespace neuroshard {
 namespace {
@@ -69,6 +70,7 @@ void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
 }
 
 std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& problem) const {
+  if (reuse_work_) return std::make_unique<ReuseSession>(kernels_, models_, problem);
   return std::make_unique<PlainSession>(kernels_, models_, problem);
 }
 

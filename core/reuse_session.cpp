@@ -1,0 +1,107 @@
+#include "core/reuse_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard {
+namespace {
+
+// Bounds on what is remembered: 2^19 states take about 64 MB of sums and 16 MB of hash table.
+constexpr std::size_t kMaxStates = std::size_t{1} << 19;
+constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
+
+}  // namespace
+
+ReuseSession::ReuseSession(const CpuKernels& kernels, const PackedModels& models,
+                           PlacementProblem problem)
+    : problem_(std::move(problem)),
+      states_(kernels, models.compute(), problem_),
+      grid_(kernels, states_, problem_),
+      costs_(kernels, models.comm_for(problem_.devices), problem_.devices),
+      compute_ms_(static_cast<std::size_t>(problem_.devices)),
+      dim_sums_(static_cast<std::size_t>(problem_.devices)) {
+  const int width = padded_width(models.compute().table_network.outputs());
+  const AlignedVector<float> zero(static_cast<std::size_t>(width), 0.0F);
+  MlpRunner(kernels, models.compute().head, false).run(zero.data(), width, 1, &empty_ms_, 1);
+}
+
+std::uint32_t ReuseSession::note_placement() {
+  const std::span<const ShardStates::Id> states = grid_.states();
+  for (std::size_t d = 0; d < states.size(); ++d) {
+    compute_ms_[d] = states[d] == ShardStates::kEmpty ? empty_ms_ : grid_.cost_ms()[d];
+    dim_sums_[d] = static_cast<std::uint32_t>(grid_.dim_sums()[d]);
+  }
+  return costs_.note(states, compute_ms_, dim_sums_);
+}
+
+void ReuseSession::place_under_all_limits(std::span<const std::uint32_t> order) {
+  const std::size_t limits = problem_.dim_limits.size();
+  const std::size_t first = placement_of_.size();
+  placement_of_.resize(first + limits, kNoPlacement);
+  grid_.start(order);
+  std::uint32_t placement = kNoPlacement;
+  for (std::size_t step = limits; step-- > 0;) {
+    switch (grid_.run(problem_.dim_limits[step])) {
+      case GridPlacement::Outcome::kPlaced:
+        placement = note_placement();
+        break;
+      case GridPlacement::Outcome::kNoRoom:
+        placement = kNoPlacement;
+        break;
+      case GridPlacement::Outcome::kUnchanged:
+        break;
+    }
+    placement_of_[first + step] = placement;
+  }
+}
+
+void ReuseSession::forget_if_full(std::size_t pieces) {
+  const std::size_t states = states_.size() + pieces * problem_.dim_limits.size();
+  if (states < kMaxStates && orders_.stored() + costs_.stored() < kMaxStoredIntegers) return;
+  states_.clear();
+  costs_.clear();
+  orders_.clear();
+  results_.clear();
+}
+
+void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+  const std::size_t limits = problem_.dim_limits.size();
+  greedy_runs_ += candidates.size() * limits;
+  std::size_t done = 0;
+  while (done < candidates.size()) {
+    // A block of candidates, cut short where memory is full.
+    forget_if_full(candidates.pieces_of(done).size());
+    const std::size_t first_new = orders_.size();
+    order_of_.clear();
+    placement_of_.clear();
+    std::size_t end = done;
+    for (; end < candidates.size(); ++end) {
+      const std::span<const std::uint32_t> order = candidates.pieces_of(end);
+      if (end > done && states_.size() + order.size() * limits >= kMaxStates) break;
+      const std::size_t known = orders_.size();
+      order_of_.push_back(orders_.find_or_add(order));
+      if (order_of_.back() == known) place_under_all_limits(order);
+    }
+    costs_.score_noted();
+    for (std::size_t o = first_new; o < orders_.size(); ++o) {
+      CandidateResult best;
+      for (std::size_t step = 0; step < limits; ++step) {
+        const std::uint32_t placement = placement_of_[(o - first_new) * limits + step];
+        if (placement == kNoPlacement) continue;
+        const double cost_ms = costs_.cost_ms(placement);
+        if (cost_ms < best.cost_ms) best = {cost_ms, static_cast<int>(step)};
+      }
+      results_.push_back(best);
+    }
+    for (std::size_t c = done; c < end; ++c) results[c] = results_[order_of_[c - done]];
+    done = end;
+  }
+}
+
+EvaluationCounters ReuseSession::counters() const {
+  return {.greedy_runs = greedy_runs_,
+          .head_evaluations = states_.scored(),
+          .comm_evaluations = costs_.scored()};
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/grid_placement.h"
+#include "core/remembered_costs.h"
+#include "core/row_ids.h"
+#include "core/shard_states.h"
+
+namespace neuroshard {
+
+/// A session that computes nothing twice. Its results equal those of PlainSession bit for bit.
+class ReuseSession final : public PlacementSession {
+ public:
+  /// Borrows `kernels` and `models`.
+  ReuseSession(const CpuKernels& kernels, const PackedModels& models, PlacementProblem problem);
+
+  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] EvaluationCounters counters() const override;
+
+ private:
+  void place_under_all_limits(std::span<const std::uint32_t> order);
+  std::uint32_t note_placement();
+  void forget_if_full(std::size_t pieces);
+
+  static constexpr std::uint32_t kNoPlacement = ~std::uint32_t{0};
+
+  PlacementProblem problem_;
+  float empty_ms_ = 0.0F;  ///< head(0)
+  ShardStates states_;
+  GridPlacement grid_;
+  RememberedCosts costs_;
+  RowIds orders_;                            ///< Candidates by their ordered pieces.
+  std::vector<CandidateResult> results_;     ///< Of each order that is scored.
+  std::vector<std::uint32_t> order_of_;      ///< Of each candidate of the batch.
+  std::vector<std::uint32_t> placement_of_;  ///< [orders of the batch, dim limits]
+  std::vector<float> compute_ms_;
+  std::vector<std::uint32_t> dim_sums_;
+  std::uint64_t greedy_runs_ = 0;
+};
+
+}  // namespace neuroshard

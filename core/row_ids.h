@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Numbers distinct rows of integers 0, 1, 2, ... in the order of their first appearance.
+/// Rows may differ in length. Compares whole rows, so equal hashes do no harm.
+class RowIds {
+ public:
+  RowIds();
+
+  /// The number of `row`; size() before the call if it is new.
+  std::uint32_t find_or_add(std::span<const std::uint32_t> row);
+
+  [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::span<const std::uint32_t> row(std::uint32_t id) const {
+    return std::span(values_).subspan(offsets_[id], offsets_[id + 1] - offsets_[id]);
+  }
+  /// Integers stored in all rows.
+  [[nodiscard]] std::size_t stored() const { return values_.size(); }
+  /// Forgets all rows; keeps the memory.
+  void clear();
+
+ private:
+  void grow();
+
+  std::vector<std::uint32_t> values_;
+  std::vector<std::size_t> offsets_{0};
+  std::vector<std::uint64_t> hashes_;  ///< Of each row.
+  std::vector<std::uint32_t> slots_;   ///< Row + 1, or 0; a power of two of them.
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,89 @@
+// Remembering work changes nothing: every decision is the same to the last bit.
+#include <gtest/gtest.h>
+
+#include "golden.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/planner.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_models;
+using testing::golden_plans;
+using testing::golden_sets;
+using testing::golden_task;
+using testing::random_models;
+using testing::random_task;
+
+PlannerOptions options_with(bool reuse_work) {
+  PlannerOptions options;
+  options.backend = available_cpu_backends().front();
+  options.reuse_work = reuse_work;
+  return options;
+}
+
+void expect_same(const PlanResult& a, const PlanResult& b) {
+  EXPECT_EQ(a.plan, b.plan);
+  EXPECT_EQ(a.cost.cost_ms, b.cost.cost_ms);
+  EXPECT_EQ(a.infeasible.has_value(), b.infeasible.has_value());
+  EXPECT_EQ(a.stats.candidates, b.stats.candidates);
+  EXPECT_EQ(a.stats.placements, b.stats.placements);
+}
+
+TEST(Reuse, SamePlansOnEveryGoldenTask) {
+  const Planner fast(golden_models(), options_with(true));
+  const Planner plain(golden_models(), options_with(false));
+  for (const std::string& set : golden_sets()) {
+    for (const auto& golden : golden_plans(set)) {
+      SCOPED_TRACE(set + " task " + std::to_string(golden.task));
+      const Task task = golden_task(set, golden.task);
+      const PlanResult result = fast.plan(task);
+      expect_same(result, plain.plan(task));
+      EXPECT_LT(result.stats.comm_evaluations, result.stats.placements);
+    }
+  }
+}
+
+TEST(Reuse, SamePlansOnRandomTasks) {
+  PlannerOptions fast_options = options_with(true);
+  PlannerOptions plain_options = options_with(false);
+  const SearchOptions small = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 6};
+  fast_options.search = plain_options.search = small;
+  const Planner fast(random_models(5), fast_options);
+  const Planner plain(random_models(5), plain_options);
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    expect_same(fast.plan(task), plain.plan(task));
+  }
+}
+
+TEST(Reuse, SamePlansWithOtherLayerSizes) {
+  PlannerOptions fast_options = options_with(true);
+  PlannerOptions plain_options = options_with(false);
+  fast_options.search.max_splits = plain_options.search.max_splits = 3;
+  const testing::ModelShape shapes[] = {
+      {.table_network = {16, 12}, .head = {20, 1}, .comm = {8}, .devices = {1, 2, 4, 8, 16}},
+      {.table_network = {40}, .head = {100, 1}, .comm = {}, .devices = {}},
+      {.table_network = {24, 48}, .head = {32, 16, 1}, .comm = {30, 20, 10}, .devices = {}},
+      {.table_network = {8}, .head = {1}, .comm = {4, 1}, .devices = {1, 2, 4, 8, 16}},
+  };
+  for (const auto& shape : shapes) {
+    const Planner fast(random_models(6, shape), fast_options);
+    const Planner plain(random_models(6, shape), plain_options);
+    PlannerOptions scalar_options = fast_options;
+    scalar_options.backend = "scalar";
+    const Planner scalar(random_models(6, shape), scalar_options);
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      SCOPED_TRACE(seed);
+      const Task task = random_task(seed);
+      const PlanResult result = fast.plan(task);
+      expect_same(result, plain.plan(task));
+      expect_same(result, scalar.plan(task));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
