@@ -23,6 +23,8 @@ using Action = std::function<int(Console&)>;
 // A new sub-command: declare it here, and call it in program.cpp.
 void add_convert_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
+void add_plan_command(CLI::App& program, Action& chosen);
+void add_simulate_command(CLI::App& program, Action& chosen);
 
 /// Parses `args` (without the program's name) and runs the sub-command. Never throws: every error
 /// becomes "neuroshard: error: ..." on `console.err` and kExitBadInput.

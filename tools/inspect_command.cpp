@@ -1,8 +1,13 @@
+#include <cctype>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
 #include "tools/commands.h"
+#include "tools/tables_page.h"
 #include "tools/weights_page.h"
 #include "weights/read_file.h"
 
@@ -12,9 +17,11 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   neuroshard inspect                          the weights built into the program
   neuroshard inspect weights.safetensors
-  neuroshard inspect compute.pt
+  neuroshard inspect tools/examples/dlrm_v2_8gpu.json
+  neuroshard inspect plan.json
 
-Told apart by their contents: weights files, published checkpoints.)";
+Files are told apart by their contents: weights files, published checkpoints (.pt), task files,
+published table lists (table_configs.json), plans (one JSON document, or one line per task).)";
 
 // The first bytes of a checkpoint are those of a zip archive; of a safetensors file, the length of
 // the JSON that follows.
@@ -35,19 +42,32 @@ std::string checkpoint_page(std::string_view bytes, const std::string& file) {
   }
 }
 
+// The value of "format" in a JSON object, as far as one can be seen.
+std::string stated_format(std::string_view bytes) {
+  const auto root = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object() || !root.contains("format") || !root["format"].is_string()) return "";
+  return root["format"].get<std::string>();
+}
+
+std::string page_of(const std::string& bytes, const std::string& file) {
+  if (is_zip(bytes)) return checkpoint_page(bytes, file);
+  if (is_safetensors(bytes)) return weights_page(parse_weights(bytes, file), file);
+  const std::size_t start = bytes.find_first_not_of(" \t\r\n");
+  const char first = start == std::string::npos ? '\0' : bytes[start];
+  if (first == '[') return table_configs_page(parse_table_configs(bytes, file), file);
+  if (first == '{') {
+    if (stated_format(bytes) == "neuroshard.task") return task_page(parse_task(bytes, file), file);
+    return plans_page(parse_plans(bytes, file), file);
+  }
+  throw Error(file + ": is no weights file, checkpoint, task, table list or plan" +
+              (std::isdigit(static_cast<unsigned char>(first)) != 0
+                   ? "; lines of table ids are read by 'plan --tables FILE --tasks FILE'"
+                   : ""));
+}
+
 int run_inspect(const std::string& file, Console& console) {
-  if (file.empty()) {
-    console.out << weights_page(builtin_weights(), "built-in weights");
-    return kExitOk;
-  }
-  const std::string bytes = read_file(file);
-  if (is_zip(bytes)) {
-    console.out << checkpoint_page(bytes, file);
-  } else if (is_safetensors(bytes)) {
-    console.out << weights_page(parse_weights(bytes, file), file);
-  } else {
-    throw Error(file + ": is neither a weights file nor a checkpoint");
-  }
+  console.out << (file.empty() ? weights_page(builtin_weights(), "built-in weights")
+                               : page_of(read_file(file), file));
   return kExitOk;
 }
 

@@ -37,6 +37,8 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     program.footer(kFooter);
     program.require_subcommand(1);
     Action chosen;
+    add_plan_command(program, chosen);
+    add_simulate_command(program, chosen);
     add_inspect_command(program, chosen);
     add_convert_command(program, chosen);
     try {

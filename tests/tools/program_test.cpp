@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "tools/commands.h"
+#include "tools/run_command.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -11,26 +11,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Console console{out, err};
-  const int code = run_program(args, console);
-  return {code, out.str(), err.str()};
-}
-
 TEST(Program, HelpAndVersionGoToStandardOutput) {
-  const Outcome help = run({"--help"});
+  const Outcome help = run_command({"--help"});
   EXPECT_EQ(help.code, kExitOk);
   EXPECT_THAT(help.out, HasSubstr("Exit codes"));
   EXPECT_EQ(help.err, "");
-  const Outcome version = run({"--version"});
+  const Outcome version = run_command({"--version"});
   EXPECT_EQ(version.code, kExitOk);
   EXPECT_THAT(version.out, StartsWith("neuroshard "));
 }
@@ -38,7 +24,7 @@ TEST(Program, HelpAndVersionGoToStandardOutput) {
 TEST(Program, BadUsageIsReportedOnStandardError) {
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{}, {"frobnicate"}, {"--frobnicate"}}) {
-    const Outcome outcome = run(args);
+    const Outcome outcome = run_command(args);
     EXPECT_EQ(outcome.code, kExitBadInput);
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, StartsWith("neuroshard: error: "));

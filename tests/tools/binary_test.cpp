@@ -1,0 +1,120 @@
+// The program itself, as a shell sees it: exit codes, streams, closed pipes, full disks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class Binary : public ::testing::Test {
+ protected:
+  // Runs the program with its streams redirected by a shell, `redirection` last.
+  Outcome run(const std::vector<std::string>& args, const std::string& redirection = "") {
+    std::string command = quoted(NEUROSHARD_PROGRAM);
+    for (const std::string& arg : args) command += ' ' + quoted(arg);
+    command += " >" + quoted(folder_ / "out") + " 2>" + quoted(folder_ / "err") + " </dev/null ";
+    command += redirection;
+    const int status = std::system(command.c_str());
+    Outcome outcome;
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.out = contents_of(folder_ / "out");
+    outcome.err = contents_of(folder_ / "err");
+    std::filesystem::remove(folder_ / "out");
+    std::filesystem::remove(folder_ / "err");
+    return outcome;
+  }
+
+  static std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+  static std::vector<std::string> plan_first_golden_task(const std::vector<std::string>& more) {
+    std::vector<std::string> args = golden_tasks({"--index", "0"});
+    args.insert(args.begin(), "plan");
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Binary, ExitCodes) {
+  EXPECT_EQ(run({"--help"}).code, 0);
+  EXPECT_EQ(run({"--version"}).code, 0);
+  EXPECT_EQ(run(plan_first_golden_task({})).code, 0);
+  EXPECT_EQ(run(plan_first_golden_task({"--memory-gb", "0.001"})).code, 2);  // Given twice.
+  const Outcome infeasible = run({"plan", "--tables", golden("tables/table_configs.json"),
+                                  "--tasks", golden("tasks/4gpu_dim64.txt"), "--index", "0",
+                                  "--devices", "4", "--memory-gb", "0.01"});
+  EXPECT_EQ(infeasible.code, 1);
+  EXPECT_THAT(infeasible.err, StartsWith("neuroshard: no plan: "));
+  const Outcome usage = run({"plan", "--bogus"});
+  EXPECT_EQ(usage.code, 2);
+  EXPECT_THAT(usage.err, StartsWith("neuroshard: error: "));
+  EXPECT_THAT(usage.out, IsEmpty());
+}
+
+TEST_F(Binary, DrawsNothingForPeopleIntoFiles) {
+  const Outcome outcome = run(plan_first_golden_task({}));
+  EXPECT_THAT(outcome.out, HasSubstr("cost"));
+  for (const char byte : outcome.out) {
+    ASSERT_TRUE(byte == '\n' || (byte >= ' ' && byte <= '~')) << static_cast<int>(byte);
+  }
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST_F(Binary, ClosedAndBrokenOutputs) {
+  // A later redirection of the shell wins over the earlier one.
+  const Outcome closed = run(plan_first_golden_task({}), ">&-");
+  EXPECT_EQ(closed.code, 2);
+  EXPECT_THAT(closed.err, HasSubstr("standard output"));
+  const Outcome no_error_stream = run({"plan", "--bogus"}, "2>&-");
+  EXPECT_EQ(no_error_stream.code, 2);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);  // The reader has gone.
+  const Outcome broken = run(plan_first_golden_task({}), ">&" + std::to_string(ends[1]));
+  close(ends[1]);
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("Broken pipe"));
+}
+
+TEST_F(Binary, FullDisk) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "/dev/full is a Linux device";
+  const Outcome standard = run(plan_first_golden_task({}), ">/dev/full");
+  EXPECT_EQ(standard.code, 2);
+  EXPECT_THAT(standard.err, HasSubstr("No space left"));
+  const Outcome file = run(plan_first_golden_task({"--output", "/dev/full"}));
+  EXPECT_EQ(file.code, 2);
+  EXPECT_THAT(file.err, HasSubstr("No space left"));
+}
+
+TEST_F(Binary, ForcedBackends) {
+  EXPECT_EQ(run(plan_first_golden_task({"--backend", "scalar"})).code, 0);
+  const Outcome cuda = run(plan_first_golden_task({"--backend", "cuda"}));
+  if (cuda.code != 0) {  // Without a GPU, or built without CUDA.
+    EXPECT_EQ(cuda.code, 2);
+    EXPECT_THAT(cuda.err, HasSubstr("cuda"));
+    EXPECT_THAT(cuda.out, IsEmpty());
+  }
+}
+
+TEST_F(Binary, OutputFileIsWholeOrAbsent) {
+  const std::string output = folder_ / "plan.json";
+  EXPECT_EQ(run(plan_first_golden_task({"--format", "json", "--output", output})).code, 0);
+  EXPECT_THAT(contents_of(output), StartsWith("{"));
+  EXPECT_THAT(contents_of(output), ::testing::EndsWith("}\n"));
+  EXPECT_EQ(folder_.names(), std::set<std::string>{"plan.json"});
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
+  const Outcome outcome = run_command("plan", golden_tasks({"--index", "0", "--list-shards"}));
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, ContainsRegex("24 tables, .* GB, on 4 devices of 4.00 GB"));
+  for (const char* device : {"\n     0  #+=*-*", "\n     1  #", "\n     2  #", "\n     3  #"}) {
+    EXPECT_THAT(outcome.out, ContainsRegex(device));
+  }
+  EXPECT_THAT(outcome.out, ContainsRegex("cost     [0-9.]+ ms per iteration, set by device [0-3]; "
+                                         "imbalance 1\\.[0-9]+"));
+  EXPECT_THAT(outcome.out, ContainsRegex("search   [0-9.]+ ms on backend (avx2|scalar)"));
+  EXPECT_THAT(outcome.out, HasSubstr("weights  built-in weights"));
+  EXPECT_THAT(outcome.out, HasSubstr("not measured on hardware"));
+  EXPECT_THAT(outcome.out, HasSubstr("\ndevice 3: "));
+  for (const std::string& line : lines_of(outcome.out)) {
+    const bool has_bar = line.find('#') != std::string::npos;
+    EXPECT_TRUE(!has_bar || line.size() <= 100U) << line;
+  }
+}
+
+TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_command("plan", first_tasks(folder, 4, {"--format", "jsonl"}, kImpossibleTask));
+  EXPECT_EQ(outcome.code, kExitInfeasible);  // The others do not feel it.
+  const auto lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), 5U);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const json line = json::parse(lines[i]);
+    EXPECT_EQ(line["task"], i);
+    if (line.contains("error")) {
+      EXPECT_EQ(i, 4U);
+      EXPECT_EQ(line["error"]["kind"], "total_memory");
+      EXPECT_THAT(line["error"]["message"].get<std::string>(), HasSubstr("GB"));
+    } else {
+      EXPECT_LT(i, 4U);
+      EXPECT_GT(line["cost"].get<double>(), 0.0);
+      EXPECT_GE(line["search_ms"].get<double>(), 0.0);
+      EXPECT_EQ(line["shards"].size(), 4U);
+      EXPECT_TRUE(line["steps"].is_array());
+      EXPECT_GT(line["tables"].get<int>(), 0);
+    }
+  }
+}
+
+TEST(PlanCommand, OneLineOfATaskFileKeepsItsNumber) {
+  const TemporaryFolder folder;
+  const auto all = lines_of(run_command("plan", first_tasks(folder, 3, {"--format", "jsonl"})).out);
+  const auto one = lines_of(
+      run_command("plan", first_tasks(folder, 3, {"--format", "jsonl", "--index", "2"})).out);
+  ASSERT_EQ(one.size(), 1U);
+  json expected = json::parse(all.at(2));
+  json found = json::parse(one[0]);
+  expected.erase("search_ms");
+  found.erase("search_ms");
+  EXPECT_EQ(found, expected);
+}
+
+TEST(PlanCommand, SeveralTasksGetATableOfTheirOwn) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_command("plan", first_tasks(folder, 4, {}, kImpossibleTask));
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_THAT(outcome.out, HasSubstr("planned     4 of 5 tasks"));
+  EXPECT_THAT(outcome.out, ContainsRegex("mean cost   [0-9.]+ ms"));
+}
+
+TEST(PlanCommand, ResultsDoNotDependOnThreadsOrBackend) {
+  const TemporaryFolder folder;
+  const auto costs = [&](const std::vector<std::string>& options) {
+    auto args = first_tasks(folder, 4, {"--format", "jsonl"});
+    args.insert(args.end(), options.begin(), options.end());
+    std::vector<json> lines;
+    for (const std::string& line : lines_of(run_command("plan", args).out)) {
+      lines.push_back(json::parse(line));
+      lines.back().erase("search_ms");
+    }
+    return lines;
+  };
+  const auto expected = costs({});
+  EXPECT_EQ(costs({"--threads", "1"}), expected);
+  EXPECT_EQ(costs({"--backend", "scalar"}), expected);
+}
+
+TEST(PlanCommand, BaselinesAreWorseThanTheSearch) {
+  const auto cost = [](const std::string& algorithm) {
+    const Outcome outcome = run_command(
+        "plan", golden_tasks({"--index", "0", "--format", "jsonl", "--algorithm", algorithm}));
+    return json::parse(outcome.out).at("cost").get<double>();
+  };
+  const double best = cost("neuroshard");
+  for (const char* algorithm :
+       {"dim_greedy", "size_greedy", "lookup_greedy", "size_lookup_greedy"}) {
+    EXPECT_LT(best, cost(algorithm)) << algorithm;
+  }
+}
+
+TEST(PlanCommand, RandomPlansFollowTheSeed) {
+  const auto shards = [](const std::string& seed) {
+    const Outcome outcome = run_command(
+        "plan", {"--tables", golden("tables/table_configs.json"), "--tasks",
+                 golden("tasks/4gpu_dim64.txt"), "--index", "0", "--devices", "4", "--memory-gb",
+                 "64", "--format", "jsonl", "--algorithm", "random", "--seed", seed});
+    return json::parse(outcome.out).at("shards");
+  };
+  EXPECT_EQ(shards("1"), shards("1"));
+  EXPECT_NE(shards("1"), shards("2"));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

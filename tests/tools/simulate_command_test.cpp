@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "neuroshard/plan_file.h"
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(SimulateCommand, AgreesWithThePlanThatWasFound) {
+  const TemporaryFolder folder;
+  for (const char* format : {"json", "jsonl"}) {
+    SCOPED_TRACE(format);
+    const std::string file = folder / "plan.json";
+    ASSERT_EQ(
+        run_command("plan", golden_tasks({"--index", "1", "--format", format, "--output", file}))
+            .code,
+        kExitOk);
+    const Outcome simulated =
+        run_command("simulate", golden_tasks({"--index", "1", "--plan", file, "--format", "json"}));
+    ASSERT_EQ(simulated.code, kExitOk) << simulated.err;
+    EXPECT_EQ(json::parse(simulated.out)["cost_ms"].get<double>(),
+              load_plans(file).at(0).cost_ms.value());
+  }
+}
+
+TEST(SimulateCommand, PricesThePublishedPlans) {
+  const std::string plans = golden("plans/4gpu_dim64.jsonl");
+  const auto published = lines_of(contents_of(plans));
+  const TemporaryFolder folder;
+  const Outcome outcome = run_command(
+      "simulate", first_tasks(folder, published.size(), {"--plan", plans, "--format", "jsonl"}));
+  EXPECT_EQ(outcome.code, kExitInfeasible);  // Some of them found no plan.
+  const auto priced = lines_of(outcome.out);
+  std::size_t next = 0;
+  for (const std::string& text : published) {
+    const json expected = json::parse(text);
+    if (expected["cost"].is_null()) continue;
+    const json found = json::parse(priced.at(next++));
+    EXPECT_EQ(found["task"], expected["task"]);
+    const double cost = expected["cost"].get<double>();
+    EXPECT_NEAR(found["cost"].get<double>(), cost, 1e-5 * cost);
+  }
+  EXPECT_EQ(next, priced.size());
+}
+
+TEST(SimulateCommand, SaysThatAPlanExceedsTheMemory) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  const std::vector<std::string> task = {"--tables",  golden("tables/table_configs.json"),
+                                         "--tasks",   golden("tasks/4gpu_dim64.txt"),
+                                         "--index",   "0",
+                                         "--devices", "4"};
+  auto plan = task;
+  plan.insert(plan.end(), {"--memory-gb", "4", "--format", "json", "--output", file});
+  ASSERT_EQ(run_command("plan", plan).code, kExitOk);
+  auto simulate = task;
+  simulate.insert(simulate.end(), {"--memory-gb", "0.01", "--plan", file});
+  const Outcome outcome = run_command("simulate", simulate);
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT FIT"));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

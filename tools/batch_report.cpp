@@ -1,0 +1,56 @@
+#include "tools/batch_report.h"
+
+#include "tools/plan_report.h"
+
+namespace neuroshard::tools {
+
+BatchReport::BatchReport()
+    : table_({TextTable::Align::kRight, TextTable::Align::kRight, TextTable::Align::kRight,
+              TextTable::Align::kRight, TextTable::Align::kRight, TextTable::Align::kRight,
+              TextTable::Align::kLeft}) {
+  table_.add_row({"task", "tables", "devices", "cost ms", "imbalance", "splits", "search ms"});
+}
+
+void BatchReport::add_cost(int index, const Task& task, const Plan& plan, const PlanCost& cost,
+                           std::string last) {
+  table_.add_row({std::to_string(index), std::to_string(task.tables.size()),
+                  std::to_string(task.devices), format_ms(cost.cost_ms),
+                  format_number(imbalance(cost), 3), std::to_string(plan.column_splits.size()),
+                  std::move(last)});
+  ++planned_;
+  cost_ms_ += cost.cost_ms;
+}
+
+void BatchReport::add(int index, const Task& task, const PlanResult& result) {
+  if (result.plan) {
+    add_cost(index, task, *result.plan, result.cost, format_ms(result.stats.search_ms));
+  } else {
+    add_without_plan(index, task, result.infeasible ? result.infeasible->message : "no plan");
+  }
+}
+
+void BatchReport::add(int index, const Task& task, const Plan& plan, const PlanCost& cost) {
+  if (cost.fits_memory) {
+    add_cost(index, task, plan, cost, "");
+  } else {
+    add_without_plan(index, task, "the plan exceeds the device memory");
+  }
+}
+
+void BatchReport::add_without_plan(int index, const Task& task, const std::string& reason) {
+  table_.add_row({std::to_string(index), std::to_string(task.tables.size()),
+                  std::to_string(task.devices), "-", "-", "-", reason});
+  ++infeasible_;
+}
+
+std::string BatchReport::str() const {
+  std::string text = table_.str() + '\n';
+  text += "planned     " + format_count(planned_) + " of " + format_count(planned_ + infeasible_) +
+          " tasks\n";
+  if (planned_ > 0) {
+    text += "mean cost   " + format_ms(cost_ms_ / static_cast<double>(planned_)) + " ms\n";
+  }
+  return text;
+}
+
+}  // namespace neuroshard::tools

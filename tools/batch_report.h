@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "neuroshard/planner.h"
+#include "tools/text.h"
+
+namespace neuroshard::tools {
+
+/// What `--format table` prints for more than one task: a row for each, then totals.
+class BatchReport {
+ public:
+  BatchReport();
+
+  void add(int index, const Task& task, const PlanResult& result);
+  /// A plan that was given, not searched for.
+  void add(int index, const Task& task, const Plan& plan, const PlanCost& cost);
+  void add_without_plan(int index, const Task& task, const std::string& reason);
+
+  [[nodiscard]] std::size_t infeasible() const { return infeasible_; }
+  [[nodiscard]] std::string str() const;
+
+ private:
+  void add_cost(int index, const Task& task, const Plan& plan, const PlanCost& cost,
+                std::string last);
+
+  TextTable table_;
+  std::size_t planned_ = 0;
+  std::size_t infeasible_ = 0;
+  double cost_ms_ = 0.0;
+};
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,188 @@
+#include "tools/plan_report.h"
+
+#include <algorithm>
+#include <map>
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr int kMinBarCells = 8;
+constexpr int kMaxBarCells = 48;
+constexpr int kMemoryBarCells = 6;
+
+std::string counted(std::uint64_t count, const std::string& noun) {
+  return format_count(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::int64_t total_bytes(const Task& task) {
+  std::int64_t sum = 0;
+  for (const Table& table : task.tables) sum += table.size_bytes();
+  return sum;
+}
+
+std::string percent(double share) { return format_number(100.0 * share, 0) + "%"; }
+
+std::string table_label(const Task& task, int table) {
+  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+  return name.empty() ? "table " + std::to_string(table) : name;
+}
+
+std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
+  const double used =
+      static_cast<double>(cost.memory_bytes) / static_cast<double>(task.memory_bytes);
+  return {std::to_string(device),
+          format_ms(cost.total_ms()),
+          format_ms(cost.compute_ms),
+          format_ms(cost.forward_ms),
+          format_ms(cost.backward_ms),
+          format_bytes(cost.memory_bytes),
+          percent(used),
+          std::to_string(cost.slices)};
+}
+
+// The cost bars take the columns that the figures leave.
+std::string device_table(const PlanDocument& document, const TextStyle& style) {
+  using enum TextTable::Align;
+  const std::vector<std::string> head = {"device",   "total ms", "compute", "forward",
+                                         "backward", "memory",   "full",    "slices"};
+  std::vector<std::vector<std::string>> rows;
+  std::vector<int> widths;
+  for (const std::string& cell : head) widths.push_back(display_width(cell));
+  double slowest_ms = 0.0;
+  for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
+    const DeviceCost& cost = document.cost.devices[device];
+    rows.push_back(device_row(static_cast<int>(device), cost, document.task));
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(rows.back()[i]));
+    }
+    slowest_ms = std::max(slowest_ms, cost.total_ms());
+  }
+  int left = style.columns - 2 - kMemoryBarCells;
+  for (const int width : widths) left -= width + 2;
+  const int cells = std::min(left, kMaxBarCells);
+  const bool bars = cells >= kMinBarCells;
+
+  const auto with_bars = [&](std::vector<std::string> row, std::string cost_bar,
+                             std::string memory_bar) {
+    if (!bars) return row;
+    row.insert(row.begin() + 7, std::move(memory_bar));
+    row.insert(row.begin() + 1, std::move(cost_bar));
+    return row;
+  };
+  TextTable table(bars ? std::vector{kRight, kLeft, kRight, kRight, kRight, kRight, kRight, kRight,
+                                     kLeft, kRight}
+                       : std::vector(head.size(), kRight));
+  table.add_row(with_bars(head, "", ""));
+  for (std::size_t device = 0; device < rows.size(); ++device) {
+    const DeviceCost& cost = document.cost.devices[device];
+    const auto share = [&](double ms) { return slowest_ms > 0.0 ? ms / slowest_ms : 0.0; };
+    const double full =
+        static_cast<double>(cost.memory_bytes) / static_cast<double>(document.task.memory_bytes);
+    table.add_row(with_bars(
+        rows[device],
+        stacked_bar({share(cost.compute_ms), share(cost.forward_ms), share(cost.backward_ms)},
+                    cells, style),
+        bar(full, kMemoryBarCells, style)));
+  }
+  std::string text = table.str();
+  if (bars) {
+    text += "        " + stacked_bar_key(0, style) + " compute  " + stacked_bar_key(1, style) +
+            " forward  " + stacked_bar_key(2, style) + " backward\n";
+  }
+  return text;
+}
+
+std::string cost_line(const PlanCost& cost, const TextStyle& style) {
+  const std::string text = bold(format_ms(cost.cost_ms) + " ms", style) +
+                           " per iteration, set by device " + std::to_string(slowest_device(cost)) +
+                           "; imbalance " + format_number(imbalance(cost), 3) +
+                           " (slowest device / mean)";
+  return cost.fits_memory ? text : text + "; DOES NOT FIT the device memory";
+}
+
+std::string splits_line(const Task& task, const Plan& plan) {
+  if (plan.column_splits.empty()) return "none";
+  std::map<int, int> pieces;
+  for (const TableSlice& slice : split_columns(task, plan.column_splits)) ++pieces[slice.table];
+  std::string text = counted(plan.column_splits.size(), "column split") + ":";
+  int listed = 0;
+  for (const auto& [table, count] : pieces) {
+    if (count == 1) continue;
+    if (listed++ == 8) return text + ", ...";
+    text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " + std::to_string(count);
+  }
+  return text;
+}
+
+std::string search_line(const SearchStats& stats) {
+  return format_ms(stats.search_ms) + " ms on backend " + stats.backend + "; " +
+         counted(stats.candidates, "candidate") + ", " + counted(stats.placements, "placement") +
+         ", " + counted(stats.head_evaluations, "shard") + " scored";
+}
+
+}  // namespace
+
+double imbalance(const PlanCost& cost) {
+  double sum = 0.0;
+  for (const DeviceCost& device : cost.devices) sum += device.total_ms();
+  return sum > 0.0 ? cost.cost_ms * static_cast<double>(cost.devices.size()) / sum : 1.0;
+}
+
+std::string extrapolation_note(const PlanCost& cost) {
+  for (std::size_t i = 0; i < cost.devices.size(); ++i) {
+    const DeviceCost& device = cost.devices[i];
+    if (std::min({device.compute_ms, device.forward_ms, device.backward_ms}) >= 0.0) continue;
+    return "a predicted cost of device " + std::to_string(i) +
+           " is negative: the tables are far from those that the models were trained on, and all "
+           "figures here are doubtful";
+  }
+  return "";
+}
+
+std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
+  std::string warning = extrapolation_note(cost);
+  if (!warning.empty()) assumptions.push_back(std::move(warning));
+  return assumptions;
+}
+
+int slowest_device(const PlanCost& cost) {
+  const auto slowest = std::max_element(
+      cost.devices.begin(), cost.devices.end(),
+      [](const DeviceCost& a, const DeviceCost& b) { return a.total_ms() < b.total_ms(); });
+  return static_cast<int>(slowest - cost.devices.begin());
+}
+
+std::string shard_lists(const PlanDocument& document) {
+  const auto slices = split_columns(document.task, document.plan.column_splits);
+  std::string text;
+  for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
+    text += "device " + std::to_string(device) + ":";
+    for (const int index : document.plan.shards[device]) {
+      const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+      text += (text.back() == ':' ? " " : ", ") + table_label(document.task, slice.table);
+      if (slice.dim != document.task.tables[static_cast<std::size_t>(slice.table)].dim) {
+        text += " [" + std::to_string(slice.first_column) + ".." +
+                std::to_string(slice.first_column + slice.dim - 1) + "]";
+      }
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string plan_page(const PlanDocument& document, const TextStyle& style) {
+  const Task& task = document.task;
+  std::string text = bold(document.task_name, style) + ": " + counted(task.tables.size(), "table") +
+                     ", " + format_bytes(total_bytes(task)) + ", on " +
+                     counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
+                     format_bytes(task.memory_bytes) + "\n\n";
+  text += device_table(document, style) + '\n';
+  text += "cost     " + cost_line(document.cost, style) + '\n';
+  text += "splits   " + splits_line(task, document.plan) + '\n';
+  if (document.stats != nullptr) text += "search   " + search_line(*document.stats) + '\n';
+  text += "weights  " + document.weights + '\n';
+  for (const std::string& note : document.notes) text += "note     " + note + '\n';
+  return text;
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,59 @@
+#include "tools/search_options.h"
+
+namespace neuroshard::tools {
+
+void add_backend_options(CLI::App& command, PlannerOptions& options) {
+  const std::string group = "Computation";
+  command.add_option("--backend", options.backend, "auto, scalar, avx2 or cuda; same plans on all")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--threads", options.threads, "CPU threads; 0: one per core")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_search_options(CLI::App& command, PlannerOptions& options, std::string& algorithm) {
+  const std::string group = "Search";
+  command
+      .add_option("--algorithm", algorithm,
+                  "neuroshard, or a baseline: random, dim_greedy, size_greedy, lookup_greedy, "
+                  "size_lookup_greedy")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  const auto add_size = [&](const char* name, int& value, const char* help) {
+    command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
+  };
+  add_size("--beam-width", options.search.beam_width, "States of column splits kept per level");
+  add_size("--candidates", options.search.candidates,
+           "Tables tried per state: this many largest and as many costliest");
+  add_size("--max-splits", options.search.max_splits,
+           "Levels of column splits, beyond those that memory forces");
+  add_size("--grid-steps", options.search.grid_steps,
+           "Limits tried on a device's columns, from 1.0 to 1.5 times the mean");
+  command.add_option("--seed", options.seed, "Of the random algorithm")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_output_options(CLI::App& command, std::string& format, std::string& output) {
+  const std::string group = "Output";
+  command
+      .add_option("--format", format,
+                  "table: for people; json: one task with everything known of its plan; jsonl: a "
+                  "line per task")
+      ->type_name("table|json|jsonl")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--output", output,
+          "Write to a file, which appears complete or not at all (default: standard output)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace neuroshard::tools

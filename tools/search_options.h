@@ -1,0 +1,19 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "neuroshard/planner.h"
+
+namespace neuroshard::tools {
+
+/// --backend and --threads: what every command that evaluates costs has.
+void add_backend_options(CLI::App& command, PlannerOptions& options);
+
+/// --algorithm and the sizes of the search. `algorithm` is the name; see algorithm_from_name.
+void add_search_options(CLI::App& command, PlannerOptions& options, std::string& algorithm);
+
+/// --format and --output.
+void add_output_options(CLI::App& command, std::string& format, std::string& output);
+
+}  // namespace neuroshard::tools

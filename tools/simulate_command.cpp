@@ -1,0 +1,158 @@
+#include <map>
+#include <memory>
+
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "tools/batch_report.h"
+#include "tools/commands.h"
+#include "tools/model_options.h"
+#include "tools/plan_report.h"
+#include "tools/result_output.h"
+#include "tools/search_options.h"
+#include "tools/task_options.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  neuroshard simulate --task my_model.json --plan plan.json
+  neuroshard simulate --task my_model.json --plan plan.json --weights other_hardware.safetensors
+  neuroshard simulate --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
+      --plan plans.jsonl --format jsonl
+
+A plan file of several lines is matched to the tasks by its "task" numbers.
+Exit codes: 0 every plan fits; 1 a plan exceeds the device memory, or the file says that a task has
+none; 2 bad input or usage.)";
+
+struct SimulateCommand {
+  TaskOptions tasks;
+  ModelOptions models;
+  PlannerOptions planner;
+  std::string plan;
+  std::string format = "table";
+  std::string output;
+};
+
+struct Simulated {
+  std::size_t task = 0;  ///< Position in LoadedTasks.
+  const PlanRecord* record = nullptr;
+  PlanCost cost;
+};
+
+// One plan a task: by the number that the file gives, else the only plan to the only task.
+std::vector<Simulated> match_plans(const std::vector<PlanRecord>& records,
+                                   const LoadedTasks& loaded, const std::string& file) {
+  std::map<int, std::size_t> position_of;
+  for (std::size_t i = 0; i < loaded.indices.size(); ++i) position_of[loaded.indices[i]] = i;
+  const bool one = loaded.tasks.size() == 1;
+  std::vector<Simulated> matched;
+  std::vector<bool> taken(loaded.tasks.size(), false);
+  for (const PlanRecord& record : records) {
+    std::size_t position = 0;
+    if (record.task && (records.size() > 1 || !one)) {
+      const auto found = position_of.find(*record.task);
+      if (found == position_of.end()) {
+        if (one) continue;  // --index picks one of the file's plans, too.
+        throw Error(record.where + ": is for task " + std::to_string(*record.task) +
+                    ", which is not among the " + std::to_string(loaded.tasks.size()) + " tasks");
+      }
+      position = found->second;
+    } else if (records.size() > 1 || !one) {
+      throw Error(record.where + ": does not say which task it is for, and there are several");
+    }
+    if (taken[position]) {
+      throw Error(record.where + ": task " + std::to_string(loaded.indices[position]) +
+                  " has a plan already; give one plan per task");
+    }
+    taken[position] = true;
+    matched.push_back({position, &record, {}});
+  }
+  if (matched.empty()) {
+    throw Error(file + ": has no plan for task " + std::to_string(loaded.indices[0]));
+  }
+  return matched;
+}
+
+int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTasks& loaded,
+                 const std::string& weights, ResultOutput& output) {
+  const Task& task = loaded.tasks[simulated.task];
+  const PlanDocument document{.task = task,
+                              .plan = plan_for(*simulated.record, task),
+                              .cost = simulated.cost,
+                              .task_name = loaded.titles[simulated.task],
+                              .weights = weights,
+                              .notes = plan_notes(loaded.notes, simulated.cost)};
+  output.write(format == OutputFormat::kJson ? plan_to_json(document)
+                                             : plan_page(document, output.style()));
+  output.finish();
+  return simulated.cost.fits_memory ? kExitOk : kExitInfeasible;
+}
+
+int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const LoadedTasks& loaded,
+                  const std::string& weights, ResultOutput& output) {
+  BatchReport batch;
+  for (const Simulated& simulated : all) {
+    const int index = loaded.indices[simulated.task];
+    const Task& task = loaded.tasks[simulated.task];
+    if (!simulated.record->plan) {
+      batch.add_without_plan(index, task, "the plan file says that there is none");
+      continue;
+    }
+    batch.add(index, task, *simulated.record->plan, simulated.cost);
+    if (format == OutputFormat::kJsonl) {
+      output.write(plan_to_json_line(index, task, *simulated.record->plan, simulated.cost) + '\n');
+    }
+  }
+  if (format == OutputFormat::kTable) output.write(batch.str() + "weights    " + weights + '\n');
+  output.finish();
+  return batch.infeasible() == 0 ? kExitOk : kExitInfeasible;
+}
+
+int run_simulate(const SimulateCommand& command, Console& console) {
+  const OutputFormat format = output_format_from_name(command.format);
+  const LoadedTasks loaded = load_tasks(command.tasks);
+  const std::vector<PlanRecord> records = load_plans(command.plan);
+  std::vector<Simulated> plans = match_plans(records, loaded, command.plan);
+  const bool one = loaded.tasks.size() == 1;
+  if (!one && format == OutputFormat::kJson) {
+    throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +
+                "; pick one with --index, or use jsonl");
+  }
+  const LoadedModels models = load_models(command.models);
+  for (const Task& task : loaded.tasks) require_comm_model(models, task.devices);
+  const Planner planner(models.models, command.planner);
+  for (Simulated& simulated : plans) {
+    if (!simulated.record->plan && !one) continue;  // A line that says that there is no plan.
+    const Task& task = loaded.tasks[simulated.task];
+    simulated.cost = planner.simulate(task, plan_for(*simulated.record, task));
+  }
+  ResultOutput output(console, command.output);
+  if (one && format != OutputFormat::kJsonl) {
+    return simulate_one(plans[0], format, loaded, models.origin, output);
+  }
+  return simulate_many(plans, format, loaded, models.origin, output);
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<SimulateCommand>();
+  CLI::App* command =
+      program.add_subcommand("simulate", "Predict the cost of a plan, device by device");
+  command->footer(kExamples);
+  add_task_options(*command, options->tasks);
+  command
+      ->add_option("--plan", options->plan, "Plan file, as written by plan --format json or jsonl")
+      ->type_name("FILE")
+      ->group("Task")
+      ->required();
+  add_model_options(*command, options->models);
+  add_backend_options(*command, options->planner);
+  add_output_options(*command, options->format, options->output);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run_simulate(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

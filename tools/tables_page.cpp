@@ -1,0 +1,121 @@
+#include "tools/tables_page.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tools/text.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using enum TextTable::Align;
+
+constexpr std::size_t kLargestListed = 10;
+
+template <typename Value, typename Format>
+void add_spread(TextTable& spread, const std::string& name, std::vector<Value> values,
+                bool with_sum, const Format& format) {
+  std::sort(values.begin(), values.end());
+  const Value sum = std::accumulate(values.begin(), values.end(), Value{});
+  spread.add_row({name, format(values.front()), format(values[values.size() / 2]),
+                  format(values.back()), with_sum ? format(sum) : ""});
+}
+
+template <typename Get>
+auto each(const std::vector<Table>& tables, const Get& get) {
+  std::vector<decltype(get(tables[0]))> values;
+  for (const Table& table : tables) values.push_back(get(table));
+  return values;
+}
+
+std::string format_rows(std::int64_t rows) {
+  return format_count(static_cast<std::uint64_t>(rows));
+}
+
+// Smallest, median, largest and sum of each field; then the largest tables.
+std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
+  const bool have_dims =
+      std::all_of(tables.begin(), tables.end(), [](const Table& table) { return table.dim > 0; });
+  TextTable spread({kLeft, kRight, kRight, kRight, kRight});
+  spread.add_row({"", "min", "median", "max", "sum"});
+  add_spread(spread, "rows", each(tables, [](const Table& t) { return t.rows; }), true,
+             format_rows);
+  add_spread(spread, "pooling factor",
+             each(tables, [](const Table& t) { return t.pooling_factor; }), true,
+             [](double x) { return format_number(x, 2); });
+  if (have_dims) {
+    add_spread(spread, "dim", each(tables, [](const Table& t) { return std::int64_t{t.dim}; }),
+               true, format_rows);
+    add_spread(spread, "size", each(tables, [](const Table& t) { return t.size_bytes(); }), true,
+               format_bytes);
+  }
+  std::string text = spread.str();
+  if (derived > 0) {
+    text += "\naccess histograms: " + format_count(derived) + " of " + format_count(tables.size()) +
+            " are computed from rows, pooling factor and a Zipf exponent, not measured\n";
+  }
+  std::vector<std::size_t> order(tables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto weight = [&](std::size_t i) {
+    return have_dims ? tables[i].size_bytes() : tables[i].rows;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+  order.resize(std::min(order.size(), kLargestListed));
+  TextTable largest({kRight, kLeft, kRight, kRight, kRight, kRight});
+  largest.add_row({"table", "name", "rows", "pooling factor", "dim", "size"});
+  for (const std::size_t i : order) {
+    const Table& table = tables[i];
+    largest.add_row({std::to_string(i), table.name, format_rows(table.rows),
+                     format_number(table.pooling_factor, 2),
+                     have_dims ? std::to_string(table.dim) : "-",
+                     have_dims ? format_bytes(table.size_bytes()) : "-"});
+  }
+  return text + "\nlargest\n" + largest.str();
+}
+
+}  // namespace
+
+std::string task_page(const TaskFile& task, const std::string& name) {
+  std::string text = name + ": task";
+  if (!task.name.empty()) text += " '" + task.name + "'";
+  text += ", " + format_count(task.tables.size()) + " tables";
+  if (task.devices) text.append(", ").append(std::to_string(*task.devices)).append(" devices");
+  if (task.memory_bytes) text.append(" of ").append(format_bytes(*task.memory_bytes));
+  text += '\n';
+  for (const std::string& source : task.source) text += "source: " + source + '\n';
+  if (!task.notes.empty()) text += "notes: " + task.notes + '\n';
+  return text + '\n' + tables_text(task.tables, task.derived_histograms.size());
+}
+
+std::string table_configs_page(const TableConfigs& configs, const std::string& name) {
+  return name + ": table list, " + format_count(configs.tables.size()) + " tables\n\n" +
+         tables_text(configs.tables, configs.derived_histograms.size());
+}
+
+std::string plans_page(const std::vector<PlanRecord>& plans, const std::string& name) {
+  std::string text =
+      name + ": " + format_count(plans.size()) + (plans.size() == 1 ? " plan\n\n" : " plans\n\n");
+  TextTable table({kRight, kRight, kRight, kRight, kRight, kLeft});
+  table.add_row({"task", "tables", "devices", "splits", "cost ms", "slices per device"});
+  for (const PlanRecord& record : plans) {
+    std::vector<std::string> row = {record.task ? std::to_string(*record.task) : "-",
+                                    record.tables ? std::to_string(*record.tables) : "-"};
+    if (!record.plan) {
+      row.insert(row.end(), {"-", "-", "-", "no plan"});
+    } else {
+      std::string slices;
+      for (const auto& shard : record.plan->shards) {
+        if (!slices.empty()) slices += ' ';
+        slices += std::to_string(shard.size());
+      }
+      row.insert(row.end(), {std::to_string(record.plan->shards.size()),
+                             std::to_string(record.plan->column_splits.size()),
+                             record.cost_ms ? format_ms(*record.cost_ms) : "-", slices});
+    }
+    table.add_row(std::move(row));
+  }
+  return text + table.str();
+}
+
+}  // namespace neuroshard::tools

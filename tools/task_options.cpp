@@ -1,0 +1,101 @@
+#include "tools/task_options.h"
+
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+
+namespace neuroshard::tools {
+namespace {
+
+std::vector<TaskFile> load_files(const TaskOptions& options) {
+  const bool published = !options.tables.empty() || !options.tasks.empty();
+  if (options.task.empty() && !published) {
+    throw Error("there is no task; give --task FILE, or --tables FILE and --tasks FILE");
+  }
+  if (!options.task.empty() && published) {
+    throw Error("--task excludes --tables and --tasks; give one or the other");
+  }
+  if (!options.task.empty()) {
+    if (options.index) throw Error("--index picks a line of --tasks; --task has one task only");
+    return {load_task(options.task)};
+  }
+  if (options.tables.empty() || options.tasks.empty()) {
+    throw Error("--tables and --tasks belong together: ids in a task line count the tables");
+  }
+  std::vector<TaskFile> files = load_task_lines(options.tasks, load_table_configs(options.tables));
+  if (files.empty()) throw Error(options.tasks + ": there are no tasks; give at least one line");
+  if (!options.index) return files;
+  const long long index = *options.index;
+  if (index < 0 || std::cmp_greater_equal(index, files.size())) {
+    throw Error("--index " + std::to_string(index) + ": " + options.tasks + " has " +
+                std::to_string(files.size()) + " tasks; count from 0");
+  }
+  return {std::move(files[static_cast<std::size_t>(index)])};
+}
+
+Task complete_task(const TaskFile& file, const TaskOptions& options) {
+  Task task;
+  task.tables = file.tables;
+  if (!options.devices && !file.devices) {
+    throw Error(file.where + ": says nothing of devices; give --devices D");
+  }
+  if (!options.memory_gb && !file.memory_bytes) {
+    throw Error(file.where + ": says nothing of their memory; give --memory-gb G");
+  }
+  task.devices = options.devices ? *options.devices : *file.devices;
+  task.memory_bytes = options.memory_gb ? bytes_from_gib(*options.memory_gb) : *file.memory_bytes;
+  validate(task, file.where);
+  return task;
+}
+
+}  // namespace
+
+void add_task_options(CLI::App& command, TaskOptions& options) {
+  const std::string group = "Task";
+  command.add_option("--task", options.task, "Task file (docs/task_format.md)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--tables", options.tables, "Published format: table_configs.json, with --tasks")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--tasks", options.tasks, "Published format: one task a line")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--index", options.index,
+                  "Only this line of --tasks, counted from 0 (default: all of them)")
+      ->type_name("I")
+      ->group(group);
+  command
+      .add_option("--devices", options.devices, "Number of devices, in place of the task file's")
+      ->type_name("D")
+      ->group(group);
+  command
+      .add_option("--memory-gb", options.memory_gb,
+                  "GiB for embeddings on each device, in place of the task file's")
+      ->type_name("G")
+      ->group(group);
+}
+
+LoadedTasks load_tasks(const TaskOptions& options) {
+  LoadedTasks loaded;
+  std::size_t derived = 0;
+  const int first = options.index ? static_cast<int>(*options.index) : 0;
+  for (const TaskFile& file : load_files(options)) {
+    loaded.tasks.push_back(complete_task(file, options));
+    loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
+    loaded.titles.push_back(file.name.empty() ? file.where : file.name);
+    derived += file.derived_histograms.size();
+    if (!file.notes.empty()) loaded.notes.push_back(file.notes);
+  }
+  if (derived > 0) {
+    loaded.notes.push_back("the access histograms of " + std::to_string(derived) +
+                           " tables are not measured: they are computed from rows, pooling factor "
+                           "and a Zipf exponent");
+  }
+  return loaded;
+}
+
+}  // namespace neuroshard::tools
