@@ -9,91 +9,66 @@
 #include "neuroshard/error.h"
 
 namespace neuroshard::pickle {
-namespace {
 
-enum Opcode : unsigned char {
-  kMark = '(',
-  kStop = '.',
-  kPop = '0',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kNone = 'N',
-  kBinPersistentId = 'Q',
-  kReduce = 'R',
-  kBinUnicode = 'X',
-  kAppend = 'a',
-  kBuild = 'b',
-  kGlobal = 'c',
-  kAppends = 'e',
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kSetItem = 's',
-  kTuple = 't',
-  kSetItems = 'u',
-  kBinFloat = 'G',
-  kEmptyTuple = ')',
-  kEmptyList = ']',
-  kEmptyDict = '}',
-  kProtocol = 0x80,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kTrue = 0x88,
-  kFalse = 0x89,
-  kLong1 = 0x8a,
-  kShortBinUnicode = 0x8c,
-  kBinUnicode8 = 0x8d,
-  kStackGlobal = 0x93,
-  kMemoize = 0x94,
-  kFrame = 0x95,
-};
-
-constexpr unsigned kNewestProtocol = 5;
-
-struct KnownGlobal {
-  std::string_view module;
-  std::string_view name;
-  Global global;
-};
-constexpr std::array<KnownGlobal, 5> kKnownGlobals = {{
-    {"collections", "OrderedDict", Global::kOrderedDict},
-    {"torch._utils", "_rebuild_tensor_v2", Global::kRebuildTensor},
-    {"torch", "FloatStorage", Global::kFloatStorage},
-    {"torch", "DoubleStorage", Global::kDoubleStorage},
-    {"torch", "LongStorage", Global::kLongStorage},
-}};
-
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 60)) result += c >= ' ' && c <= '~' ? c : '?';
-  return result;
+// One line per opcode: all that exist here. Names are those of Python's pickletools.
+const std::array<Machine::Step, 256>& Machine::steps() {
+  static const std::array<Step, 256> table = [] {
+    std::array<Step, 256> step{};
+    step['N'] = [](Machine& m) { m.push(None{}); };                              // NONE
+    step[0x88] = [](Machine& m) { m.push(true); };                               // NEWTRUE
+    step[0x89] = [](Machine& m) { m.push(false); };                              // NEWFALSE
+    step['J'] = [](Machine& m) { m.push(m.take_signed(4)); };                    // BININT
+    step['K'] = [](Machine& m) { m.push(m.take_count(1)); };                     // BININT1
+    step['M'] = [](Machine& m) { m.push(m.take_count(2)); };                     // BININT2
+    step[0x8a] = [](Machine& m) { m.push(m.take_signed(m.take_unsigned(1))); };  // LONG1
+    step['G'] = [](Machine& m) { m.push(m.take_double()); };                     // BINFLOAT
+    step[0x8c] = [](Machine& m) { m.push_text(1); };                             // SHORT_BINUNICODE
+    step['X'] = [](Machine& m) { m.push_text(4); };                              // BINUNICODE
+    step[0x8d] = [](Machine& m) { m.push_text(8); };                             // BINUNICODE8
+    step['('] = [](Machine& m) { m.marks_.push_back(m.stack_.size()); };         // MARK
+    step['0'] = [](Machine& m) { m.pop(); };                                     // POP
+    step[')'] = [](Machine& m) { m.push_tuple(0); };                             // EMPTY_TUPLE
+    step[0x85] = [](Machine& m) { m.push_tuple(1); };                            // TUPLE1
+    step[0x86] = [](Machine& m) { m.push_tuple(2); };                            // TUPLE2
+    step[0x87] = [](Machine& m) { m.push_tuple(3); };                            // TUPLE3
+    step['t'] = [](Machine& m) { m.push(Tuple{m.pop_to_mark()}); };              // TUPLE
+    step[']'] = [](Machine& m) { m.push(List{}); };                              // EMPTY_LIST
+    step['a'] = [](Machine& m) { m.append_to_list(m.pop_many(1)); };             // APPEND
+    step['e'] = [](Machine& m) { m.append_to_list(m.pop_to_mark()); };           // APPENDS
+    step['}'] = [](Machine& m) { m.push(Dict{}); };                              // EMPTY_DICT
+    step['s'] = [](Machine& m) { m.set_items(m.pop_many(2)); };                  // SETITEM
+    step['u'] = [](Machine& m) { m.set_items(m.pop_to_mark()); };                // SETITEMS
+    step['q'] = [](Machine& m) { m.remember(m.take_unsigned(1)); };              // BINPUT
+    step['r'] = [](Machine& m) { m.remember(m.take_unsigned(4)); };              // LONG_BINPUT
+    step[0x94] = [](Machine& m) { m.remember(m.memo_.size()); };                 // MEMOIZE
+    step['h'] = [](Machine& m) { m.recall(m.take_unsigned(1)); };                // BINGET
+    step['j'] = [](Machine& m) { m.recall(m.take_unsigned(4)); };                // LONG_BINGET
+    step['c'] = [](Machine& m) { m.push_global_of_lines(); };                    // GLOBAL
+    step[0x93] = [](Machine& m) { m.push_global_of_stack(); };                   // STACK_GLOBAL
+    step['Q'] = [](Machine& m) { m.push_storage(); };                            // BINPERSID
+    step['R'] = [](Machine& m) { m.reduce(); };                                  // REDUCE
+    step['b'] = [](Machine& m) { m.build(); };                                   // BUILD
+    step[0x80] = [](Machine& m) { m.check_protocol(); };                         // PROTO
+    step[0x95] = [](Machine& m) { m.take_unsigned(8); };                         // FRAME, a hint
+    return step;
+  }();
+  return table;
 }
 
-}  // namespace
-
 Pickle Machine::run() {
+  constexpr unsigned char kStop = '.';
   if (bytes_.size() > kMaxPickleBytes) fail("the pickle has more than 1 MiB");
   while (true) {
     opcode_position_ = position_;
     const auto opcode = static_cast<unsigned char>(take(1)[0]);
     if (opcode == kStop) break;
-    if (opcode == kMark) {
-      marks_.push_back(stack_.size());
-    } else if (opcode == kProtocol) {
-      if (take_unsigned(1) > kNewestProtocol) fail("is of a pickle protocol newer than 5");
-    } else if (opcode == kFrame) {
-      take_unsigned(8);  // Only a hint for buffered readers.
-    } else if (opcode == kPop) {
-      pop();
-    } else if (!push_number(opcode) && !push_text(opcode) && !build_tuple(opcode) &&
-               !build_container(opcode) && !use_memo(opcode) && !use_global(opcode)) {
+    const Step step = steps()[opcode];
+    if (step == nullptr) {
       std::array<char, 8> hex{};
       std::snprintf(hex.data(), hex.size(), "0x%02x", static_cast<unsigned>(opcode));
       fail(std::string("opcode ") + hex.data() + " has no place in a file of tensors");
     }
+    step(*this);
   }
   const Id root = pop();
   if (!stack_.empty() || !marks_.empty()) fail("values are left over at the end");
@@ -128,12 +103,27 @@ std::uint64_t Machine::take_unsigned(std::size_t bytes) {
   return value;
 }
 
-std::int64_t Machine::take_long(std::uint64_t bytes) {
+std::int64_t Machine::take_count(std::size_t bytes) {
+  return static_cast<std::int64_t>(take_unsigned(bytes));
+}
+
+std::int64_t Machine::take_signed(std::uint64_t bytes) {
   if (bytes > 8) fail("an integer needs more than 64 bits");
   if (bytes == 0) return 0;
   const auto unused_bits = static_cast<unsigned>(64 - 8 * bytes);
   // Two's complement of `bytes` bytes: move the sign bit up, then shift it back down.
   return static_cast<std::int64_t>(take_unsigned(bytes) << unused_bits) >> unused_bits;
+}
+
+double Machine::take_double() {
+  std::uint64_t bits = 0;  // Big-endian, unlike all else.
+  for (const char byte : take(8)) bits = bits << 8U | static_cast<unsigned char>(byte);
+  return std::bit_cast<double>(bits);
+}
+
+void Machine::check_protocol() {
+  constexpr unsigned kNewest = 5;
+  if (take_unsigned(1) > kNewest) fail("is of a pickle protocol newer than 5");
 }
 
 void Machine::push(Node node) {
@@ -148,7 +138,8 @@ Id Machine::pop() {
 }
 
 Id Machine::top() const {
-  if (stack_.size() <= floor()) fail("a value is missing from the stack");
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back()))
+    fail("a value is missing from the stack");
   return stack_.back();
 }
 
@@ -161,115 +152,17 @@ std::vector<Id> Machine::pop_to_mark() {
   return items;
 }
 
-bool Machine::push_number(unsigned char opcode) {
-  switch (opcode) {
-    case kNone:
-      push(None{});
-      return true;
-    case kTrue:
-      push(true);
-      return true;
-    case kFalse:
-      push(false);
-      return true;
-    case kBinInt:
-      push(take_long(4));
-      return true;
-    case kBinInt1:
-      push(static_cast<std::int64_t>(take_unsigned(1)));
-      return true;
-    case kBinInt2:
-      push(static_cast<std::int64_t>(take_unsigned(2)));
-      return true;
-    case kLong1:
-      push(take_long(take_unsigned(1)));
-      return true;
-    case kBinFloat: {
-      std::uint64_t bits = 0;  // Big-endian, unlike all else.
-      for (const char byte : take(8)) bits = bits << 8U | static_cast<unsigned char>(byte);
-      push(std::bit_cast<double>(bits));
-      return true;
-    }
-    default:
-      return false;
-  }
+std::vector<Id> Machine::pop_many(std::size_t count) {
+  std::vector<Id> items(count);
+  for (std::size_t i = count; i-- > 0;) items[i] = pop();
+  return items;
 }
 
-bool Machine::push_text(unsigned char opcode) {
-  std::size_t length_bytes = 0;
-  switch (opcode) {
-    case kShortBinUnicode:
-      length_bytes = 1;
-      break;
-    case kBinUnicode:
-      length_bytes = 4;
-      break;
-    case kBinUnicode8:
-      length_bytes = 8;
-      break;
-    default:
-      return false;
-  }
+void Machine::push_text(std::size_t length_bytes) {
   push(std::string(take(take_unsigned(length_bytes))));
-  return true;
 }
 
-bool Machine::build_tuple(unsigned char opcode) {
-  switch (opcode) {
-    case kEmptyTuple:
-      push_tuple(0);
-      return true;
-    case kTuple1:
-      push_tuple(1);
-      return true;
-    case kTuple2:
-      push_tuple(2);
-      return true;
-    case kTuple3:
-      push_tuple(3);
-      return true;
-    case kTuple:
-      push(Tuple{pop_to_mark()});
-      return true;
-    default:
-      return false;
-  }
-}
-
-void Machine::push_tuple(std::size_t count) {
-  Tuple tuple;
-  for (std::size_t i = 0; i < count; ++i) tuple.items.push_back(pop());
-  std::reverse(tuple.items.begin(), tuple.items.end());
-  push(std::move(tuple));
-}
-
-bool Machine::build_container(unsigned char opcode) {
-  switch (opcode) {
-    case kEmptyList:
-      push(List{});
-      return true;
-    case kEmptyDict:
-      push(Dict{});
-      return true;
-    case kAppend:
-      append_to_list({pop()});
-      return true;
-    case kAppends:
-      append_to_list(pop_to_mark());
-      return true;
-    case kSetItem: {
-      const Id value = pop();
-      const Id key = pop();
-      set_items({key, value});
-      return true;
-    }
-    case kSetItems:
-      set_items(pop_to_mark());
-      return true;
-    default:
-      return false;
-  }
-}
+void Machine::push_tuple(std::size_t count) { push(Tuple{pop_many(count)}); }
 
 void Machine::append_to_list(const std::vector<Id>& items) {
   auto* list = std::get_if<List>(&nodes_[top()]);
@@ -286,154 +179,12 @@ void Machine::set_items(const std::vector<Id>& keys_and_values) {
   }
 }
 
-bool Machine::use_memo(unsigned char opcode) {
-  switch (opcode) {
-    case kBinPut:
-      remember(take_unsigned(1));
-      return true;
-    case kLongBinPut:
-      remember(take_unsigned(4));
-      return true;
-    case kMemoize:
-      remember(memo_.size());
-      return true;
-    case kBinGet:
-      recall(take_unsigned(1));
-      return true;
-    case kLongBinGet:
-      recall(take_unsigned(4));
-      return true;
-    default:
-      return false;
-  }
-}
-
 void Machine::remember(std::uint64_t slot) { memo_[slot] = top(); }
 
 void Machine::recall(std::uint64_t slot) {
   const auto found = memo_.find(slot);
   if (found == memo_.end()) fail("refers to memo " + std::to_string(slot) + ", which is not set");
   stack_.push_back(found->second);
-}
-
-bool Machine::use_global(unsigned char opcode) {
-  switch (opcode) {
-    case kGlobal: {
-      const std::string_view module = take_line();
-      push_global(module, take_line());
-      return true;
-    }
-    case kStackGlobal: {
-      const auto* name = std::get_if<std::string>(&nodes_[pop()]);
-      const auto* module = std::get_if<std::string>(&nodes_[pop()]);
-      if (name == nullptr || module == nullptr) fail("a global's name is not a text");
-      // Copies: pushing may move the nodes.
-      push_global(std::string(*module), std::string(*name));
-      return true;
-    }
-    case kBinPersistentId:
-      push_storage();
-      return true;
-    case kReduce:
-      reduce();
-      return true;
-    case kBuild:
-      build();
-      return true;
-    default:
-      return false;
-  }
-}
-
-void Machine::push_global(std::string_view module, std::string_view name) {
-  for (const KnownGlobal& known : kKnownGlobals) {
-    if (known.module == module && known.name == name) {
-      push(known.global);
-      return;
-    }
-  }
-  fail("asks for '" + printable(module) + "." + printable(name) +
-       "'; only tensors of float32, float64 or int64 in dicts are read, and nothing is executed");
-}
-
-void Machine::push_storage() {
-  const auto* id = std::get_if<Tuple>(&nodes_[pop()]);
-  if (id == nullptr || id->items.size() != 5) fail("a storage is not described by five values");
-  const auto* kind = std::get_if<std::string>(&nodes_[id->items[0]]);
-  const auto* type = std::get_if<Global>(&nodes_[id->items[1]]);
-  const auto* key = std::get_if<std::string>(&nodes_[id->items[2]]);
-  if (kind == nullptr || *kind != "storage" || type == nullptr || key == nullptr) {
-    fail("a storage's description is of the wrong types");
-  }
-  constexpr std::size_t kMaxKey = 64;  // Else many storages with one long key would take memory.
-  if (key->size() > kMaxKey) fail("a storage's key is longer than 64 characters");
-  Storage storage;
-  switch (*type) {
-    case Global::kFloatStorage:
-      storage.type = ElementType::kFloat32;
-      break;
-    case Global::kDoubleStorage:
-      storage.type = ElementType::kFloat64;
-      break;
-    case Global::kLongStorage:
-      storage.type = ElementType::kInt64;
-      break;
-    default:
-      fail("a storage's type is not one");
-  }
-  storage.key = *key;
-  storage.elements = integer(id->items[4], "the size of a storage");
-  push(std::move(storage));
-}
-
-void Machine::reduce() {
-  const Id arguments_id = pop();
-  const Id callee_id = pop();
-  const auto* arguments = std::get_if<Tuple>(&nodes_[arguments_id]);
-  const auto* callee = std::get_if<Global>(&nodes_[callee_id]);
-  if (arguments == nullptr || callee == nullptr) fail("calls something that is not known");
-  if (*callee == Global::kOrderedDict && arguments->items.empty()) {
-    push(Dict{});
-  } else if (*callee == Global::kRebuildTensor) {
-    push(rebuild_tensor(arguments->items));
-  } else {
-    fail("calls something that is not a constructor of tensors or dicts");
-  }
-}
-
-void Machine::build() {
-  // The attributes of an OrderedDict, e.g. a state_dict's version numbers. Not needed.
-  const Id state = pop();
-  if (!std::holds_alternative<Dict>(nodes_[state]) ||
-      !std::holds_alternative<Dict>(nodes_[top()])) {
-    fail("sets the state of something that is not a dict");
-  }
-}
-
-TensorView Machine::rebuild_tensor(const std::vector<Id>& arguments) const {
-  // storage, offset, shape, strides, requires_grad, backward_hooks[, metadata]
-  if (arguments.size() < 6 || arguments.size() > 7) fail("a tensor is not described by six values");
-  if (!std::holds_alternative<Storage>(nodes_[arguments[0]])) fail("a tensor has no storage");
-  return {arguments[0], integer(arguments[1], "the offset of a tensor"),
-          integers(arguments[2], "the shape of a tensor"),
-          integers(arguments[3], "the strides of a tensor")};
-}
-
-std::int64_t Machine::integer(Id id, const char* what) const {
-  const auto* value = std::get_if<std::int64_t>(&nodes_[id]);
-  if (value == nullptr || *value < 0) fail(std::string(what) + " is not a count");
-  return *value;
-}
-
-std::vector<std::int64_t> Machine::integers(Id id, const char* what) const {
-  constexpr std::size_t kMaxRank = 8;
-  const auto* tuple = std::get_if<Tuple>(&nodes_[id]);
-  if (tuple == nullptr || tuple->items.size() > kMaxRank) {
-    fail(std::string(what) + " is not a tuple of at most 8 counts");
-  }
-  std::vector<std::int64_t> values;
-  for (const Id item : tuple->items) values.push_back(integer(item, what));
-  return values;
 }
 
 }  // namespace neuroshard::pickle

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,37 +21,41 @@ class Machine {
  private:
   [[noreturn]] void fail(const std::string& what) const;
 
-  // The program.
+  using Step = void (*)(Machine&);
+  /// What each opcode does; null if it is not allowed.
+  static const std::array<Step, 256>& steps();
+
+  // The program's bytes.
   std::string_view take(std::uint64_t count);
   std::string_view take_line();
   std::uint64_t take_unsigned(std::size_t bytes);
-  std::int64_t take_long(std::uint64_t bytes);
+  std::int64_t take_count(std::size_t bytes);
+  std::int64_t take_signed(std::uint64_t bytes);
+  double take_double();
+  void check_protocol();
 
   // The stack. Nothing below the topmost mark can be popped.
   void push(Node node);
   Id pop();
   [[nodiscard]] Id top() const;
+  std::vector<Id> pop_many(std::size_t count);
   std::vector<Id> pop_to_mark();
-  [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
-  /// True if `opcode` belonged to the group.
-  bool push_number(unsigned char opcode);
-  bool push_text(unsigned char opcode);
-  bool build_tuple(unsigned char opcode);
-  bool build_container(unsigned char opcode);
-  bool use_memo(unsigned char opcode);
-  bool use_global(unsigned char opcode);
-
+  // Plain values and containers.
+  void push_text(std::size_t length_bytes);
   void push_tuple(std::size_t count);
   void append_to_list(const std::vector<Id>& items);
   void set_items(const std::vector<Id>& keys_and_values);
   void remember(std::uint64_t slot);
   void recall(std::uint64_t slot);
+
+  // Globals and what is made with them (pickle_globals.cpp).
+  void push_global_of_lines();
+  void push_global_of_stack();
   void push_global(std::string_view module, std::string_view name);
   void push_storage();
   void reduce();
   void build();
-
   [[nodiscard]] TensorView rebuild_tensor(const std::vector<Id>& arguments) const;
   [[nodiscard]] std::int64_t integer(Id id, const char* what) const;
   [[nodiscard]] std::vector<std::int64_t> integers(Id id, const char* what) const;

@@ -41,6 +41,10 @@ float element(const std::string& bytes, ElementType type, std::int64_t index) {
   return static_cast<float>(value);
 }
 
+[[noreturn]] void fail_too_large(const std::string& place) {
+  throw Error(place + ": with it the tensors take more than 256 MiB; no cost model does");
+}
+
 /// Number of elements of a view; throws unless all of them lie in the storage, each one once.
 std::int64_t checked_elements(const pickle::TensorView& view, const pickle::Storage& storage,
                               const std::string& place) {
@@ -99,25 +103,25 @@ const pickle::Dict& TorchFile::root() const {
 }
 
 void TorchFile::count_bytes(std::size_t bytes, const std::string& place) {
-  if (bytes > kMaxBytes - bytes_read_) {
-    throw Error(place + ": with it the tensors take more than 256 MiB; no cost model does");
-  }
+  if (bytes > kMaxBytes - bytes_read_) fail_too_large(place);
   bytes_read_ += bytes;
 }
 
 const std::string& TorchFile::storage_bytes(const pickle::Storage& storage,
                                             const std::string& place) {
+  const auto size = static_cast<std::size_t>(element_bytes(storage.type));
+  const auto elements = static_cast<std::size_t>(storage.elements);
+  if (elements > kMaxBytes / size) fail_too_large(place);
   const auto [known, is_new] = storages_.try_emplace(storage.key);
   std::string& bytes = known->second;
   if (is_new) {
-    bytes = archive_.read(prefix_ + "data/" + storage.key, kMaxBytes - bytes_read_);
-    count_bytes(bytes.size(), place);
+    count_bytes(elements * size, place);
+    bytes = archive_.read(prefix_ + "data/" + storage.key, elements * size);
   }
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  if (size % element_bytes(storage.type) != 0 ||
-      size / element_bytes(storage.type) != storage.elements) {
-    throw Error(place + ": its storage '" + storage.key + "' has " + std::to_string(size) +
-                " bytes; " + std::to_string(storage.elements) + " numbers do not take that");
+  if (bytes.size() != elements * size) {
+    throw Error(place + ": its storage '" + storage.key + "' has " + std::to_string(bytes.size()) +
+                " bytes; " + std::to_string(elements) + " numbers take " +
+                std::to_string(elements * size));
   }
   return bytes;
 }

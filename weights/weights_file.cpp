@@ -124,8 +124,8 @@ CostModels parse_weights(std::string_view bytes, const std::string& where) {
     if (key == kSymmetric) {
       models.symmetric_comm = take_comm<SymmetricCommNetwork>(tensors, prefix, where);
     } else {
-      models.dense_comm[device_count(key, where)] =
-          take_comm<DenseCommNetwork>(tensors, prefix, where);
+      const int devices = device_count(key, where);
+      models.dense_comm[devices] = take_comm<DenseCommNetwork>(tensors, prefix, where);
     }
   }
   reject_leftovers(tensors, where);

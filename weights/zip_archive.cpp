@@ -42,7 +42,9 @@ ZipArchive::ZipArchive(std::string_view bytes, std::string where) : where_(std::
   archive_.reset(zip_open_from_source(source, ZIP_RDONLY, error.get()));
   if (!archive_) {
     zip_source_free(source);
-    throw Error(where_ + ": is not a sound zip file: " + error.text());
+    throw Error(
+        where_ +
+        ": is not a sound zip file, as torch.save writes them since PyTorch 1.6: " + error.text());
   }
   const zip_int64_t entries = zip_get_num_entries(archive_.get(), 0);
   if (entries > kMaxEntries) {
