@@ -7,7 +7,7 @@
 namespace neuroshard {
 
 /// Largest file that is read into memory.
-inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 28;
 
 /// Contents of a file or pipe. Throws Error (kIo) naming it if it cannot be read or has more than
 /// `max_bytes`.

@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "message_of.h"
+#include "neuroshard/plan_file.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+
+struct Planned {
+  Task task;
+  Plan plan;
+  PlanCost cost;
+  SearchStats stats;
+};
+
+/// Two tables on two devices, the first one split.
+Planned small_plan() {
+  Planned planned;
+  planned.task.tables = {{"user \"x\"", 1 << 20, 128, 3.0, {}}, {"", 1000, 16, 1.0, {}}};
+  planned.task.devices = 2;
+  planned.task.memory_bytes = std::int64_t{1} << 32;
+  planned.plan = {{0}, {{2}, {1, 0}}};
+  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1}, {1.5, 0.5, 0.25, 268499456, 80, 2}};
+  planned.cost.cost_ms = 3.25;
+  planned.cost.fits_memory = true;
+  planned.stats = {"scalar", "", 0.5, 12, 132, 90, 24};
+  return planned;
+}
+
+std::string document_of(const Planned& planned) {
+  return plan_to_json({.task = planned.task,
+                       .plan = planned.plan,
+                       .cost = planned.cost,
+                       .stats = &planned.stats,
+                       .task_name = "toy",
+                       .weights = "built-in",
+                       .notes = {"one", "two"}});
+}
+
+TEST(PlanWriter, WritesWhatTheDocumentationShows) {
+  const auto json = nlohmann::json::parse(document_of(small_plan()));
+  EXPECT_EQ(json, nlohmann::json::parse(R"({
+    "format": "neuroshard.plan", "version": 1,
+    "task": {"name": "toy", "tables": 2, "size_gb": 0.50005960464477539, "devices": 2,
+             "memory_gb": 4.0},
+    "weights": "built-in", "notes": ["one", "two"], "cost_ms": 3.25, "fits_memory": true,
+    "search": {"backend": "scalar", "search_ms": 0.5, "candidates": 12, "placements": 132,
+               "head_evaluations": 90, "comm_evaluations": 24},
+    "column_splits": [0],
+    "devices": [
+      {"device": 0,
+       "cost": {"total_ms": 3.25, "compute_ms": 2.0, "forward_ms": 0.75, "backward_ms": 0.5},
+       "memory_gb": 0.25, "dim_sum": 64,
+       "shard": [{"slice": 2, "table": 0, "name": "user \"x\"", "first_column": 64, "dim": 64,
+                  "size_bytes": 268435456}]},
+      {"device": 1,
+       "cost": {"total_ms": 2.25, "compute_ms": 1.5, "forward_ms": 0.5, "backward_ms": 0.25},
+       "memory_gb": 0.25005960464477539, "dim_sum": 80,
+       "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 16, "size_bytes": 64000},
+                 {"slice": 0, "table": 0, "name": "user \"x\"", "first_column": 0, "dim": 64,
+                  "size_bytes": 268435456}]}]})"));
+}
+
+TEST(PlanWriter, IsReadBack) {
+  const Planned planned = small_plan();
+  const auto records = parse_plans(document_of(planned), "p.json");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(plan_for(records[0], planned.task), planned.plan);
+  EXPECT_EQ(records[0].cost_ms, 3.25);
+  EXPECT_FALSE(records[0].task.has_value());
+}
+
+TEST(PlanWriter, WritesALineThatIsReadBack) {
+  const Planned planned = small_plan();
+  PlanResult result;
+  result.plan = planned.plan;
+  result.cost = planned.cost;
+  result.stats = planned.stats;
+  const std::string line = plan_to_json_line(7, planned.task, result);
+  EXPECT_EQ(
+      line,
+      R"({"task":7,"tables":2,"steps":[0],"shards":[[2],[1,0]],"cost":3.25,"search_ms":0.5})");
+  const std::string given = plan_to_json_line(8, planned.task, planned.plan, planned.cost);
+  const auto records = parse_plans(line + "\n" + given + "\n", "p.jsonl");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].task, 7);
+  EXPECT_EQ(records[1].task, 8);
+  for (const PlanRecord& record : records) {
+    EXPECT_EQ(plan_for(record, planned.task), planned.plan);
+    EXPECT_EQ(record.cost_ms, 3.25);
+  }
+}
+
+TEST(PlanWriter, WritesWhyThereIsNoPlan) {
+  PlanResult result;
+  result.infeasible = Infeasibility{};
+  result.infeasible->kind = Infeasibility::Kind::kPieceTooLarge;
+  result.infeasible->message = "table 3 \xff";  // Not UTF-8.
+  const std::string line = plan_to_json_line(1, small_plan().task, result);
+  EXPECT_EQ(line,
+            "{\"task\":1,\"error\":{\"kind\":\"piece_too_large\",\"message\":\"table 3 "
+            "\xef\xbf\xbd\"}}");
+  EXPECT_FALSE(parse_plans(line, "p.jsonl")[0].plan.has_value());
+}
+
+TEST(PlanWriter, EveryPlanOfTheSearchIsReadBack) {
+  const Planner planner(testing::random_models(1));
+  int plans = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = testing::random_task(seed);
+    const PlanResult result = planner.plan(task);
+    if (!result.plan) continue;
+    const std::string json = plan_to_json(
+        {.task = task, .plan = *result.plan, .cost = result.cost, .stats = &result.stats});
+    EXPECT_EQ(plan_for(parse_plans(json, "p.json")[0], task), *result.plan);
+    ++plans;
+  }
+  EXPECT_GT(plans, 10);
+}
+
+TEST(PlanReader, RejectsADocumentOfAnotherTask) {
+  const Planned planned = small_plan();
+  Task other = planned.task;
+  other.tables[0].dim = 64;
+  EXPECT_EQ(
+      message_of([&] { (void)plan_for(parse_plans(document_of(planned), "p.json")[0], other); }),
+      "p.json: slice 0 is said to be columns 0 to 63 of table 0, but for this task it is "
+      "columns 0 to 31 of table 0; give the task that the plan was made for");
+}
+
+TEST(PlanReader, RejectsDamagedDocuments) {
+  const auto error_with = [](const auto& change) {
+    auto json = nlohmann::json::parse(document_of(small_plan()));
+    change(json);
+    return message_of(
+        [&] { (void)plan_for(parse_plans(json.dump(1), "p.json").at(0), small_plan().task); });
+  };
+  using Json = nlohmann::json;
+  EXPECT_THAT(error_with([](Json& j) { j["version"] = 2; }), HasSubstr("version is 2"));
+  EXPECT_THAT(error_with([](Json& j) { j.erase("column_splits"); }), HasSubstr("is missing"));
+  EXPECT_THAT(error_with([](Json& j) { j["extra"] = 1; }), HasSubstr("unknown field 'extra'"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["device"] = 0; }),
+              HasSubstr("p.json: device 1: device is 0"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"][0]["shard"] = "x"; }),
+              HasSubstr("p.json: device 0: shard is \"x\"; give an array"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 3; }),
+              HasSubstr("p.json: device 1: shard: entry 0: slice is 3; give an integer between"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 2; }),
+              HasSubstr("slice 2 is already in shard 0"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"].erase(0); }),
+              HasSubstr("slice is 2; give an integer between 0 and 1"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"].erase(1); }), HasSubstr("slice is 2"));
+  EXPECT_THAT(error_with([](Json& j) { j["cost_ms"] = "x"; }), HasSubstr("cost_ms is \"x\""));
+}
+
+TEST(PlanReader, SurvivesTruncationAndChangedBytes) {
+  const std::string good = document_of(small_plan());
+  for (std::size_t i = 0; i + 2 < good.size(); ++i) {
+    (void)message_of([&] { (void)parse_plans(good.substr(0, i), "p.json"); });
+    for (const char byte : {'\0', '"', '}', '9', '-', '\xff'}) {
+      std::string bad = good;
+      bad[i] = byte;
+      try {
+        (void)plan_for(parse_plans(bad, "p.json").at(0), small_plan().task);
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
