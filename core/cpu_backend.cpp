@@ -4,7 +4,6 @@
 
 #include "core/cpu_kernels.h"
 #include "core/plain_session.h"
-#include "core/reuse_session.h"
 
 namespace neuroshard {
 namespace {
@@ -18,7 +17,8 @@ CpuBackend::CpuBackend(const CpuKernels& kernels, const CostModels& models, bool
     : Backend(padded_width(models.compute.table_network.outputs())),
       kernels_(kernels),
       models_(models),
-      reuse_work_(reuse_work) {}
+      reuse_work_(reuse_work),
+      sessions_(kernels_, models_) {}
 
 void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> embeddings) const {
   const PackedComputeModel& model = models_.compute();
@@ -70,7 +70,7 @@ void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
 }
 
 std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& problem) const {
-  if (reuse_work_) return std::make_unique<ReuseSession>(kernels_, models_, problem);
+  if (reuse_work_) return sessions_.take(problem);
   return std::make_unique<PlainSession>(kernels_, models_, problem);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/packed_models.h"
+#include "core/session_pool.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
@@ -29,6 +30,7 @@ class CpuBackend final : public Backend {
   const CpuKernels& kernels_;
   PackedModels models_;
   bool reuse_work_;
+  mutable SessionPool sessions_;  ///< Locks itself.
 };
 
 }  // namespace neuroshard

@@ -2,9 +2,26 @@
 
 #include <string>
 
+#include "core/kernels_avx2.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
+
+#ifdef NEUROSHARD_HAS_AVX2
+// Not in a file compiled for AVX2: supported() runs on every CPU.
+const CpuKernels kAvx2Kernels = {
+    .name = "avx2",
+    .supported =
+        [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
+    .dense_layer = avx2::dense_layer,
+    .one_output_layer = avx2::one_output_layer,
+    .two_layer_head = avx2::two_layer_head,
+    .add_and_score = avx2::add_and_score,
+    .add = avx2::add,
+    .sum_embeddings = avx2::sum_embeddings,
+    .choose_device = avx2::choose_device,
+};
+#endif
 
 std::span<const CpuKernels* const> all_cpu_kernels() {
   static constexpr const CpuKernels* kKernels[] = {

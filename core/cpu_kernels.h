@@ -44,6 +44,10 @@ struct CpuKernels {
   void (*two_layer_head)(const LayerView& hidden, const LayerView& output, const float* in,
                          int in_stride, int rows, float* out);
 
+  /// `new_sum = sum + piece` ([width], a multiple of kLanes), and the two-layer head of it.
+  float (*add_and_score)(const LayerView& hidden, const LayerView& output, const float* sum,
+                         const float* piece, int width, float* new_sum);
+
   /// `out[i] = a[i] + b[i]`, `width` a multiple of kLanes.
   void (*add)(const float* a, const float* b, int width, float* out);
 
@@ -52,8 +56,8 @@ struct CpuKernels {
                          const std::uint32_t* ids, int shards, float* out);
 
   /// Index of the device with the lowest cost, then the lowest memory, then the lowest index, among
-  /// those with memory[d] <= max_memory, dim_sum[d] <= max_dim_sum and a cost below infinity; -1 if
-  /// there is none.
+  /// those with memory[d] <= max_memory, dim_sum[d] <= max_dim_sum and a finite cost; -1 if there
+  /// is none. `cost_ms` has padded_width(devices) entries, infinite as padding.
   int (*choose_device)(const float* cost_ms, const std::int64_t* memory,
                        const std::int64_t* dim_sum, int devices, std::int64_t max_memory,
                        std::int64_t max_dim_sum);

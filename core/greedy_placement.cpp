@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace neuroshard {
 
@@ -12,7 +13,9 @@ GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeM
       width_(padded_width(model.table_network.outputs())),
       head_(kernels, model.head, /*relu_last=*/false) {
   const auto devices = static_cast<std::size_t>(problem.devices);
-  cost_ms_.resize(devices);
+  // Padding is never the cheapest.
+  cost_ms_.resize(static_cast<std::size_t>(padded_width(problem.devices)),
+                  std::numeric_limits<float>::infinity());
   memory_.resize(devices);
   dim_sum_.resize(devices);
   sums_.resize(devices * static_cast<std::size_t>(width_));
@@ -23,7 +26,7 @@ GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeM
 
 bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim_limit) {
   // An empty device costs 0 here but head(0) in the end, as in the published code.
-  std::fill(cost_ms_.begin(), cost_ms_.end(), 0.0F);
+  std::fill_n(cost_ms_.begin(), problem_.devices, 0.0F);
   std::fill(memory_.begin(), memory_.end(), 0);
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   std::fill(sums_.begin(), sums_.end(), 0.0F);
@@ -46,7 +49,7 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
     dim_sum_[d] += dim;
     device_of_[position] = device;
   }
-  for (std::size_t d = 0; d < cost_ms_.size(); ++d) {
+  for (std::size_t d = 0; d < memory_.size(); ++d) {
     compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms_ : cost_ms_[d];
     dim_sums_[d] = static_cast<float>(dim_sum_[d]);
   }

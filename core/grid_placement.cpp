@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace neuroshard {
 
@@ -10,7 +11,9 @@ GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
     : kernels_(kernels), states_(states), problem_(problem) {
   const auto devices = static_cast<std::size_t>(problem.devices);
   state_.resize(devices);
-  cost_ms_.resize(devices);
+  // Padding is never the cheapest.
+  cost_ms_.resize(static_cast<std::size_t>(padded_width(problem.devices)),
+                  std::numeric_limits<float>::infinity());
   memory_.resize(devices);
   dim_sum_.resize(devices);
 }
@@ -23,7 +26,7 @@ void GridPlacement::start(std::span<const std::uint32_t> order) {
   }
   std::fill(state_.begin(), state_.end(), ShardStates::kEmpty);
   // An empty device costs 0 here but head(0) in the end, as in the published code.
-  std::fill(cost_ms_.begin(), cost_ms_.end(), 0.0F);
+  std::fill_n(cost_ms_.begin(), problem_.devices, 0.0F);
   std::fill(memory_.begin(), memory_.end(), 0);
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   placed_ = 0;

@@ -30,7 +30,7 @@ class GridPlacement {
 
   /// Of each device after a run that placed everything.
   [[nodiscard]] std::span<const ShardStates::Id> states() const { return state_; }
-  /// Compute costs, 0 for an empty device.
+  /// Compute costs, 0 for an empty device; padded.
   [[nodiscard]] std::span<const float> cost_ms() const { return cost_ms_; }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return dim_sum_; }
 

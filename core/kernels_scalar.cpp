@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "core/cpu_kernels.h"
@@ -61,6 +60,14 @@ void add(const float* a, const float* b, int width, float* out) {
   for (int i = 0; i < width; ++i) out[i] = a[i] + b[i];
 }
 
+float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+                    const float* piece, int width, float* new_sum) {
+  add(sum, piece, width, new_sum);
+  float cost_ms = 0.0F;
+  two_layer_head(hidden, output, new_sum, width, 1, &cost_ms);
+  return cost_ms;
+}
+
 void sum_embeddings(const float* embeddings, int width, const std::uint32_t* offsets,
                     const std::uint32_t* ids, int shards, float* out) {
   for (int shard = 0; shard < shards; ++shard) {
@@ -77,7 +84,7 @@ int choose_device(const float* cost_ms, const std::int64_t* memory, const std::i
   int best = -1;
   for (int d = 0; d < devices; ++d) {
     if (memory[d] > max_memory || dim_sum[d] > max_dim_sum) continue;
-    if (!(cost_ms[d] < std::numeric_limits<float>::infinity())) continue;  // NaN too.
+    if (!std::isfinite(cost_ms[d])) continue;
     if (best < 0 || cost_ms[d] < cost_ms[best] ||
         (cost_ms[d] == cost_ms[best] && memory[d] < memory[best])) {
       best = d;
@@ -94,6 +101,7 @@ const CpuKernels kScalarKernels = {
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,
+    .add_and_score = add_and_score,
     .add = add,
     .sum_embeddings = sum_embeddings,
     .choose_device = choose_device,

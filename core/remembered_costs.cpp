@@ -73,7 +73,6 @@ void RememberedCosts::score_noted() {
                                            forward_ms_.data() + r * width, devices_));
     }
   }
-  scored_ += noted_dim_row_.size();
   noted_dim_row_.clear();
   noted_compute_ms_.clear();
 }

@@ -26,11 +26,11 @@ class RememberedCosts {
   void score_noted();
   [[nodiscard]] double cost_ms(std::uint32_t placement) const { return cost_ms_[placement]; }
 
-  /// Placements that went through the forward model since construction.
-  [[nodiscard]] std::uint64_t scored() const { return scored_; }
+  /// Placements so far, each scored once.
+  [[nodiscard]] std::size_t size() const { return placements_.size(); }
   /// Integers kept; a measure of memory.
   [[nodiscard]] std::size_t stored() const { return placements_.stored() + dim_rows_.stored(); }
-  /// Forgets everything, once nothing noted is unscored.
+  /// Forgets everything, once nothing noted is unscored; keeps the memory.
   void clear();
 
  private:
@@ -48,7 +48,6 @@ class RememberedCosts {
   std::vector<float> dim_sums_;               ///< Scratch of one batch, as the other two.
   std::vector<float> offsets_ms_;
   std::vector<float> forward_ms_;
-  std::uint64_t scored_ = 0;
 };
 
 }  // namespace neuroshard

@@ -1,7 +1,6 @@
 #include "core/reuse_session.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace neuroshard {
 namespace {
@@ -13,8 +12,8 @@ constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
 }  // namespace
 
 ReuseSession::ReuseSession(const CpuKernels& kernels, const PackedModels& models,
-                           PlacementProblem problem)
-    : problem_(std::move(problem)),
+                           const PlacementProblem& problem)
+    : problem_(problem),
       states_(kernels, models.compute(), problem_),
       grid_(kernels, states_, problem_),
       costs_(kernels, models.comm_for(problem_.devices), problem_.devices),
@@ -55,29 +54,39 @@ void ReuseSession::place_under_all_limits(std::span<const std::uint32_t> order) 
   }
 }
 
-void ReuseSession::forget_if_full(std::size_t pieces) {
-  const std::size_t states = states_.size() + pieces * problem_.dim_limits.size();
-  if (states < kMaxStates && orders_.stored() + costs_.stored() < kMaxStoredIntegers) return;
+bool ReuseSession::full(std::size_t pieces) const {
+  return states_.size() + pieces * problem_.dim_limits.size() >= kMaxStates ||
+         orders_.stored() + costs_.stored() >= kMaxStoredIntegers;
+}
+
+void ReuseSession::forget() {
+  counters_ = counters();
   states_.clear();
   costs_.clear();
   orders_.clear();
   results_.clear();
 }
 
+void ReuseSession::reset(const PlacementProblem& problem) {
+  forget();
+  problem_ = problem;
+  counters_ = {};
+}
+
 void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
   const std::size_t limits = problem_.dim_limits.size();
-  greedy_runs_ += candidates.size() * limits;
+  counters_.greedy_runs += candidates.size() * limits;
   std::size_t done = 0;
   while (done < candidates.size()) {
     // A block of candidates, cut short where memory is full.
-    forget_if_full(candidates.pieces_of(done).size());
+    if (full(candidates.pieces_of(done).size())) forget();
     const std::size_t first_new = orders_.size();
     order_of_.clear();
     placement_of_.clear();
     std::size_t end = done;
     for (; end < candidates.size(); ++end) {
       const std::span<const std::uint32_t> order = candidates.pieces_of(end);
-      if (end > done && states_.size() + order.size() * limits >= kMaxStates) break;
+      if (end > done && full(order.size())) break;
       const std::size_t known = orders_.size();
       order_of_.push_back(orders_.find_or_add(order));
       if (order_of_.back() == known) place_under_all_limits(order);
@@ -99,9 +108,10 @@ void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<Candidat
 }
 
 EvaluationCounters ReuseSession::counters() const {
-  return {.greedy_runs = greedy_runs_,
-          .head_evaluations = states_.scored(),
-          .comm_evaluations = costs_.scored()};
+  EvaluationCounters total = counters_;
+  total.head_evaluations += states_.size() - 1;
+  total.comm_evaluations += costs_.size();
+  return total;
 }
 
 }  // namespace neuroshard

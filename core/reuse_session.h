@@ -11,7 +11,11 @@ namespace neuroshard {
 class ReuseSession final : public PlacementSession {
  public:
   /// Borrows `kernels` and `models`.
-  ReuseSession(const CpuKernels& kernels, const PackedModels& models, PlacementProblem problem);
+  ReuseSession(const CpuKernels& kernels, const PackedModels& models,
+               const PlacementProblem& problem);
+
+  /// Starts anew with another problem for as many devices; keeps the memory.
+  void reset(const PlacementProblem& problem);
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
   [[nodiscard]] EvaluationCounters counters() const override;
@@ -19,7 +23,8 @@ class ReuseSession final : public PlacementSession {
  private:
   void place_under_all_limits(std::span<const std::uint32_t> order);
   std::uint32_t note_placement();
-  void forget_if_full(std::size_t pieces);
+  [[nodiscard]] bool full(std::size_t pieces) const;
+  void forget();
 
   static constexpr std::uint32_t kNoPlacement = ~std::uint32_t{0};
 
@@ -34,7 +39,7 @@ class ReuseSession final : public PlacementSession {
   std::vector<std::uint32_t> placement_of_;  ///< [orders of the batch, dim limits]
   std::vector<float> compute_ms_;
   std::vector<std::uint32_t> dim_sums_;
-  std::uint64_t greedy_runs_ = 0;
+  EvaluationCounters counters_;  ///< Without what is still remembered.
 };
 
 }  // namespace neuroshard

@@ -37,10 +37,10 @@ class ShardStates {
     }
   }
 
+  /// States so far, each scored once; the empty one among them.
   [[nodiscard]] std::size_t size() const { return states_; }
-  /// States scored since construction.
-  [[nodiscard]] std::uint64_t scored() const { return scored_; }
-  /// Forgets all states but the empty one; keeps the memory.
+  /// Forgets all states but the empty one, because there are too many or the problem has changed;
+  /// keeps the memory.
   void clear();
 
  private:
@@ -63,12 +63,17 @@ class ShardStates {
   const PlacementProblem& problem_;
   int width_;
   MlpRunner head_;
+  bool two_layer_head_;
+  LayerView hidden_;
+  LayerView output_;
   std::size_t states_ = 1;
-  std::uint64_t scored_ = 0;
   AlignedVector<float> sums_;  ///< [states, width]
+  // A hash table with linear probing in the first mask_ + 1 entries, at most half full. Both
+  // arrays keep the size of the largest table so far, so that a small problem clears little.
   std::vector<Entry> entries_;
-  std::size_t mask_;
-  int shift_;
+  std::vector<Entry> spare_;
+  std::size_t mask_ = 0;
+  int shift_ = 0;
 };
 
 }  // namespace neuroshard

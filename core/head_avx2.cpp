@@ -1,0 +1,147 @@
+#include <immintrin.h>
+
+#include <cstddef>
+
+#include "core/kernels_avx2.h"
+#include "core/unroll_avx2.h"
+
+namespace neuroshard::avx2 {
+namespace {
+
+inline __m256 rectified(__m256 x) { return _mm256_max_ps(x, _mm256_setzero_ps()); }
+
+// The 32 partial sums of docs/arithmetic.md, rule 3, added pairwise at distance 16, 8, 4, 2, 1.
+inline float butterfly_sum(__m256 p0, __m256 p1, __m256 p2, __m256 p3) {
+  const __m256 by_8 = _mm256_add_ps(_mm256_add_ps(p0, p2), _mm256_add_ps(p1, p3));
+  const __m128 by_4 = _mm_add_ps(_mm256_castps256_ps128(by_8), _mm256_extractf128_ps(by_8, 1));
+  const __m128 by_2 = _mm_add_ps(by_4, _mm_movehl_ps(by_4, by_4));
+  return _mm_cvtss_f32(_mm_add_ss(by_2, _mm_movehdup_ps(by_2)));
+}
+
+// Registers j, j + 4, j + 8, ... of the hidden units feed partial sum j. The hidden units never
+// leave the registers. Any number of hidden units.
+inline float score_row(const LayerView& hidden, const LayerView& output, const float* in) {
+  const int width = padded_width(hidden.outputs);
+  __m256 partial[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                       _mm256_setzero_ps()};
+  for (int v = 0; v < width / kLanes; ++v) {
+    const float* weight = hidden.weight + v * kLanes;
+    __m256 sum = _mm256_load_ps(hidden.bias + v * kLanes);
+    for (int i = 0; i < hidden.inputs; ++i, weight += width) {
+      sum = _mm256_fmadd_ps(_mm256_load_ps(weight), _mm256_broadcast_ss(in + i), sum);
+    }
+    partial[v % 4] =
+        _mm256_fmadd_ps(_mm256_load_ps(output.weight + v * kLanes), rectified(sum), partial[v % 4]);
+  }
+  return butterfly_sum(partial[0], partial[1], partial[2], partial[3]) + output.bias[0];
+}
+
+// 64 hidden units, several rows: one pass over the weights per pair of registers (j, j + 4).
+template <int kRows>
+inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
+                          int in_stride, float* out) {
+  constexpr int kWidth = 64;
+  __m256 partial[4][kRows];
+  unroll<4>([&](auto j) {
+    const float* weight = hidden.weight + j * kLanes;
+    __m256 low[kRows];
+    __m256 high[kRows];
+    unroll<kRows>([&](auto r) {
+      low[r] = _mm256_load_ps(hidden.bias + j * kLanes);
+      high[r] = _mm256_load_ps(hidden.bias + (j + 4) * kLanes);
+    });
+    for (int i = 0; i < hidden.inputs; ++i, weight += kWidth) {
+      const __m256 w_low = _mm256_load_ps(weight);
+      const __m256 w_high = _mm256_load_ps(weight + 4 * kLanes);
+      unroll<kRows>([&](auto r) {
+        const __m256 x = _mm256_broadcast_ss(in + std::ptrdiff_t{r} * in_stride + i);
+        low[r] = _mm256_fmadd_ps(w_low, x, low[r]);
+        high[r] = _mm256_fmadd_ps(w_high, x, high[r]);
+      });
+    }
+    const __m256 w_low = _mm256_load_ps(output.weight + j * kLanes);
+    const __m256 w_high = _mm256_load_ps(output.weight + (j + 4) * kLanes);
+    unroll<kRows>([&](auto r) {
+      const __m256 first = _mm256_fmadd_ps(w_low, rectified(low[r]), _mm256_setzero_ps());
+      partial[j][r] = _mm256_fmadd_ps(w_high, rectified(high[r]), first);
+    });
+  });
+  unroll<kRows>([&](auto r) {
+    out[r] =
+        butterfly_sum(partial[0][r], partial[1][r], partial[2][r], partial[3][r]) + output.bias[0];
+  });
+}
+
+// 64 hidden units, one row: all units at once, since eight sums are needed to hide the latency of
+// FMA. Weights come straight from the cache.
+inline float score_row_64(const LayerView& hidden, const LayerView& output, const float* in) {
+  const float* weight = hidden.weight;
+  __m256 sum[8];
+  unroll<8>([&](auto v) { sum[v] = _mm256_load_ps(hidden.bias + v * kLanes); });
+  for (int i = 0; i < hidden.inputs; ++i, weight += 8 * kLanes) {
+    const __m256 x = _mm256_broadcast_ss(in + i);
+    unroll<8>(
+        [&](auto v) { sum[v] = _mm256_fmadd_ps(_mm256_load_ps(weight + v * kLanes), x, sum[v]); });
+  }
+  __m256 partial[4];
+  unroll<4>([&](auto j) {
+    const __m256 first = _mm256_fmadd_ps(_mm256_load_ps(output.weight + j * kLanes),
+                                         rectified(sum[j]), _mm256_setzero_ps());
+    partial[j] = _mm256_fmadd_ps(_mm256_load_ps(output.weight + (j + 4) * kLanes),
+                                 rectified(sum[j + 4]), first);
+  });
+  return butterfly_sum(partial[0], partial[1], partial[2], partial[3]) + output.bias[0];
+}
+
+}  // namespace
+
+void one_output_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+                      float* out, int out_stride) {
+  const int vectors = padded_width(layer.inputs) / kLanes;
+  for (int row = 0; row < rows; ++row) {
+    const float* x = in + std::ptrdiff_t{row} * in_stride;
+    __m256 partial[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                         _mm256_setzero_ps()};
+    for (int v = 0; v < vectors; ++v) {
+      partial[v % 4] = _mm256_fmadd_ps(_mm256_load_ps(layer.weight + v * kLanes),
+                                       _mm256_loadu_ps(x + v * kLanes), partial[v % 4]);
+    }
+    const float y = butterfly_sum(partial[0], partial[1], partial[2], partial[3]) + layer.bias[0];
+    out[std::ptrdiff_t{row} * out_stride] = relu ? (y > 0.0F ? y : 0.0F) : y;
+  }
+}
+
+void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
+                    int in_stride, int rows, float* out) {
+  if (hidden.outputs != 64) {
+    for (; rows > 0; --rows, in += in_stride) *out++ = score_row(hidden, output, in);
+    return;
+  }
+  for (; rows >= 6; rows -= 6, in += std::ptrdiff_t{6} * in_stride, out += 6) {
+    score_rows_64<6>(hidden, output, in, in_stride, out);
+  }
+  switch (rows) {
+    case 5:
+      return score_rows_64<5>(hidden, output, in, in_stride, out);
+    case 4:
+      return score_rows_64<4>(hidden, output, in, in_stride, out);
+    case 3:
+      return score_rows_64<3>(hidden, output, in, in_stride, out);
+    case 2:
+      return score_rows_64<2>(hidden, output, in, in_stride, out);
+    case 1:
+      *out = score_row_64(hidden, output, in);
+      return;
+    default:
+      return;
+  }
+}
+
+float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+                    const float* piece, int width, float* new_sum) {
+  add(sum, piece, width, new_sum);
+  return hidden.outputs == 64 ? score_row_64(hidden, output, new_sum)
+                              : score_row(hidden, output, new_sum);
+}
+
+}  // namespace neuroshard::avx2

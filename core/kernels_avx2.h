@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu_kernels.h"
+
+// Files named *_avx2.cpp are the only ones compiled with -mavx2 -mfma. They include little: the
+// linker must never keep an AVX2 copy of a shared inline function that old CPUs call too.
+namespace neuroshard::avx2 {
+
+void dense_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+                 float* out, int out_stride);
+void one_output_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+                      float* out, int out_stride);
+void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
+                    int in_stride, int rows, float* out);
+float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+                    const float* piece, int width, float* new_sum);
+void add(const float* a, const float* b, int width, float* out);
+void sum_embeddings(const float* embeddings, int width, const std::uint32_t* offsets,
+                    const std::uint32_t* ids, int shards, float* out);
+int choose_device(const float* cost_ms, const std::int64_t* memory, const std::int64_t* dim_sum,
+                  int devices, std::int64_t max_memory, std::int64_t max_dim_sum);
+
+}  // namespace neuroshard::avx2
