@@ -17,7 +17,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern =
-        (std::filesystem::path(testing::TempDir()) / "neuroshard-XXXXXX").string();
+        (std::filesystem::path(::testing::TempDir()) / "neuroshard-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
     path_ = pattern;
   }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "neuroshard/planner.h"
 #include "tools/text.h"
@@ -20,9 +19,7 @@ class BatchReport {
   void add_without_plan(int index, const Task& task, const std::string& reason);
 
   [[nodiscard]] std::size_t infeasible() const { return infeasible_; }
-  /// `weights` says where the cost models come from.
-  [[nodiscard]] std::string page(const std::string& weights, const std::vector<std::string>& notes,
-                                 const TextStyle& style) const;
+  [[nodiscard]] std::string str() const;
 
  private:
   void add_cost(int index, const Task& task, const Plan& plan, const PlanCost& cost,

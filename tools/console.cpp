@@ -50,11 +50,7 @@ TextStyle style_of(int descriptor) {
 }  // namespace
 
 Console standard_console() {
-  return {std::cout,
-          std::cerr,
-          style_of(STDOUT_FILENO),
-          style_of(STDERR_FILENO),
-          isatty(STDOUT_FILENO) != 0,
+  return {std::cout, std::cerr, style_of(STDOUT_FILENO), style_of(STDERR_FILENO),
           isatty(STDERR_FILENO) != 0};
 }
 

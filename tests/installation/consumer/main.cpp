@@ -1,4 +1,3 @@
-#include <neuroshard/error.h>
 #include <neuroshard/planner.h>
 #include <neuroshard/weights.h>
 

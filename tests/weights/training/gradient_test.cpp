@@ -1,0 +1,98 @@
+// Gradients against finite differences of the loss.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "weights/training/comm_trainee.h"
+#include "weights/training/compute_trainee.h"
+#include "weights/training/golden_samples.h"
+
+namespace neuroshard::training {
+namespace {
+
+std::vector<std::uint32_t> first_samples(std::size_t count) {
+  std::vector<std::uint32_t> samples(count);
+  std::iota(samples.begin(), samples.end(), 0U);
+  return samples;
+}
+
+std::vector<double> sum_of(std::span<const AlignedVector<float>> parts) {
+  std::vector<double> sum(parts.front().size(), 0.0);
+  for (const auto& part : parts) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+  }
+  return sum;
+}
+
+// `gradient` is of the loss in units of the cost scale, i.e. divided by std and by std again for
+// the last layer's units; `unit` is what the loss in ms^2 has to be divided by. A ReLU that turns
+// on or off within the step bends the loss, so a few entries may be off; a wrong gradient is off
+// nearly everywhere.
+template <typename Loss>
+void expect_gradient(TrainableMlp& mlp, const std::vector<double>& gradient, double unit,
+                     const Loss& loss) {
+  constexpr float kStep = 1.0F / 512;
+  double largest = 0.0;
+  for (const double entry : gradient) largest = std::max(largest, std::abs(entry));
+  ASSERT_GT(largest, 0.0);
+  int wrong = 0;
+  int checked = 0;
+  for (std::size_t i = 0; i < gradient.size(); i += 3) {
+    const float weight = mlp.parameters()[i];
+    const auto loss_at = [&](float value) {
+      mlp.parameters()[i] = value;
+      mlp.parameters_changed();
+      return loss();
+    };
+    const double slope = (loss_at(weight + kStep) - loss_at(weight - kStep)) / (2.0 * kStep);
+    loss_at(weight);
+    ++checked;
+    if (std::abs(slope / unit - gradient[i]) > 0.02 * std::abs(gradient[i]) + 0.003 * largest) {
+      ++wrong;
+    }
+  }
+  EXPECT_GT(checked, 50);
+  EXPECT_LE(wrong, checked / 50);
+}
+
+TEST(Gradient, OfTheComputeModel) {
+  const ComputeSamples& samples = testing::golden_compute_samples();
+  WorkerTeam team(2);
+  Random random(5);
+  const auto batch = first_samples(200);
+  ComputeTrainee trainee(samples, batch, {.table_network = {12, 9}, .head = {10}}, batch.size(),
+                         best_matrix_kernels(), team, random);
+  const auto loss = [&] { return trainee.differentiate(batch); };
+  loss();
+  const auto table_gradient = sum_of(trainee.table_gradients());
+  const auto head_gradient = sum_of(trainee.head_gradients(batch.size()));
+  const double std_ms = trainee.scale().std_ms;
+  expect_gradient(trainee.table_network(), table_gradient, std_ms * std_ms, loss);
+  expect_gradient(trainee.head(), head_gradient, std_ms * std_ms, loss);
+}
+
+class CommGradient : public ::testing::TestWithParam<std::tuple<CommArchitecture, CommPass>> {};
+
+TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
+  const auto [architecture, pass] = GetParam();
+  const std::span<const CommSamples> all = testing::golden_comm_samples();
+  const CommRows rows(architecture == CommArchitecture::kDense ? all.subspan(1, 1) : all,
+                      architecture, pass);
+  WorkerTeam team(2);
+  Random random(6);
+  const auto batch = first_samples(rows.samples());
+  const std::vector<int> hidden{11, 9};
+  CommTrainee trainee(rows, batch, hidden, best_matrix_kernels(), team, random);
+  const auto loss = [&] { return trainee.differentiate(batch); };
+  loss();
+  const double std_ms = trainee.scale().std_ms;
+  expect_gradient(trainee.mlp(), sum_of(trainee.gradients()), std_ms * std_ms, loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllNetworks, CommGradient,
+    ::testing::Combine(::testing::Values(CommArchitecture::kDense, CommArchitecture::kSymmetric),
+                       ::testing::Values(CommPass::kForward, CommPass::kBackward)));
+
+}  // namespace
+}  // namespace neuroshard::training

@@ -1,0 +1,240 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "golden.h"
+#include "message_of.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/training.h"
+#include "neuroshard/weights.h"
+#include "weights/training/golden_samples.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_comm_samples;
+using testing::golden_compute_samples;
+using ::testing::HasSubstr;
+using testing::message_of;
+
+const ComputeNetworkSizes kSmallCompute{.table_network = {24, 8}, .head = {16}};
+
+ComputeSamples first_samples(std::size_t count) {
+  ComputeSamples samples = golden_compute_samples();
+  samples.offsets.resize(count + 1);
+  samples.table_ids.resize(samples.offsets.back());
+  samples.cost_ms.resize(count);
+  return samples;
+}
+
+std::string bytes_of(const TrainedCompute& trained) {
+  return serialize_weights(
+      {.compute = trained.model, .dense_comm = {}, .symmetric_comm = {}, .metadata = {}});
+}
+
+std::string bytes_of(const TrainedComm& trained) {
+  CostModels models = testing::golden_models();
+  models.symmetric_comm = trained.model;
+  return serialize_weights(models);
+}
+
+TEST(TrainCompute, LearnsThePublishedData) {
+  TrainingOptions options;
+  options.epochs = 60;
+  options.batch = 128;
+  const TrainedCompute trained = train_compute(golden_compute_samples(), {}, options);
+  EXPECT_EQ(trained.summary.train_samples, 1600U);
+  EXPECT_EQ(trained.summary.valid_samples, 200U);
+  ASSERT_EQ(trained.summary.tests.size(), 1U);
+  const Accuracy& accuracy = trained.summary.tests[0].accuracy;
+  EXPECT_EQ(accuracy.costs, 200U);
+  // A constant prediction would have an error of several ms^2.
+  EXPECT_LT(accuracy.mse, 0.25);
+  EXPECT_GT(accuracy.kendall_tau, 0.92);
+}
+
+TEST(TrainCompute, CanLearnAFewSamplesByHeart) {
+  TrainingOptions options;
+  options.epochs = 1500;
+  options.batch = 16;
+  double train_mse = 0.0;
+  options.on_epoch = [&](const EpochReport& report) { train_mse = report.train_mse; };
+  (void)train_compute(first_samples(20), kSmallCompute, options);
+  EXPECT_LT(train_mse, 1e-3);
+}
+
+TEST(TrainCompute, GivesTheSameBitsForEveryNumberOfThreads) {
+  TrainingOptions options;
+  options.epochs = 3;
+  options.batch = 300;
+  options.seed = 11;
+  options.threads = 1;
+  const std::string one = bytes_of(train_compute(golden_compute_samples(), kSmallCompute, options));
+  options.threads = 3;
+  EXPECT_EQ(bytes_of(train_compute(golden_compute_samples(), kSmallCompute, options)), one);
+  options.seed = 12;
+  EXPECT_NE(bytes_of(train_compute(golden_compute_samples(), kSmallCompute, options)), one);
+}
+
+TEST(TrainCompute, KeepsTheEpochWithTheLowestValidationError) {
+  TrainingOptions options;
+  options.epochs = 30;
+  options.learning_rate = 0.05;  // So rough that some later epoch is worse than an earlier one.
+  options.final_learning_rate = 0.05;
+  std::vector<double> errors;
+  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_mse); };
+  const TrainedCompute trained = train_compute(first_samples(300), kSmallCompute, options);
+  const auto best = std::min_element(errors.begin(), errors.end());
+  ASSERT_EQ(errors.size(), 30U);
+  EXPECT_EQ(trained.summary.best_epoch, best - errors.begin() + 1);
+  EXPECT_EQ(trained.summary.valid_mse, *best);
+
+  // Training only as far as the best epoch ends in the same weights.
+  options.epochs = trained.summary.best_epoch;
+  EXPECT_EQ(bytes_of(train_compute(first_samples(300), kSmallCompute, options)), bytes_of(trained));
+}
+
+TEST(TrainCompute, StopsWhenAskedAndKeepsTheBestSoFar) {
+  TrainingOptions options;
+  options.epochs = 1000;
+  options.batch = 64;
+  int steps = 0;
+  options.should_stop = [&] { return ++steps >= 15; };  // In the third epoch of 5 steps.
+  std::vector<double> errors;
+  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_mse); };
+  const TrainedCompute trained = train_compute(first_samples(400), kSmallCompute, options);
+  EXPECT_TRUE(trained.summary.stopped);
+  EXPECT_EQ(steps, 15);
+  EXPECT_EQ(errors.size(), 3U);
+  EXPECT_EQ(trained.summary.valid_mse, *std::min_element(errors.begin(), errors.end()));
+}
+
+TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {
+  TrainingOptions options;
+  options.epochs = 2;
+  const ComputeSamples& samples = golden_compute_samples();
+  const TrainedCompute trained = train_compute(samples, {}, options);
+  const auto backend = make_cpu_backend(
+      {.compute = trained.model, .dense_comm = {}, .symmetric_comm = {}, .metadata = {}});
+  std::vector<float> features;
+  for (const Table& table : samples.tables) {
+    const auto row = table_features(table, table.dim);
+    features.insert(features.end(), row.begin(), row.end());
+  }
+  std::vector<float> embeddings(samples.tables.size() *
+                                static_cast<std::size_t>(backend->embedding_width()));
+  backend->embed_pieces(features, embeddings);
+  const std::vector<std::uint32_t> offsets(samples.offsets.begin(), samples.offsets.end());
+  std::vector<float> cost_ms(samples.size());
+  backend->score_shards(embeddings, {offsets, samples.table_ids}, cost_ms);
+  // The test samples are some of these; find each by its measured cost, which no two share.
+  const TestResult& test = trained.summary.tests[0];
+  for (std::size_t i = 0; i < test.measured_ms.size(); ++i) {
+    const auto found =
+        std::find(samples.cost_ms.begin(), samples.cost_ms.end(), test.measured_ms[i]);
+    ASSERT_NE(found, samples.cost_ms.end());
+    const float predicted = cost_ms[static_cast<std::size_t>(found - samples.cost_ms.begin())];
+    EXPECT_NEAR(predicted, test.predicted_ms[i], 1e-4 * std::abs(predicted) + 1e-4);
+  }
+}
+
+TEST(TrainComm, ASymmetricNetworkLearnsSeveralDeviceCountsAtOnce) {
+  TrainingOptions options;
+  options.epochs = 150;
+  options.batch = 64;
+  const TrainedComm trained = train_comm(golden_comm_samples(), {}, options);
+  ASSERT_EQ(trained.forward.tests.size(), 3U);
+  ASSERT_EQ(trained.backward.tests.size(), 3U);
+  for (const TrainingSummary* summary : {&trained.forward, &trained.backward}) {
+    SCOPED_TRACE(summary->network);
+    for (const TestResult& test : summary->tests) {
+      SCOPED_TRACE(test.devices);
+      EXPECT_EQ(test.measured_ms.size(), 40U * static_cast<std::size_t>(test.devices));
+      EXPECT_LT(test.accuracy.mape, 0.05);
+      EXPECT_GT(test.accuracy.kendall_tau, 0.9);
+    }
+  }
+}
+
+TEST(TrainComm, SymmetricCostsFollowAPermutationOfTheDevicesBitForBit) {
+  TrainingOptions options;
+  options.epochs = 2;
+  CostModels models = testing::golden_models();
+  models.dense_comm.clear();
+  models.symmetric_comm = train_comm(golden_comm_samples(), {}, options).model;
+  const auto backend = make_cpu_backend(models);
+  const CommSamples& samples = golden_comm_samples()[2];
+  ASSERT_EQ(samples.devices, 8);
+  const std::array<std::size_t, 8> order{3, 7, 0, 5, 1, 6, 2, 4};
+  const std::vector<float> dim_sums(samples.dim_sums.begin(), samples.dim_sums.begin() + 8);
+  const std::span offsets(samples.start_offsets_ms.data(), 8);
+  std::vector<float> moved_dims;
+  std::vector<float> moved_offsets;
+  for (const std::size_t device : order) {
+    moved_dims.push_back(dim_sums[device]);
+    moved_offsets.push_back(offsets[device] / 3.0F);
+  }
+  std::vector<float> thirds(offsets.begin(), offsets.end());
+  for (float& offset : thirds) offset /= 3.0F;
+  std::vector<float> cost_ms(8);
+  std::vector<float> moved_ms(8);
+  backend->forward_comm(8, dim_sums, thirds, cost_ms);
+  backend->forward_comm(8, moved_dims, moved_offsets, moved_ms);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(moved_ms[i], cost_ms[order[i]]);
+  backend->backward_comm(8, dim_sums, cost_ms);
+  backend->backward_comm(8, moved_dims, moved_ms);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(moved_ms[i], cost_ms[order[i]]);
+}
+
+TEST(TrainComm, GivesTheSameBitsForEveryNumberOfThreads) {
+  TrainingOptions options;
+  options.epochs = 2;
+  options.threads = 1;
+  const std::string one = bytes_of(train_comm(golden_comm_samples(), {}, options));
+  options.threads = 4;
+  EXPECT_EQ(bytes_of(train_comm(golden_comm_samples(), {}, options)), one);
+}
+
+TEST(TrainComm, ADenseNetworkLearnsItsDeviceCount) {
+  TrainingOptions options;
+  options.epochs = 200;
+  options.batch = 32;
+  const TrainedComm trained =
+      train_comm(std::span(golden_comm_samples()).first(1),
+                 {.architecture = CommArchitecture::kDense, .hidden = {}}, options);
+  const auto& forward = std::get<DenseCommNetwork>(trained.model.forward);
+  EXPECT_EQ(forward.network.inputs(), 4);
+  EXPECT_EQ(forward.network.outputs(), 2);
+  EXPECT_LT(trained.forward.tests[0].accuracy.mape, 0.1);
+  EXPECT_LT(trained.backward.tests[0].accuracy.mape, 0.1);
+}
+
+TEST(Training, SaysWhatIsWrongWithItsInput) {
+  EXPECT_THAT(message_of([] { (void)train_compute(first_samples(9)); }),
+              HasSubstr("9 compute samples; give at least 10"));
+  EXPECT_THAT(message_of([] {
+                (void)train_comm(golden_comm_samples(),
+                                 {.architecture = CommArchitecture::kDense, .hidden = {}});
+              }),
+              HasSubstr("3 device counts"));
+  EXPECT_THAT(message_of([] { (void)train_comm({}); }), HasSubstr("no communication samples"));
+  const auto with_options = [](const auto& change) {
+    TrainingOptions options;
+    change(options);
+    return message_of([&] { (void)train_compute(first_samples(20), {}, options); });
+  };
+  EXPECT_THAT(with_options([](TrainingOptions& o) { o.epochs = 0; }), HasSubstr("epochs is 0"));
+  EXPECT_THAT(with_options([](TrainingOptions& o) { o.batch = -1; }), HasSubstr("batch is -1"));
+  EXPECT_THAT(with_options([](TrainingOptions& o) { o.learning_rate = 0; }),
+              HasSubstr("learning rate"));
+  EXPECT_THAT(with_options([](TrainingOptions& o) { o.threads = -2; }), HasSubstr("threads is -2"));
+  EXPECT_THAT(message_of([] {
+                (void)train_compute(first_samples(20), {.table_network = {8, 0}, .head = {4}});
+              }),
+              HasSubstr("table network: layer width 0"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,135 @@
+#include "neuroshard/training_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "golden.h"
+#include "message_of.h"
+#include "weights/training/golden_samples.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::message_of;
+using Folders = std::vector<std::filesystem::path>;
+
+TEST(ComputeSamples, ReadsThePublishedFormat) {
+  const ComputeSamples& samples = testing::golden_compute_samples();
+  EXPECT_EQ(samples.tables.size(), 5136U);
+  ASSERT_EQ(samples.size(), 2000U);
+  ASSERT_EQ(samples.offsets.size(), 2001U);
+  // Line 3 of the file: 2240,1823,4514,2902 2.6253288227045086
+  EXPECT_THAT(std::vector(samples.table_ids.begin() + samples.offsets[2],
+                          samples.table_ids.begin() + samples.offsets[3]),
+              ::testing::ElementsAre(2240, 1823, 4514, 2902));
+  EXPECT_FLOAT_EQ(samples.cost_ms[2], 2.6253288F);
+  EXPECT_EQ(samples.tables[2240].dim, 32);
+}
+
+TEST(ComputeSamples, PutsFoldersTogether) {
+  const TemporaryFolder one;
+  const TemporaryFolder two;
+  testing::write_compute_folder(one, "1,2 3.5\n", {128});
+  testing::write_compute_folder(two, "0 1.5\n\n4,4 2\r\n",
+                                {128});  // Blank lines and CRLF do not matter.
+  const ComputeSamples samples = read_compute_samples(Folders{one / "", two / ""});
+  EXPECT_EQ(samples.tables.size(), 2 * 856U);
+  EXPECT_THAT(samples.table_ids, ::testing::ElementsAre(1, 2, 856, 860, 860));
+  EXPECT_THAT(samples.offsets, ::testing::ElementsAre(0, 2, 3, 5));
+  EXPECT_THAT(samples.cost_ms, ::testing::ElementsAre(3.5F, 1.5F, 2.0F));
+}
+
+struct BadLine {
+  const char* line;
+  const char* message;
+};
+
+class BadComputeLine : public ::testing::TestWithParam<BadLine> {};
+
+TEST_P(BadComputeLine, IsNamedWithFileAndLine) {
+  const TemporaryFolder folder;
+  testing::write_compute_folder(folder, std::string("1,2 3.5\n3 1\n") + GetParam().line, {128});
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }),
+              AllOf(HasSubstr("data.txt:3: "), HasSubstr(GetParam().message)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, BadComputeLine,
+    ::testing::Values(BadLine{"1,2 nan", "cost is 'nan'"}, BadLine{"1,2 inf", "cost is 'inf'"},
+                      BadLine{"1,2 -0.5", "cost is '-0.5'"}, BadLine{"1,2 1e99", "cost is '1e99'"},
+                      BadLine{"1,2", "1 groups"}, BadLine{"1,2 3 4", "3 groups"},
+                      BadLine{"1,2  4", "3 groups"}, BadLine{"1,2 3,4", "more than one cost"},
+                      BadLine{"1,,2 3", "table id ''"}, BadLine{" 3", "table id ''"},
+                      BadLine{"1,x 3", "table id 'x'"}, BadLine{"1,856 3", "table id 856"},
+                      BadLine{"-1 3", "table id -1"}, BadLine{"1,2 3.5x", "cost '3.5x'"},
+                      BadLine{"1,2 0x3", "cost '0x3'"}));
+
+TEST(ComputeSamples, NamesTheTableThatIsWrong) {
+  const TemporaryFolder folder;
+  testing::write_compute_folder(folder, "1 1\n", {128});
+  std::string text = contents_of(folder / "table_configs.json");
+  const std::string dim = "\"dim\":128";
+  text.replace(text.find(dim), dim.size(), "\"dim\":126");
+  folder.write("table_configs.json", text);
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }),
+              AllOf(HasSubstr("table_configs.json: table 0"), HasSubstr("126")));
+}
+
+TEST(ComputeSamples, SaysWhichFileIsMissing) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
+              HasSubstr("table_configs.json"));
+  testing::write_compute_folder(folder, "", {128});
+  std::filesystem::remove(folder / "data.txt");
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
+              HasSubstr("data.txt"));
+}
+
+TEST(CommSamples, ReadsThePublishedFormat) {
+  const std::vector<CommSamples>& sets = testing::golden_comm_samples();
+  ASSERT_EQ(sets.size(), 3U);
+  EXPECT_EQ(sets[0].devices, 2);
+  EXPECT_EQ(sets[2].devices, 8);
+  const CommSamples& four = sets[1];
+  ASSERT_EQ(four.devices, 4);
+  ASSERT_EQ(four.size(), 400U);
+  // 428,356,356,372 14,12,4,0 3.857073,5.746913,13.689572,17.682196 4.319922,...
+  EXPECT_EQ(four.dim_sums[3], 372);
+  EXPECT_EQ(four.start_offsets_ms[0], 14.0F);
+  EXPECT_EQ(four.forward_ms[2], 13.689572F);
+  EXPECT_EQ(four.backward_ms[0], 4.319922F);
+}
+
+TEST(CommSamples, PutsFoldersOfOneDeviceCountTogether) {
+  const TemporaryFolder one;
+  const TemporaryFolder two;
+  one.write("data.txt", "8,4 0,2 3,1 2,2\n");
+  two.write("data.txt", "4,4 0,0 1,1 1,1\n12,4 0,1 2,1 2,2");
+  const auto sets = read_comm_samples(Folders{one / "", two / ""});
+  ASSERT_EQ(sets.size(), 1U);
+  EXPECT_THAT(sets[0].dim_sums, ::testing::ElementsAre(8, 4, 4, 4, 12, 4));
+}
+
+class BadCommLine : public ::testing::TestWithParam<BadLine> {};
+
+TEST_P(BadCommLine, IsNamedWithFileAndLine) {
+  const TemporaryFolder folder;
+  folder.write("data.txt", std::string("8,4 0,2 3,1 2,2\n") + GetParam().line + "\n");
+  EXPECT_THAT(message_of([&] { (void)read_comm_samples(Folders{folder / ""}); }),
+              AllOf(HasSubstr("data.txt:2: "), HasSubstr(GetParam().message)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, BadCommLine,
+                         ::testing::Values(BadLine{"8,4 0,2 3,1", "3 groups"},
+                                           BadLine{"8,4 0,2 3,1 2", "group 4 has 1 numbers"},
+                                           BadLine{"8,4,4 0,2,1 3,1,1 2,2,2", "group 1 has 3"},
+                                           BadLine{"8,4.5 0,2 3,1 2,2", "dim sum '4.5'"},
+                                           BadLine{"8,-4 0,2 3,1 2,2", "dim sum -4"},
+                                           BadLine{"8,4 0,-2 3,1 2,2", "start offset is '-2'"},
+                                           BadLine{"8,4 0,2 nan,1 2,2", "forward cost is 'nan'"},
+                                           BadLine{"8,4 0,2 3,1 2,-2", "backward cost is '-2'"}));
+
+}  // namespace
+}  // namespace neuroshard

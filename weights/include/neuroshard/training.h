@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost_models.h"
+#include "neuroshard/training_data.h"
+
+namespace neuroshard {
+
+/// State of one network after an epoch. Squared errors are in ms^2.
+struct EpochReport {
+  std::string network;  ///< "compute", "forward" or "backward".
+  int epoch = 0;        ///< 1 after the first.
+  int epochs = 0;
+  double train_mse = 0.0;  ///< Mean over the epoch's batches, while the weights were changing.
+  double valid_mse = 0.0;
+  double best_valid_mse = 0.0;
+  double learning_rate = 0.0;  ///< Of the last step.
+  double seconds = 0.0;        ///< Since training of this network began.
+};
+
+struct TrainingOptions {
+  int epochs = 1000;
+  int batch = 512;  ///< Samples a step of Adam.
+  double learning_rate = 4e-3;
+  /// The rate falls from `learning_rate` to this along half a cosine. Equal: constant rate (the
+  /// published training: 1e-3 for both).
+  double final_learning_rate = 1e-5;
+  /// Decides split, start weights and order of the samples. The same seed gives the same weights
+  /// bit for bit, whatever the number of threads.
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: one per core.
+  /// Called on the training thread after every epoch.
+  std::function<void(const EpochReport&)> on_epoch;
+  /// Asked after every step; true ends training, which keeps the best epoch so far.
+  std::function<bool()> should_stop;
+};
+
+/// How far predictions are from measured costs.
+struct Accuracy {
+  std::size_t costs = 0;
+  double mse = 0.0;  ///< ms^2
+  double mape =
+      0.0;  ///< Mean of |predicted - measured| / measured, of costs above zero; 0.05 = 5 %.
+  /// Kendall's tau-b: 1 if the predictions put all costs in the right order.
+  double kendall_tau = 0.0;
+};
+[[nodiscard]] Accuracy measure_accuracy(std::span<const float> measured_ms,
+                                        std::span<const float> predicted_ms);
+
+/// A trained network on the samples that were held back from it.
+struct TestResult {
+  int devices = 0;  ///< 0: compute cost.
+  std::vector<float> measured_ms;
+  std::vector<float> predicted_ms;
+  Accuracy accuracy;
+};
+
+struct TrainingSummary {
+  std::string network;
+  std::size_t train_samples = 0;
+  std::size_t valid_samples = 0;
+  std::size_t test_samples = 0;
+  int epochs = 0;      ///< That were finished.
+  int best_epoch = 0;  ///< The one kept: lowest squared error on the validation samples.
+  bool stopped = false;
+  double valid_mse = 0.0;
+  std::vector<TestResult> tests;    ///< One per device count.
+  double seconds = 0.0;             ///< Of the epochs, their evaluation included.
+  double samples_per_second = 0.0;  ///< Training samples over `seconds`.
+};
+
+struct TrainedCompute {
+  ComputeModel model;
+  TrainingSummary summary;
+};
+struct TrainedComm {
+  CommModel model;
+  TrainingSummary forward;
+  TrainingSummary backward;
+};
+
+/// Widths of the hidden layers.
+struct ComputeNetworkSizes {
+  std::vector<int> table_network = {128, 32};  ///< The last one is the embedding width.
+  std::vector<int> head = {64};
+};
+
+enum class CommArchitecture { kDense, kSymmetric };
+struct CommNetworkSizes {
+  CommArchitecture architecture = CommArchitecture::kSymmetric;
+  std::vector<int> hidden;  ///< Empty: 128, 64, 32, 16 if dense and 64, 32 if symmetric.
+};
+
+// Samples are split 80/10/10 into training, validation and test; Adam minimises the mean squared
+// error; the epoch with the lowest validation error is kept. Both functions throw Error
+// (kInvalidInput) on fewer than 10 samples (per device count), on an option out of range, or if the
+// error stops being finite.
+
+[[nodiscard]] TrainedCompute train_compute(const ComputeSamples& samples,
+                                           const ComputeNetworkSizes& sizes = {},
+                                           const TrainingOptions& options = {});
+
+/// A dense network takes samples of one device count. A symmetric one takes any number of them;
+/// each sample weighs the same, whatever its device count.
+[[nodiscard]] TrainedComm train_comm(std::span<const CommSamples> samples,
+                                     const CommNetworkSizes& sizes = {},
+                                     const TrainingOptions& options = {});
+
+}  // namespace neuroshard

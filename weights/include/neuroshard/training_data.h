@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Measured costs of table combinations. Sample `s` is the fused embedding operator over the tables
+/// `table_ids[offsets[s] .. offsets[s + 1])`.
+struct ComputeSamples {
+  std::vector<Table> tables;            ///< A table at two dims is two entries.
+  std::vector<std::size_t> offsets{0};  ///< samples + 1 entries.
+  std::vector<std::uint32_t> table_ids;
+  std::vector<float> cost_ms;
+
+  [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
+};
+
+/// Measured costs of the all-to-all between `devices` devices; all arrays are [samples, devices].
+struct CommSamples {
+  int devices = 0;
+  std::vector<std::int64_t> dim_sums;
+  std::vector<float> start_offsets_ms;  ///< Of the forward pass.
+  std::vector<float> forward_ms;
+  std::vector<float> backward_ms;
+
+  [[nodiscard]] std::size_t size() const {
+    return devices == 0 ? 0 : dim_sums.size() / static_cast<std::size_t>(devices);
+  }
+};
+
+// Both readers take the published data folders and throw Error: kIo if a file cannot be read,
+// kInvalidInput with file and line if it is malformed, or if a cost is NaN, infinite or negative.
+
+/// `table_configs.json` (every table at every dim it was measured with) and `data.txt`, a line
+/// `id,id,... cost_ms` a sample; ids are positions in the same folder's `table_configs.json`.
+/// Samples of all folders, one after the other.
+[[nodiscard]] ComputeSamples read_compute_samples(std::span<const std::filesystem::path> folders);
+
+/// `data.txt`, a line `dim_sum,... start_ms,... forward_ms,... backward_ms,...` a sample, each
+/// group with one number per device. All lines of a folder have the same number of devices; folders
+/// with the same number are put together. Ascending by device count.
+[[nodiscard]] std::vector<CommSamples> read_comm_samples(
+    std::span<const std::filesystem::path> folders);
+
+}  // namespace neuroshard

@@ -1,0 +1,210 @@
+#include "weights/training/comm_trainee.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weights/training/feature_statistics.h"
+
+namespace neuroshard::training {
+namespace {
+
+// A chunk is full at this many rows; the last sample may take it beyond. Chunks do not depend on
+// the number of threads, and gradients are kept per chunk, so sums always have the same order.
+constexpr std::size_t kChunkRows = 128;
+
+std::vector<int> widths(const CommRows& rows, std::span<const int> hidden) {
+  std::vector<int> all{rows.inputs()};
+  all.insert(all.end(), hidden.begin(), hidden.end());
+  all.push_back(rows.outputs());
+  return all;
+}
+
+std::size_t most_rows(const CommRows& rows) {
+  std::size_t most = 1;
+  for (std::size_t set = 0; set < rows.sets(); ++set) {
+    if (rows.first_of_set(set) < rows.samples()) {
+      most = std::max(most, rows.rows(static_cast<std::uint32_t>(rows.first_of_set(set))));
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
+                         std::span<const int> hidden, const MatrixKernels& kernels,
+                         WorkerTeam& team, Random& random)
+    : rows_(rows),
+      kernels_(kernels),
+      team_(team),
+      network_(widths(rows, hidden), false, random),
+      adam_(network_.parameters().size()) {
+  const std::size_t chunk_rows = kChunkRows - 1 + most_rows(rows);
+  for (std::size_t worker = 0; worker < team.workers(); ++worker) {
+    scratch_.push_back({AlignedVector<float>(chunk_rows * network_.input_stride(), 0.0F),
+                        TrainableMlp::Tape(network_, chunk_rows)});
+  }
+  measure_features();
+  measure_costs(training);
+
+  CommTrainee::remember_weights();
+}
+
+void CommTrainee::measure_features() {
+  FeatureStatistics statistics(rows_.inputs());
+  const std::size_t inputs = static_cast<std::size_t>(rows_.inputs());
+  std::vector<float> block;
+  for (std::uint32_t sample = 0; sample < rows_.samples(); ++sample) {
+    const std::size_t count = rows_.rows(sample);
+    block.resize(count * inputs);
+    rows_.inputs_of(sample, inputs, block.data());
+    for (std::size_t r = 0; r < count; ++r) {
+      statistics.add(std::span(block).subspan(r * inputs, inputs),
+                     1.0 / static_cast<double>(count));
+    }
+  }
+  features_ = statistics.normalization();
+  for (const int feature : statistics.constant_features()) network_.disconnect_input(feature);
+}
+
+void CommTrainee::measure_costs(std::span<const std::uint32_t> training) {
+  FeatureStatistics statistics(1);
+  for (const std::uint32_t sample : training) {
+    const std::span<const float> costs = rows_.targets(sample);
+    for (const float& cost_ms : costs) {
+      statistics.add(std::span(&cost_ms, 1), 1.0 / static_cast<double>(costs.size()));
+    }
+  }
+  scale_ = CostScale(statistics);
+}
+
+void CommTrainee::deal_out_chunks(std::span<const std::uint32_t> samples) {
+  chunk_offsets_.assign(1, 0);
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    rows += rows_.rows(samples[i]);
+    if (rows >= kChunkRows || i + 1 == samples.size()) {
+      chunk_offsets_.push_back(i + 1);
+      rows = 0;
+    }
+  }
+}
+
+std::size_t CommTrainee::run_forward(std::span<const std::uint32_t> samples, Scratch& scratch) {
+  const std::size_t stride = network_.input_stride();
+  const std::size_t inputs = static_cast<std::size_t>(rows_.inputs());
+  std::size_t rows = 0;
+  for (const std::uint32_t sample : samples) {
+    rows_.inputs_of(sample, stride, &scratch.inputs[rows * stride]);
+    rows += rows_.rows(sample);
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* row = &scratch.inputs[r * stride];
+    normalize(features_, std::span(row, inputs), row);
+  }
+  network_.forward(kernels_, scratch.inputs.data(), 0, rows, scratch.tape);
+  return rows;
+}
+
+double CommTrainee::differentiate_chunk(std::span<const std::uint32_t> samples, std::size_t batch,
+                                        Scratch& scratch, float* gradient) {
+  const std::size_t rows = run_forward(samples, scratch);
+  const std::size_t outputs = static_cast<std::size_t>(rows_.outputs());
+  double loss = 0.0;
+  std::size_t row = 0;
+  for (const std::uint32_t sample : samples) {
+    const std::span<const float> targets = rows_.targets(sample);
+    const double weight = 1.0 / (static_cast<double>(targets.size()) * static_cast<double>(batch));
+    const auto factor = static_cast<float>(2.0 * weight / scale_.std_ms);
+    double squares = 0.0;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const float output = scratch.tape.output(row + i / outputs)[i % outputs];
+      const float error = scale_.milliseconds(output) - targets[i];
+      squares += static_cast<double>(error) * error;
+      scratch.tape.output_gradient(row + i / outputs)[i % outputs] = factor * error;
+    }
+    loss += weight * squares;
+    row += rows_.rows(sample);
+  }
+  network_.backward(kernels_, scratch.inputs.data(), 0, rows, scratch.tape, gradient, nullptr);
+  return loss;
+}
+
+double CommTrainee::differentiate(std::span<const std::uint32_t> batch) {
+  deal_out_chunks(batch);
+  const std::size_t chunks = chunk_offsets_.size() - 1;
+  while (gradients_.size() < chunks) gradients_.emplace_back(network_.parameters().size());
+  losses_.resize(std::max(losses_.size(), chunks));
+  team_.run(chunks, [&](std::size_t chunk, std::size_t worker) {
+    const std::size_t first = chunk_offsets_[chunk];
+    losses_[chunk] = differentiate_chunk(batch.subspan(first, chunk_offsets_[chunk + 1] - first),
+                                         batch.size(), scratch_[worker], gradients_[chunk].data());
+  });
+  double loss = 0.0;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += losses_[chunk];
+  return loss;
+}
+
+std::span<const AlignedVector<float>> CommTrainee::gradients() const {
+  return std::span(gradients_).first(chunk_offsets_.size() - 1);
+}
+
+double CommTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
+  const double loss = differentiate(batch);
+  adam_.step(gradients(), learning_rate, network_.parameters());
+  network_.parameters_changed();
+  return loss;
+}
+
+std::vector<float> CommTrainee::predict(std::span<const std::uint32_t> samples) {
+  deal_out_chunks(samples);
+  const std::size_t chunks = chunk_offsets_.size() - 1;
+  std::vector<std::size_t> cost_offsets{0};
+  for (const std::uint32_t sample : samples) {
+    cost_offsets.push_back(cost_offsets.back() + rows_.targets(sample).size());
+  }
+  std::vector<float> cost_ms(cost_offsets.back());
+  team_.run(chunks, [&](std::size_t chunk, std::size_t worker) {
+    const std::size_t first = chunk_offsets_[chunk];
+    const std::size_t count = chunk_offsets_[chunk + 1] - first;
+    Scratch& scratch = scratch_[worker];
+    const std::size_t rows = run_forward(samples.subspan(first, count), scratch);
+    float* out = cost_ms.data() + cost_offsets[first];
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float* output = scratch.tape.output(r);
+      for (int o = 0; o < rows_.outputs(); ++o) *out++ = scale_.milliseconds(output[o]);
+    }
+  });
+  return cost_ms;
+}
+
+double CommTrainee::mean_squared_error(std::span<const std::uint32_t> samples) {
+  const std::vector<float> predicted = predict(samples);
+  double sum = 0.0;
+  std::size_t at = 0;
+  for (const std::uint32_t sample : samples) {
+    const std::span<const float> targets = rows_.targets(sample);
+    double squares = 0.0;
+    for (const float target : targets) {
+      const double error = static_cast<double>(predicted[at++]) - target;
+      squares += error * error;
+    }
+    sum += squares / static_cast<double>(targets.size());
+  }
+  return sum / static_cast<double>(samples.size());
+}
+
+void CommTrainee::recall_weights() {
+  network_.parameters() = best_;
+  network_.parameters_changed();
+}
+
+CommNetwork CommTrainee::network() const {
+  Mlp mlp = network_.to_mlp(scale_.std_ms, scale_.mean_ms);
+  if (rows_.architecture() == CommArchitecture::kDense) {
+    return DenseCommNetwork{features_, std::move(mlp)};
+  }
+  return SymmetricCommNetwork{features_, std::move(mlp)};
+}
+
+}  // namespace neuroshard::training

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weights/training/adam.h"
+#include "weights/training/comm_rows.h"
+#include "weights/training/epoch_loop.h"
+#include "weights/training/feature_statistics.h"
+#include "weights/training/trainable_mlp.h"
+#include "weights/training/worker_team.h"
+
+namespace neuroshard::training {
+
+/// A communication network in training, dense or symmetric. The loss is the mean over samples of
+/// the mean squared error over a sample's devices. Borrows rows and team.
+class CommTrainee final : public Trainee {
+ public:
+  /// `training`: sample numbers, whose costs give the scale of the outputs. `hidden`: widths of
+  /// the hidden layers.
+  CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
+              std::span<const int> hidden, const MatrixKernels& kernels, WorkerTeam& team,
+              Random& random);
+
+  double step(std::span<const std::uint32_t> batch, double learning_rate) override;
+  double mean_squared_error(std::span<const std::uint32_t> samples) override;
+  void remember_weights() override { best_ = network_.parameters(); }
+  void recall_weights() override;
+
+  /// One cost per device of each sample.
+  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
+  [[nodiscard]] CommNetwork network() const;
+
+  /// Mean squared error of a batch; leaves its gradient in parts, to be added up.
+  double differentiate(std::span<const std::uint32_t> batch);
+  [[nodiscard]] std::span<const AlignedVector<float>> gradients() const;
+  [[nodiscard]] const CostScale& scale() const { return scale_; }
+  [[nodiscard]] TrainableMlp& mlp() { return network_; }
+
+ private:
+  /// What one worker needs for one chunk.
+  struct Scratch {
+    AlignedVector<float> inputs;
+    TrainableMlp::Tape tape;
+  };
+  void measure_features();
+  void measure_costs(std::span<const std::uint32_t> training);
+  void deal_out_chunks(std::span<const std::uint32_t> samples);
+  std::size_t run_forward(std::span<const std::uint32_t> samples, Scratch& scratch);
+  double differentiate_chunk(std::span<const std::uint32_t> samples, std::size_t batch,
+                             Scratch& scratch, float* gradient);
+
+  const CommRows& rows_;
+  const MatrixKernels& kernels_;
+  WorkerTeam& team_;
+  Normalization features_;
+  CostScale scale_;
+
+  TrainableMlp network_;
+  Adam adam_;
+  std::vector<std::size_t> chunk_offsets_;       ///< Positions in the batch; chunks + 1 entries.
+  std::vector<Scratch> scratch_;                 ///< One per worker.
+  std::vector<AlignedVector<float>> gradients_;  ///< One per chunk.
+  std::vector<double> losses_;
+  AlignedVector<float> best_;
+};
+
+}  // namespace neuroshard::training

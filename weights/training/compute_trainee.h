@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weights/training/adam.h"
+#include "weights/training/batch_index.h"
+#include "weights/training/epoch_loop.h"
+#include "weights/training/feature_statistics.h"
+#include "weights/training/trainable_mlp.h"
+#include "weights/training/worker_team.h"
+
+namespace neuroshard::training {
+
+/// The compute model in training. A step has three parts, each shared out in chunks of fixed size:
+/// table network for the batch's distinct tables; sums, head and loss for its samples; back
+/// through the table network. Borrows the samples and the team.
+class ComputeTrainee final : public Trainee {
+ public:
+  /// `training`: sample numbers, whose costs give the scale of the outputs.
+  ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
+                 const ComputeNetworkSizes& sizes, std::size_t batch, const MatrixKernels& kernels,
+                 WorkerTeam& team, Random& random);
+
+  double step(std::span<const std::uint32_t> batch, double learning_rate) override;
+  double mean_squared_error(std::span<const std::uint32_t> samples) override;
+  void remember_weights() override;
+  void recall_weights() override;
+
+  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
+  [[nodiscard]] ComputeModel model() const;
+
+  /// Mean squared error of a batch; leaves its gradient in parts, to be added up.
+  double differentiate(std::span<const std::uint32_t> batch);
+  [[nodiscard]] std::span<const AlignedVector<float>> table_gradients() const;
+  [[nodiscard]] std::span<const AlignedVector<float>> head_gradients(std::size_t batch) const;
+  [[nodiscard]] TrainableMlp& table_network() { return table_network_; }
+  [[nodiscard]] const CostScale& scale() const { return scale_; }
+  [[nodiscard]] TrainableMlp& head() { return head_; }
+
+ private:
+  void embed_chunk(std::size_t chunk);
+  void pool(std::size_t sample_in_batch);
+  void score_chunk(std::size_t chunk, std::size_t batch);
+  double differentiate_chunk(std::span<const std::uint32_t> batch, std::size_t chunk);
+  void propagate_chunk(std::size_t chunk);
+
+  const ComputeSamples& samples_;
+  const MatrixKernels& kernels_;
+  WorkerTeam& team_;
+  Normalization features_;
+  CostScale scale_;
+
+  AlignedVector<float> table_inputs_;  ///< [tables, padded features], normalised.
+  TrainableMlp table_network_;
+  TrainableMlp head_;
+  Adam table_adam_;
+  Adam head_adam_;
+  BatchIndex index_;
+  std::size_t batch_capacity_;
+  std::size_t table_capacity_;   ///< Distinct tables that one batch can have.
+  AlignedVector<float> inputs_;  ///< [distinct tables of the batch, padded features]
+  AlignedVector<float> pooled_;  ///< [batch, padded embedding width]
+  AlignedVector<float> pooled_gradient_;
+  TrainableMlp::Tape table_tape_;
+  TrainableMlp::Tape head_tape_;
+  std::vector<AlignedVector<float>> table_gradients_;  ///< One per chunk.
+  std::vector<AlignedVector<float>> head_gradients_;
+  std::vector<double> losses_;
+  AlignedVector<float> best_table_;
+  AlignedVector<float> best_head_;
+};
+
+}  // namespace neuroshard::training

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/training.h"
+#include "weights/collection/random.h"
+
+namespace neuroshard::training {
+
+template <typename T>
+void shuffle(std::span<T> items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
+
+/// Sample numbers of the three parts.
+struct Split {
+  std::vector<std::uint32_t> train;
+  std::vector<std::uint32_t> valid;
+  std::vector<std::uint32_t> test;
+};
+
+/// Shuffles `samples` and deals them out 80/10/10 onto `split`. Throws Error if there are fewer
+/// than 10; `what` names them.
+void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Random& random,
+              Split& split);
+
+/// A network in training, as the epoch loop sees it.
+class Trainee {
+ public:
+  virtual ~Trainee() = default;
+  /// One step of Adam. Returns the batch's mean squared error before the step.
+  virtual double step(std::span<const std::uint32_t> batch, double learning_rate) = 0;
+  virtual double mean_squared_error(std::span<const std::uint32_t> samples) = 0;
+  virtual void remember_weights() = 0;
+  virtual void recall_weights() = 0;
+};
+
+/// Trains and leaves the best epoch's weights in `trainee`. Fills everything of the summary but
+/// `tests`. Throws Error if the validation error is not finite after the first epoch that ends.
+TrainingSummary run_epochs(Trainee& trainee, const Split& split, const std::string& network,
+                           const TrainingOptions& options, Random& random);
+
+/// Throws Error naming the option that is out of range.
+void validate(const TrainingOptions& options);
+void validate_widths(std::span<const int> widths, const std::string& what);
+
+}  // namespace neuroshard::training

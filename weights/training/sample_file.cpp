@@ -1,0 +1,95 @@
+#include "weights/training/sample_file.h"
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard::training {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <typename Number>
+bool parse(std::string_view text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+// Enough of a malformed number to find it by.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 24;
+  std::string quote(1, '\'');
+  quote.append(text.substr(0, kShown));
+  quote.append(text.size() > kShown ? "...'" : "'");
+  return quote;
+}
+
+}  // namespace
+
+SampleFile::SampleFile(const std::filesystem::path& path) : path_(path), stream_(path) {
+  if (!stream_ || std::filesystem::is_directory(path)) {
+    throw Error(path.string() + ": cannot be opened; give a folder with a data.txt",
+                ErrorKind::kIo);
+  }
+}
+
+bool SampleFile::next(std::size_t groups) {
+  do {
+    if (!std::getline(stream_, line_)) {
+      if (stream_.bad()) throw Error(path_.string() + ": cannot be read", ErrorKind::kIo);
+      return false;
+    }
+    ++line_number_;
+    line_.erase(line_.find_last_not_of(" \t\r") + 1);
+  } while (line_.empty());
+
+  groups_.clear();
+  for (const std::string_view group : split(line_, ' ')) groups_.push_back(split(group, ','));
+  if (groups_.size() != groups) {
+    fail("has " + std::to_string(groups_.size()) + " groups separated by spaces; expected " +
+         std::to_string(groups));
+  }
+  return true;
+}
+
+std::int64_t SampleFile::integer(std::size_t group, std::size_t index, std::int64_t low,
+                                 std::int64_t high, const char* what) const {
+  const std::string_view text = groups_[group][index];
+  std::int64_t value = 0;
+  if (!parse(text, value)) fail(std::string(what) + " " + quoted(text) + " is not an integer");
+  if (value < low || value > high) {
+    fail(std::string(what) + " " + std::to_string(value) + " is not between " +
+         std::to_string(low) + " and " + std::to_string(high));
+  }
+  return value;
+}
+
+float SampleFile::milliseconds(std::size_t group, std::size_t index, const char* what) const {
+  const std::string_view text = groups_[group][index];
+  double value = 0.0;
+  if (!parse(text, value)) fail(std::string(what) + " " + quoted(text) + " is not a number");
+  // No cost of a real operator comes near the bound; beyond it squared errors would overflow.
+  constexpr double kLongest = 1e9;
+  if (!std::isfinite(value) || value < 0.0 || value > kLongest) {
+    fail(std::string(what) + " is " + quoted(text) +
+         " ms; times are finite and not negative: remove the line or measure it again");
+  }
+  return static_cast<float>(value);
+}
+
+void SampleFile::fail(const std::string& fact) const {
+  throw Error(path_.string() + ":" + std::to_string(line_number_) + ": " + fact);
+}
+
+}  // namespace neuroshard::training

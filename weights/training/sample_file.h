@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard::training {
+
+/// Reads a `data.txt`: lines of groups, separated by spaces, of numbers, separated by commas.
+class SampleFile {
+ public:
+  /// Throws Error (kIo) if the file cannot be opened.
+  explicit SampleFile(const std::filesystem::path& path);
+
+  /// The next line that is not blank, as groups; false at the end of the file. Throws Error unless
+  /// the line has `groups` groups.
+  [[nodiscard]] bool next(std::size_t groups);
+  [[nodiscard]] std::size_t count(std::size_t group) const { return groups_[group].size(); }
+
+  /// Throws Error if number `index` of a group is not what is asked for. `what` names it.
+  [[nodiscard]] std::int64_t integer(std::size_t group, std::size_t index, std::int64_t low,
+                                     std::int64_t high, const char* what) const;
+  /// Finite and not negative.
+  [[nodiscard]] float milliseconds(std::size_t group, std::size_t index, const char* what) const;
+
+  /// Throws Error that opens with file and line.
+  [[noreturn]] void fail(const std::string& fact) const;
+
+ private:
+  std::filesystem::path path_;
+  std::ifstream stream_;
+  std::string line_;
+  std::size_t line_number_ = 0;
+  std::vector<std::vector<std::string_view>> groups_;
+};
+
+}  // namespace neuroshard::training

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "neuroshard/error.h"
+#include "neuroshard/training.h"
+#include "weights/training/comm_trainee.h"
+#include "weights/training/compute_trainee.h"
+
+namespace neuroshard {
+namespace {
+
+using training::Split;
+
+// Streams of a seed, so that the split of the samples depends on nothing else.
+constexpr std::uint64_t kSplitStream = 1;
+constexpr std::uint64_t kComputeStream = 2;
+constexpr std::uint64_t kForwardStream = 3;
+constexpr std::uint64_t kBackwardStream = 4;
+
+std::vector<std::uint32_t> numbers(std::size_t first, std::size_t last) {
+  std::vector<std::uint32_t> all(last - first);
+  std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(first));
+  return all;
+}
+
+TestResult test_result(int devices, std::vector<float> measured_ms,
+                       std::vector<float> predicted_ms) {
+  TestResult result{devices, std::move(measured_ms), std::move(predicted_ms), {}};
+  result.accuracy = measure_accuracy(result.measured_ms, result.predicted_ms);
+  return result;
+}
+
+Split split_by_device_count(const training::CommRows& rows, std::uint64_t seed) {
+  Split split;
+  Random random(seed, kSplitStream);
+  for (std::size_t set = 0; set < rows.sets(); ++set) {
+    const std::size_t first = rows.first_of_set(set);
+    const int devices = rows.devices(static_cast<std::uint32_t>(first));
+    training::deal_out(numbers(first, rows.first_of_set(set + 1)),
+                       "communication samples of " + std::to_string(devices) + " devices", random,
+                       split);
+  }
+  return split;
+}
+
+TrainingSummary train_network(std::span<const CommSamples> samples, const CommNetworkSizes& sizes,
+                              std::span<const int> hidden, training::CommPass pass,
+                              const TrainingOptions& options, training::WorkerTeam& team,
+                              CommNetwork& network) {
+  const bool forward = pass == training::CommPass::kForward;
+  const training::CommRows rows(samples, sizes.architecture, pass);
+  const Split split = split_by_device_count(rows, options.seed);
+  Random random(options.seed, forward ? kForwardStream : kBackwardStream);
+  training::CommTrainee trainee(rows, split.train, hidden, training::best_matrix_kernels(), team,
+                                random);
+  TrainingSummary summary =
+      training::run_epochs(trainee, split, forward ? "forward" : "backward", options, random);
+  network = trainee.network();
+
+  std::map<int, std::vector<std::uint32_t>> by_devices;
+  for (const std::uint32_t sample : split.test) by_devices[rows.devices(sample)].push_back(sample);
+  for (const auto& [devices, tested] : by_devices) {
+    std::vector<float> measured_ms;
+    for (const std::uint32_t sample : tested) {
+      const std::span<const float> targets = rows.targets(sample);
+      measured_ms.insert(measured_ms.end(), targets.begin(), targets.end());
+    }
+    summary.tests.push_back(test_result(devices, std::move(measured_ms), trainee.predict(tested)));
+  }
+  return summary;
+}
+
+}  // namespace
+
+TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetworkSizes& sizes,
+                             const TrainingOptions& options) {
+  training::validate(options);
+  training::validate_widths(sizes.table_network, "table network");
+  training::validate_widths(sizes.head, "head");
+  Split split;
+  Random split_random(options.seed, kSplitStream);
+  training::deal_out(numbers(0, samples.size()), "compute samples", split_random, split);
+
+  training::WorkerTeam team(options.threads);
+  Random random(options.seed, kComputeStream);
+  training::ComputeTrainee trainee(samples, split.train, sizes,
+                                   static_cast<std::size_t>(options.batch),
+                                   training::best_matrix_kernels(), team, random);
+  TrainedCompute trained;
+  trained.summary = training::run_epochs(trainee, split, "compute", options, random);
+  trained.model = trainee.model();
+  std::vector<float> measured_ms;
+  for (const std::uint32_t sample : split.test) measured_ms.push_back(samples.cost_ms[sample]);
+  trained.summary.tests.push_back(
+      test_result(0, std::move(measured_ms), trainee.predict(split.test)));
+  return trained;
+}
+
+TrainedComm train_comm(std::span<const CommSamples> samples, const CommNetworkSizes& sizes,
+                       const TrainingOptions& options) {
+  std::vector<int> hidden = sizes.hidden;
+  if (hidden.empty() && sizes.architecture == CommArchitecture::kDense) hidden = {128, 64, 32, 16};
+  if (hidden.empty() && sizes.architecture == CommArchitecture::kSymmetric) hidden = {64, 32};
+  training::validate(options);
+  training::validate_widths(hidden, "communication network");
+
+  training::WorkerTeam team(options.threads);
+  TrainedComm trained;
+  trained.forward = train_network(samples, sizes, hidden, training::CommPass::kForward, options,
+                                  team, trained.model.forward);
+  trained.backward = train_network(samples, sizes, hidden, training::CommPass::kBackward, options,
+                                   team, trained.model.backward);
+  return trained;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/aligned_vector.h"
+#include "core/cpu_kernels.h"
+#include "neuroshard/cost_models.h"
+#include "weights/collection/random.h"
+#include "weights/training/matrix_kernels.h"
+
+namespace neuroshard::training {
+
+/// A network in the layout that training wants. Rows of activations are `padded_width(width)`
+/// floats.
+class TrainableMlp {
+ public:
+  /// What the forward pass leaves for the backward pass, for `rows` rows.
+  struct Tape {
+    Tape(const TrainableMlp& mlp, std::size_t rows);
+    [[nodiscard]] float* output(std::size_t row) {
+      return outputs.back().data() + row * output_stride;
+    }
+    [[nodiscard]] float* output_gradient(std::size_t row) {
+      return gradients.back().data() + row * output_stride;
+    }
+
+    std::vector<AlignedVector<float>> outputs;    ///< Of each layer, after its ReLU.
+    std::vector<AlignedVector<float>> gradients;  ///< Of the loss by `outputs`.
+    std::size_t output_stride;
+  };
+
+  /// `widths`: inputs, then the outputs of each layer. ReLU between layers, and after the last one
+  /// if asked. Weights and biases start uniform in +-1/sqrt(inputs of the layer), PyTorch's default
+  /// for linear layers.
+  TrainableMlp(std::vector<int> widths, bool relu_after_last, Random& random);
+
+  [[nodiscard]] int inputs() const { return widths_.front(); }
+  [[nodiscard]] int outputs() const { return widths_.back(); }
+  [[nodiscard]] std::size_t input_stride() const { return padded_width(inputs()); }
+
+  /// Weights [inputs, padded outputs], then bias [padded outputs], layer after layer. Call
+  /// `parameters_changed` after writing; padding must stay zero.
+  [[nodiscard]] AlignedVector<float>& parameters() { return parameters_; }
+  [[nodiscard]] const AlignedVector<float>& parameters() const { return parameters_; }
+  void parameters_changed();
+  /// Makes the first layer ignore an input.
+  void disconnect_input(int input);
+
+  /// `inputs` is row `first_row` of [rows, input_stride()].
+  void forward(const MatrixKernels& kernels, const float* inputs, std::size_t first_row,
+               std::size_t rows, Tape& tape) const;
+  /// The caller has set the tape's output gradients. `gradient` has the layout of `parameters` and
+  /// is overwritten; `input_gradient`, if not null, is row `first_row` of [rows, input_stride()].
+  void backward(const MatrixKernels& kernels, const float* inputs, std::size_t first_row,
+                std::size_t rows, Tape& tape, float* gradient, float* input_gradient) const;
+
+  /// Its last layer gives `output_shift + output_scale * output`.
+  [[nodiscard]] Mlp to_mlp(float output_scale = 1.0F, float output_shift = 0.0F) const;
+
+ private:
+  [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
+  [[nodiscard]] bool has_relu(std::size_t layer) const {
+    return relu_after_last_ || layer + 1 < layers();
+  }
+
+  std::vector<int> widths_;
+  bool relu_after_last_;
+  std::vector<std::size_t> weight_at_;  ///< Offset of each layer in `parameters_`.
+  std::vector<std::size_t> bias_at_;
+  AlignedVector<float> parameters_;
+  std::vector<AlignedVector<float>> transposed_;  ///< Of each layer: [outputs, padded inputs].
+};
+
+}  // namespace neuroshard::training

@@ -1,0 +1,99 @@
+#include "neuroshard/training_data.h"
+
+#include <map>
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "weights/json_reader.h"
+#include "weights/training/sample_file.h"
+
+namespace neuroshard {
+namespace {
+
+std::vector<Table> read_tables(const std::filesystem::path& path) {
+  const nlohmann::json list = read_json_file(path);
+  if (!list.is_array()) throw Error(path.string() + ": is not a list of tables");
+  std::vector<Table> tables;
+  tables.reserve(list.size());
+  for (const nlohmann::json& entry : list) {
+    const std::string where = path.string() + ": table " + std::to_string(tables.size());
+    const JsonObject object(entry, where);
+    Table table;
+    table.rows = object.integer("row", 1, kMaxRows);
+    table.dim = object.small_integer("dim", 1, kMaxDim);
+    table.pooling_factor = object.number("pooling_factor");
+    for (int bin = 0; bin < kHistogramBins; ++bin) {
+      table.access_histogram[bin] = object.number("bin_" + std::to_string(bin));
+    }
+    validate(table, where);
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+void append_combinations(const std::filesystem::path& path, std::size_t first_table,
+                         ComputeSamples& samples) {
+  const auto last = static_cast<std::int64_t>(samples.tables.size() - first_table) - 1;
+  training::SampleFile file(path);
+  while (file.next(2)) {
+    for (std::size_t i = 0; i < file.count(0); ++i) {
+      const std::int64_t id = file.integer(0, i, 0, last, "table id");
+      samples.table_ids.push_back(static_cast<std::uint32_t>(first_table + id));
+    }
+    if (file.count(1) != 1) file.fail("has more than one cost");
+    samples.offsets.push_back(samples.table_ids.size());
+    samples.cost_ms.push_back(file.milliseconds(1, 0, "cost"));
+  }
+}
+
+}  // namespace
+
+ComputeSamples read_compute_samples(std::span<const std::filesystem::path> folders) {
+  ComputeSamples samples;
+  for (const std::filesystem::path& folder : folders) {
+    const std::size_t first_table = samples.tables.size();
+    for (Table& table : read_tables(folder / "table_configs.json")) {
+      samples.tables.push_back(std::move(table));
+    }
+    append_combinations(folder / "data.txt", first_table, samples);
+  }
+  return samples;
+}
+
+std::vector<CommSamples> read_comm_samples(std::span<const std::filesystem::path> folders) {
+  // A device's dim sum; more would not be exact in fp32.
+  constexpr std::int64_t kMaxDimSum = 1 << 24;
+  std::map<int, CommSamples> by_devices;
+  for (const std::filesystem::path& folder : folders) {
+    training::SampleFile file(folder / "data.txt");
+    std::size_t devices = 0;
+    while (file.next(4)) {
+      if (devices == 0) {
+        devices = file.count(0);
+        if (devices > static_cast<std::size_t>(kMaxDevices)) {
+          file.fail("has " + std::to_string(devices) + " devices; at most 1024 are supported");
+        }
+      }
+      for (std::size_t group = 0; group < 4; ++group) {
+        if (file.count(group) != devices) {
+          file.fail("group " + std::to_string(group + 1) + " has " +
+                    std::to_string(file.count(group)) + " numbers; expected " +
+                    std::to_string(devices) + ", one per device");
+        }
+      }
+      CommSamples& samples = by_devices[static_cast<int>(devices)];
+      samples.devices = static_cast<int>(devices);
+      for (std::size_t r = 0; r < devices; ++r) {
+        samples.dim_sums.push_back(file.integer(0, r, 0, kMaxDimSum, "dim sum"));
+        samples.start_offsets_ms.push_back(file.milliseconds(1, r, "start offset"));
+        samples.forward_ms.push_back(file.milliseconds(2, r, "forward cost"));
+        samples.backward_ms.push_back(file.milliseconds(3, r, "backward cost"));
+      }
+    }
+  }
+  std::vector<CommSamples> all;
+  for (auto& [devices, samples] : by_devices) all.push_back(std::move(samples));
+  return all;
+}
+
+}  // namespace neuroshard
