@@ -16,18 +16,19 @@ namespace neuroshard {
 namespace fs = std::filesystem;
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), target_(path_) {
-  std::error_code ignored;
-  if (fs::is_symlink(path_, ignored)) {
-    const fs::path followed = fs::weakly_canonical(path_, ignored);
-    if (!followed.empty()) target_ = followed;
-  }
   struct stat existing {};
-  const bool exists = ::stat(target_.c_str(), &existing) == 0;
+  const bool exists = ::stat(path_.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail(EISDIR);
   if (exists && !S_ISREG(existing.st_mode)) {  // E.g. /dev/stdout: never replace it by a file.
-    descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) fail(errno);
     return;
+  }
+  // Not fs::canonical: the link may point to a file that is yet to be written.
+  constexpr int kMaxLinks = 40;
+  std::error_code ignored;
+  for (int link = 0; link < kMaxLinks && fs::is_symlink(target_, ignored); ++link) {
+    target_ = target_.parent_path() / fs::read_symlink(target_, ignored);
   }
   static std::atomic<unsigned> files{0};
   const std::string suffix = ".tmp-" + std::to_string(::getpid()) + "-";

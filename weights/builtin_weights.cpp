@@ -7,11 +7,11 @@ namespace neuroshard {
 
 // Made from pretrained/default.safetensors when the library is built.
 extern const unsigned char kDefaultWeights[];
-extern const std::size_t kDefaultWeights_size;
+extern const std::size_t kDefaultWeightsSize;
 
 const CostModels& builtin_weights() {
   static const CostModels models = parse_weights(
-      {reinterpret_cast<const char*>(kDefaultWeights), kDefaultWeights_size}, "built-in weights");
+      {reinterpret_cast<const char*>(kDefaultWeights), kDefaultWeightsSize}, "built-in weights");
   return models;
 }
 

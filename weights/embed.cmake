@@ -1,5 +1,5 @@
 # cmake -DINPUT=FILE -DOUTPUT=FILE.cpp -DSYMBOL=NAME -P embed.cmake
-# Turns a file into C++ that defines NAME and NAME_size. Plain text rather than an assembler's
+# Turns a file into C++ that defines NAME and NAMESize. Plain text rather than an assembler's
 # .incbin, so that every compiler takes it; half a megabyte compiles in half a second.
 file(READ "${INPUT}" digits HEX)
 string(LENGTH "${digits}" size)
@@ -12,7 +12,7 @@ file(WRITE "${OUTPUT}"
   "#include <cstddef>\n"
   "namespace neuroshard {\n"
   "extern const unsigned char ${SYMBOL}[];\n"
-  "extern const std::size_t ${SYMBOL}_size;\n"
+  "extern const std::size_t ${SYMBOL}Size;\n"
   "const unsigned char ${SYMBOL}[] = {\n${bytes}};\n"
-  "const std::size_t ${SYMBOL}_size = ${size};\n"
+  "const std::size_t ${SYMBOL}Size = ${size};\n"
   "}  // namespace neuroshard\n")

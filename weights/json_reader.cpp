@@ -159,11 +159,14 @@ JsonObject JsonObject::object(const std::string& name) const { return {value(nam
 
 void JsonObject::reject_unknown_fields() const {
   for (const auto& [name, unused] : value_->items()) {
-    if (known_.contains(name)) continue;
-    std::string known;
-    for (const std::string& field : known_) known += (known.empty() ? "" : ", ") + field;
-    throw Error(where_ + ": unknown field '" + name + "'; remove it, or use one of: " + known);
+    if (!known_.contains(name)) fail_unknown(name);
   }
+}
+
+void JsonObject::fail_unknown(const std::string& name) const {
+  std::string known;
+  for (const std::string& field : known_) known += (known.empty() ? "" : ", ") + field;
+  throw Error(where_ + ": unknown field '" + name + "'; remove it, or use one of: " + known);
 }
 
 int check_format(const JsonObject& file, const std::string& format, int newest_version) {

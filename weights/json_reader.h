@@ -47,6 +47,8 @@ class JsonObject {
   [[nodiscard]] const std::string& where() const { return where_; }
 
  private:
+  [[noreturn]] void fail_unknown(const std::string& name) const;
+
   const nlohmann::json* value_;
   std::string where_;
   mutable std::set<std::string> known_;

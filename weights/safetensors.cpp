@@ -42,7 +42,9 @@ struct Extent {
   std::int64_t end = 0;
 };
 
-Extent parse_extent(const std::string& name, const JsonObject& entry, std::int64_t data_bytes) {
+Extent parse_extent(const std::string& name, const nlohmann::json& value, std::int64_t data_bytes,
+                    const std::string& where) {
+  const JsonObject entry(value, where + ": tensor '" + name + "'");
   Extent extent{name, {}, 0, 0};
   if (const std::string dtype = entry.text("dtype"); dtype != "F32") {
     throw Error(entry.place("dtype") + " is '" + dtype + "'; weights must be F32");
@@ -122,8 +124,7 @@ Safetensors parse_safetensors(std::string_view bytes, const std::string& where) 
       const JsonObject metadata = root.object(kMetadata);
       for (const auto& [key, unused] : value.items()) contents.metadata[key] = metadata.text(key);
     } else {
-      const JsonObject entry(value, where + ": tensor '" + name + "'");
-      extents.push_back(parse_extent(name, entry, data_bytes));
+      extents.push_back(parse_extent(name, value, data_bytes, where));
     }
   }
   require_exact_cover(extents, data_bytes, where);

@@ -94,17 +94,17 @@ void put_comm(TensorMap& tensors, const std::string& prefix, const CommModel& co
   put(prefix + ".backward", comm.backward);
 }
 
-void take_format_metadata(std::map<std::string, std::string>& metadata, const std::string& where) {
-  for (const auto& [key, expected] : format_metadata()) {
-    const auto node = metadata.extract(key);
-    if (node.empty()) {
-      throw Error(where + ": the metadata lack '" + key + "'; expected '" + expected +
-                  "'; is this a neuroshard weights file?");
-    }
-    if (node.mapped() != expected) {
-      throw Error(where + ": the metadata's '" + key + "' is '" + node.mapped() +
-                  "'; this program reads '" + expected + "'");
-    }
+/// Removes one key of `format_metadata`.
+void take_metadata(std::map<std::string, std::string>& metadata, const std::string& key,
+                   const std::string& expected, const std::string& where) {
+  const auto node = metadata.extract(key);
+  if (node.empty()) {
+    throw Error(where + ": the metadata lack '" + key + "'; expected '" + expected +
+                "'; is this a neuroshard weights file?");
+  }
+  if (node.mapped() != expected) {
+    throw Error(where + ": the metadata's '" + key + "' is '" + node.mapped() +
+                "'; this program reads '" + expected + "'");
   }
 }
 
@@ -112,7 +112,9 @@ void take_format_metadata(std::map<std::string, std::string>& metadata, const st
 
 CostModels parse_weights(std::string_view bytes, const std::string& where) {
   Safetensors contents = parse_safetensors(bytes, where);
-  take_format_metadata(contents.metadata, where);
+  for (const auto& [key, expected] : format_metadata()) {
+    take_metadata(contents.metadata, key, expected, where);
+  }
   CostModels models;
   models.metadata = std::move(contents.metadata);
   TensorMap& tensors = contents.tensors;

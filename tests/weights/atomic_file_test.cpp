@@ -63,6 +63,10 @@ TEST(AtomicFile, FollowsLinks) {
   write_file(folder / "link", "new");
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   EXPECT_EQ(read_file(folder / "target"), "new");
+  fs::remove(folder / "target");
+  write_file(folder / "link", "newer");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target"), "newer");
   EXPECT_THAT(folder.names(), UnorderedElementsAre("link", "target"));
 }
 
