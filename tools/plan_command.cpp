@@ -26,8 +26,8 @@ constexpr const char* kExamples = R"(Examples:
       --format jsonl --output plans.jsonl
 
 Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
-Exit codes: 0 every task has a plan; 1 some task has none (the reason is printed in its place);
-2 bad input or usage.)";
+Exit codes: 0 every task has a plan; 1 some task has none, and the reason is given; 2 bad input or
+usage.)";
 
 struct PlanCommand {
   TaskOptions tasks;

@@ -1,6 +1,9 @@
 #include "tools/result_output.h"
 
+#include <filesystem>
+
 #include "neuroshard/error.h"
+#include "weights/atomic_file.h"
 
 namespace neuroshard::tools {
 
@@ -11,17 +14,23 @@ OutputFormat output_format_from_name(std::string_view name) {
   throw Error("--format: there is no format '" + std::string(name) + "'; use table, json or jsonl");
 }
 
-ResultOutput::ResultOutput(Console& console, const std::string& path) : console_(console) {
+ResultOutput::ResultOutput(Console& console, const std::string& path)
+    : console_(console), path_(path) {
   if (path.empty()) {
     style_ = console.out_style;
-  } else {
-    file_ = std::make_unique<AtomicFile>(path);
+    return;
+  }
+  // Not a pipe, whose reader would take the probe for the whole file.
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) ||
+      !std::filesystem::is_other(std::filesystem::status(path, ignored))) {
+    const AtomicFile probe(path);
   }
 }
 
 void ResultOutput::write(std::string_view text) {
-  if (file_) {
-    file_->write(text);
+  if (!path_.empty()) {
+    text_ += text;
   } else {
     console_.out << text;
     require_written(console_.out, "standard output");
@@ -29,7 +38,7 @@ void ResultOutput::write(std::string_view text) {
 }
 
 void ResultOutput::finish() {
-  if (file_) file_->commit();
+  if (!path_.empty()) write_file(path_, text_);
 }
 
 }  // namespace neuroshard::tools

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "tools/console.h"
-#include "weights/atomic_file.h"
 
 namespace neuroshard::tools {
 
@@ -15,7 +13,8 @@ enum class OutputFormat { kTable, kJson, kJsonl };
 [[nodiscard]] OutputFormat output_format_from_name(std::string_view name);
 
 /// Where a command's result goes: standard output as it comes, or a file that appears whole at the
-/// end. Made before the work starts, so that a file that cannot be written costs no time.
+/// end. Made before the work starts, so that a file that cannot be written costs no time. Nothing
+/// is on disk while the work goes on, so nothing remains if it is interrupted.
 class ResultOutput {
  public:
   /// An empty `path`: standard output.
@@ -23,7 +22,7 @@ class ResultOutput {
 
   /// Throws Error (kIo) when the disk is full or the reader has gone.
   void write(std::string_view text);
-  /// Makes the file appear. Call once, last; without it nothing remains.
+  /// Makes the file appear. Call once, last.
   void finish();
 
   /// Plain for a file.
@@ -31,7 +30,8 @@ class ResultOutput {
 
  private:
   Console& console_;
-  std::unique_ptr<AtomicFile> file_;
+  std::string path_;
+  std::string text_;  ///< Of the file.
   TextStyle style_;
 };
 

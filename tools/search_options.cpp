@@ -45,7 +45,7 @@ void add_output_options(CLI::App& command, std::string& format, std::string& out
       .add_option("--format", format,
                   "table: for people; json: one task with everything known of its plan; jsonl: a "
                   "line per task")
-      ->type_name("table|json|jsonl")
+      ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
   command

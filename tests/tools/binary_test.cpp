@@ -20,8 +20,9 @@ using ::testing::StartsWith;
 class Binary : public ::testing::Test {
  protected:
   // Runs the program with its streams redirected by a shell, `redirection` last.
-  Outcome run(const std::vector<std::string>& args, const std::string& redirection = "") {
-    std::string command = quoted(NEUROSHARD_PROGRAM);
+  Outcome run(const std::vector<std::string>& args, const std::string& redirection = "",
+              const std::string& prefix = "") {
+    std::string command = prefix + quoted(NEUROSHARD_PROGRAM);
     for (const std::string& arg : args) command += ' ' + quoted(arg);
     command += " >" + quoted(folder_ / "out") + " 2>" + quoted(folder_ / "err") + " </dev/null ";
     command += redirection;
@@ -105,6 +106,18 @@ TEST_F(Binary, ForcedBackends) {
     EXPECT_EQ(cuda.code, 2);
     EXPECT_THAT(cuda.err, HasSubstr("cuda"));
     EXPECT_THAT(cuda.out, IsEmpty());
+  }
+}
+
+TEST_F(Binary, InterruptedLeavesNoPartOfAFile) {
+  std::vector<std::string> args =
+      golden_tasks({"--format", "jsonl", "--output", folder_ / "plans"});
+  args.insert(args.begin(), "plan");
+  for (const char* seconds : {"0.02", "0.1", "0.5"}) {
+    (void)run(args, "", std::string("timeout -s INT ") + seconds + " ");
+    if (folder_.names().empty()) continue;
+    EXPECT_EQ(folder_.names(), std::set<std::string>{"plans"});
+    EXPECT_EQ(lines_of(contents_of(folder_ / "plans")).size(), 100U);
   }
 }
 
