@@ -3,6 +3,9 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 target_link_libraries(neuroshard PRIVATE LibZip::zip ZLIB::ZLIB Threads::Threads)
+if(NEUROSHARD_HAS_CUDA)
+  target_link_libraries(neuroshard PRIVATE CUDA::cudart_static)
+endif()
 target_compile_features(neuroshard PUBLIC cxx_std_20)
 target_include_directories(neuroshard PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 

@@ -113,6 +113,13 @@ inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : std::countr_zero(x) + 1; }
+inline unsigned __brev(unsigned x) {
+  unsigned reversed = 0;
+  for (int bit = 0; bit < 32; ++bit) reversed |= (x >> bit & 1U) << (31 - bit);
+  return reversed;
+}
+inline int min(int a, int b) { return a < b ? a : b; }
+inline int max(int a, int b) { return a < b ? b : a; }
 inline int __popc(unsigned x) { return std::popcount(x); }
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "cuda/comm_layout.h"
+#include "cuda/network_view.h"
+#include "cuda/warp.cuh"
+
+namespace neuroshard::gpu {
+
+/// Networks evaluated by a whole block for a tile of rows in shared memory: nothing between two
+/// layers leaves the multiprocessor. A thread computes one output of kRowsPerThread rows at a time,
+/// so that 16 bytes of weights, from the caches, serve 4 * kRowsPerThread FMA; activations are read
+/// as broadcasts from shared memory.
+inline constexpr int kRowsPerThread = 4;
+
+/// Sizes known at compile time (0: not) let the compiler unroll.
+template <int kInputs = 0, int kOutputs = 0>
+__device__ inline void tile_dense_layer(const LayerView& layer, const float* in, float* out,
+                                        int stride, int rows, bool relu) {
+  const int quads = kInputs > 0 ? kInputs / 4 : round_to_4(layer.inputs) / 4;
+  const int outputs = kOutputs > 0 ? kOutputs : layer.outputs;
+  const int columns = kOutputs > 0 ? kOutputs : round_to_4(layer.outputs);
+  const int groups = (rows + kRowsPerThread - 1) / kRowsPerThread;
+  const int threads = static_cast<int>(blockDim.x);
+  for (int item = static_cast<int>(threadIdx.x); item < columns * groups; item += threads) {
+    const int output = item % columns;
+    const int first_row = item / columns * kRowsPerThread;
+    const float* x[kRowsPerThread];
+    float sum[kRowsPerThread];
+    const float bias = output < outputs ? layer.bias[output] : 0.0F;
+#pragma unroll
+    for (int k = 0; k < kRowsPerThread; ++k) {
+      // Beyond the last row: compute the last one again, but do not store it.
+      x[k] = in + min(first_row + k, rows - 1) * stride;
+      sum[k] = bias;
+    }
+    if (output < outputs) {
+      const auto* weight = reinterpret_cast<const float4*>(layer.weight) + output;
+#pragma unroll 4
+      for (int quad = 0; quad < quads; ++quad) {
+        const float4 w = weight[static_cast<std::ptrdiff_t>(quad) * outputs];
+#pragma unroll
+        for (int k = 0; k < kRowsPerThread; ++k) {
+          const float4 v = reinterpret_cast<const float4*>(x[k])[quad];
+          sum[k] = __fmaf_rn(w.x, v.x, sum[k]);
+          sum[k] = __fmaf_rn(w.y, v.y, sum[k]);
+          sum[k] = __fmaf_rn(w.z, v.z, sum[k]);
+          sum[k] = __fmaf_rn(w.w, v.w, sum[k]);
+        }
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kRowsPerThread; ++k) {
+      // Columns that only fill up the last quad get 0.
+      if (first_row + k < rows) {
+        out[(first_row + k) * stride + output] = relu ? rectified(sum[k]) : sum[k];
+      }
+    }
+  }
+}
+
+/// A warp a row, in the order of docs/arithmetic.md, rule 3.
+__device__ inline void tile_one_output_layer(const LayerView& layer, const float* in, float* out,
+                                             int stride, int rows, bool relu) {
+  for (int row = warp_index(); row < rows; row += warps_in_block()) {
+    const float* x = in + row * stride;
+    float partial = 0.0F;
+    for (int i = lane_index(); i < layer.inputs; i += kWarpSize) {
+      partial = __fmaf_rn(layer.weight[i], x[i], partial);
+    }
+    const float sum = butterfly_sum(partial) + layer.bias[0];
+    if (lane_index() < 4) {
+      const float unit = relu ? rectified(sum) : sum;
+      out[row * stride + lane_index()] = lane_index() == 0 ? unit : 0.0F;
+    }
+  }
+}
+
+/// Runs `rows` rows of normalised inputs, which are in `a` with zeros up to a multiple of 4
+/// columns, through `mlp`. Both tiles are overwritten; returns the one with the outputs. Starts and
+/// ends with a barrier.
+__device__ inline const float* tile_mlp(const MlpView& mlp, float* a, float* b, int stride,
+                                        int rows, bool relu_last) {
+  __syncthreads();
+  for (int k = 0; k < mlp.count; ++k) {
+    const LayerView layer = mlp.layers[k];
+    const bool relu = k + 1 < mlp.count || relu_last;
+    if (layer.outputs == 1) {
+      tile_one_output_layer(layer, a, b, stride, rows, relu);
+    } else {
+      tile_dense_layer(layer, a, b, stride, rows, relu);
+    }
+    __syncthreads();
+    float* outputs = b;
+    b = a;
+    a = outputs;
+  }
+  return a;
+}
+
+}  // namespace neuroshard::gpu

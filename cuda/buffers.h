@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace neuroshard::gpu {
+
+/// Makes a device the current one of this thread, and puts back the one before.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Memory of the current device. Grows by half at least, so that a steady load allocates nothing;
+/// growing loses the content.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  void reserve(std::size_t bytes);
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Page-locked host memory that the devices can read and write too. Grows like DeviceBuffer.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  ~PinnedBuffer();
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+
+  void reserve(std::size_t bytes);
+  [[nodiscard]] std::byte* host() const { return host_; }
+  /// The same memory, as kernels address it.
+  [[nodiscard]] std::byte* device() const { return device_; }
+
+ private:
+  std::byte* host_ = nullptr;
+  std::byte* device_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A queue of work on the current device.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  void copy_to_device(std::byte* to, const std::byte* from, std::size_t bytes) const;
+  void copy_to_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
+  /// Waits for all work so far; throws what went wrong with it.
+  void synchronize() const;
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,131 @@
+#pragma once
+
+#include "cuda/block_mlp.cuh"
+
+namespace neuroshard::gpu {
+
+/// Shared memory of comm_network.
+struct CommTile {
+  float* a;
+  float* b;
+  CommPool* pools;  ///< One per row of the tile, at most.
+  int stride;
+  int rows;
+};
+
+__device__ inline CommTile comm_tile(std::byte* memory, int width, int rows) {
+  const int stride = tile_stride(width);
+  auto* floats = reinterpret_cast<float*>(memory);
+  return {floats, floats + rows * stride, reinterpret_cast<CommPool*>(floats + 2 * rows * stride),
+          stride, rows};
+}
+
+/// By one warp.
+__device__ inline CommPool pool_of(const float* dim_sums, const float* start_offsets_ms,
+                                   int devices) {
+  constexpr double kOffsetUnitsPerMs = 1048576.0;
+  constexpr double kMaxOffsetMs = 4294967296.0;
+  std::int64_t dim_total = 0;
+  std::int64_t offset_total = 0;
+  double max_dim = dim_sums[0];
+  double min_dim = max_dim;
+  double max_offset = 0.0;
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    const double dim = dim_sums[d];
+    dim_total += static_cast<std::int64_t>(dim);
+    max_dim = max_dim < dim ? dim : max_dim;
+    min_dim = dim < min_dim ? dim : min_dim;
+    if (start_offsets_ms == nullptr) continue;
+    const double offset = start_offsets_ms[d];
+    const double bounded = offset < 0.0 ? 0.0 : offset > kMaxOffsetMs ? kMaxOffsetMs : offset;
+    offset_total += __double2ll_rn(bounded * kOffsetUnitsPerMs);
+    max_offset = max_offset < offset ? offset : max_offset;
+  }
+  const double count = devices;
+  CommPool pool{};
+  pool.mean_dim_sum = static_cast<float>(static_cast<double>(warp_sum(dim_total)) / count);
+  pool.max_dim_sum = static_cast<float>(warp_max(max_dim));
+  pool.min_dim_sum = static_cast<float>(warp_min(min_dim));
+  pool.mean_offset =
+      static_cast<float>(static_cast<double>(warp_sum(offset_total)) / kOffsetUnitsPerMs / count);
+  pool.max_offset = static_cast<float>(warp_max(max_offset));
+  return pool;
+}
+
+__device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
+                                          const CommPool& pool, float log2_devices) {
+  switch (i) {
+    case 0:
+      return dim_sum;
+    case 1:
+      return offset_ms;
+    case 2:
+      return pool.mean_dim_sum;
+    case 3:
+      return pool.max_dim_sum;
+    case 4:
+      return pool.min_dim_sum;
+    case 5:
+      return pool.mean_offset;
+    case 6:
+      return pool.max_offset;
+    default:
+      return log2_devices;
+  }
+}
+
+/// Communication costs of `placements` placements, [placements, devices], by a whole block.
+/// `start_offsets_ms` is null in the backward pass. A row of the network is a placement (dense) or
+/// a device of one (symmetric). Starts and ends with a barrier.
+__device__ inline void comm_network(const CommNetworkView& network, int devices, float log2_devices,
+                                    const float* dim_sums, const float* start_offsets_ms,
+                                    int placements, const CommTile& tile, float* cost_ms) {
+  const int rows = network.symmetric ? placements * devices : placements;
+  const int inputs = network.mlp.inputs;
+  const int columns = round_to_4(inputs);
+  const int threads = static_cast<int>(blockDim.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int first = 0; first < rows; first += tile.rows) {
+    const int count = min(tile.rows, rows - first);
+    const int first_placement = first / devices;  // Of the symmetric network.
+    __syncthreads();
+    if (network.symmetric) {
+      const int last = (first + count - 1) / devices;
+      for (int p = first_placement + warp_index(); p <= last; p += warps_in_block()) {
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(p) * devices;
+        const CommPool pool = pool_of(
+            dim_sums + at, start_offsets_ms == nullptr ? nullptr : start_offsets_ms + at, devices);
+        if (lane_index() == 0) tile.pools[p - first_placement] = pool;
+      }
+      __syncthreads();
+    }
+    for (int item = thread; item < count * columns; item += threads) {
+      const int row = item / columns;
+      const int i = item % columns;
+      float x = 0.0F;
+      if (i < inputs) {
+        float raw = 0.0F;
+        if (network.symmetric) {
+          const std::ptrdiff_t at = first + row;
+          raw = symmetric_feature(
+              i, dim_sums[at], start_offsets_ms == nullptr ? 0.0F : start_offsets_ms[at],
+              tile.pools[(first + row) / devices - first_placement], log2_devices);
+        } else {
+          const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
+          raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];
+        }
+        x = (raw - network.features.mean[i]) / network.features.std[i];
+      }
+      tile.a[row * tile.stride + i] = x;
+    }
+    const float* out = tile_mlp(network.mlp, tile.a, tile.b, tile.stride, count, false);
+    const int outputs = network.symmetric ? 1 : devices;
+    for (int item = thread; item < count * outputs; item += threads) {
+      cost_ms[static_cast<std::ptrdiff_t>(first) * outputs + item] =
+          out[item / outputs * tile.stride + item % outputs];
+    }
+  }
+  __syncthreads();
+}
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,132 @@
+#include "neuroshard/cuda_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+#include "cuda/check.h"
+#include "cuda/cuda_devices.h"
+#include "cuda/cuda_session.h"
+#include "cuda/device_context.h"
+#include "cuda/evaluation.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace gpu {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const CostModels& models, const std::vector<int>& devices)
+      : Backend(padded_width(models.compute.table_network.outputs())) {
+    contexts_.reserve(devices.size());
+    for (const int device : devices) {
+      contexts_.push_back(std::make_unique<DeviceContext>(device, models, embedding_width()));
+    }
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+
+  void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {
+    next_context().embed_pieces(features, embeddings);
+  }
+
+  void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                    std::span<float> cost_ms) const override {
+    next_context().score_shards(embeddings, shards, cost_ms);
+  }
+
+  void forward_comm(int devices, std::span<const float> dim_sums,
+                    std::span<const float> start_offsets_ms,
+                    std::span<float> cost_ms) const override {
+    const DeviceContext& context = next_context();
+    context.comm_costs(context.models().comm_for(devices).forward, devices, dim_sums,
+                       start_offsets_ms, cost_ms);
+  }
+
+  void backward_comm(int devices, std::span<const float> dim_sums,
+                     std::span<float> cost_ms) const override {
+    const DeviceContext& context = next_context();
+    context.comm_costs(context.models().comm_for(devices).backward, devices, dim_sums, {}, cost_ms);
+  }
+
+  [[nodiscard]] std::unique_ptr<PlacementSession> start(
+      const PlacementProblem& problem) const override {
+    return std::make_unique<CudaSession>(next_context(), problem);
+  }
+
+  void evaluate(std::span<const Request> requests) const override {
+    std::vector<Evaluation> evaluations;
+    evaluations.reserve(contexts_.size());
+    for (const auto& context : contexts_) {
+      const auto here = [&](const Request& request) {
+        return &session_of(request).context() == context.get();
+      };
+      if (std::none_of(requests.begin(), requests.end(), here)) continue;
+      Evaluation& evaluation = evaluations.emplace_back(*context);
+      for (const Request& request : requests) {
+        if (here(request))
+          evaluation.add(session_of(request), *request.candidates, request.results);
+      }
+      evaluation.start();
+    }
+    for (Evaluation& evaluation : evaluations) evaluation.finish();
+  }
+
+ private:
+  // Multiples of 8, as Backend::embedding_width() promises.
+  static int padded_width(int width) { return (width + 7) / 8 * 8; }
+
+  static CudaSession& session_of(const Request& request) {
+    return static_cast<CudaSession&>(*request.session);
+  }
+
+  /// Calls and tasks are dealt to the devices in turn.
+  const DeviceContext& next_context() const {
+    return *contexts_[next_.fetch_add(1, std::memory_order_relaxed) % contexts_.size()];
+  }
+
+  std::vector<std::unique_ptr<DeviceContext>> contexts_;
+  mutable std::atomic<unsigned> next_{0};
+};
+
+std::vector<int> usable_devices(const CudaOptions& options) {
+  int count = 0;
+  NEUROSHARD_CUDA_CHECK(cudaGetDeviceCount(&count));
+  const std::vector<CudaDevice> devices = cuda_devices();
+  std::string seen;
+  std::vector<int> usable;
+  for (const CudaDevice& device : devices) {
+    seen += (seen.empty() ? "" : "; ") + std::to_string(device.index) + ": " + device.name +
+            ", compute capability " + std::to_string(device.compute_capability / 10) + "." +
+            std::to_string(device.compute_capability % 10);
+    if (device.usable) usable.push_back(device.index);
+  }
+  if (usable.empty()) {
+    throw Error("cuda backend: no device has compute capability " +
+                    std::to_string(kLeastComputeCapability / 10) + "." +
+                    std::to_string(kLeastComputeCapability % 10) + " or later (" +
+                    (seen.empty() ? "none found" : seen) + "); use a CPU backend",
+                ErrorKind::kBackend);
+  }
+  for (const int wanted : options.devices) {
+    if (std::find(usable.begin(), usable.end(), wanted) == usable.end()) {
+      throw Error(
+          "cuda backend: device " + std::to_string(wanted) + " cannot be used; there are " + seen,
+          ErrorKind::kBackend);
+    }
+  }
+  return options.devices.empty() ? usable : options.devices;
+}
+
+}  // namespace
+}  // namespace gpu
+
+bool cuda_backend_built() noexcept { return true; }
+
+std::unique_ptr<Backend> make_cuda_backend(const CostModels& models, const CudaOptions& options) {
+  validate(models);
+  return std::make_unique<gpu::CudaBackend>(models, gpu::usable_devices(options));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,84 @@
+#include "cuda/cuda_session.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "cuda/evaluation.h"
+#include "cuda/staging.h"
+
+namespace neuroshard::gpu {
+namespace {
+
+Pool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
+  const CurrentDevice current(context.device());
+  return context.borrow_session_memory();
+}
+
+}  // namespace
+
+CudaSession::CudaSession(const DeviceContext& context, const PlacementProblem& problem)
+    : context_(context),
+      devices_(problem.devices),
+      limits_(static_cast<int>(problem.dim_limits.size())),
+      comm_width_(0),
+      memory_(memory_of(context)) {
+  const CurrentDevice current(context.device());
+  const CommView& comm = context.models().comm_for(devices_);
+  comm_width_ = std::max(comm.forward.mlp.width, comm.backward.mlp.width);
+  (void)choose_shape(context, 1, devices_, limits_, comm_width_);
+
+  const std::size_t pieces = problem.pieces();
+  ArrayPlan plan;
+  const std::size_t view_at = plan.add(sizeof(SessionView));
+  const std::size_t pieces_at = plan.add(pieces * sizeof(PieceView));
+  const std::size_t embeddings_at = plan.add(problem.embeddings.size() * sizeof(float));
+  const std::size_t limits_at = plan.add(problem.dim_limits.size() * sizeof(std::int32_t));
+  memory_->host.reserve(plan.bytes());
+  memory_->device.reserve(plan.bytes());
+  std::byte* host = memory_->host.host();
+  std::byte* device = memory_->device.data();
+
+  *at<SessionView>(host, view_at) = {.pieces = at<PieceView>(device, pieces_at),
+                                     .embeddings = at<float>(device, embeddings_at),
+                                     .dim_limits = at<std::int32_t>(device, limits_at),
+                                     .memory_bytes = problem.memory_bytes,
+                                     .devices = devices_,
+                                     .limits = limits_,
+                                     .log2_devices = log2_devices(devices_),
+                                     .comm = comm};
+  for (std::size_t p = 0; p < pieces; ++p) {
+    at<PieceView>(host, pieces_at)[p] = {.size_bytes = problem.size_bytes[p],
+                                         .dim = problem.dims[p]};
+  }
+  put(host + embeddings_at, std::span<const float>(problem.embeddings));
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t i = 0; i < problem.dim_limits.size(); ++i) {
+    at<std::int32_t>(host, limits_at)[i] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(problem.dim_limits[i], -1, kLargest));
+  }
+  upload_bytes_ = plan.bytes();
+}
+
+const SessionView* CudaSession::view(const Stream& stream) {
+  if (upload_bytes_ > 0) {
+    stream.copy_to_device(memory_->device.data(), memory_->host.host(), upload_bytes_);
+    upload_bytes_ = 0;
+  }
+  return reinterpret_cast<const SessionView*>(memory_->device.data());
+}
+
+void CudaSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+  Evaluation evaluation(context_);
+  evaluation.add(*this, candidates, results);
+  evaluation.start();
+  evaluation.finish();
+}
+
+void CudaSession::count(const ResultView& result) {
+  counters_.greedy_runs += static_cast<std::uint64_t>(limits_);
+  counters_.head_evaluations += result.head_evaluations;
+  counters_.comm_evaluations += result.comm_evaluations;
+}
+
+}  // namespace neuroshard::gpu

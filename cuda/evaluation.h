@@ -1,0 +1,54 @@
+#pragma once
+
+#include <span>
+
+#include "cuda/cuda_session.h"
+#include "cuda/staging.h"
+
+namespace neuroshard::gpu {
+
+/// How a launch for `candidates` candidates of one task, or of tasks alike, uses the device. Throws
+/// Error (kBackend) if the device's shared memory cannot hold one placement.
+[[nodiscard]] EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
+                                         int devices, int limits, int comm_width);
+
+/// Requests on their way through one device.
+class Evaluation {
+ public:
+  explicit Evaluation(const DeviceContext& context);
+
+  void add(CudaSession& session, const CandidateBatch& candidates,
+           std::span<CandidateResult> results);
+  /// Copies and launches; does not wait.
+  void start();
+  /// Waits, and hands out the results.
+  void finish();
+
+ private:
+  struct Request {
+    CudaSession* session;
+    const CandidateBatch* candidates;
+    std::span<CandidateResult> results;
+    std::size_t first_result;
+  };
+  /// Requests of one launch: tasks with the same numbers of devices and limits.
+  struct Group {
+    std::size_t first_request;
+    std::size_t end_request;
+    EvaluateShape shape;
+    std::size_t first_slot;
+    std::size_t end_slot;
+  };
+
+  void form_groups();
+  void fill_slots(const Group& group, std::size_t& first_piece, CandidateSlot* slots,
+                  std::uint32_t* piece_ids) const;
+
+  const DeviceContext& context_;
+  Pool<Workspace>::Lease workspace_;
+  std::vector<Request> requests_;
+  std::vector<Group> groups_;
+  std::size_t results_ = 0;
+};
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cuda/comm_network.cuh"
+#include "cuda/evaluate_layout.h"
+
+namespace neuroshard::gpu {
+
+/// Finished placements of a block: arrays of [rows, devices] floats.
+struct RowArrays {
+  float* dim_sums;
+  float* compute_ms;
+  float* backward_ms;
+  float* start_offsets_ms;
+  float* forward_ms;
+};
+
+__device__ inline RowArrays row_arrays(float* memory, int rows, int devices) {
+  const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(rows) * devices;
+  return {memory, memory + size, memory + 2 * size, memory + 3 * size, memory + 4 * size};
+}
+
+/// How much later than the first device each is ready, by one warp.
+__device__ inline void start_offsets(const float* compute_ms, const float* backward_ms, int devices,
+                                     float* offsets_ms) {
+  const auto ready = [&](int d) {
+    return static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]);
+  };
+  double first = __uint_as_float(0x7F800000U);
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    first = ready(d) < first ? ready(d) : first;
+  }
+  first = warp_min(first);
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    offsets_ms[d] = static_cast<float>(ready(d) - first);
+  }
+}
+
+/// By one warp, in every lane.
+__device__ inline double slowest_device(const float* compute_ms, const float* backward_ms,
+                                        const float* forward_ms, int devices) {
+  double slowest = -static_cast<double>(__uint_as_float(0x7F800000U));
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    const double cost = static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]) +
+                        static_cast<double>(forward_ms[d]);
+    slowest = slowest < cost ? cost : slowest;
+  }
+  return warp_max(slowest);
+}
+
+/// Fills in the costs of `count` finished placements, by a whole block. Starts and ends with a
+/// barrier.
+__device__ inline void final_costs(const SessionView& session, const RowArrays& rows, int count,
+                                   const CommTile& tile, RowTag* tags) {
+  const int devices = session.devices;
+  comm_network(session.comm.backward, devices, session.log2_devices, rows.dim_sums, nullptr, count,
+               tile, rows.backward_ms);
+  for (int row = warp_index(); row < count; row += warps_in_block()) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;
+    start_offsets(rows.compute_ms + at, rows.backward_ms + at, devices, rows.start_offsets_ms + at);
+  }
+  comm_network(session.comm.forward, devices, session.log2_devices, rows.dim_sums,
+               rows.start_offsets_ms, count, tile, rows.forward_ms);
+  for (int row = warp_index(); row < count; row += warps_in_block()) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;
+    const double cost_ms =
+        slowest_device(rows.compute_ms + at, rows.backward_ms + at, rows.forward_ms + at, devices);
+    if (lane_index() == 0) tags[row].cost_ms = cost_ms;
+  }
+  __syncthreads();
+}
+
+}  // namespace neuroshard::gpu

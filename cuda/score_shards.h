@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/network_view.h"
+
+namespace neuroshard::gpu {
+
+struct ScoreArgs {
+  MlpView head;
+  const float* embeddings = nullptr;  ///< [pieces, width]
+  int width = 0;
+  const std::uint32_t* offsets = nullptr;  ///< [shards + 1]
+  const std::uint32_t* piece_ids = nullptr;
+  int shards = 0;
+  float* cost_ms = nullptr;  ///< [shards]
+};
+
+/// Compute costs of shards. Any network; the shape for small batches and odd networks.
+void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+void prepare_score_shards(std::size_t max_shared_bytes);
+
+/// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_tiled.cu). Same results.
+void score_shards_tiled(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+void prepare_score_shards_tiled(std::size_t max_shared_bytes);
+/// True if the head is the one it is made for and the batch fills the device.
+[[nodiscard]] bool prefers_tiles(const ScoreArgs& args, int multiprocessors);
+
+/// The same on tensor cores (score_shards_tensor.cu): three products of tf32 numbers for each of
+/// fp32, costs within 1e-5 of the others, relative. Not in builds that execute kernels on the CPU.
+void score_shards_tensor(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+
+}  // namespace neuroshard::gpu

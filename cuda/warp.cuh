@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace neuroshard::gpu {
+
+inline constexpr int kWarpSize = 32;
+inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+
+__device__ inline int lane_index() { return static_cast<int>(threadIdx.x) % kWarpSize; }
+__device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / kWarpSize; }
+__device__ inline int warps_in_block() { return static_cast<int>(blockDim.x) / kWarpSize; }
+
+/// The shared memory of the block, all of it asked for at the launch.
+#ifdef __CUDACC__
+__device__ inline std::byte* dynamic_shared_memory() {
+  extern __shared__ __align__(16) std::byte shared_memory[];
+  return shared_memory;
+}
+#else
+inline std::byte* dynamic_shared_memory() { return host_cuda::this_thread().shared; }
+#endif
+
+__device__ inline float rectified(float x) { return x > 0.0F ? x : 0.0F; }
+
+/// Sum over the lanes, in every lane, in the order of docs/arithmetic.md, rule 3: lane l of the
+/// lower half adds lane l + distance. The upper half computes the same sums the other way round.
+__device__ inline float butterfly_sum(float partial) {
+#pragma unroll
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    partial += __shfl_xor_sync(kAllLanes, partial, distance);
+  }
+  return partial;
+}
+
+__device__ inline double warp_min(double x) {
+#pragma unroll
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    const double other = __shfl_xor_sync(kAllLanes, x, distance);
+    x = other < x ? other : x;
+  }
+  return x;
+}
+
+__device__ inline double warp_max(double x) {
+#pragma unroll
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    const double other = __shfl_xor_sync(kAllLanes, x, distance);
+    x = other > x ? other : x;
+  }
+  return x;
+}
+
+__device__ inline std::int64_t warp_sum(std::int64_t x) {
+#pragma unroll
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    x += __shfl_xor_sync(kAllLanes, x, distance);
+  }
+  return x;
+}
+
+/// No device: sorts behind every cost.
+inline constexpr unsigned kNoCost = 0xFFFFFFFFU;
+
+/// Unsigned numbers in the order of costs; equal for -0 and 0. kNoCost for NaN and infinity: such a
+/// device is never chosen.
+__device__ inline unsigned ordered_key(float cost) {
+  if (!(cost < __uint_as_float(0x7F800000U))) return kNoCost;
+  const unsigned bits = __float_as_uint(cost + 0.0F);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+
+/// The lane with the lowest (key, memory, device), in every lane; -1 if all keys are kNoCost.
+__device__ inline int lowest_lane(unsigned key, std::int64_t memory, int device) {
+  const unsigned lowest = __reduce_min_sync(kAllLanes, key);
+  if (lowest == kNoCost) return -1;
+  bool in = key == lowest;
+  unsigned tied = __ballot_sync(kAllLanes, in);
+  if ((tied & (tied - 1)) != 0) {
+    // Memory is never negative, so its halves compare as unsigned numbers.
+    const auto high = static_cast<unsigned>(static_cast<std::uint64_t>(memory) >> 32);
+    const auto low = static_cast<unsigned>(memory);
+    // Every lane takes part in every step, also those that are out already.
+    const unsigned lowest_high = __reduce_min_sync(kAllLanes, in ? high : 0xFFFFFFFFU);
+    in = in && high == lowest_high;
+    const unsigned lowest_low = __reduce_min_sync(kAllLanes, in ? low : 0xFFFFFFFFU);
+    in = in && low == lowest_low;
+    const auto index = static_cast<unsigned>(device);
+    const unsigned lowest_index = __reduce_min_sync(kAllLanes, in ? index : 0xFFFFFFFFU);
+    in = in && index == lowest_index;
+    tied = __ballot_sync(kAllLanes, in);
+  }
+  return __ffs(tied) - 1;
+}
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,157 @@
+// Single operations of the CUDA backend against the scalar one: equal to the last bit.
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "cuda/cuda_test.h"
+#include "golden.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAreArray;
+using testing::golden_models;
+using testing::random_models;
+
+using Operations = testing::CudaTest;
+
+struct Case {
+  std::string name;
+  CostModels models;
+  std::vector<int> devices;
+};
+
+std::vector<Case> cases() {
+  const std::vector<int> several = {1, 2, 5, 40};
+  return {
+      {"published models", golden_models(), {2, 4, 8, 16}},
+      {"symmetric", random_models(1), {1, 2, 7, 33, 128, 1024}},
+      {"dense", random_models(2, {.comm = {128, 64, 32, 16}, .devices = several}), several},
+      {"odd sizes",
+       random_models(
+           3, {.table_network = {17, 12}, .head = {21, 1}, .comm = {9, 5}, .devices = several}),
+       several},
+      {"one layer",
+       random_models(4, {.table_network = {40}, .head = {1}, .comm = {}, .devices = several}),
+       several},
+      {"deep",
+       random_models(5, {.table_network = {24, 31, 48},
+                         .head = {32, 16, 8, 1},
+                         .comm = {6, 1, 7},
+                         .devices = {}}),
+       {3, 64}},
+      {"one unit",
+       random_models(6, {.table_network = {8, 1}, .head = {1, 1}, .comm = {1}, .devices = {}}),
+       {2}},
+  };
+}
+
+std::vector<float> random_floats(std::uint64_t seed, std::size_t count, float low, float high) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> draw(low, high);
+  std::vector<float> values(count);
+  for (float& x : values) x = draw(random);
+  return values;
+}
+
+// `before`: what the outputs hold before they are written.
+std::vector<float> embeddings_of(const Backend& backend, std::span<const float> features,
+                                 float before = 0.0F) {
+  std::vector<float> embeddings(
+      features.size() / kTableFeatures * static_cast<std::size_t>(backend.embedding_width()),
+      before);
+  backend.embed_pieces(features, embeddings);
+  return embeddings;
+}
+
+TEST_F(Operations, EmbedPieces) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto scalar = make_cpu_backend(c.models, {.name = "scalar"});
+    const auto cuda = make_cuda_backend(c.models);
+    ASSERT_EQ(cuda->name(), "cuda");
+    ASSERT_EQ(cuda->embedding_width(), scalar->embedding_width());
+    for (const std::size_t pieces : {0, 1, 5, 203}) {
+      const auto features = random_floats(pieces, pieces * kTableFeatures, -1.0F, 3.0F);
+      EXPECT_THAT(embeddings_of(*cuda, features, -1e30F),
+                  ElementsAreArray(embeddings_of(*scalar, features)));
+    }
+  }
+}
+
+struct Shards {
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::uint32_t> ids;
+};
+
+Shards random_shards(std::uint64_t seed, int shards, int pieces, int longest) {
+  std::mt19937_64 random(seed);
+  Shards batch;
+  for (int s = 0; s < shards; ++s) {
+    const auto length = random() % static_cast<std::uint64_t>(longest + 1);
+    for (std::uint64_t k = 0; k < length; ++k) {
+      batch.ids.push_back(
+          static_cast<std::uint32_t>(random() % static_cast<std::uint64_t>(pieces)));
+    }
+    batch.offsets.push_back(static_cast<std::uint32_t>(batch.ids.size()));
+  }
+  return batch;
+}
+
+void expect_same_scores(const Backend& a, const Backend& b, int shards, int longest) {
+  const int pieces = 70;
+  const auto embeddings = embeddings_of(
+      b, random_floats(9, static_cast<std::size_t>(pieces) * kTableFeatures, -1.0F, 3.0F));
+  const Shards batch = random_shards(static_cast<std::uint64_t>(shards), shards, pieces, longest);
+  std::vector<float> cost_a(static_cast<std::size_t>(shards), -1e30F);
+  std::vector<float> cost_b(static_cast<std::size_t>(shards), -1e30F);
+  a.score_shards(embeddings, {batch.offsets, batch.ids}, cost_a);
+  b.score_shards(embeddings, {batch.offsets, batch.ids}, cost_b);
+  EXPECT_THAT(cost_a, ElementsAreArray(cost_b));
+}
+
+TEST_F(Operations, ScoreShards) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto scalar = make_cpu_backend(c.models, {.name = "scalar"});
+    const auto cuda = make_cuda_backend(c.models);
+    for (const int shards : {0, 1, 7, 300}) expect_same_scores(*cuda, *scalar, shards, 20);
+    expect_same_scores(*cuda, *scalar, 1, 400);
+  }
+}
+
+TEST_F(Operations, ScoreShardsInTiles) {
+  // Enough of them for the kernel for large batches, and not a multiple of its tile.
+  const int shards = 512 * cuda_devices().front().multiprocessors + 77;
+  const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
+  const auto cuda = make_cuda_backend(golden_models());
+  expect_same_scores(*cuda, *scalar, shards, 18);
+}
+
+TEST_F(Operations, CommunicationCosts) {
+  for (const Case& c : cases()) {
+    const auto scalar = make_cpu_backend(c.models, {.name = "scalar"});
+    const auto cuda = make_cuda_backend(c.models);
+    for (const int devices : c.devices) {
+      SCOPED_TRACE(c.name + ", devices: " + std::to_string(devices));
+      for (const int rows : {0, 1, 6, 45}) {
+        const auto size = static_cast<std::size_t>(rows * devices);
+        auto dims = random_floats(size, size, 0.0F, 2000.0F);
+        for (float& dim : dims) dim = std::round(dim / 4.0F) * 4.0F;
+        const auto offsets = random_floats(size + 1, size, 0.0F, 20.0F);
+        std::vector<float> expected(size, -1e30F);
+        std::vector<float> actual(size, -2e30F);
+        scalar->forward_comm(devices, dims, offsets, expected);
+        cuda->forward_comm(devices, dims, offsets, actual);
+        EXPECT_THAT(actual, ElementsAreArray(expected));
+        scalar->backward_comm(devices, dims, expected);
+        cuda->backward_comm(devices, dims, actual);
+        EXPECT_THAT(actual, ElementsAreArray(expected));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
