@@ -19,6 +19,7 @@ class RegisterHead {
 
  public:
   static constexpr int kScratchRows = 0;
+  static constexpr int kSumWidth = kWidth;
 
   __device__ RegisterHead(const MlpView& head, int /*width*/, float* /*scratch*/) {
     const LayerView hidden = head.layers[0];
@@ -75,6 +76,7 @@ class RegisterHead {
 class GenericHead {
  public:
   static constexpr int kScratchRows = 2;
+  static constexpr int kSumWidth = 0;  ///< Not known when compiled.
 
   __device__ GenericHead(const MlpView& head, int /*width*/, float* scratch)
       : head_(head), scratch_(scratch) {}

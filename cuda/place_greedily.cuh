@@ -6,12 +6,17 @@
 namespace neuroshard::gpu {
 
 /// The pieces of a candidate in order, each read one step ahead of its use: no address depends on
-/// what is placed where.
+/// what is placed where. `kWidth`: floats of an embedding, 0 if not known when compiled.
+template <int kWidth>
 class PieceStream {
  public:
   __device__ PieceStream(const SessionView& session, int width, const std::uint32_t* order,
                          int count, int first)
-      : session_(session), width_(width), order_(order), count_(count), step_(first) {
+      : session_(session),
+        width_(kWidth > 0 ? kWidth : width),
+        order_(order),
+        count_(count),
+        step_(first) {
     ids_ = load_ids(first / kWarpSize);
     fetch(first);
   }
@@ -20,7 +25,7 @@ class PieceStream {
 
   /// Adds this piece's embedding to `sum` and moves on to the next piece.
   __device__ void add_to(float* sum) {
-    if (lane_index() < width_) sum[lane_index()] += first_element_;
+    if (kWidth >= kWarpSize || lane_index() < width_) sum[lane_index()] += first_element_;
     for (int i = lane_index() + kWarpSize; i < width_; i += kWarpSize) sum[i] += row_[i];
     ++step_;
     if (step_ % kWarpSize == 0) ids_ = load_ids(step_ / kWarpSize);
@@ -38,11 +43,11 @@ class PieceStream {
     const std::uint32_t id = __shfl_sync(kAllLanes, ids_, step % kWarpSize);
     piece_ = session_.pieces[id];
     row_ = session_.embeddings + static_cast<std::size_t>(id) * static_cast<std::size_t>(width_);
-    if (lane_index() < width_) first_element_ = row_[lane_index()];
+    if (kWidth >= kWarpSize || lane_index() < width_) first_element_ = row_[lane_index()];
   }
 
   const SessionView& session_;
-  int width_;
+  const int width_;
   const std::uint32_t* order_;
   int count_;
   int step_;
@@ -85,7 +90,8 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
                                    const WarpMemory& memory, const Finished& finished) {
   const SessionView& session = run.session;
   const int* limits = session.dim_limits;
-  const int sum_floats = session.devices * run.width;
+  const int width = Head::kSumWidth > 0 ? Head::kSumWidth : run.width;
+  const int sum_floats = session.devices * width;
   Devices devices(session.devices, memory.devices);
   unsigned heads = 0;
   int waiting = 0;
@@ -105,7 +111,7 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
     const int limit = limits[now.last_limit];
     int tightest = limits[now.first_limit];
     bool placed = true;
-    PieceStream stream(session, run.width, run.order, run.pieces, now.step);
+    PieceStream<Head::kSumWidth> stream(session, width, run.order, run.pieces, now.step);
     for (int step = now.step; step < run.pieces; ++step) {
       const std::int64_t size = stream.piece().size_bytes;
       const int dim = stream.piece().dim;
@@ -132,7 +138,7 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
         now.first_limit = stays;
         tightest = limits[stays];
       }
-      float* sum = memory.sums + choice.device * run.width;
+      float* sum = memory.sums + choice.device * width;
       __syncwarp();
       stream.add_to(sum);
       __syncwarp();
