@@ -43,13 +43,16 @@ void BatchReport::add_without_plan(int index, const Task& task, const std::strin
   ++infeasible_;
 }
 
-std::string BatchReport::str() const {
+std::string BatchReport::page(const std::string& weights, const std::vector<std::string>& notes,
+                              const TextStyle& style) const {
   std::string text = table_.str() + '\n';
-  text += "planned     " + format_count(planned_) + " of " + format_count(planned_ + infeasible_) +
-          " tasks\n";
-  if (planned_ > 0) {
-    text += "mean cost   " + format_ms(cost_ms_ / static_cast<double>(planned_)) + " ms\n";
-  }
+  const auto add = [&](const char* label, const std::string& line) {
+    text += paragraph(label, line, 11, style);
+  };
+  add("planned", format_count(planned_) + " of " + format_count(planned_ + infeasible_) + " tasks");
+  if (planned_ > 0) add("mean cost", format_ms(cost_ms_ / static_cast<double>(planned_)) + " ms");
+  add("weights", weights);
+  for (const std::string& note : notes) add("note", note);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "neuroshard/planner.h"
 #include "tools/text.h"
@@ -19,7 +20,9 @@ class BatchReport {
   void add_without_plan(int index, const Task& task, const std::string& reason);
 
   [[nodiscard]] std::size_t infeasible() const { return infeasible_; }
-  [[nodiscard]] std::string str() const;
+  /// `weights` says where the cost models come from.
+  [[nodiscard]] std::string page(const std::string& weights, const std::vector<std::string>& notes,
+                                 const TextStyle& style) const;
 
  private:
   void add_cost(int index, const Task& task, const Plan& plan, const PlanCost& cost,

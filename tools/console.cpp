@@ -50,7 +50,11 @@ TextStyle style_of(int descriptor) {
 }  // namespace
 
 Console standard_console() {
-  return {std::cout, std::cerr, style_of(STDOUT_FILENO), style_of(STDERR_FILENO),
+  return {std::cout,
+          std::cerr,
+          style_of(STDOUT_FILENO),
+          style_of(STDERR_FILENO),
+          isatty(STDOUT_FILENO) != 0,
           isatty(STDERR_FILENO) != 0};
 }
 

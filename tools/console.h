@@ -18,6 +18,7 @@ struct Console {
   std::ostream& err;
   TextStyle out_style{};
   TextStyle err_style{};
+  bool out_is_terminal = false;
   bool err_is_terminal = false;  ///< Progress bars are drawn only then.
 };
 

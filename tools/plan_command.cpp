@@ -101,7 +101,11 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
   BatchReport batch;
   std::set<std::string> warnings;
   {
-    ProgressBar progress(console, "planning", loaded.tasks.size());
+    Console bar_console = console;  // Lines that scroll by show progress enough.
+    if (format == OutputFormat::kJsonl && command.output.empty() && console.out_is_terminal) {
+      bar_console.err_is_terminal = false;
+    }
+    ProgressBar progress(bar_console, "planning", loaded.tasks.size());
     plan_in_chunks(planner, loaded.tasks, progress, [&](std::size_t i, const PlanResult& result) {
       const Task& task = loaded.tasks[i];
       warnings.insert(result.stats.warning);
@@ -112,8 +116,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
     });
   }
   if (format == OutputFormat::kTable) {
-    output.write(batch.str() + "weights    " + weights + '\n');
-    for (const std::string& note : loaded.notes) output.write("note       " + note + '\n');
+    output.write(batch.page(weights, loaded.notes, output.style()));
   }
   output.finish();
   for (const std::string& warning : warnings) warn(warning, console);

@@ -93,11 +93,17 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
 }
 
 std::string cost_line(const PlanCost& cost, const TextStyle& style) {
-  const std::string text = bold(format_ms(cost.cost_ms) + " ms", style) +
-                           " per iteration, set by device " + std::to_string(slowest_device(cost)) +
-                           "; imbalance " + format_number(imbalance(cost), 3) +
-                           " (slowest device / mean)";
-  return cost.fits_memory ? text : text + "; DOES NOT FIT the device memory";
+  return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by device " +
+         std::to_string(slowest_device(cost)) + "; imbalance " + format_number(imbalance(cost), 3) +
+         " (slowest device / mean)";
+}
+
+std::string memory_line(const PlanCost& cost, const Task& task) {
+  const auto fullest = std::max_element(
+      cost.devices.begin(), cost.devices.end(),
+      [](const DeviceCost& a, const DeviceCost& b) { return a.memory_bytes < b.memory_bytes; });
+  return "DOES NOT FIT: device " + std::to_string(fullest - cost.devices.begin()) + " needs " +
+         format_bytes(fullest->memory_bytes) + " of " + format_bytes(task.memory_bytes);
 }
 
 std::string splits_line(const Task& task, const Plan& plan) {
@@ -177,11 +183,15 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
                      counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
                      format_bytes(task.memory_bytes) + "\n\n";
   text += device_table(document, style) + '\n';
-  text += "cost     " + cost_line(document.cost, style) + '\n';
-  text += "splits   " + splits_line(task, document.plan) + '\n';
-  if (document.stats != nullptr) text += "search   " + search_line(*document.stats) + '\n';
-  text += "weights  " + document.weights + '\n';
-  for (const std::string& note : document.notes) text += "note     " + note + '\n';
+  const auto add = [&](const char* label, const std::string& line) {
+    text += paragraph(label, line, 9, style);
+  };
+  add("cost", cost_line(document.cost, style));
+  if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
+  add("splits", splits_line(task, document.plan));
+  if (document.stats != nullptr) add("search", search_line(*document.stats));
+  add("weights", document.weights);
+  for (const std::string& note : document.notes) add("note", note);
   return text;
 }
 

@@ -104,7 +104,9 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
       output.write(plan_to_json_line(index, task, *simulated.record->plan, simulated.cost) + '\n');
     }
   }
-  if (format == OutputFormat::kTable) output.write(batch.str() + "weights    " + weights + '\n');
+  if (format == OutputFormat::kTable) {
+    output.write(batch.page(weights, loaded.notes, output.style()));
+  }
   output.finish();
   return batch.infeasible() == 0 ? kExitOk : kExitInfeasible;
 }

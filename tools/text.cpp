@@ -68,6 +68,31 @@ std::string cut(std::string_view text, int width) {
   return std::string(text);
 }
 
+std::string paragraph(std::string_view label, std::string_view text, int indent,
+                      const TextStyle& style) {
+  std::string result;
+  std::string line = pad_right(std::string(label), indent);
+  int width = indent;
+  bool line_is_empty = true;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    text.remove_prefix(std::min(space + 1, text.size()));
+    const int word_width = display_width(word);
+    if (!line_is_empty && width + 1 + word_width > style.columns) {
+      result += line + '\n';
+      line.assign(static_cast<std::size_t>(indent), ' ');
+      width = indent;
+      line_is_empty = true;
+    }
+    if (!line_is_empty) line += ' ';
+    line += word;
+    width += word_width + (line_is_empty ? 0 : 1);
+    line_is_empty = false;
+  }
+  return result + line + '\n';
+}
+
 std::string bar(double share, int cells, const TextStyle& style) {
   static constexpr std::array<std::string_view, 8> kEighths = {"",  "▏", "▎", "▍",
                                                                "▌", "▋", "▊", "▉"};

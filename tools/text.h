@@ -18,6 +18,11 @@ namespace neuroshard::tools {
 /// At most `width` columns of `text`, never part of a character. For text without colour codes.
 [[nodiscard]] std::string cut(std::string_view text, int width);
 
+/// `label`, padded to `indent` columns, then `text` broken between words to stay within the width
+/// of `style`; further lines are indented alike. Ends in a newline.
+[[nodiscard]] std::string paragraph(std::string_view label, std::string_view text, int indent,
+                                    const TextStyle& style);
+
 /// A horizontal bar: `share` (0 to 1) of `cells`, not padded. In Unicode in steps of 1/8 cell.
 [[nodiscard]] std::string bar(double share, int cells, const TextStyle& style);
 

@@ -76,8 +76,8 @@ TEST(PlanCommand, SeveralTasksGetATableOfTheirOwn) {
   const TemporaryFolder folder;
   const Outcome outcome = run_command("plan", first_tasks(folder, 4, {}, kImpossibleTask));
   EXPECT_EQ(outcome.code, kExitInfeasible);
-  EXPECT_THAT(outcome.out, HasSubstr("planned     4 of 5 tasks"));
-  EXPECT_THAT(outcome.out, ContainsRegex("mean cost   [0-9.]+ ms"));
+  EXPECT_THAT(outcome.out, HasSubstr("planned    4 of 5 tasks"));
+  EXPECT_THAT(outcome.out, ContainsRegex("mean cost  [0-9.]+ ms"));
 }
 
 TEST(PlanCommand, ResultsDoNotDependOnThreadsOrBackend) {

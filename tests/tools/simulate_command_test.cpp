@@ -64,7 +64,7 @@ TEST(SimulateCommand, SaysThatAPlanExceedsTheMemory) {
   simulate.insert(simulate.end(), {"--memory-gb", "0.01", "--plan", file});
   const Outcome outcome = run_command("simulate", simulate);
   EXPECT_EQ(outcome.code, kExitInfeasible);
-  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT FIT"));
+  EXPECT_THAT(outcome.out, HasSubstr("DOES NOT FIT: device "));
 }
 
 }  // namespace

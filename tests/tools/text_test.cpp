@@ -22,6 +22,16 @@ TEST(Text, WidthCountsCharactersNotBytesOrColours) {
   EXPECT_EQ(cut("ab", 5), "ab");
 }
 
+TEST(Text, ParagraphsBreakBetweenWords) {
+  TextStyle narrow;
+  narrow.columns = 12;
+  EXPECT_EQ(paragraph("note", "one two three", 6, narrow), "note  one\n      two\n      three\n");
+  EXPECT_EQ(paragraph("note", "a b c d e", 6, narrow), "note  a b c\n      d e\n");
+  EXPECT_EQ(paragraph("note", "a-very-long-word x", 6, narrow),
+            "note  a-very-long-word\n      x\n");
+  EXPECT_EQ(paragraph("note", "", 6, narrow), "note  \n");
+}
+
 TEST(Text, BarGrowsWithItsShare) {
   EXPECT_EQ(bar(0.0, 4, kAscii), "");
   EXPECT_EQ(bar(0.5, 4, kAscii), "##");

@@ -10,10 +10,6 @@
 namespace neuroshard::training {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 double learning_rate_at(const TrainingOptions& options, double progress) {
   const double remaining = 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   return options.final_learning_rate +
@@ -38,59 +34,70 @@ void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Rando
   split.test.insert(split.test.end(), test, samples.end());
 }
 
-TrainingSummary run_epochs(Trainee& trainee, const Split& split, const std::string& network,
-                           const TrainingOptions& options, Random& random) {
-  const auto begin = std::chrono::steady_clock::now();
-  TrainingSummary summary;
-  summary.network = network;
-  summary.train_samples = split.train.size();
-  summary.valid_samples = split.valid.size();
-  summary.test_samples = split.test.size();
-  summary.valid_mse = std::numeric_limits<double>::infinity();
+EpochLoop::EpochLoop(Trainee& trainee, const Split& split, std::string network,
+                     const TrainingOptions& options, Random& random)
+    : trainee_(trainee), split_(split), options_(options), random_(random), order_(split.train) {
+  summary_.network = std::move(network);
+  summary_.train_samples = split.train.size();
+  summary_.valid_samples = split.valid.size();
+  summary_.test_samples = split.test.size();
+  summary_.valid_mse = std::numeric_limits<double>::infinity();
+}
 
-  std::vector<std::uint32_t> order = split.train;
-  const std::size_t batch = static_cast<std::size_t>(options.batch);
-  const std::size_t steps_per_epoch = (order.size() + batch - 1) / batch;
-  const double steps = static_cast<double>(steps_per_epoch) * options.epochs;
-  double steps_done = 0.0;
-  std::size_t samples_done = 0;
-  for (int epoch = 1; epoch <= options.epochs && !summary.stopped; ++epoch) {
-    shuffle(std::span(order), random);
-    EpochReport report{network, epoch, options.epochs};
-    std::size_t in_epoch = 0;
-    while (in_epoch < order.size() && !summary.stopped) {
-      const std::size_t count = std::min(batch, order.size() - in_epoch);
-      report.learning_rate = learning_rate_at(options, steps_done / steps);
-      report.train_mse +=
-          static_cast<double>(count) *
-          trainee.step(std::span(order).subspan(in_epoch, count), report.learning_rate);
-      in_epoch += count;
-      steps_done += 1.0;
-      summary.stopped = options.should_stop && options.should_stop();
-    }
-    report.train_mse /= static_cast<double>(in_epoch);
-    samples_done += in_epoch;
-
-    // Also after a part of an epoch: the best so far may be this one.
-    report.valid_mse = trainee.mean_squared_error(split.valid);
-    if (!std::isfinite(report.valid_mse)) {
-      throw Error("training " + network + ": the error is no longer finite in epoch " +
-                  std::to_string(epoch) + "; use a lower learning rate");
-    }
-    if (report.valid_mse < summary.valid_mse) {
-      summary.valid_mse = report.valid_mse;
-      summary.best_epoch = epoch;
-      trainee.remember_weights();
-    }
-    if (in_epoch == order.size()) summary.epochs = epoch;
-    report.best_valid_mse = summary.valid_mse;
-    report.seconds = seconds_since(begin);
-    if (options.on_epoch) options.on_epoch(report);
+// All steps of an epoch, or those before a stop. Returns how many samples they took.
+std::size_t EpochLoop::run_steps(EpochReport& report) {
+  const auto batch = static_cast<std::size_t>(options_.batch);
+  const std::size_t steps_per_epoch = (order_.size() + batch - 1) / batch;
+  const double all_steps = static_cast<double>(steps_per_epoch) * options_.epochs;
+  shuffle(std::span(order_), random_);
+  std::size_t done = 0;
+  double squares = 0.0;
+  while (done < order_.size() && !summary_.stopped) {
+    const std::size_t count = std::min(batch, order_.size() - done);
+    report.learning_rate = learning_rate_at(options_, static_cast<double>(steps_) / all_steps);
+    squares += static_cast<double>(count) *
+               trainee_.step(std::span(order_).subspan(done, count), report.learning_rate);
+    done += count;
+    ++steps_;
+    summary_.stopped = options_.should_stop && options_.should_stop();
   }
-  trainee.recall_weights();
-  summary.seconds = seconds_since(begin);
-  summary.samples_per_second = static_cast<double>(samples_done) / summary.seconds;
-  return summary;
+  report.train_mse = squares / static_cast<double>(done);
+  return done;
+}
+
+void EpochLoop::run_epoch() {
+  const auto begin = std::chrono::steady_clock::now();
+  ++epoch_;
+  EpochReport report;
+  report.network = summary_.network;
+  report.epoch = epoch_;
+  report.epochs = options_.epochs;
+  const std::size_t done = run_steps(report);
+  samples_ += done;
+
+  // Also after a part of an epoch: the best so far may be this one.
+  report.valid_mse = trainee_.mean_squared_error(split_.valid);
+  if (!std::isfinite(report.valid_mse)) {
+    throw Error("training " + summary_.network + ": the error is no longer finite in epoch " +
+                std::to_string(epoch_) + "; use a lower learning rate");
+  }
+  if (report.valid_mse < summary_.valid_mse) {
+    summary_.valid_mse = report.valid_mse;
+    summary_.best_epoch = epoch_;
+    trainee_.remember_weights();
+  }
+  if (done == order_.size()) summary_.epochs = epoch_;
+  summary_.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.best_valid_mse = summary_.valid_mse;
+  report.seconds = summary_.seconds;
+  if (options_.on_epoch) options_.on_epoch(report);
+}
+
+TrainingSummary EpochLoop::finish() {
+  trainee_.recall_weights();
+  summary_.samples_per_second = static_cast<double>(samples_) / summary_.seconds;
+  return summary_;
 }
 
 void validate(const TrainingOptions& options) {

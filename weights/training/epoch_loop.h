@@ -39,10 +39,31 @@ class Trainee {
   virtual void recall_weights() = 0;
 };
 
-/// Trains and leaves the best epoch's weights in `trainee`. Fills everything of the summary but
-/// `tests`. Throws Error if the validation error is not finite after the first epoch that ends.
-TrainingSummary run_epochs(Trainee& trainee, const Split& split, const std::string& network,
-                           const TrainingOptions& options, Random& random);
+/// Trains one network, epoch by epoch. Borrows everything it is given.
+class EpochLoop {
+ public:
+  EpochLoop(Trainee& trainee, const Split& split, std::string network,
+            const TrainingOptions& options, Random& random);
+
+  [[nodiscard]] bool done() const { return summary_.stopped || epoch_ == options_.epochs; }
+  /// Throws Error if the validation error is no longer finite.
+  void run_epoch();
+  /// Puts the best epoch's weights into the trainee. The summary has everything but `tests`.
+  TrainingSummary finish();
+
+ private:
+  std::size_t run_steps(EpochReport& report);
+
+  Trainee& trainee_;
+  const Split& split_;
+  const TrainingOptions& options_;
+  Random& random_;
+  std::vector<std::uint32_t> order_;  ///< Training samples, shuffled anew every epoch.
+  int epoch_ = 0;
+  std::size_t steps_ = 0;
+  std::size_t samples_ = 0;
+  TrainingSummary summary_;
+};
 
 /// Throws Error naming the option that is out of range.
 void validate(const TrainingOptions& options);

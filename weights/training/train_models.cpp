@@ -45,32 +45,48 @@ Split split_by_device_count(const training::CommRows& rows, std::uint64_t seed) 
   return split;
 }
 
-TrainingSummary train_network(std::span<const CommSamples> samples, const CommNetworkSizes& sizes,
-                              std::span<const int> hidden, training::CommPass pass,
-                              const TrainingOptions& options, training::WorkerTeam& team,
-                              CommNetwork& network) {
-  const bool forward = pass == training::CommPass::kForward;
-  const training::CommRows rows(samples, sizes.architecture, pass);
-  const Split split = split_by_device_count(rows, options.seed);
-  Random random(options.seed, forward ? kForwardStream : kBackwardStream);
-  training::CommTrainee trainee(rows, split.train, hidden, training::best_matrix_kernels(), team,
-                                random);
-  TrainingSummary summary =
-      training::run_epochs(trainee, split, forward ? "forward" : "backward", options, random);
-  network = trainee.network();
+// One of the two networks of a communication model.
+class CommTraining {
+ public:
+  CommTraining(std::span<const CommSamples> samples, const CommNetworkSizes& sizes,
+               std::span<const int> hidden, training::CommPass pass, const TrainingOptions& options,
+               training::WorkerTeam& team)
+      : rows_(samples, sizes.architecture, pass),
+        split_(split_by_device_count(rows_, options.seed)),
+        random_(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
+        trainee_(rows_, split_.train, hidden, training::best_matrix_kernels(), team, random_),
+        loop_(trainee_, split_, is_forward(pass) ? "forward" : "backward", options, random_) {}
 
-  std::map<int, std::vector<std::uint32_t>> by_devices;
-  for (const std::uint32_t sample : split.test) by_devices[rows.devices(sample)].push_back(sample);
-  for (const auto& [devices, tested] : by_devices) {
-    std::vector<float> measured_ms;
-    for (const std::uint32_t sample : tested) {
-      const std::span<const float> targets = rows.targets(sample);
-      measured_ms.insert(measured_ms.end(), targets.begin(), targets.end());
+  training::EpochLoop& loop() { return loop_; }
+
+  TrainingSummary finish(CommNetwork& network) {
+    TrainingSummary summary = loop_.finish();
+    network = trainee_.network();
+    std::map<int, std::vector<std::uint32_t>> by_devices;
+    for (const std::uint32_t sample : split_.test) {
+      by_devices[rows_.devices(sample)].push_back(sample);
     }
-    summary.tests.push_back(test_result(devices, std::move(measured_ms), trainee.predict(tested)));
+    for (const auto& [devices, tested] : by_devices) {
+      std::vector<float> measured_ms;
+      for (const std::uint32_t sample : tested) {
+        const std::span<const float> targets = rows_.targets(sample);
+        measured_ms.insert(measured_ms.end(), targets.begin(), targets.end());
+      }
+      summary.tests.push_back(
+          test_result(devices, std::move(measured_ms), trainee_.predict(tested)));
+    }
+    return summary;
   }
-  return summary;
-}
+
+ private:
+  static bool is_forward(training::CommPass pass) { return pass == training::CommPass::kForward; }
+
+  training::CommRows rows_;
+  Split split_;
+  Random random_;
+  training::CommTrainee trainee_;
+  training::EpochLoop loop_;
+};
 
 }  // namespace
 
@@ -89,7 +105,9 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
                                    static_cast<std::size_t>(options.batch),
                                    training::best_matrix_kernels(), team, random);
   TrainedCompute trained;
-  trained.summary = training::run_epochs(trainee, split, "compute", options, random);
+  training::EpochLoop loop(trainee, split, "compute", options, random);
+  while (!loop.done()) loop.run_epoch();
+  trained.summary = loop.finish();
   trained.model = trainee.model();
   std::vector<float> measured_ms;
   for (const std::uint32_t sample : split.test) measured_ms.push_back(samples.cost_ms[sample]);
@@ -107,11 +125,16 @@ TrainedComm train_comm(std::span<const CommSamples> samples, const CommNetworkSi
   training::validate_widths(hidden, "communication network");
 
   training::WorkerTeam team(options.threads);
+  CommTraining forward(samples, sizes, hidden, training::CommPass::kForward, options, team);
+  CommTraining backward(samples, sizes, hidden, training::CommPass::kBackward, options, team);
+  // In turns, so that whoever stops early has both.
+  for (CommTraining* next = &forward; !next->loop().done();
+       next = next == &forward ? &backward : &forward) {
+    next->loop().run_epoch();
+  }
   TrainedComm trained;
-  trained.forward = train_network(samples, sizes, hidden, training::CommPass::kForward, options,
-                                  team, trained.model.forward);
-  trained.backward = train_network(samples, sizes, hidden, training::CommPass::kBackward, options,
-                                   team, trained.model.backward);
+  trained.forward = forward.finish(trained.model.forward);
+  trained.backward = backward.finish(trained.model.backward);
   return trained;
 }
 

@@ -1,3 +1,4 @@
+#include <neuroshard/error.h>
 #include <neuroshard/planner.h>
 #include <neuroshard/weights.h>
 

@@ -34,7 +34,7 @@ TEST(AccessProfile, AccountsForEveryLookup) {
   Random random(1);
   for (int i = 0; i < 200; ++i) {
     SCOPED_TRACE(i);
-    const Table table = testing::random_table(random, 64);
+    const Table table = random_table(random, 64);
     const AccessProfile profile = access_profile(table, 65536);
     double rows = 0.0;
     double lookups = 0.0;

@@ -28,7 +28,7 @@ TEST(PlanTouches, UsesUpTheLookupsWithinTheRows) {
   Random random(11);
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
-    const Table table = testing::random_table(random, 64);
+    const Table table = random_table(random, 64);
     const std::int64_t batch = 1 + static_cast<std::int64_t>(random.below(5000));
     const std::vector<std::uint32_t> touches = plan_touches(table, batch, random);
     EXPECT_EQ(sum(touches), std::llround(table.pooling_factor * static_cast<double>(batch)));
@@ -41,7 +41,7 @@ TEST(PlanTouches, KeepsTheHistogramOfATableWithRowsToSpare) {
   Random random(12);
   for (int i = 0; i < 20; ++i) {
     SCOPED_TRACE(i);
-    Table table = testing::random_table(random, 64);
+    Table table = random_table(random, 64);
     table.rows = 10'000'000;
     table.pooling_factor = 20.0;
     for (int bin = 8; bin < kHistogramBins; ++bin) table.access_histogram[bin] = 0.0;
@@ -89,7 +89,7 @@ TEST(MakeStream, TouchesEachRowAsPlanned) {
   Random random(18);
   for (int i = 0; i < 100; ++i) {
     SCOPED_TRACE(i);
-    Table table = testing::random_table(random, 64);
+    Table table = random_table(random, 64);
     table.rows = 1 + static_cast<std::int64_t>(random.below(3000));
     const std::int64_t batch = 1 + static_cast<std::int64_t>(random.below(300));
     std::vector<std::uint32_t> touches = plan_touches(table, batch, random);

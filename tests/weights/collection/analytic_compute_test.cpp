@@ -12,7 +12,7 @@
 namespace neuroshard {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 // One table whose rows are all touched once, wide enough for whole sectors.
 Table streaming_table() {
@@ -57,7 +57,7 @@ TEST(AnalyticCompute, GrowsWithEveryTableAndDim) {
       std::vector<Table> tables;
       double before = 0.0;
       for (int t = 0; t < 8; ++t) {
-        tables.push_back(testing::random_table(random, 4));
+        tables.push_back(random_table(random, 4));
         double cost = analytic_compute(gpu, tables).total_ms();
         EXPECT_GT(cost, before);
         for (const int dim : {8, 16, 32, 64, 128}) {
@@ -78,7 +78,7 @@ TEST(AnalyticCompute, IsLessForAFusedShardThanForItsTables) {
   std::vector<Table> tables;
   double alone_ms = 0.0;
   for (int t = 0; t < 10; ++t) {
-    tables.push_back(testing::random_table(random, 16));
+    tables.push_back(random_table(random, 16));
     alone_ms += analytic_compute(gpu, {&tables.back(), 1}).total_ms();
   }
   EXPECT_LT(analytic_compute(gpu, tables).total_ms(), alone_ms);
@@ -87,7 +87,7 @@ TEST(AnalyticCompute, IsLessForAFusedShardThanForItsTables) {
 TEST(AnalyticCompute, DoesNotDependOnTheOrderOfTables) {
   Random random(4);
   std::vector<Table> tables;
-  for (int t = 0; t < 10; ++t) tables.push_back(testing::random_table(random, 32));
+  for (int t = 0; t < 10; ++t) tables.push_back(random_table(random, 32));
   const double cost = analytic_compute(gpu_named(kDefaultGpu), tables).total_ms();
   std::reverse(tables.begin(), tables.end());
   EXPECT_NEAR(analytic_compute(gpu_named(kDefaultGpu), tables).total_ms(), cost, 1e-12 * cost);

@@ -5,7 +5,7 @@
 #include "neuroshard/task.h"
 #include "weights/collection/random.h"
 
-namespace neuroshard::testing {
+namespace neuroshard {
 
 /// A table with a random shape and a random access histogram.
 inline Table random_table(Random& random, int dim) {
@@ -19,4 +19,4 @@ inline Table random_table(Random& random, int dim) {
   return table;
 }
 
-}  // namespace neuroshard::testing
+}  // namespace neuroshard

@@ -14,9 +14,9 @@
 namespace neuroshard {
 namespace {
 
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Ge;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Ge;
 
 TEST(RandomNumbers, AreUniformAndNormal) {
   Random random(7);
@@ -55,7 +55,7 @@ TEST(DimLevels, HalveWhileHalvesAreMultiplesOfFour) {
 TEST(DrawShard, FillsOneToMaxTablesWithinMemory) {
   Random random(8);
   std::vector<Table> base;
-  for (int i = 0; i < 50; ++i) base.push_back(testing::random_table(random, 128));
+  for (int i = 0; i < 50; ++i) base.push_back(random_table(random, 128));
   const std::vector<Table> augmented = augment_dims(base);
   ASSERT_EQ(augmented.size(), 300u);
   EXPECT_EQ(augmented[50].dim, 64);

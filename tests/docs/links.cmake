@@ -1,0 +1,23 @@
+# Fails if a page of SOURCE links to a file of the repository that does not exist.
+file(GLOB pages "${SOURCE}/*.md" "${SOURCE}/*/*.md" "${SOURCE}/*/*/*.md")
+list(FILTER pages EXCLUDE REGEX "/build/")
+set(links 0)
+foreach(page IN LISTS pages)
+  get_filename_component(folder "${page}" DIRECTORY)
+  file(READ "${page}" text)
+  string(REPLACE "](" "@link " text "${text}")  # CMake's lists do not split within brackets.
+  string(REGEX MATCHALL "@link [^)#]+" targets "${text}")
+  foreach(target IN LISTS targets)
+    string(REPLACE "@link " "" target "${target}")
+    if(target MATCHES "^[a-z]+:")
+      continue()  # Another site.
+    endif()
+    math(EXPR links "${links} + 1")
+    if(NOT EXISTS "${folder}/${target}")
+      message(SEND_ERROR "${page} links to ${target}, which does not exist")
+    endif()
+  endforeach()
+endforeach()
+if(links EQUAL 0)
+  message(FATAL_ERROR "no links found in ${SOURCE}: the test looks at nothing")
+endif()

@@ -1,0 +1,75 @@
+#include "weights/collection/collection_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "temporary_folder.h"
+#include "weights/collection/random_tables.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+std::vector<Table> some_tables() {
+  Random random(21);
+  std::vector<Table> tables;
+  for (int i = 0; i < 5; ++i) tables.push_back(random_table(random, 4 << i));
+  return tables;
+}
+
+std::string message_of(const std::filesystem::path& folder,
+                       const CollectionDescription& description, std::span<const Table> tables) {
+  try {
+    prepare_collection(folder, description, tables);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TableConfigs, AreReadBackAsTheyWere) {
+  const std::vector<Table> tables = some_tables();
+  const TableConfigs read = parse_table_configs(serialize_table_configs(tables, true), "here");
+  ASSERT_EQ(read.tables.size(), tables.size());
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    EXPECT_EQ(read.tables[t].rows, tables[t].rows);
+    EXPECT_EQ(read.tables[t].dim, tables[t].dim);
+    EXPECT_EQ(read.tables[t].pooling_factor, tables[t].pooling_factor);
+    EXPECT_EQ(read.tables[t].access_histogram, tables[t].access_histogram);
+  }
+  EXPECT_THAT(serialize_table_configs(tables, false), testing::Not(HasSubstr("dim")));
+}
+
+TEST(PrepareCollection, SaysWhereSamplesComeFrom) {
+  const TemporaryFolder folder;
+  const std::filesystem::path data = folder / "new/data";
+  const std::vector<Table> tables = some_tables();
+  prepare_collection(data, {{"source", "analytic"}, {"seed", "3"}}, tables);
+  EXPECT_THAT(contents_of(data / "collection.json"), HasSubstr("\"source\": \"analytic\""));
+  EXPECT_EQ(contents_of(data / "table_configs.json"), serialize_table_configs(tables, true));
+  EXPECT_EQ(message_of(data, {{"source", "analytic"}, {"seed", "3"}}, tables), "");
+}
+
+TEST(PrepareCollection, RefusesToMixSamples) {
+  const TemporaryFolder folder;
+  std::vector<Table> tables = some_tables();
+  const std::filesystem::path data = folder / "data";
+  prepare_collection(data, {{"source", "analytic"}, {"seed", "3"}}, tables);
+  EXPECT_THAT(message_of(data, {{"source", "cpu"}, {"seed", "3"}}, tables),
+              testing::AllOf(HasSubstr("source 'analytic'"), HasSubstr("'cpu'")));
+  EXPECT_THAT(message_of(data, {{"source", "analytic"}}, tables), HasSubstr("seed"));
+  tables[0].rows += 1;
+  EXPECT_THAT(message_of(data, {{"source", "analytic"}, {"seed", "3"}}, tables),
+              HasSubstr("other tables"));
+
+  folder.write("data.txt", "1 2\n");
+  EXPECT_THAT(message_of(folder / "", {{"source", "cpu"}}, {}), HasSubstr("no collection.json"));
+  EXPECT_THAT(folder.names(), UnorderedElementsAre("data", "data.txt"));
+}
+
+}  // namespace
+}  // namespace neuroshard

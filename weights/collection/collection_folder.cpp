@@ -1,0 +1,97 @@
+#include "weights/collection/collection_folder.h"
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "neuroshard/error.h"
+#include "weights/atomic_file.h"
+#include "weights/json_reader.h"
+#include "weights/read_file.h"
+
+namespace neuroshard {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "neuroshard collection";
+constexpr int kVersion = 1;
+
+CollectionDescription read_description(const fs::path& path) {
+  const nlohmann::json root = read_json_file(path);
+  const JsonObject file(root, path.string());
+  check_format(file, kFormat, kVersion);
+  const JsonObject fields = file.object("description");
+  CollectionDescription description;
+  for (const auto& [key, value] : file.value("description").items()) {
+    description[key] = fields.text(key);
+  }
+  return description;
+}
+
+std::string text_of(const CollectionDescription& description, const std::string& key) {
+  const auto found = description.find(key);
+  return found == description.end() ? "not given" : "'" + found->second + "'";
+}
+
+void require_same(const CollectionDescription& there, const CollectionDescription& here,
+                  const std::string& where) {
+  CollectionDescription keys = there;
+  keys.insert(here.begin(), here.end());
+  for (const auto& [key, unused] : keys) {
+    if (text_of(there, key) == text_of(here, key)) continue;
+    throw Error(where + ": its samples were collected with " + key + " " + text_of(there, key) +
+                ", this run has " + text_of(here, key) +
+                "; resume with the same options or give another folder");
+  }
+}
+
+}  // namespace
+
+std::string serialize_table_configs(std::span<const Table> tables, bool with_dim) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Table& table : tables) {
+    nlohmann::ordered_json entry;
+    entry["row"] = table.rows;
+    entry["pooling_factor"] = table.pooling_factor;
+    for (int bin = 0; bin < kHistogramBins; ++bin) {
+      entry["bin_" + std::to_string(bin)] = table.access_histogram[bin];
+    }
+    if (with_dim) entry["dim"] = table.dim;
+    list.push_back(std::move(entry));
+  }
+  return list.dump() + '\n';
+}
+
+void prepare_collection(const fs::path& folder, const CollectionDescription& description,
+                        std::span<const Table> tables) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
+  }
+  const fs::path description_path = folder / "collection.json";
+  const fs::path tables_path = folder / "table_configs.json";
+  const std::string configs = tables.empty() ? "" : serialize_table_configs(tables, true);
+
+  if (fs::exists(description_path, error)) {
+    require_same(read_description(description_path), description, description_path.string());
+    if (!tables.empty() && read_file(tables_path) != configs) {
+      throw Error(tables_path.string() +
+                  ": the samples beside it were collected with other tables; resume with the same "
+                  "tables or give another folder");
+    }
+    return;
+  }
+  const fs::path samples = folder / "data.txt";
+  if (fs::exists(samples, error) && fs::file_size(samples, error) > 0) {
+    throw Error(samples.string() +
+                ": has samples, but no collection.json says where they come from; give another "
+                "folder");
+  }
+  if (!tables.empty()) write_file(tables_path, configs);
+  const nlohmann::ordered_json file = {
+      {"format", kFormat}, {"version", kVersion}, {"description", description}};
+  write_file(description_path, file.dump(2) + '\n');
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// What was measured, where and how: source, hardware, batch, seed, ... Two runs with the same
+/// description draw the same samples.
+using CollectionDescription = std::map<std::string, std::string>;
+
+/// A published `table_configs.json`: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`.
+[[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
+
+/// Makes `folder` ready for samples: creates it, and writes `collection.json` with the description
+/// and, unless `tables` is empty, `table_configs.json`. In a folder that has them already, a run is
+/// resumed: throws Error naming the difference if they are not the same, or if there are samples
+/// whose origin no collection.json tells. Throws Error (kIo) if something cannot be written.
+void prepare_collection(const std::filesystem::path& folder,
+                        const CollectionDescription& description, std::span<const Table> tables);
+
+}  // namespace neuroshard
