@@ -1,0 +1,19 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iosfwd>
+
+namespace neuroshard::bench {
+
+/// Work of the chosen sub-command: writes its report to the stream. Throws Error on bad input, and
+/// when what is to be timed gives wrong results.
+using Action = std::function<void(std::ostream&)>;
+
+// Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.
+void add_score_command(CLI::App& program, Action& chosen);
+void add_plan_command(CLI::App& program, Action& chosen);
+void add_quality_command(CLI::App& program, Action& chosen);
+void add_scale_command(CLI::App& program, Action& chosen);
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/machine_context.h"
+#include "bench/task_sets.h"
+#include "neuroshard/cost_models.h"
+#include "neuroshard/planner.h"
+
+namespace neuroshard::bench {
+
+/// What all sub-commands take.
+struct CommonOptions {
+  std::string data = "tests/data/golden";
+  std::string weights;
+  std::string json;
+};
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+/// Those of `--weights`: a file, "builtin", or (empty) the published checkpoints in `--data`.
+[[nodiscard]] CostModels load_models(const CommonOptions& options);
+
+/// Which task sets, and how much of each.
+struct SetOptions {
+  std::vector<std::string> names;  ///< Empty: the command's choice.
+  std::size_t max_tasks = 100000;
+};
+void add_set_options(CLI::App& command, SetOptions& options, const std::string& default_sets);
+
+void add_search_options(CLI::App& command, SearchOptions& options);
+
+/// "beam 3, candidates 10, splits 10, grid 11"
+[[nodiscard]] std::string text_of(const SearchOptions& options);
+
+/// The best CPU backend that runs here, and "cuda" if a device can be used.
+[[nodiscard]] std::vector<std::string> default_backends();
+
+/// "1,2" where there are two cores: one thread, and all of them.
+[[nodiscard]] std::vector<int> default_thread_counts();
+
+}  // namespace neuroshard::bench

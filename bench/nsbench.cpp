@@ -1,0 +1,9 @@
+// nsbench: how fast the engine is, how good its plans are, and against whom.
+#include <iostream>
+
+#include "bench/program.h"
+
+int main(int argc, char** argv) {
+  return neuroshard::bench::run_program({argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
+                                        std::cerr);
+}

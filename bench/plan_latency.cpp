@@ -1,0 +1,148 @@
+#include "bench/plan_latency.h"
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard::bench {
+namespace {
+
+Planner planner_for(const CostModels& models, const PlanConfig& config,
+                    const SearchOptions& search) {
+  PlannerOptions options;
+  options.backend = config.backend;
+  options.threads = config.threads;
+  options.reuse_work = config.reuse_work;
+  options.search = search;
+  return Planner(models, options);
+}
+
+void require_same(const PlanResult& a, const PlanResult& b, const std::string& what) {
+  if (a.plan == b.plan && a.cost.cost_ms == b.cost.cost_ms) return;
+  throw Error(what + " (costs " + std::to_string(b.cost.cost_ms) + " and " +
+                  std::to_string(a.cost.cost_ms) + " ms); nothing was timed",
+              ErrorKind::kBackend);
+}
+
+void require_not_worse(const PlanResult& result, const std::optional<PublishedRun>& published,
+                       const std::string& where) {
+  if (!published || !published->cost_ms) return;
+  if (result.plan && result.cost.cost_ms <= *published->cost_ms * (1.0 + 1e-5)) return;
+  throw Error(where + ": the plan is worse than the published one; nothing was timed",
+              ErrorKind::kBackend);
+}
+
+// Latency under load: every caller plans one task after the other, until all are done.
+PlanRound concurrent_round(const Planner& planner, int callers, std::span<const Task> tasks) {
+  PlanRound round{.wall_ms = std::vector<double>(tasks.size()),
+                  .cpu_ms = {},
+                  .total = {},
+                  .plans = tasks.size()};
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const Stopwatch watch;
+  {
+    std::vector<std::jthread> threads;
+    for (int caller = 0; caller < callers; ++caller) {
+      threads.emplace_back([&] {
+        try {
+          for (std::size_t i = next++; i < tasks.size(); i = next++) {
+            const Stopwatch one;
+            (void)planner.plan(tasks[i]);
+            round.wall_ms[i] = one.elapsed().wall_ms;
+          }
+        } catch (...) {
+          const std::scoped_lock lock(mutex);
+          failure = std::current_exception();
+        }
+      });
+    }
+  }
+  round.total = watch.elapsed();
+  if (failure) std::rethrow_exception(failure);
+  return round;
+}
+
+// As many tasks as the batch asks for, the set over and over.
+PlanRound batch_round(const Planner& planner, std::size_t batch, std::span<const Task> tasks) {
+  std::vector<Task> repeated;
+  for (std::size_t i = 0; i < batch; ++i) repeated.push_back(tasks[i % tasks.size()]);
+  const Stopwatch watch;
+  (void)planner.plan_batch(repeated);
+  return {.wall_ms = {}, .cpu_ms = {}, .total = watch.elapsed(), .plans = batch};
+}
+
+}  // namespace
+
+std::string PlanConfig::name() const {
+  std::string text =
+      backend + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  if (!reuse_work) text += ", no reuse";
+  if (concurrency > 1) text += ", " + std::to_string(concurrency) + " callers";
+  if (batch > 0) text += ", batches of " + std::to_string(batch);
+  return text;
+}
+
+std::string PlanConfig::path() const {
+  std::string text = "backend:" + backend + "/threads:" + std::to_string(threads);
+  if (!reuse_work) text += "/reuse:0";
+  if (concurrency > 1) text += "/callers:" + std::to_string(concurrency);
+  if (batch > 0) text += "/batch:" + std::to_string(batch);
+  return text;
+}
+
+PlanRound plan_round(const Planner& planner, const PlanConfig& config,
+                     std::span<const Task> tasks) {
+  if (config.batch > 0) return batch_round(planner, config.batch, tasks);
+  if (config.concurrency > 1) return concurrent_round(planner, config.concurrency, tasks);
+  PlanRound round;
+  round.plans = tasks.size();
+  const Stopwatch watch;
+  for (const Task& task : tasks) {
+    const Stopwatch one;
+    (void)planner.plan(task);
+    const Elapsed elapsed = one.elapsed();
+    round.wall_ms.push_back(elapsed.wall_ms);
+    round.cpu_ms.push_back(elapsed.cpu_ms);
+  }
+  round.total = watch.elapsed();
+  return round;
+}
+
+std::vector<PlanTimes> measure_plans(const CostModels& models, std::span<const PlanConfig> configs,
+                                     const TaskSet& set, const PlanMeasurement& options) {
+  std::vector<Planner> planners;
+  std::vector<PlanTimes> times;
+  for (const PlanConfig& config : configs) {
+    planners.push_back(planner_for(models, config, options.search));
+    times.push_back({config, {}});
+  }
+  const Planner scalar =
+      planner_for(models, {.backend = "scalar", .reuse_work = false}, options.search);
+  for (std::size_t i = 0; i < set.tasks.size(); ++i) {
+    const std::string where = set.name + " task " + std::to_string(i);
+    const bool by_scalar = i < static_cast<std::size_t>(options.checked_by_scalar);
+    const PlanResult expected = (by_scalar ? scalar : planners.front()).plan(set.tasks[i]);
+    require_not_worse(expected, set.published[i], where);
+    for (std::size_t c = by_scalar ? 0 : 1; c < planners.size(); ++c) {
+      require_same(expected, planners[c].plan(set.tasks[i]),
+                   where + ": '" + configs[c].name() + "' gives another plan than '" +
+                       (by_scalar ? "scalar, no reuse" : configs.front().name()) + "'");
+    }
+  }
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+      // Each round starts with another config: none always follows the same one.
+      const std::size_t c = (i + static_cast<std::size_t>(round)) % planners.size();
+      times[c].rounds.push_back(plan_round(planners[c], configs[c], set.tasks));
+    }
+  }
+  return times;
+}
+
+}  // namespace neuroshard::bench

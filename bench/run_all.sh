@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# usage: bench/run_all.sh MACHINE [NSBENCH]
+# Measures everything and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts
+# for each command of nsbench. Takes less than eight minutes on two cores. Close other programs
+# first; the spreads in the reports tell whether the machine was quiet.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] || {
+  sed -n '2,5s/^# //p' "$0" >&2
+  exit 2
+}
+results=bench/results/$1
+nsbench=${2:-build/release/bench/nsbench}
+[ -x "$nsbench" ] || {
+  echo "run_all.sh: no program '$nsbench'; build it: cmake --build --preset release" >&2
+  exit 2
+}
+mkdir -p "$results"
+
+# usage: measure NAME OPTION...
+measure() {
+  local name=$1
+  shift
+  echo "== $name: nsbench $* ($SECONDS s so far)"
+  "$nsbench" "$@" --json "$results/$name.json" >"$results/$name.part"
+  { printf '%s\n\n' "nsbench $*" && cat "$results/$name.part"; } >"$results/$name.md"
+  rm "$results/$name.part"
+}
+
+# The reference does everything anew: one pass of one thread over a few tasks of each set will do.
+measure plan_no_reuse plan --no-reuse --threads 1 --tasks 6 --rounds 3 --check 0
+measure plan plan --rounds 7
+measure plan_load plan --sets 4gpu_dim128 --threads 1 --concurrency 1,2,8 --batch 600 --rounds 5
+measure score score --svg "$results/score.svg"
+measure quality quality --svg "$results/quality.svg"
+measure scale scale --svg "$results/scale.svg" --limit-seconds 30
+echo "== done in $SECONDS s: $results"

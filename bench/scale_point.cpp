@@ -1,0 +1,147 @@
+#include "bench/scale_point.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "bench/proc_files.h"
+#include "bench/statistics.h"
+#include "bench/stopwatch.h"
+#include "weights/collection/random.h"
+#include "weights/json_reader.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr int kMaxPlans = 101;
+
+SymmetricCommNetwork random_symmetric_network(Random& random) {
+  SymmetricCommNetwork network;
+  network.features.mean.assign(kSymmetricCommFeatures, 200.0F);
+  network.features.std.assign(kSymmetricCommFeatures, 200.0F);
+  int inputs = kSymmetricCommFeatures;
+  for (const int outputs : {64, 32, 1}) {
+    DenseLayer layer{.inputs = inputs, .outputs = outputs, .weight = {}, .bias = {}};
+    const auto weight = [&] {
+      return static_cast<float>((2.0 * random.uniform() - 1.0) / std::sqrt(inputs));
+    };
+    layer.weight.resize(static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs));
+    layer.bias.resize(static_cast<std::size_t>(outputs));
+    std::generate(layer.weight.begin(), layer.weight.end(), weight);
+    std::generate(layer.bias.begin(), layer.bias.end(), weight);
+    network.network.layers.push_back(std::move(layer));
+    inputs = outputs;
+  }
+  return network;
+}
+
+std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+}  // namespace
+
+Task drawn_task(std::span<const Table> tables, int count, int devices, std::uint64_t seed) {
+  constexpr std::array kDims = {4, 8, 16, 32, 64, 128};
+  Random random(seed);
+  std::vector<std::size_t> deck(tables.size());
+  std::iota(deck.begin(), deck.end(), 0U);
+  Task task;
+  task.devices = devices;
+  std::int64_t total = 0;
+  std::int64_t largest = 0;
+  for (int i = 0; i < count; ++i) {
+    // A shuffle as far as it is needed, begun again when the deck is used up.
+    const std::size_t dealt = static_cast<std::size_t>(i) % deck.size();
+    std::swap(deck[dealt], deck[dealt + random.below(deck.size() - dealt)]);
+    Table table = tables[deck[dealt]];
+    table.dim = kDims[random.below(kDims.size())];
+    total += table.size_bytes();
+    largest = std::max(largest, table.size_bytes());
+    task.tables.push_back(std::move(table));
+  }
+  task.memory_bytes = std::max(2 * total / devices, largest);
+  return task;
+}
+
+bool complete_with_random_comm(CostModels& models, int devices) {
+  if (models.has_comm_for(devices)) return false;
+  Random random(/*seed=*/7);
+  models.symmetric_comm =
+      CommModel{random_symmetric_network(random), random_symmetric_network(random)};
+  return true;
+}
+
+std::string to_json(const ScalePoint& point) {
+  return nlohmann::json{{"tables", point.tables},
+                        {"devices", point.devices},
+                        {"search_ms", point.search_ms},
+                        {"cpu_ms", point.cpu_ms},
+                        {"spread", point.spread},
+                        {"plans", point.plans},
+                        {"peak_bytes", point.peak_bytes},
+                        {"initial_bytes", point.initial_bytes},
+                        {"candidates", point.candidates},
+                        {"head_evaluations", point.head_evaluations},
+                        {"comm_evaluations", point.comm_evaluations},
+                        {"cost_ms", point.cost_ms},
+                        {"random_comm", point.random_comm}}
+      .dump();
+}
+
+ScalePoint scale_point_from_json(const std::string& json) {
+  const std::string where = "a measuring process's answer";
+  const nlohmann::json value = parse_json(json, where);
+  const JsonObject object(value, where);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr int kMostInt = std::numeric_limits<int>::max();
+  ScalePoint point;
+  point.tables = object.small_integer("tables", 1, kMostInt);
+  point.devices = object.small_integer("devices", 1, kMostInt);
+  point.search_ms = object.number("search_ms");
+  point.cpu_ms = object.number("cpu_ms");
+  point.spread = object.number("spread");
+  point.plans = object.small_integer("plans", 1, kMostInt);
+  point.peak_bytes = object.integer("peak_bytes", 0, kMost);
+  point.initial_bytes = object.integer("initial_bytes", 0, kMost);
+  point.candidates = object.integer("candidates", 0, kMost);
+  point.head_evaluations = object.integer("head_evaluations", 0, kMost);
+  point.comm_evaluations = object.integer("comm_evaluations", 0, kMost);
+  point.cost_ms = object.number("cost_ms");
+  point.random_comm = object.value("random_comm").get<bool>();
+  return point;
+}
+
+ScalePoint measure_scale_point(CostModels models, std::span<const Table> tables, int count,
+                               int devices, const PlannerOptions& options, double seconds) {
+  ScalePoint point;
+  point.tables = count;
+  point.devices = devices;
+  point.random_comm = complete_with_random_comm(models, devices);
+  const Task task = drawn_task(tables, count, devices, /*seed=*/1);
+  const Planner planner(std::move(models), options);
+  point.initial_bytes = peak_resident_bytes().value_or(0);
+  std::vector<double> wall_ms;
+  std::vector<double> cpu_ms;
+  const Stopwatch all;
+  PlanResult result;
+  do {
+    const Stopwatch one;
+    result = planner.plan(task);
+    const Elapsed elapsed = one.elapsed();
+    wall_ms.push_back(elapsed.wall_ms);
+    cpu_ms.push_back(elapsed.cpu_ms);
+  } while (all.elapsed().wall_ms < seconds * 1e3 && wall_ms.size() < kMaxPlans);
+  point.plans = static_cast<int>(wall_ms.size());
+  point.search_ms = median(wall_ms);
+  point.cpu_ms = median(cpu_ms);
+  point.spread = relative_spread(wall_ms);
+  point.peak_bytes = peak_resident_bytes().value_or(0);
+  point.candidates = as_signed(result.stats.candidates);
+  point.head_evaluations = as_signed(result.stats.head_evaluations);
+  point.comm_evaluations = as_signed(result.stats.comm_evaluations);
+  point.cost_ms = result.plan ? result.cost.cost_ms : -1.0;
+  if (result.plan) validate(*result.plan, task);
+  return point;
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/backend.h"
+
+namespace neuroshard::bench {
+
+/// What is scored: shards of pieces whose embeddings are at hand.
+struct ScoringInput {
+  std::vector<float> embeddings;  ///< [pieces, embedding_width]
+  int embedding_width = 0;
+  std::vector<std::uint32_t> offsets;    ///< shards + 1
+  std::vector<std::uint32_t> piece_ids;  ///< Of all shards, one after the other.
+
+  /// The first `shards` shards.
+  [[nodiscard]] ShardBatch first(std::size_t shards) const {
+    return {std::span(offsets).first(shards + 1), std::span(piece_ids).first(offsets[shards])};
+  }
+};
+
+/// One way of computing the costs of a batch of shards. Belongs to one thread.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+
+  /// Not timed: what is needed once per batch, e.g. memory, or a copy on a device.
+  virtual void prepare(const ShardBatch& batch) = 0;
+  /// Timed. The costs are there when it returns.
+  virtual void score() = 0;
+  /// Not timed: the costs, one a shard, of the last call to `score`.
+  virtual void read_costs(std::span<float> cost_ms) = 0;
+};
+
+/// A kind of scorer, by the name that results carry.
+struct ScorerKind {
+  std::string name;
+  /// Promises the costs of the scalar backend to the last bit; others are allowed 1e-5.
+  bool exact = false;
+  /// Measured against the GPU's ceiling, not the CPU's.
+  bool on_gpu = false;
+  /// `input` outlives the scorer. Called once per thread, possibly at the same time.
+  std::function<std::unique_ptr<Scorer>(const ScoringInput& input)> make;
+};
+
+/// The library's own: a backend's score_shards, from host memory to host memory.
+[[nodiscard]] ScorerKind backend_scorer(const CostModels& models, const std::string& backend);
+
+/// The head through OpenBLAS: a matrix product per layer over blocks that stay in the cache, one
+/// pass for the ReLU; sums of embeddings by the library's own kernel. One BLAS thread per scorer.
+/// Empty if nsbench was built without OpenBLAS, or if the head has other than two layers.
+[[nodiscard]] std::vector<ScorerKind> openblas_scorers(const CostModels& models);
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,122 @@
+#include "bench/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "bench/child_process.h"
+#include "bench/plan_latency.h"
+#include "bench/task_sets.h"
+#include "golden.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard::bench {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string golden_folder() { return std::string(NEUROSHARD_TEST_DATA) + "/golden"; }
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = run_program(args, out, err);
+  return {code, out.str(), err.str()};
+}
+
+TEST(Program, BadInputNamesPlaceAndRemedy) {
+  const Outcome folder = run({"plan", "--data", "no-such-folder"});
+  EXPECT_EQ(folder.code, 1);
+  EXPECT_THAT(folder.err, HasSubstr("no-such-folder"));
+  EXPECT_THAT(folder.err, HasSubstr("--data"));
+  const Outcome set = run({"plan", "--data", golden_folder(), "--sets", "elsewhere"});
+  EXPECT_EQ(set.code, 1);
+  EXPECT_THAT(set.err, HasSubstr("elsewhere"));
+  const Outcome point = run({"scale", "--data", golden_folder(), "--points", "12by4"});
+  EXPECT_EQ(point.code, 1);
+  EXPECT_THAT(point.err, HasSubstr("12by4"));
+  EXPECT_GT(run({"plan", "--threads", "0"}).code, 1);
+  EXPECT_GT(run({}).code, 1);
+}
+
+TEST(Program, ReportThatCannotBeWrittenIsAnError) {
+  const Outcome outcome = run({"quality", "--data", golden_folder(), "--sets", "2gpu_dim32",
+                               "--tasks", "1", "--max-splits", "1", "--json", "/no/such/folder/x"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder/x"));
+}
+
+TEST(TaskSets, GoldenFolderIsReadWhole) {
+  const GoldenFolder folder(golden_folder());
+  EXPECT_EQ(folder.set_names().size(), 12U);
+  EXPECT_EQ(folder.published_set_names().size(), 8U);
+  EXPECT_EQ(folder.set_names().front(), "2gpu_dim32");
+  EXPECT_EQ(folder.set_names().back(), "16gpu_dim128");
+  EXPECT_EQ(folder.tables().size(), 856U);
+  EXPECT_EQ(folder.models().dense_comm.size(), 4U);
+
+  const TaskSet all = folder.load_set("4gpu_dim128", 1000, false);
+  EXPECT_EQ(all.tasks.size(), 100U);
+  const TaskSet published = folder.load_set("4gpu_dim128", 1000, true);
+  ASSERT_EQ(published.tasks.size(), 60U);
+  EXPECT_TRUE(published.has_published());
+  EXPECT_DOUBLE_EQ(published.published[0]->seconds, 12.006);
+  EXPECT_DOUBLE_EQ(*published.published[0]->cost_ms, 14.523593187332153);
+  EXPECT_EQ(published.tasks[0].tables.size(), 34U);
+  EXPECT_EQ(published.tasks[0].devices, 4);
+  EXPECT_EQ(folder.load_set("4gpu_dim128", 3, true).tasks.size(), 3U);
+}
+
+TEST(PlanLatency, PlanWorseThanThePublishedOneIsFoundBeforeTiming) {
+  const GoldenFolder folder(golden_folder());
+  TaskSet set = folder.load_set("4gpu_dim32", 1, true);
+  PlanMeasurement measurement;
+  measurement.rounds = 1;
+  measurement.search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 2};
+  const std::vector<PlanConfig> configs = {{.backend = "auto"}};
+  set.published[0]->cost_ms = 1e9;
+  EXPECT_EQ(measure_plans(folder.models(), configs, set, measurement).size(), 1U);
+  set.published[0]->cost_ms = 1e-3;
+  EXPECT_THROW((void)measure_plans(folder.models(), configs, set, measurement), Error);
+}
+
+TEST(PlanLatency, EveryWayOfPlanningTimesEveryTask) {
+  const GoldenFolder folder(golden_folder());
+  const TaskSet set = folder.load_set("2gpu_dim32", 3, false);
+  PlannerOptions options;
+  options.algorithm = Algorithm::kDimGreedy;
+  const Planner planner(folder.models(), options);
+  const PlanRound alone = plan_round(planner, {.backend = "auto"}, set.tasks);
+  EXPECT_EQ(alone.wall_ms.size(), 3U);
+  EXPECT_EQ(alone.cpu_ms.size(), 3U);
+  const PlanRound callers = plan_round(planner, {.backend = "auto", .concurrency = 5}, set.tasks);
+  EXPECT_EQ(callers.wall_ms.size(), 3U);
+  EXPECT_TRUE(callers.cpu_ms.empty());
+  for (const double ms : callers.wall_ms) EXPECT_GT(ms, 0.0);
+  const PlanRound batch = plan_round(planner, {.backend = "auto", .batch = 7}, set.tasks);
+  EXPECT_TRUE(batch.wall_ms.empty());
+  EXPECT_EQ(batch.plans, 7U);
+}
+
+// The test program stands in for nsbench: it lists its tests, or repeats one for ever.
+TEST(ChildProcess, ReadsOutputAndEndsWhatTakesTooLong) {
+  const ChildResult listed =
+      run_self({"--gtest_list_tests", "--gtest_filter=ChildProcess.*"}, 20.0);
+  EXPECT_EQ(listed.exit_code, 0);
+  EXPECT_FALSE(listed.timed_out);
+  EXPECT_THAT(listed.output, HasSubstr("ReadsOutputAndEndsWhatTakesTooLong"));
+  const ChildResult endless =
+      run_self({"--gtest_filter=Svg.EscapesWhatXmlReserves", "--gtest_repeat=-1"}, 0.2);
+  EXPECT_TRUE(endless.timed_out);
+  EXPECT_EQ(endless.exit_code, -1);
+}
+
+}  // namespace
+}  // namespace neuroshard::bench
