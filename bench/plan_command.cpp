@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 
@@ -7,8 +8,8 @@
 #include "bench/json_report.h"
 #include "bench/plan_latency.h"
 #include "bench/plan_report.h"
+#include "bench/random_comm.h"
 #include "neuroshard/error.h"
-#include "neuroshard/task_file.h"
 #include "weights/atomic_file.h"
 
 namespace neuroshard::bench {
@@ -24,7 +25,7 @@ Examples:
   nsbench plan                                   all tasks with published plans
   nsbench plan --sets 4gpu_dim128 --no-reuse
   nsbench plan --concurrency 1,2,8 --threads 1
-  nsbench plan --task jumbo.json --devices 128 --memory-gb 80)";
+  nsbench plan --task tools/examples/jumbo_128gpu.json)";
 
 struct PlanOptions {
   CommonOptions common;
@@ -57,17 +58,9 @@ std::vector<PlanConfig> configs_of(const PlanOptions& options) {
 }
 
 TaskSet set_of_file(const PlanOptions& options) {
-  TaskFile file = load_task(options.task_file);
-  Task task{.tables = std::move(file.tables),
-            .devices = options.devices > 0 ? options.devices : file.devices.value_or(0),
-            .memory_bytes = options.memory_gb > 0.0 ? bytes_from_gib(options.memory_gb)
-                                                    : file.memory_bytes.value_or(0)};
-  if (task.devices == 0 || task.memory_bytes == 0) {
-    throw Error(options.task_file +
-                ": does not state devices and memory; say --devices and --memory-gb");
-  }
-  const std::string name = file.name.empty() ? "task" : file.name;
-  return {.name = name, .tasks = {std::move(task)}, .published = {std::nullopt}};
+  return {.name = std::filesystem::path(options.task_file).stem().string(),
+          .tasks = {load_whole_task(options.task_file, options.devices, options.memory_gb)},
+          .published = {std::nullopt}};
 }
 
 bool no_smaller(const SearchOptions& a, const SearchOptions& b) {
@@ -92,13 +85,21 @@ std::vector<TaskSet> load_sets(const PlanOptions& options) {
 }
 
 void run_plan(const PlanOptions& options, std::ostream& out) {
-  const CostModels models = load_models(options.common);
+  CostModels models = load_models(options.common);
   const std::vector<TaskSet> sets = load_sets(options);
+  bool random_comm = false;
+  if (!options.task_file.empty()) {
+    random_comm = complete_with_random_comm(models, sets.front().tasks.front().devices);
+  }
   const std::vector<PlanConfig> configs = configs_of(options);
   Context context = machine_context();
   context.emplace_back("search", text_of(options.measurement.search));
   context.emplace_back("rounds", std::to_string(options.measurement.rounds));
   out << context_block(context) << std::flush;
+  if (random_comm) {
+    out << "# There is no communication model for so many devices: random weights stand in for "
+           "it.\n";
+  }
   JsonReport report;
   std::vector<std::vector<PlanSummary>> summaries;
   for (const TaskSet& set : sets) {

@@ -33,5 +33,6 @@ measure plan plan --rounds 7
 measure plan_load plan --sets 4gpu_dim128 --threads 1 --concurrency 1,2,8 --batch 600 --rounds 5
 measure score score --svg "$results/score.svg"
 measure quality quality --svg "$results/quality.svg"
-measure scale scale --svg "$results/scale.svg" --limit-seconds 30
+measure scale scale --svg "$results/scale.svg" --limit-seconds 30 \
+  --task-files tools/examples/jumbo_128gpu.json
 echo "== done in $SECONDS s: $results"

@@ -32,18 +32,22 @@ struct ScaleOptions {
   std::vector<std::string> points = {"1022x128", "10000x1024"};
   double seconds = 0.5;
   double limit_seconds = 60.0;
+  std::vector<std::string> task_files;
   std::string svg;
 };
 
 struct PointOptions {
   CommonOptions common;
   PlannerOptions planner;
+  std::string task_file;
   int tables = 0;
   int devices = 0;
   double seconds = 0.0;
 };
 
-std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size) {
+// Of a size, or of a task file.
+std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size,
+                                    const std::string& task_file) {
   const SearchOptions& search = options.planner.search;
   std::vector<std::string> args = {"scale-point", "--data", options.common.data};
   if (!options.common.weights.empty()) {
@@ -52,8 +56,12 @@ std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResu
   const auto add = [&](const char* name, const std::string& value) {
     args.insert(args.end(), {name, value});
   };
-  add("--tables", std::to_string(size.tables));
-  add("--devices", std::to_string(size.devices));
+  if (task_file.empty()) {
+    add("--tables", std::to_string(size.tables));
+    add("--devices", std::to_string(size.devices));
+  } else {
+    add("--task", task_file);
+  }
   add("--seconds", std::to_string(options.seconds));
   add("--backend", options.planner.backend);
   add("--threads", std::to_string(options.planner.threads));
@@ -64,14 +72,16 @@ std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResu
   return args;
 }
 
-void measure(const ScaleOptions& options, ScaleResult& result) {
-  const ChildResult child = run_self(point_args(options, result), options.limit_seconds);
+void measure(const ScaleOptions& options, ScaleResult& result, const std::string& task_file = "") {
+  const ChildResult child = run_self(point_args(options, result, task_file), options.limit_seconds);
   if (child.timed_out) {
     result.failure = "> " + three_digits(options.limit_seconds * 1e3);
   } else if (child.exit_code != 0) {
     result.failure = "failed";
   } else {
     result.point = scale_point_from_json(child.output);
+    result.tables = result.point->tables;
+    result.devices = result.point->devices;
   }
 }
 
@@ -111,16 +121,24 @@ void run_scale(const ScaleOptions& options, std::ostream& out) {
   out << context_block(context) << std::flush;
   JsonReport report;
   bool random_comm = false;
+  const auto finish = [&](const std::string& title, const std::vector<ScaleResult>& results) {
+    for (const ScaleResult& result : results) {
+      add_to_report(report, result, options.planner.threads);
+      random_comm = random_comm || (result.point && result.point->random_comm);
+    }
+    out << "\n## " << title << "\n\n" << scale_table(results) << std::flush;
+  };
   for (const auto& [title, results] :
        {std::pair{"Tables", &by_tables}, std::pair{"Devices", &by_devices},
         std::pair{"Single sizes", &points}}) {
     if (results->empty()) continue;
-    for (ScaleResult& result : *results) {
-      measure(options, result);
-      add_to_report(report, result, options.planner.threads);
-      random_comm = random_comm || (result.point && result.point->random_comm);
-    }
-    out << "\n## " << title << "\n\n" << scale_table(*results) << std::flush;
+    for (ScaleResult& result : *results) measure(options, result);
+    finish(title, *results);
+  }
+  for (const std::string& file : options.task_files) {
+    std::vector<ScaleResult> one(1);
+    measure(options, one.front(), file);
+    finish(file, one);
   }
   if (random_comm) {
     out << "\nSome device counts have no communication model: random weights stood in for it.\n";
@@ -129,10 +147,17 @@ void run_scale(const ScaleOptions& options, std::ostream& out) {
   if (!options.svg.empty()) write_file(options.svg, scale_chart(by_tables, by_devices));
 }
 
+Task task_of(const PointOptions& options) {
+  if (options.task_file.empty()) {
+    return drawn_task(GoldenFolder(options.common.data).tables(), options.tables, options.devices,
+                      /*seed=*/1);
+  }
+  return load_whole_task(options.task_file);
+}
+
 void run_point(const PointOptions& options, std::ostream& out) {
-  out << to_json(measure_scale_point(load_models(options.common),
-                                     GoldenFolder(options.common.data).tables(), options.tables,
-                                     options.devices, options.planner, options.seconds))
+  out << to_json(measure_scale_point(load_models(options.common), task_of(options), options.planner,
+                                     options.seconds))
       << "\n";
 }
 
@@ -141,8 +166,9 @@ void add_point_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<PointOptions>();
   CLI::App* command = program.add_subcommand("scale-point", "One size, as JSON")->group("");
   add_common_options(*command, options->common);
-  command->add_option("--tables", options->tables)->required()->check(CLI::Range(1, 1000000));
-  command->add_option("--devices", options->devices)->required()->check(CLI::Range(1, kMaxDevices));
+  command->add_option("--tables", options->tables)->check(CLI::Range(1, 1000000));
+  command->add_option("--devices", options->devices)->check(CLI::Range(1, kMaxDevices));
+  command->add_option("--task", options->task_file);
   command->add_option("--seconds", options->seconds)->required();
   command->add_option("--backend", options->planner.backend);
   command->add_option("--threads", options->planner.threads);
@@ -178,6 +204,7 @@ void add_scale_command(CLI::App& program, Action& chosen) {
   add("--limit-seconds", options->limit_seconds, "End a size that takes longer");
   add("--backend", options->planner.backend, "Backend");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
+  add("--task-files", options->task_files, "Task files")->delimiter(',');
   add("--svg", options->svg, "Chart of the times")->type_name("FILE");
   add_search_options(*command, options->planner.search);
   command->callback(

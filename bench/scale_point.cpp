@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "bench/proc_files.h"
+#include "bench/random_comm.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
 #include "weights/collection/random.h"
@@ -15,26 +16,6 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr int kMaxPlans = 101;
-
-SymmetricCommNetwork random_symmetric_network(Random& random) {
-  SymmetricCommNetwork network;
-  network.features.mean.assign(kSymmetricCommFeatures, 200.0F);
-  network.features.std.assign(kSymmetricCommFeatures, 200.0F);
-  int inputs = kSymmetricCommFeatures;
-  for (const int outputs : {64, 32, 1}) {
-    DenseLayer layer{.inputs = inputs, .outputs = outputs, .weight = {}, .bias = {}};
-    const auto weight = [&] {
-      return static_cast<float>((2.0 * random.uniform() - 1.0) / std::sqrt(inputs));
-    };
-    layer.weight.resize(static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs));
-    layer.bias.resize(static_cast<std::size_t>(outputs));
-    std::generate(layer.weight.begin(), layer.weight.end(), weight);
-    std::generate(layer.bias.begin(), layer.bias.end(), weight);
-    network.network.layers.push_back(std::move(layer));
-    inputs = outputs;
-  }
-  return network;
-}
 
 std::int64_t as_signed(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
@@ -61,14 +42,6 @@ Task drawn_task(std::span<const Table> tables, int count, int devices, std::uint
   }
   task.memory_bytes = std::max(2 * total / devices, largest);
   return task;
-}
-
-bool complete_with_random_comm(CostModels& models, int devices) {
-  if (models.has_comm_for(devices)) return false;
-  Random random(/*seed=*/7);
-  models.symmetric_comm =
-      CommModel{random_symmetric_network(random), random_symmetric_network(random)};
-  return true;
 }
 
 std::string to_json(const ScalePoint& point) {
@@ -111,13 +84,12 @@ ScalePoint scale_point_from_json(const std::string& json) {
   return point;
 }
 
-ScalePoint measure_scale_point(CostModels models, std::span<const Table> tables, int count,
-                               int devices, const PlannerOptions& options, double seconds) {
+ScalePoint measure_scale_point(CostModels models, const Task& task, const PlannerOptions& options,
+                               double seconds) {
   ScalePoint point;
-  point.tables = count;
-  point.devices = devices;
-  point.random_comm = complete_with_random_comm(models, devices);
-  const Task task = drawn_task(tables, count, devices, /*seed=*/1);
+  point.tables = static_cast<int>(task.tables.size());
+  point.devices = task.devices;
+  point.random_comm = complete_with_random_comm(models, task.devices);
   const Planner planner(std::move(models), options);
   point.initial_bytes = peak_resident_bytes().value_or(0);
   std::vector<double> wall_ms;

@@ -15,11 +15,6 @@ namespace neuroshard::bench {
 [[nodiscard]] Task drawn_task(std::span<const Table> tables, int count, int devices,
                               std::uint64_t seed);
 
-/// Gives `models` communication costs for `devices` devices, if they have none: a symmetric network
-/// of the usual size (8-64-32-1) with random weights. Good for timing only, as plans made with it
-/// mean nothing. Returns whether it had to.
-bool complete_with_random_comm(CostModels& models, int devices);
-
 /// What one planning of one task took.
 struct ScalePoint {
   int tables = 0;
@@ -40,9 +35,9 @@ struct ScalePoint {
 [[nodiscard]] std::string to_json(const ScalePoint& point);
 [[nodiscard]] ScalePoint scale_point_from_json(const std::string& json);
 
-/// Plans the task until `seconds` have passed, once at least and 101 times at most.
-[[nodiscard]] ScalePoint measure_scale_point(CostModels models, std::span<const Table> tables,
-                                             int count, int devices, const PlannerOptions& options,
-                                             double seconds);
+/// Plans `task` until `seconds` have passed, once at least and 101 times at most. Device
+/// counts without a communication model get a random one.
+[[nodiscard]] ScalePoint measure_scale_point(CostModels models, const Task& task,
+                                             const PlannerOptions& options, double seconds);
 
 }  // namespace neuroshard::bench

@@ -52,4 +52,9 @@ class GoldenFolder {
   std::filesystem::path folder_;
 };
 
+/// A task in our JSON schema. `devices` and `memory_gib` above 0 take the place of what the file
+/// says. Throws Error if neither says.
+[[nodiscard]] Task load_whole_task(const std::filesystem::path& path, int devices = 0,
+                                   double memory_gib = 0.0);
+
 }  // namespace neuroshard::bench

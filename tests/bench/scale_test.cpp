@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "bench/random_comm.h"
 #include "bench/scale_point.h"
 #include "bench/scale_report.h"
 #include "golden.h"
@@ -47,8 +48,8 @@ TEST(Scale, MeasuresAPoint) {
   PlannerOptions options;
   options.threads = 1;
   options.search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 2};
-  const ScalePoint point =
-      measure_scale_point(testing::golden_models(), testing::golden_tables(), 60, 3, options, 0.0);
+  const ScalePoint point = measure_scale_point(
+      testing::golden_models(), drawn_task(testing::golden_tables(), 60, 3, 1), options, 0.0);
   EXPECT_EQ(point.tables, 60);
   EXPECT_EQ(point.devices, 3);
   EXPECT_EQ(point.plans, 1);
