@@ -41,6 +41,8 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     add_simulate_command(program, chosen);
     add_inspect_command(program, chosen);
     add_convert_command(program, chosen);
+    add_generate_command(program, chosen);
+    add_collect_command(program, chosen);
     try {
       // CLI11 takes the arguments last one first.
       program.parse(std::vector<std::string>(args.rbegin(), args.rend()));

@@ -82,16 +82,21 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
 
 }  // namespace
 
-std::vector<std::uint32_t> plan_touches(const Table& table, std::int64_t batch, Random& random) {
-  const AccessProfile profile = access_profile(table, batch);
-  if (profile.lookups > static_cast<double>(kMaxLookups)) {
+std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
+  const double lookups = table.pooling_factor * static_cast<double>(batch);
+  if (lookups > static_cast<double>(kMaxLookups)) {
     throw Error("a batch of " + std::to_string(batch) + " with pooling factor " +
                 std::to_string(table.pooling_factor) +
                 " makes more than 2^32 lookups; give a smaller batch");
   }
-  const std::int64_t lookups = std::llround(profile.lookups);
+  return std::llround(lookups);
+}
+
+std::vector<std::uint32_t> plan_touches(const Table& table, std::int64_t batch, Random& random) {
+  const std::int64_t lookups = lookups_of_batch(table, batch);
   if (lookups == 0) return {};
 
+  const AccessProfile profile = access_profile(table, batch);
   RowCounts counts = round_rows(profile, random);
   make_affordable(counts, lookups);
   std::vector<std::uint32_t> touches;

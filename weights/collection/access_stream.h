@@ -16,9 +16,12 @@ struct AccessStream {
   std::vector<std::int64_t> offsets{0};  ///< batch + 1 entries.
 };
 
+/// round(pooling_factor * batch). Throws Error at 2^32 lookups or more.
+[[nodiscard]] std::int64_t lookups_of_batch(const Table& table, std::int64_t batch);
+
 /// How often a batch touches each of the distinct rows of a table: whole numbers with the table's
-/// histogram (shares rounded to whole rows) that add up to round(pooling_factor * batch).
-/// Throws Error at 2^32 lookups or more.
+/// histogram (shares rounded to whole rows) that add up to
+/// `lookups_of_batch`.
 [[nodiscard]] std::vector<std::uint32_t> plan_touches(const Table& table, std::int64_t batch,
                                                       Random& random);
 

@@ -52,22 +52,35 @@ std::vector<int> draw_shard(std::span<const Table> augmented, const ComputeDrawO
               " bytes; give more memory or fewer tables per shard");
 }
 
-CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
-  if (options.devices < 1 || options.devices > kMaxDevices || options.max_start_offset_ms < 2) {
-    throw Error("communication samples for " + std::to_string(options.devices) +
-                " devices with start offsets below " + std::to_string(options.max_start_offset_ms) +
-                " ms; give 1 to " + std::to_string(kMaxDevices) + " devices and at least 2 ms");
+TableRange tables_per_task(int devices, double min_per_device, double max_per_device) {
+  if (devices < 1 || devices > kMaxDevices) {
+    throw Error(std::to_string(devices) + " devices; give between 1 and " +
+                std::to_string(kMaxDevices));
   }
-  const auto min_tables =
-      static_cast<std::int64_t>(std::ceil(options.min_tables_per_device * options.devices));
-  const auto max_tables =
-      static_cast<std::int64_t>(std::floor(options.max_tables_per_device * options.devices));
-  if (min_tables < 0 || max_tables <= min_tables) {
-    throw Error("between " + std::to_string(min_tables) + " and " + std::to_string(max_tables) +
-                " tables in a communication sample; the second must be the larger");
+  constexpr double kMostPerDevice = 1e5;
+  if (!(min_per_device >= 0.0) || !(max_per_device <= kMostPerDevice)) {
+    throw Error("tables per device from " + std::to_string(min_per_device) + " to " +
+                std::to_string(max_per_device) + "; give numbers from 0 to 100,000");
+  }
+  const TableRange range{static_cast<std::int64_t>(std::ceil(min_per_device * devices)),
+                         static_cast<std::int64_t>(std::floor(max_per_device * devices))};
+  if (range.last <= range.first) {
+    throw Error("from " + std::to_string(range.first) + " to below " + std::to_string(range.last) +
+                " tables for " + std::to_string(devices) +
+                " devices; the second number of tables per device must be the larger");
+  }
+  return range;
+}
+
+CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
+  const auto [first_count, last_count] = tables_per_task(
+      options.devices, options.min_tables_per_device, options.max_tables_per_device);
+  if (options.max_start_offset_ms < 2) {
+    throw Error("start offsets below " + std::to_string(options.max_start_offset_ms) +
+                " ms; allow at least 2");
   }
   const std::vector<int> levels = dim_levels(options.max_dim);
-  std::vector<int> dims(min_tables + random.below(max_tables - min_tables));
+  std::vector<int> dims(first_count + random.below(last_count - first_count));
   for (int& dim : dims) dim = levels[random.below(levels.size())];
   std::sort(dims.begin(), dims.end(), std::greater<>());
 

@@ -28,6 +28,14 @@ struct ComputeDrawOptions {
 [[nodiscard]] std::vector<int> draw_shard(std::span<const Table> augmented,
                                           const ComputeDrawOptions& options, Random& random);
 
+/// [first, last) of the tables of a sample or task for `devices` devices: `min` and `max` times as
+/// many. Throws Error if there is none, or on an impossible number of devices.
+struct TableRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+[[nodiscard]] TableRange tables_per_task(int devices, double min_per_device, double max_per_device);
+
 struct CommDrawOptions {
   int devices = 4;
   int max_dim = 128;

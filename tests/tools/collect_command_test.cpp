@@ -1,0 +1,88 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+std::vector<std::string> compute(const std::string& output, const std::string& samples) {
+  return {"compute",
+          "--backend",
+          "analytic",
+          "--table-configs",
+          golden("tables/table_configs.json"),
+          "--output",
+          output,
+          "--samples",
+          samples};
+}
+
+std::vector<std::string> comm(const std::string& output, const std::string& samples) {
+  return {"comm",     "--backend", "analytic",  "--devices", "5",
+          "--output", output,      "--samples", samples};
+}
+
+TEST(Collect, ComputesAndResumes) {
+  const TemporaryFolder folder;
+  for (const auto& arguments : {compute, comm}) {
+    const std::string output = folder / "data";
+    Outcome outcome = run_command("collect", arguments(output, "30"));
+    ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("30 samples, 30 of them new"));
+    const std::string first = contents_of(output + "/data.txt");
+
+    std::filesystem::resize_file(output + "/data.txt", first.size() - 5);
+    outcome = run_command("collect", arguments(output, "50"));
+    ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("50 samples, 21 of them new"));
+    EXPECT_THAT(outcome.err, HasSubstr("not finished"));
+    EXPECT_EQ(contents_of(output + "/data.txt").substr(0, first.size()), first);
+    EXPECT_EQ(lines_of(contents_of(output + "/data.txt")).size(), 50u);
+    std::filesystem::remove_all(output);
+  }
+}
+
+TEST(Collect, KeepsCollectionsApart) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command("collect", comm(folder / "data", "3")).code, kExitOk);
+  auto other = comm(folder / "data", "6");
+  other.insert(other.end(), {"--network", "h100-nvlink4-ndr"});
+  const Outcome outcome = run_command("collect", other);
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("a100-nvlink3-hdr"), HasSubstr("h100-nvlink4-ndr")));
+}
+
+TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
+  const TemporaryFolder folder;
+  const auto with = [](std::vector<std::string> arguments, std::vector<std::string> more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  const auto new_compute = compute(folder / "data", "3");
+  const auto new_comm = comm(folder / "data", "3");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
+      {with(new_compute, {"--gpu", "abacus"}), "a100-sxm-80gb"},
+      {with(new_compute, {"--batch", "0"}), "--batch"},
+      {with(new_compute, {"--memory-gb", "-1"}), "memory"},
+      {with(new_compute, {"--max-dim", "30"}), "multiple of 4"},
+      {with(new_comm, {"--network", "string"}), "a100-nvlink3-hdr"},
+      {with(new_comm, {"--max-start-offset-ms", "0"}), "start offsets"},
+      {{"comm", "--backend", "mpi", "--devices", "2", "--output", folder / "data"}, "mpirun"},
+      {{"comm", "--backend", "pigeon", "--devices", "2", "--output", folder / "data"}, "pigeon"},
+      {{"comm", "--backend", "analytic", "--devices", "0", "--output", folder / "data"}, "devices"},
+  };
+  for (const auto& [arguments, reason] : bad) {
+    const Outcome outcome = run_command("collect", arguments);
+    EXPECT_EQ(outcome.code, kExitBadInput) << reason;
+    EXPECT_THAT(outcome.err, HasSubstr(reason));
+  }
+  EXPECT_THAT(folder.names(), UnorderedElementsAre());
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

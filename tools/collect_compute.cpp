@@ -1,0 +1,81 @@
+#include <memory>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "tools/collect_command.h"
+#include "tools/compute_sources.h"
+#include "weights/collection/collection_folder.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Example: 100,000 samples for an H100 that is not at hand
+  neuroshard collect compute --backend analytic --gpu h100-sxm-80gb \
+      --table-configs tables/table_configs.json --output data/compute
+
+Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
+
+struct CollectCompute {
+  CollectionOptions collection;
+  ComputeSourceOptions source;
+  ComputeDrawOptions draw;
+  double memory_gb = 4.0;
+  int max_dim = 128;
+  std::string table_configs;
+};
+
+int run(const CollectCompute& command, Console& console) {
+  ComputeDrawOptions draw = command.draw;
+  draw.memory_bytes = bytes_from_gib(command.memory_gb);
+  if (command.source.batch < 1) {
+    throw Error("--batch is " + std::to_string(command.source.batch) + "; give at least 1");
+  }
+  const TableConfigs configs = load_table_configs(command.table_configs);
+  const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
+  const ComputeSources made = make_compute_sources(command.source, tables);
+
+  Random random(command.collection.seed);
+  (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
+
+  const CollectionDescription description = {{"kind", "compute"},
+                                             {"source", command.source.backend},
+                                             {"hardware", made.hardware},
+                                             {"batch", std::to_string(command.source.batch)},
+                                             {"seed", std::to_string(command.collection.seed)},
+                                             {"max_tables", std::to_string(draw.max_tables)},
+                                             {"memory_bytes", std::to_string(draw.memory_bytes)}};
+  prepare_collection(command.collection.output, description, tables);
+  return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
+    collect_compute_samples(made.sources, tables, draw, run, log);
+  });
+}
+
+}  // namespace
+
+void add_collect_compute(CLI::App& collect, Action& chosen) {
+  const auto options = std::make_shared<CollectCompute>();
+  CLI::App* command =
+      collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
+  command->footer(kExamples);
+  add_collection_options(*command, options->collection);
+  command->add_option("--backend", options->source.backend, "analytic")->required();
+  command->add_option("--table-configs", options->table_configs, "Tables to draw from")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--gpu", options->source.gpu, "Datasheet of the analytic backend")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--batch", options->source.batch, "Samples of a batch")
+      ->capture_default_str();
+  command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")
+      ->capture_default_str();
+  command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
+      ->capture_default_str();
+  command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")
+      ->capture_default_str();
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

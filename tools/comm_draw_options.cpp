@@ -1,0 +1,41 @@
+#include "tools/comm_draw_options.h"
+
+#include <nlohmann/json.hpp>
+
+namespace neuroshard::tools {
+
+void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int64_t& batch) {
+  command.add_option("--batch", batch, "Samples of a batch, all devices together")
+      ->capture_default_str();
+  command.add_option("--max-dim", options.max_dim, "Largest table dim; the others are its halves")
+      ->capture_default_str();
+  command
+      .add_option("--min-tables-per-device", options.min_tables_per_device,
+                  "Fewest tables of a sample")
+      ->capture_default_str();
+  command
+      .add_option("--max-tables-per-device", options.max_tables_per_device,
+                  "More than any sample has")
+      ->capture_default_str();
+  command
+      .add_option("--max-start-offset-ms", options.max_start_offset_ms,
+                  "Start offsets are whole milliseconds below this")
+      ->capture_default_str();
+}
+
+CollectionDescription comm_description(const std::string& source, const std::string& hardware,
+                                       std::int64_t batch, std::uint64_t seed,
+                                       const CommDrawOptions& options) {
+  return {{"kind", "comm"},
+          {"source", source},
+          {"hardware", hardware},
+          {"devices", std::to_string(options.devices)},
+          {"batch", std::to_string(batch)},
+          {"seed", std::to_string(seed)},
+          {"max_dim", std::to_string(options.max_dim)},
+          {"min_tables_per_device", nlohmann::json(options.min_tables_per_device).dump()},
+          {"max_tables_per_device", nlohmann::json(options.max_tables_per_device).dump()},
+          {"max_start_offset_ms", std::to_string(options.max_start_offset_ms)}};
+}
+
+}  // namespace neuroshard::tools

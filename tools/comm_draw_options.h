@@ -1,0 +1,21 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "weights/collection/collection_folder.h"
+#include "weights/collection/sample_draws.h"
+
+namespace neuroshard::tools {
+
+/// What `collect comm` and the programs that measure under MPI share: how samples are drawn, all
+/// but the number of devices.
+void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int64_t& batch);
+
+[[nodiscard]] CollectionDescription comm_description(const std::string& source,
+                                                     const std::string& hardware,
+                                                     std::int64_t batch, std::uint64_t seed,
+                                                     const CommDrawOptions& options);
+
+}  // namespace neuroshard::tools
