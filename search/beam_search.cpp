@@ -19,9 +19,7 @@ void BeamSearch::expand() {
   for (std::size_t parent = 0; parent < beam_.size(); ++parent) {
     const SplitState& state = beam_[parent].state;
     for (const std::uint32_t slice : split_candidates(pool_, state, options_.candidates)) {
-      SplitState child = state;
-      child.split(pool_, slice);
-      child.append_ordered_pieces(batch_.piece_ids);
+      state.append_child_pieces(pool_, slice, batch_.piece_ids);
       batch_.offsets.push_back(static_cast<std::uint32_t>(batch_.piece_ids.size()));
       children_.push_back({parent, slice});
     }

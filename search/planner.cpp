@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,12 +15,17 @@
 #include "neuroshard/simulator.h"
 #include "search/baselines.h"
 #include "search/memory_splits.h"
-#include "search/task_search.h"
+#include "search/search_driver.h"
 
 namespace neuroshard {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A level of the search has some fifty candidates; more threads than this find too little to do.
+constexpr int kMaxThreadsOfOnePlan = 16;
+// Searches that one thread keeps in common launches on a GPU.
+constexpr std::size_t kSearchesInFlight = 64;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -59,83 +65,96 @@ struct Planner::Impl {
         cpu(select_cpu_kernels(options.backend == "cuda" ? "auto" : options.backend), cost_models,
             options.reuse_work),
         gpu(gpu_backend(cost_models, options.backend)),
-        models(std::move(cost_models)) {}
+        models(std::move(cost_models)),
+        threads(options.threads > 0
+                    ? options.threads
+                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
 
-  PlanResult plan(const Task& task) const;
-  PlanResult plan_by_search(const Task& task, const Backend& backend) const;
-  PlanResult plan_by_baseline(const Task& task) const;
-  void require_valid(const Task& task) const;
-
-  [[nodiscard]] const Backend& preferred() const {
-    if (gpu) return *gpu;
-    return cpu;
+  void require_valid(const Task& task) const {
+    neuroshard::validate(task);
+    (void)models.comm_for(task.devices);
   }
+  PlanResult plan_by_baseline(const Task& task) const;
+  PlanResult plan_by_search(const Task& task) const;
+  void plan_in_parallel(std::span<const Task> tasks, std::span<PlanResult> results) const;
+  WorkerPool& workers() const;
 
   PlannerOptions options;
   CpuBackend cpu;
   std::unique_ptr<Backend> gpu;
   CostModels models;
+  int threads;
+  mutable std::once_flag pool_started;
+  mutable std::optional<WorkerPool> pool;  ///< For single plans; started by the first one.
 };
 
-void Planner::Impl::require_valid(const Task& task) const {
-  neuroshard::validate(task);
-  (void)models.comm_for(task.devices);
-}
-
-PlanResult Planner::Impl::plan_by_search(const Task& task, const Backend& backend) const {
-  PlanResult result;
-  result.stats.backend = backend.name();
-  TaskSearch search(backend, cpu, task, options.search);
-  std::unique_ptr<PlacementSession> session;
-  if (search.running()) session = backend.start(search.problem());
-  std::vector<CandidateResult> results;
-  while (search.running()) {
-    results.resize(search.candidates().size());
-    session->evaluate(search.candidates(), results);
-    search.take(results);
-  }
-  if (session) {
-    const EvaluationCounters counters = session->counters();
-    result.stats.placements = counters.greedy_runs;
-    result.stats.head_evaluations = counters.head_evaluations;
-    result.stats.comm_evaluations = counters.comm_evaluations;
-  }
-  result.stats.candidates = search.candidates_examined();
-  result.plan = std::move(search.plan());
-  result.infeasible = std::move(search.infeasible());
-  return result;
+WorkerPool& Planner::Impl::workers() const {
+  std::call_once(pool_started, [&] { pool.emplace(std::min(threads, kMaxThreadsOfOnePlan)); });
+  return *pool;
 }
 
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
+  const Clock::time_point start = Clock::now();
   PlanResult result;
   result.stats.backend = cpu.name();
   result.plan = place_by_baseline(task, options.algorithm, options.seed);
-  if (!result.plan) result.infeasible = baseline_failure(task, name_of(options.algorithm));
+  if (result.plan) {
+    result.cost = neuroshard::simulate(cpu, task, *result.plan);
+  } else {
+    result.infeasible = baseline_failure(task, name_of(options.algorithm));
+  }
+  result.stats.search_ms = milliseconds_since(start);
   return result;
 }
 
-PlanResult Planner::Impl::plan(const Task& task) const {
-  require_valid(task);
-  const Clock::time_point start = Clock::now();
+PlanResult Planner::Impl::plan_by_search(const Task& task) const {
   PlanResult result;
-  if (options.algorithm != Algorithm::kNeuroshard) {
-    result = plan_by_baseline(task);
-  } else if (!gpu) {
-    result = plan_by_search(task, cpu);
-  } else {
-    try {
-      result = plan_by_search(task, *gpu);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kBackend) throw;
-      // Same arithmetic, same plan: nothing is lost but time.
-      result = plan_by_search(task, cpu);
-      result.stats.warning =
-          std::string("the GPU failed (") + error.what() + "); planned on the CPU instead";
+  SearchDriver driver(gpu.get(), cpu, options.search);
+  if (!gpu && threads > 1) {
+    WorkerPool& pool_of_workers = workers();
+    if (auto lease = pool_of_workers.try_lease()) {
+      driver.use_threads(std::move(*lease), pool_of_workers.threads());
     }
   }
-  if (result.plan) result.cost = neuroshard::simulate(cpu, task, *result.plan);
-  result.stats.search_ms = milliseconds_since(start);
+  driver.add(task, result);
+  while (driver.in_flight() > 0) driver.advance();
   return result;
+}
+
+// Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
+void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
+                                     std::span<PlanResult> results) const {
+  const std::size_t window = gpu ? kSearchesInFlight : 1;
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      SearchDriver driver(gpu.get(), cpu, options.search);
+      for (;;) {
+        while (driver.in_flight() < window) {
+          const std::size_t i = next++;
+          if (i >= tasks.size()) break;
+          driver.add(tasks[i], results[i]);
+        }
+        if (driver.in_flight() == 0) return;
+        driver.advance();
+      }
+    } catch (...) {
+      const std::scoped_lock lock(mutex);
+      if (!failure) failure = std::current_exception();
+      next = tasks.size();
+    }
+  };
+  const std::size_t useful = (tasks.size() + window - 1) / window;
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t t = 1; t < std::min(useful, static_cast<std::size_t>(threads)); ++t) {
+      others.emplace_back(work);
+    }
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -148,32 +167,21 @@ Planner::~Planner() = default;
 Planner::Planner(Planner&&) noexcept = default;
 Planner& Planner::operator=(Planner&&) noexcept = default;
 
-PlanResult Planner::plan(const Task& task) const { return impl_->plan(task); }
+PlanResult Planner::plan(const Task& task) const {
+  impl_->require_valid(task);
+  return impl_->options.algorithm == Algorithm::kNeuroshard ? impl_->plan_by_search(task)
+                                                            : impl_->plan_by_baseline(task);
+}
 
 std::vector<PlanResult> Planner::plan_batch(std::span<const Task> tasks) const {
+  for (const Task& task : tasks) impl_->require_valid(task);
   std::vector<PlanResult> results(tasks.size());
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < tasks.size(); i = next++) {
-      try {
-        results[i] = impl_->plan(tasks[i]);
-      } catch (...) {
-        const std::scoped_lock lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = tasks.size();
-      }
-    }
-  };
-  const std::size_t threads = std::min<std::size_t>(
-      tasks.size(), impl_->options.threads > 0 ? static_cast<std::size_t>(impl_->options.threads)
-                                               : std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::jthread> pool;
-  for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
-  work();
-  pool.clear();
-  if (failure) std::rethrow_exception(failure);
+  if (impl_->options.algorithm == Algorithm::kNeuroshard) {
+    impl_->plan_in_parallel(tasks, results);
+  } else {
+    std::ranges::transform(tasks, results.begin(),
+                           [&](const Task& task) { return impl_->plan_by_baseline(task); });
+  }
   return results;
 }
 
@@ -181,6 +189,8 @@ PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
   return neuroshard::simulate(impl_->cpu, task, plan);
 }
 
-std::string_view Planner::backend() const { return impl_->preferred().name(); }
+std::string_view Planner::backend() const {
+  return impl_->gpu ? impl_->gpu->name() : impl_->cpu.name();
+}
 
 }  // namespace neuroshard

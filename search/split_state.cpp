@@ -42,6 +42,30 @@ void SplitState::append_ordered_pieces(std::vector<std::uint32_t>& out) const {
   for (const std::uint32_t slice : order) out.push_back(pieces[slice]);
 }
 
+void SplitState::append_child_pieces(const PiecePool& pool, std::uint32_t slice,
+                                     std::vector<std::uint32_t>& out) const {
+  const std::uint32_t half = pool.half(pieces[slice]);
+  const float half_cost = pool.cost_ms(half);
+  // The appended half has the highest index, so it goes first among equal costs.
+  bool appended = false;
+  bool kept = false;
+  for (const std::uint32_t other : order) {
+    if (other == slice) continue;
+    const float other_cost = pool.cost_ms(pieces[other]);
+    if (!appended && half_cost >= other_cost) {
+      appended = true;
+      out.push_back(half);
+    }
+    if (!kept && (half_cost > other_cost || (half_cost == other_cost && slice > other))) {
+      kept = true;
+      out.push_back(half);
+    }
+    out.push_back(pieces[other]);
+  }
+  if (!appended) out.push_back(half);
+  if (!kept) out.push_back(half);
+}
+
 std::vector<std::uint32_t> split_candidates(const PiecePool& pool, const SplitState& state,
                                             int count) {
   const std::size_t slices = state.pieces.size();

@@ -23,6 +23,9 @@ struct SplitState {
 
   /// Pieces in the order of placement, appended to `out`.
   void append_ordered_pieces(std::vector<std::uint32_t>& out) const;
+  /// The same as if `slice`, which can be split, had been split.
+  void append_child_pieces(const PiecePool& pool, std::uint32_t slice,
+                           std::vector<std::uint32_t>& out) const;
 };
 
 /// Slices worth splitting: the `count` largest and the `count` costliest, in ascending order; those

@@ -20,12 +20,11 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   return limits;
 }
 
-TaskSearch::TaskSearch(const Backend& backend, const CpuBackend& cpu, const Task& task,
-                       const SearchOptions& options)
+TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options)
     : cpu_(cpu),
       task_(task),
       options_(options),
-      pool_(backend, task),
+      pool_(cpu, task),
       problem_{.devices = task.devices,
                .memory_bytes = task.memory_bytes,
                .embeddings = pool_.embeddings(),

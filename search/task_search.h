@@ -16,10 +16,12 @@ namespace neuroshard {
 /// that a driver can run many tasks in common launches.
 class TaskSearch {
  public:
-  /// Borrows everything; `task` is valid, and the models serve its device count. `cpu` places the
-  /// winner once more, to learn which device every slice went to.
-  TaskSearch(const Backend& backend, const CpuBackend& cpu, const Task& task,
-             const SearchOptions& options);
+  /// Borrows everything; `task` is valid, and the models serve its device count. `cpu` computes the
+  /// embeddings, and places the winner once more to learn which device every slice went to.
+  TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options);
+
+  TaskSearch(const TaskSearch&) = delete;  // The beam search borrows the pool.
+  TaskSearch& operator=(const TaskSearch&) = delete;
 
   [[nodiscard]] bool running() const { return phase_ != Phase::kFinished; }
   /// To be evaluated with a session for problem(); not empty while the search is running.

@@ -1,6 +1,8 @@
 // Properties that hold for every task: each column placed once, memory respected, or a reason.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
@@ -89,6 +91,45 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
     const PlanResult b = best.plan(task);
     EXPECT_EQ(a.plan, b.plan);
     EXPECT_EQ(a.cost.cost_ms, b.cost.cost_ms);
+  }
+}
+
+TEST(Planner, ThreadsAndBatchesChangeNothing) {
+  std::vector<Task> tasks;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) tasks.push_back(random_task(seed));
+  PlannerOptions options;
+  options.threads = 1;
+  const Planner one(random_models(7), options);
+  options.threads = 4;
+  const Planner four(random_models(7), options);
+  const std::vector<PlanResult> batch = four.plan_batch(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SCOPED_TRACE(i);
+    const PlanResult expected = one.plan(tasks[i]);
+    EXPECT_EQ(four.plan(tasks[i]).plan, expected.plan);
+    EXPECT_EQ(batch[i].plan, expected.plan);
+    EXPECT_EQ(batch[i].cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_EQ(batch[i].stats.placements, expected.stats.placements);
+  }
+}
+
+TEST(Planner, IsShareableBetweenThreads) {
+  PlannerOptions options;
+  options.threads = 2;
+  const Planner planner(random_models(8), options);
+  constexpr int kThreads = 4;
+  std::vector<std::vector<PlanResult>> results(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& mine : results) {
+      threads.emplace_back([&] {
+        for (std::uint64_t seed = 0; seed < 20; ++seed)
+          mine.push_back(planner.plan(random_task(seed)));
+      });
+    }
+  }
+  for (const auto& mine : results) {
+    for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_EQ(mine[i].plan, results[0][i].plan);
   }
 }
 

@@ -1,0 +1,65 @@
+#include "core/parallel_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard {
+namespace {
+
+// Below this a second thread costs more than it brings.
+constexpr std::size_t kMinCandidatesPerPart = 4;
+constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
+
+}  // namespace
+
+ParallelSession::ParallelSession(WorkerPool::Lease lease,
+                                 std::vector<std::unique_ptr<PlacementSession>> parts,
+                                 std::size_t dim_limits)
+    : lease_(std::move(lease)), dim_limits_(dim_limits) {
+  for (auto& session : parts) parts_.push_back({std::move(session), {}, {}});
+}
+
+void ParallelSession::evaluate(const CandidateBatch& candidates,
+                               std::span<CandidateResult> results) {
+  greedy_runs_ += candidates.size() * dim_limits_;
+  if (orders_.stored() > kMaxStoredIntegers) {
+    orders_.clear();
+    results_.clear();
+  }
+  const std::size_t first_new = orders_.size();
+  order_of_.clear();
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    order_of_.push_back(orders_.find_or_add(candidates.pieces_of(c)));
+  }
+  const std::size_t fresh = orders_.size() - first_new;
+  const std::size_t used = std::clamp<std::size_t>(fresh / kMinCandidatesPerPart, 1, parts_.size());
+  // Neighbours go to the same part: siblings share the start of their placements.
+  for (std::size_t p = 0; p < used; ++p) {
+    parts_[p].candidates.clear();
+    for (std::size_t i = fresh * p / used; i < fresh * (p + 1) / used; ++i) {
+      parts_[p].candidates.add(orders_.row(static_cast<std::uint32_t>(first_new + i)));
+    }
+    parts_[p].results.resize(parts_[p].candidates.size());
+  }
+  lease_.run(static_cast<int>(used), [&](int p) {
+    Part& part = parts_[static_cast<std::size_t>(p)];
+    part.session->evaluate(part.candidates, part.results);
+  });
+  for (std::size_t p = 0; p < used; ++p) {
+    results_.insert(results_.end(), parts_[p].results.begin(), parts_[p].results.end());
+  }
+  for (std::size_t c = 0; c < candidates.size(); ++c) results[c] = results_[order_of_[c]];
+}
+
+EvaluationCounters ParallelSession::counters() const {
+  EvaluationCounters total{
+      .greedy_runs = greedy_runs_, .head_evaluations = 0, .comm_evaluations = 0};
+  for (const Part& part : parts_) {
+    const EvaluationCounters counters = part.session->counters();
+    total.head_evaluations += counters.head_evaluations;
+    total.comm_evaluations += counters.comm_evaluations;
+  }
+  return total;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/worker_pool.h"
+#include "search/task_search.h"
+
+namespace neuroshard {
+
+/// Runs searches on a backend, many in common launches if wanted. If a GPU fails half-way, goes on
+/// where it was on the CPU: the arithmetic is the same, so the plans are. One per thread and call.
+class SearchDriver {
+ public:
+  /// Borrows everything. `gpu` may be null.
+  SearchDriver(const Backend* gpu, const CpuBackend& cpu, const SearchOptions& options)
+      : gpu_(gpu), cpu_(cpu), options_(options) {}
+
+  /// Uses the leased threads for single searches on the CPU.
+  void use_threads(WorkerPool::Lease lease, int threads) {
+    lease_.emplace(std::move(lease));
+    threads_ = threads;
+  }
+
+  /// Starts a search; `task` is valid and is borrowed until its result is out.
+  void add(const Task& task, PlanResult& result);
+  [[nodiscard]] std::size_t in_flight() const { return runs_.size(); }
+  /// One evaluation for every search in flight. Those that finish write their result and leave.
+  void advance();
+
+ private:
+  struct Run {
+    Run(const CpuBackend& cpu, const Task& task, const SearchOptions& options, PlanResult& result);
+
+    const Task& task;
+    PlanResult& result;
+    double started_ms;
+    TaskSearch search;
+    std::unique_ptr<PlacementSession> session;
+    std::vector<CandidateResult> results;
+  };
+
+  [[nodiscard]] const Backend& backend() const;
+  void start_session(Run& run);
+  void evaluate();
+  void fall_back(const std::string& reason);
+  void finish(Run& run);
+
+  const Backend* gpu_;
+  const CpuBackend& cpu_;
+  const SearchOptions& options_;
+  std::optional<WorkerPool::Lease> lease_;
+  int threads_ = 1;
+  std::string warning_;
+  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<Backend::Request> requests_;
+};
+
+}  // namespace neuroshard
