@@ -26,7 +26,7 @@ __device__ inline void tile_dense_layer(const LayerView& layer, const float* in,
     const int first_row = item / columns * kRowsPerThread;
     const float* x[kRowsPerThread];
     float sum[kRowsPerThread];
-    const float bias = output < outputs ? layer.bias[output] : 0.0F;
+    const float bias = output < outputs ? read_only(layer.bias + output) : 0.0F;
 #pragma unroll
     for (int k = 0; k < kRowsPerThread; ++k) {
       // Beyond the last row: compute the last one again, but do not store it.
@@ -35,9 +35,9 @@ __device__ inline void tile_dense_layer(const LayerView& layer, const float* in,
     }
     if (output < outputs) {
       const auto* weight = reinterpret_cast<const float4*>(layer.weight) + output;
-#pragma unroll 4
+#pragma unroll 2
       for (int quad = 0; quad < quads; ++quad) {
-        const float4 w = weight[static_cast<std::ptrdiff_t>(quad) * outputs];
+        const float4 w = read_only(weight + static_cast<std::ptrdiff_t>(quad) * outputs);
 #pragma unroll
         for (int k = 0; k < kRowsPerThread; ++k) {
           const float4 v = reinterpret_cast<const float4*>(x[k])[quad];
@@ -65,9 +65,9 @@ __device__ inline void tile_one_output_layer(const LayerView& layer, const float
     const float* x = in + row * stride;
     float partial = 0.0F;
     for (int i = lane_index(); i < layer.inputs; i += kWarpSize) {
-      partial = __fmaf_rn(layer.weight[i], x[i], partial);
+      partial = __fmaf_rn(read_only(layer.weight + i), x[i], partial);
     }
-    const float sum = butterfly_sum(partial) + layer.bias[0];
+    const float sum = butterfly_sum(partial) + read_only(layer.bias);
     if (lane_index() < 4) {
       const float unit = relu ? rectified(sum) : sum;
       out[row * stride + lane_index()] = lane_index() == 0 ? unit : 0.0F;
@@ -75,26 +75,26 @@ __device__ inline void tile_one_output_layer(const LayerView& layer, const float
   }
 }
 
-/// Runs `rows` rows of normalised inputs, which are in `a` with zeros up to a multiple of 4
-/// columns, through `mlp`. Both tiles are overwritten; returns the one with the outputs. Starts and
-/// ends with a barrier.
-__device__ inline const float* tile_mlp(const MlpView& mlp, float* a, float* b, int stride,
-                                        int rows, bool relu_last) {
+/// Runs `rows` rows of normalised inputs, which are in the first of two tiles, with zeros up to a
+/// multiple of 4 columns, through `mlp`. The second tile lies `tile_floats` behind the first; both
+/// are overwritten. Returns the one with the outputs. Starts and ends with a barrier.
+__device__ inline const float* tile_mlp(const MlpView& mlp, float* tiles, int tile_floats,
+                                        int stride, int rows, bool relu_last) {
   __syncthreads();
   for (int k = 0; k < mlp.count; ++k) {
     const LayerView layer = mlp.layers[k];
     const bool relu = k + 1 < mlp.count || relu_last;
+    // An offset, not two pointers to swap: the compiler must see that this is shared memory.
+    const float* in = tiles + k % 2 * tile_floats;
+    float* out = tiles + (k + 1) % 2 * tile_floats;
     if (layer.outputs == 1) {
-      tile_one_output_layer(layer, a, b, stride, rows, relu);
+      tile_one_output_layer(layer, in, out, stride, rows, relu);
     } else {
-      tile_dense_layer(layer, a, b, stride, rows, relu);
+      tile_dense_layer(layer, in, out, stride, rows, relu);
     }
     __syncthreads();
-    float* outputs = b;
-    b = a;
-    a = outputs;
   }
-  return a;
+  return tiles + mlp.count % 2 * tile_floats;
 }
 
 }  // namespace neuroshard::gpu

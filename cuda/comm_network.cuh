@@ -6,8 +6,7 @@ namespace neuroshard::gpu {
 
 /// Shared memory of comm_network.
 struct CommTile {
-  float* a;
-  float* b;
+  float* tiles;     ///< Two, each of rows * stride floats.
   CommPool* pools;  ///< One per row of the tile, at most.
   int stride;
   int rows;
@@ -16,8 +15,7 @@ struct CommTile {
 __device__ inline CommTile comm_tile(std::byte* memory, int width, int rows) {
   const int stride = tile_stride(width);
   auto* floats = reinterpret_cast<float*>(memory);
-  return {floats, floats + rows * stride, reinterpret_cast<CommPool*>(floats + 2 * rows * stride),
-          stride, rows};
+  return {floats, reinterpret_cast<CommPool*>(floats + 2 * rows * stride), stride, rows};
 }
 
 /// By one warp.
@@ -114,11 +112,12 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
           const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
           raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];
         }
-        x = (raw - network.features.mean[i]) / network.features.std[i];
+        x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
       }
-      tile.a[row * tile.stride + i] = x;
+      tile.tiles[row * tile.stride + i] = x;
     }
-    const float* out = tile_mlp(network.mlp, tile.a, tile.b, tile.stride, count, false);
+    const float* out =
+        tile_mlp(network.mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
     const int outputs = network.symmetric ? 1 : devices;
     for (int item = thread; item < count * outputs; item += threads) {
       cost_ms[static_cast<std::ptrdiff_t>(first) * outputs + item] =

@@ -45,11 +45,13 @@ class LaneDevices {
   __device__ int dim_sum_of(int device) const { return __shfl_sync(kAllLanes, dim_sum_, device); }
 
   __device__ void place(int device, std::int64_t size, int dim, float cost_ms) {
-    if (lane_index() != device) return;
-    memory_ += size;
-    dim_sum_ += dim;
-    cost_ms_ = cost_ms;
-    key_ = ordered_key(cost_ms);
+    // Selected, not branched over: the lanes stay together.
+    const unsigned key = ordered_key(cost_ms);
+    const bool mine = lane_index() == device;
+    memory_ += mine ? size : 0;
+    dim_sum_ += mine ? dim : 0;
+    cost_ms_ = mine ? cost_ms : cost_ms_;
+    key_ = mine ? key : key_;
   }
 
   /// Calls visit(device, cost_ms, dim_sum) for each device, spread over the lanes.

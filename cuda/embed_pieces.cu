@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs 
     float x = 0.0F;
     if (i < inputs) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + item / columns) * inputs + i;
-      x = (args.raw_features[at] - args.features.mean[i]) / args.features.std[i];
+      x = (read_only(args.raw_features + at) - read_only(args.features.mean + i)) /
+          read_only(args.features.std + i);
     }
     a[item / columns * stride + i] = x;
   }
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs 
     tile_dense_layer<128, 32>(args.network.layers[1], b, a, stride, rows, true);
     __syncthreads();
   } else {
-    out = tile_mlp(args.network, a, b, stride, rows, true);
+    out = tile_mlp(args.network, a, args.tile_rows * stride, stride, rows, true);
   }
   for (int item = static_cast<int>(threadIdx.x); item < rows * args.width; item += threads) {
     const int i = item % args.width;

@@ -81,10 +81,14 @@ __global__ void __launch_bounds__(kMaxEvaluateWarps* kWarpSize, 1)
     const Head head(args.head, shape.width,
                     reinterpret_cast<float*>(shared + layout.warps +
                                              warp_index() * layout.warp_bytes + layout.scratch));
-    const PlacementRun run{session,
+    const PlacementRun run{session.pieces,
+                           session.embeddings,
+                           session.dim_limits,
+                           session.memory_bytes,
+                           session.devices,
+                           shape.width,
                            args.piece_ids + candidate.first_piece,
                            static_cast<int>(candidate.pieces),
-                           shape.width,
                            first_limit,
                            end_limit - 1};
     const auto finished = [&](const Devices& devices, int grid_step) {

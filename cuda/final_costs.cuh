@@ -52,14 +52,19 @@ __device__ inline double slowest_device(const float* compute_ms, const float* ba
 __device__ inline void final_costs(const SessionView& session, const RowArrays& rows, int count,
                                    const CommTile& tile, RowTag* tags) {
   const int devices = session.devices;
-  comm_network(session.comm.backward, devices, session.log2_devices, rows.dim_sums, nullptr, count,
-               tile, rows.backward_ms);
-  for (int row = warp_index(); row < count; row += warps_in_block()) {
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;
-    start_offsets(rows.compute_ms + at, rows.backward_ms + at, devices, rows.start_offsets_ms + at);
+  // A loop, so that the networks' code is there only once.
+#pragma unroll 1
+  for (int pass = 0; pass < 2; ++pass) {
+    const bool forward = pass == 1;
+    for (int row = warp_index(); forward && row < count; row += warps_in_block()) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;
+      start_offsets(rows.compute_ms + at, rows.backward_ms + at, devices,
+                    rows.start_offsets_ms + at);
+    }
+    comm_network(forward ? session.comm.forward : session.comm.backward, devices,
+                 session.log2_devices, rows.dim_sums, forward ? rows.start_offsets_ms : nullptr,
+                 count, tile, forward ? rows.forward_ms : rows.backward_ms);
   }
-  comm_network(session.comm.forward, devices, session.log2_devices, rows.dim_sums,
-               rows.start_offsets_ms, count, tile, rows.forward_ms);
   for (int row = warp_index(); row < count; row += warps_in_block()) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;
     const double cost_ms =

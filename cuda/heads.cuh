@@ -29,16 +29,17 @@ class RegisterHead {
       const int unit = lane_index() + k * kWarpSize;
 #pragma unroll
       for (int quad = 0; quad < kWidth / 4; ++quad) {
-        const float4 w = reinterpret_cast<const float4*>(hidden.weight)[quad * kHidden + unit];
+        const float4 w =
+            read_only(reinterpret_cast<const float4*>(hidden.weight) + quad * kHidden + unit);
         weight_[k][4 * quad + 0] = w.x;
         weight_[k][4 * quad + 1] = w.y;
         weight_[k][4 * quad + 2] = w.z;
         weight_[k][4 * quad + 3] = w.w;
       }
-      bias_[k] = hidden.bias[unit];
-      output_weight_[k] = output.weight[unit];
+      bias_[k] = read_only(hidden.bias + unit);
+      output_weight_[k] = read_only(output.weight + unit);
     }
-    output_bias_ = output.bias[0];
+    output_bias_ = read_only(output.bias);
   }
 
   __device__ float operator()(const float* sum) const {
@@ -109,10 +110,10 @@ class GenericHead {
         y[unit] = 0.0F;  // The next layer reads whole quads.
         continue;
       }
-      float sum = layer.bias[unit];
+      float sum = read_only(layer.bias + unit);
       const auto* weight = reinterpret_cast<const float4*>(layer.weight) + unit;
       for (int quad = 0; quad < quads; ++quad, weight += layer.outputs) {
-        const float4 w = *weight;
+        const float4 w = read_only(weight);
         const float4 v = reinterpret_cast<const float4*>(x)[quad];
         sum = __fmaf_rn(w.x, v.x, sum);
         sum = __fmaf_rn(w.y, v.y, sum);
@@ -126,9 +127,9 @@ class GenericHead {
   __device__ static float one_output(const LayerView& layer, const float* x) {
     float partial = 0.0F;
     for (int i = lane_index(); i < layer.inputs; i += kWarpSize) {
-      partial = __fmaf_rn(layer.weight[i], x[i], partial);
+      partial = __fmaf_rn(read_only(layer.weight + i), x[i], partial);
     }
-    return butterfly_sum(partial) + layer.bias[0];
+    return butterfly_sum(partial) + read_only(layer.bias);
   }
 
   MlpView head_;

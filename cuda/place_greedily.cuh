@@ -5,55 +5,75 @@
 
 namespace neuroshard::gpu {
 
+/// What one warp has to do, in registers: read from memory, it would be read again in every step.
+struct PlacementRun {
+  const PieceView* pieces;
+  const float* embeddings;
+  const std::int32_t* dim_limits;
+  std::int64_t memory_bytes;
+  int devices;
+  int width;
+  const std::uint32_t* order;
+  int count;  ///< Pieces to place.
+  int first_limit;
+  int last_limit;
+};
+
 /// The pieces of a candidate in order, each read one step ahead of its use: no address depends on
 /// what is placed where. `kWidth`: floats of an embedding, 0 if not known when compiled.
 template <int kWidth>
 class PieceStream {
  public:
-  __device__ PieceStream(const SessionView& session, int width, const std::uint32_t* order,
-                         int count, int first)
-      : session_(session),
-        width_(kWidth > 0 ? kWidth : width),
-        order_(order),
-        count_(count),
-        step_(first) {
-    ids_ = load_ids(first / kWarpSize);
-    fetch(first);
+  __device__ PieceStream(const PlacementRun& run, unsigned first) : run_(run), step_(first) {
+    load_ids();
+    fetch();
   }
 
-  [[nodiscard]] __device__ const PieceView& piece() const { return piece_; }
+  [[nodiscard]] __device__ unsigned step() const { return step_; }
+  [[nodiscard]] __device__ bool done() const { return step_ >= static_cast<unsigned>(run_.count); }
+  [[nodiscard]] __device__ std::int64_t size_bytes() const { return size_bytes_; }
+  [[nodiscard]] __device__ int dim() const { return dim_; }
 
   /// Adds this piece's embedding to `sum` and moves on to the next piece.
   __device__ void add_to(float* sum) {
-    if (kWidth >= kWarpSize || lane_index() < width_) sum[lane_index()] += first_element_;
-    for (int i = lane_index() + kWarpSize; i < width_; i += kWarpSize) sum[i] += row_[i];
+    const int lane = lane_index();
+    if (kWidth >= kWarpSize || lane < width()) sum[lane] += first_element_;
+    for (int i = lane + kWarpSize; i < width(); i += kWarpSize) sum[i] += read_only(row() + i);
     ++step_;
-    if (step_ % kWarpSize == 0) ids_ = load_ids(step_ / kWarpSize);
-    fetch(step_);
+    if (step_ % 32U == 0) load_ids();
+    fetch();
   }
 
  private:
-  __device__ std::uint32_t load_ids(int chunk) const {
-    const int i = chunk * kWarpSize + lane_index();
-    return i < count_ ? order_[i] : 0;
+  [[nodiscard]] __device__ int width() const { return kWidth > 0 ? kWidth : run_.width; }
+  [[nodiscard]] __device__ const float* row() const {
+    return run_.embeddings + static_cast<std::size_t>(id_) * static_cast<std::size_t>(width());
   }
 
-  __device__ void fetch(int step) {
-    if (step >= count_) return;
-    const std::uint32_t id = __shfl_sync(kAllLanes, ids_, step % kWarpSize);
-    piece_ = session_.pieces[id];
-    row_ = session_.embeddings + static_cast<std::size_t>(id) * static_cast<std::size_t>(width_);
-    if (kWidth >= kWarpSize || lane_index() < width_) first_element_ = row_[lane_index()];
+  // Lane l keeps the id of piece l of the 32 that the step is one of.
+  __device__ void load_ids() {
+    const unsigned i = step_ / 32U * 32U + static_cast<unsigned>(lane_index());
+    ids_ = i < static_cast<unsigned>(run_.count) ? read_only(run_.order + i) : 0;
   }
 
-  const SessionView& session_;
-  const int width_;
-  const std::uint32_t* order_;
-  int count_;
-  int step_;
+  __device__ void fetch() {
+    if (done()) return;
+    id_ = __shfl_sync(kAllLanes, ids_, static_cast<int>(step_ % 32U));
+    const int4 words = read_only(reinterpret_cast<const int4*>(run_.pieces) + id_);
+    size_bytes_ = static_cast<std::int64_t>(static_cast<std::uint32_t>(words.x)) |
+                  static_cast<std::int64_t>(words.y) << 32;
+    dim_ = words.z;
+    if (kWidth >= kWarpSize || lane_index() < width()) {
+      first_element_ = read_only(row() + lane_index());
+    }
+  }
+
+  const PlacementRun& run_;
+  unsigned step_;
   std::uint32_t ids_ = 0;
-  PieceView piece_;
-  const float* row_ = nullptr;
+  std::uint32_t id_ = 0;
+  std::int64_t size_bytes_ = 0;
+  int dim_ = 0;
   float first_element_ = 0.0F;
 };
 
@@ -65,15 +85,6 @@ struct WarpMemory {
   std::byte* snapshots;
   std::size_t snapshot_bytes;
   int snapshot_count;
-};
-
-struct PlacementRun {
-  const SessionView& session;
-  const std::uint32_t* order;
-  int pieces;
-  int width;
-  int first_limit;
-  int last_limit;
 };
 
 /// Places a candidate under the limits [first_limit, last_limit], by one warp. Calls
@@ -88,11 +99,10 @@ struct PlacementRun {
 template <class Head, class Devices, class Finished>
 __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
                                    const WarpMemory& memory, const Finished& finished) {
-  const SessionView& session = run.session;
-  const int* limits = session.dim_limits;
+  const std::int32_t* limits = run.dim_limits;
   const int width = Head::kSumWidth > 0 ? Head::kSumWidth : run.width;
-  const int sum_floats = session.devices * width;
-  Devices devices(session.devices, memory.devices);
+  const int sum_floats = run.devices * width;
+  Devices devices(run.devices, memory.devices);
   unsigned heads = 0;
   int waiting = 0;
   PendingRun now{run.first_limit, run.last_limit, 0, -1};
@@ -108,15 +118,15 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
       for (int i = lane_index(); i < sum_floats; i += kWarpSize) memory.sums[i] = sums[i];
       devices.load(saved + sum_floats * sizeof(float));
     }
-    const int limit = limits[now.last_limit];
-    int tightest = limits[now.first_limit];
+    const int limit = read_only(limits + now.last_limit);
+    int tightest = read_only(limits + now.first_limit);
     bool placed = true;
-    PieceStream<Head::kSumWidth> stream(session, width, run.order, run.pieces, now.step);
-    for (int step = now.step; step < run.pieces; ++step) {
-      const std::int64_t size = stream.piece().size_bytes;
-      const int dim = stream.piece().dim;
+    PieceStream<Head::kSumWidth> stream(run, static_cast<unsigned>(now.step));
+    while (!stream.done()) {
+      const std::int64_t size = stream.size_bytes();
+      const int dim = stream.dim();
       const DeviceChoice choice =
-          devices.choose({session.memory_bytes - size, limit - dim, tightest - dim});
+          devices.choose({run.memory_bytes - size, limit - dim, tightest - dim});
       if (choice.device < 0) {
         placed = false;  // Nor under the tighter limits that ride along.
         break;
@@ -124,8 +134,8 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
       if (!choice.within_tighter) {
         const int needed = devices.dim_sum_of(choice.device) + dim;
         int stays = now.first_limit + 1;
-        while (limits[stays] < needed) ++stays;
-        PendingRun off{now.first_limit, stays - 1, step, -1};
+        while (read_only(limits + stays) < needed) ++stays;
+        PendingRun off{now.first_limit, stays - 1, static_cast<std::int32_t>(stream.step()), -1};
         if (waiting < memory.snapshot_count) {
           off.snapshot = waiting;
           std::byte* saved = memory.snapshots + waiting * memory.snapshot_bytes;
@@ -136,7 +146,7 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
         if (lane_index() == 0) memory.pending[waiting] = off;
         ++waiting;
         now.first_limit = stays;
-        tightest = limits[stays];
+        tightest = read_only(limits + stays);
       }
       float* sum = memory.sums + choice.device * width;
       __syncwarp();

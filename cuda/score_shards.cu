@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) score_shards_kernel(const S
       float total = 0.0F;
 #pragma unroll 4
       for (std::uint32_t k = begin; k < end; ++k) {
-        total += args.embeddings[static_cast<std::size_t>(args.piece_ids[k]) *
-                                     static_cast<std::size_t>(args.width) +
-                                 static_cast<std::size_t>(i)];
+        const std::size_t row = static_cast<std::size_t>(read_only(args.piece_ids + k)) *
+                                static_cast<std::size_t>(args.width);
+        total += read_only(args.embeddings + row + i);
       }
       sum[i] = total;
     }

@@ -39,18 +39,19 @@ __device__ void sum_embeddings(const ScoreArgs& args, int first, float* sums) {
   for (int round = 0; round < kGroup; ++round) {
     const int local = round * (kWarpSize / kGroup) + group;
     const int shard = min(first + local, args.shards - 1);
-    const std::uint32_t begin = args.offsets[shard];
-    const std::uint32_t count = args.offsets[shard + 1] - begin;
+    const std::uint32_t begin = read_only(args.offsets + shard);
+    const std::uint32_t count = read_only(args.offsets + shard + 1) - begin;
     const std::uint32_t longest = __reduce_max_sync(kAllLanes, count);
     float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
     for (std::uint32_t k = 0; k < longest; k += kGroup) {
       const std::uint32_t mine = k + static_cast<std::uint32_t>(quad);
-      const std::uint32_t id = mine < count ? args.piece_ids[begin + mine] : 0;
+      const std::uint32_t id = mine < count ? read_only(args.piece_ids + begin + mine) : 0;
       float4 row[kGroup];
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) {
         const std::uint32_t piece = __shfl_sync(kAllLanes, id, group * kGroup + j);
-        if (k + j < count) row[j] = rows[static_cast<std::size_t>(piece) * kQuads + quad];
+        if (k + j < count)
+          row[j] = read_only(rows + static_cast<std::size_t>(piece) * kQuads + quad);
       }
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) {

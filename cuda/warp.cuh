@@ -10,9 +10,16 @@ namespace neuroshard::gpu {
 inline constexpr int kWarpSize = 32;
 inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
-__device__ inline int lane_index() { return static_cast<int>(threadIdx.x) % kWarpSize; }
-__device__ inline int warp_index() { return static_cast<int>(threadIdx.x) / kWarpSize; }
-__device__ inline int warps_in_block() { return static_cast<int>(blockDim.x) / kWarpSize; }
+// Divided as unsigned numbers: the compiler then knows that a lane is not negative.
+__device__ inline int lane_index() { return static_cast<int>(threadIdx.x % 32U); }
+__device__ inline int warp_index() { return static_cast<int>(threadIdx.x / 32U); }
+__device__ inline int warps_in_block() { return static_cast<int>(blockDim.x / 32U); }
+
+/// Reads through the cache for data that no kernel writes while it runs.
+template <typename T>
+__device__ inline T read_only(const T* address) {
+  return __ldg(address);
+}
 
 /// The shared memory of the block, all of it asked for at the launch.
 #ifdef __CUDACC__
