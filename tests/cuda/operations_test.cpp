@@ -136,6 +136,7 @@ TEST_F(Operations, CommunicationCosts) {
     for (const int devices : c.devices) {
       SCOPED_TRACE(c.name + ", devices: " + std::to_string(devices));
       for (const int rows : {0, 1, 6, 45}) {
+        if (rows * devices > 10000) continue;
         const auto size = static_cast<std::size_t>(rows * devices);
         auto dims = random_floats(size, size, 0.0F, 2000.0F);
         for (float& dim : dims) dim = std::round(dim / 4.0F) * 4.0F;

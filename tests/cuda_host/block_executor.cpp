@@ -174,6 +174,7 @@ void BlockExecutor::continue_another() {
   }
   current_ = runnable_.front();
   runnable_.pop_front();
+  if (current_ == &self) return;
   self.fiber->switch_to(*current_->fiber, self.state == Thread::State::kDone);
 }
 

@@ -1,0 +1,92 @@
+// Whole searches on CUDA: the plans of the CPU backend, to the last bit of their cost.
+#include <gmock/gmock.h>
+
+#include "cuda/cuda_test.h"
+#include "golden.h"
+#include "neuroshard/planner.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_models;
+using testing::random_models;
+
+using Plans = testing::CudaTest;
+
+// Plans the same tasks on the CPU and on CUDA.
+class Pair {
+ public:
+  Pair(const CostModels& models, PlannerOptions options)
+      : cpu_(models, with_backend(options, available_cpu_backends().front())),
+        cuda_(models, with_backend(options, "cuda")) {}
+
+  void expect_same(const Task& task) const {
+    const PlanResult expected = cpu_.plan(task);
+    const PlanResult actual = cuda_.plan(task);
+    EXPECT_EQ(actual.plan, expected.plan);
+    EXPECT_EQ(actual.cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_EQ(actual.infeasible.has_value(), expected.infeasible.has_value());
+    EXPECT_EQ(actual.stats.backend, "cuda");
+    EXPECT_EQ(actual.stats.warning, "");
+    EXPECT_EQ(actual.stats.candidates, expected.stats.candidates);
+    EXPECT_EQ(actual.stats.placements, expected.stats.placements);
+  }
+
+  [[nodiscard]] const Planner& cuda() const { return cuda_; }
+  [[nodiscard]] const Planner& cpu() const { return cpu_; }
+
+ private:
+  static PlannerOptions with_backend(PlannerOptions options, const std::string& name) {
+    options.backend = name;
+    return options;
+  }
+
+  Planner cpu_;
+  Planner cuda_;
+};
+
+TEST_F(Plans, GoldenTasks) {
+  const Pair pair(golden_models(), {});
+  for (const std::string& set : testing::golden_sets()) {
+    for (const auto& golden : testing::golden_plans(set)) {
+      const Task task = testing::golden_task(set, golden.task);
+      // On the CPU, the small ones: the kernels run a thousand times slower there.
+      if (!testing::runs_on_gpu() && (golden.task > 3 || task.tables.size() > 22)) continue;
+      SCOPED_TRACE(set + " task " + std::to_string(golden.task));
+      pair.expect_same(task);
+    }
+  }
+}
+
+TEST_F(Plans, RandomTasks) {
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 6};
+  const Pair pair(random_models(5), options);
+  const std::uint64_t tasks = testing::runs_on_gpu() ? 1000 : 60;
+  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
+    SCOPED_TRACE(seed);
+    pair.expect_same(testing::random_task(seed));
+  }
+}
+
+TEST_F(Plans, BatchesOfTasks) {
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 3, .max_splits = 3, .grid_steps = 5};
+  options.threads = 2;
+  const Pair pair(random_models(8), options);
+  std::vector<Task> tasks;
+  for (std::uint64_t seed = 300; seed < 330; ++seed) tasks.push_back(testing::random_task(seed));
+  const auto expected = pair.cpu().plan_batch(tasks);
+  const auto actual = pair.cuda().plan_batch(tasks);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(actual[i].plan, expected[i].plan);
+    EXPECT_EQ(actual[i].cost.cost_ms, expected[i].cost.cost_ms);
+    EXPECT_EQ(actual[i].stats.backend, "cuda");
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,236 @@
+// What happens when CUDA is missing or fails, and what a steady load costs.
+#include <gmock/gmock.h>
+
+#include "cuda/random_problems.h"
+#include "cuda_host/host_cuda.h"
+#include "golden.h"
+#include "message_of.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/planner.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::AllOf;
+using testing::golden_models;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::message_of;
+using testing::random_candidates;
+using testing::random_problem;
+
+class Failures : public ::testing::Test {
+ protected:
+  void SetUp() override { host_cuda::reset(); }
+  void TearDown() override {
+    // Whatever happened, nothing is left behind.
+    const host_cuda::Usage usage = host_cuda::usage();
+    EXPECT_EQ(usage.device_allocations, 0U);
+    EXPECT_EQ(usage.host_allocations, 0U);
+    EXPECT_EQ(usage.streams, 0U);
+    host_cuda::reset();
+  }
+
+  static std::string backend_error() {
+    return message_of([] { (void)make_cuda_backend(golden_models()); }, ErrorKind::kBackend);
+  }
+};
+
+TEST_F(Failures, NoDevice) {
+  host_cuda::reset({.devices = 0});
+  EXPECT_THAT(cuda_devices(), IsEmpty());
+  EXPECT_THAT(backend_error(), AllOf(HasSubstr("no CUDA-capable device"), HasSubstr("nvidia-smi"),
+                                     HasSubstr("CPU backend")));
+}
+
+TEST_F(Failures, NoDriver) {
+  host_cuda::reset({.driver_version = 0});
+  EXPECT_THAT(cuda_devices(), IsEmpty());
+  EXPECT_THAT(backend_error(), AllOf(HasSubstr("driver"), HasSubstr("update the NVIDIA driver")));
+}
+
+TEST_F(Failures, DeviceTooOld) {
+  host_cuda::reset({.compute_capability = 75});
+  ASSERT_EQ(cuda_devices().size(), 1U);
+  EXPECT_FALSE(cuda_devices().front().usable);
+  EXPECT_THAT(backend_error(), AllOf(HasSubstr("8.0 or later"), HasSubstr("7.5")));
+}
+
+TEST_F(Failures, DeviceThatIsNotThere) {
+  EXPECT_THAT(message_of([] { (void)make_cuda_backend(golden_models(), {.devices = {3}}); },
+                         ErrorKind::kBackend),
+              AllOf(HasSubstr("device 3"), HasSubstr("0: host-executed CUDA")));
+}
+
+TEST_F(Failures, NoMemory) {
+  host_cuda::reset({.memory_bytes = 100});
+  EXPECT_THAT(backend_error(), AllOf(HasSubstr("out of memory"), HasSubstr("fewer tasks")));
+}
+
+TEST_F(Failures, MemoryRunsOut) {
+  const auto cuda = make_cuda_backend(golden_models());
+  host_cuda::fail_allocations(true);
+  const auto problem = random_problem(1, {}, cuda->embedding_width());
+  EXPECT_THAT(message_of([&] { (void)cuda->start(problem); }, ErrorKind::kBackend),
+              HasSubstr("out of memory"));
+  host_cuda::fail_allocations(false);
+  // That was the call's failure, not the device's.
+  const auto session = cuda->start(problem);
+  const auto batch = random_candidates(1, problem, 4, 20);
+  std::vector<CandidateResult> results(batch.size());
+  host_cuda::fail_allocations(true);
+  EXPECT_THAT(message_of([&] { session->evaluate(batch, results); }, ErrorKind::kBackend),
+              HasSubstr("out of memory"));
+  host_cuda::fail_allocations(false);
+  session->evaluate(batch, results);
+  EXPECT_GE(results[0].grid_step, 0);
+}
+
+TEST_F(Failures, TooManyDevicesForSharedMemory) {
+  host_cuda::reset({.shared_bytes_per_block = 49152});
+  const auto cuda = make_cuda_backend(testing::random_models(1));
+  const auto problem = random_problem(1, {.devices = 1024}, cuda->embedding_width());
+  EXPECT_THAT(message_of([&] { (void)cuda->start(problem); }, ErrorKind::kBackend),
+              AllOf(HasSubstr("1024 devices"), HasSubstr("shared memory")));
+}
+
+TEST_F(Failures, EveryLaunchCanFail) {
+  const auto problem = random_problem(1, {.devices = 4}, 32);
+  const auto batch = random_candidates(1, problem, 3, 20);
+  // Launches: one for the empty shard when the backend is made, then one a call.
+  for (int launch = 0; launch < 6; ++launch) {
+    SCOPED_TRACE(launch);
+    host_cuda::reset();
+    host_cuda::fail_after(launch);
+    int done = 0;
+    const std::string message = message_of(
+        [&] {
+          const auto cuda = make_cuda_backend(golden_models());
+          const auto session = cuda->start(problem);
+          std::vector<CandidateResult> results(batch.size());
+          for (; done < 2; ++done) session->evaluate(batch, results);
+          std::vector<float> costs(4);
+          for (; done < 4; ++done) cuda->backward_comm(4, std::vector<float>(4, 64.0F), costs);
+          std::vector<float> rows(32);
+          for (; done < 6; ++done) cuda->embed_pieces(std::vector<float>(20, 1.0F), rows);
+        },
+        ErrorKind::kBackend);
+    EXPECT_EQ(done, std::max(0, launch - 1));
+    EXPECT_THAT(message, AllOf(HasSubstr("illegal memory access"),
+                               HasSubstr("cannot be used again in this process")));
+  }
+}
+
+TEST_F(Failures, AFailedDeviceStaysFailed) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto problem = random_problem(1, {}, cuda->embedding_width());
+  const auto session = cuda->start(problem);
+  const auto batch = random_candidates(1, problem, 4, 20);
+  std::vector<CandidateResult> results(batch.size());
+  host_cuda::fail_after(0);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_THAT(message_of([&] { session->evaluate(batch, results); }, ErrorKind::kBackend),
+                HasSubstr("illegal memory access"));
+  }
+}
+
+TEST_F(Failures, PlansGoOnOnTheCpu) {
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 5};
+  options.backend = available_cpu_backends().front();
+  const Task task = testing::golden_task("4gpu_dim128", 1);
+  const PlanResult expected = Planner(golden_models(), options).plan(task);
+  options.backend = "auto";
+  for (const int launch : {0, 1, 2, 3, 4}) {
+    SCOPED_TRACE(launch);
+    host_cuda::reset();
+    const Planner planner(golden_models(), options);
+    EXPECT_EQ(planner.backend(), "cuda");
+    host_cuda::fail_after(launch);
+    const PlanResult actual = planner.plan(task);
+    EXPECT_EQ(actual.plan, expected.plan);
+    EXPECT_EQ(actual.cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_THAT(actual.stats.warning, HasSubstr("illegal memory access"));
+    EXPECT_EQ(actual.stats.backend, expected.stats.backend);
+  }
+}
+
+TEST_F(Failures, ASteadyLoadAllocatesNothingAndWaitsOnce) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto round = [&](std::uint64_t seed) {
+    std::vector<PlacementProblem> problems;
+    std::vector<std::unique_ptr<PlacementSession>> sessions;
+    std::vector<CandidateBatch> batches;
+    std::vector<std::vector<CandidateResult>> results;
+    for (std::uint64_t s = 0; s < 5; ++s) {
+      problems.push_back(random_problem(seed + s, {.devices = 4}, cuda->embedding_width()));
+      sessions.push_back(cuda->start(problems.back()));
+      batches.push_back(random_candidates(seed + s, problems.back(), 6, 24));
+      results.emplace_back(batches.back().size());
+    }
+    std::vector<Backend::Request> requests;
+    for (std::size_t s = 0; s < 5; ++s) {
+      requests.push_back({sessions[s].get(), &batches[s], results[s]});
+    }
+    cuda->evaluate(requests);
+  };
+  round(0);
+  const host_cuda::Usage before = host_cuda::usage();
+  for (std::uint64_t seed = 1; seed < 4; ++seed) round(seed);
+  const host_cuda::Usage after = host_cuda::usage();
+  EXPECT_EQ(after.total_allocations, before.total_allocations);
+  EXPECT_EQ(after.launches - before.launches, 3U);
+  EXPECT_EQ(after.synchronisations - before.synchronisations, 3U);
+}
+
+TEST_F(Failures, TasksAreSpreadOverSeveralDevices) {
+  host_cuda::reset({.devices = 3});
+  ASSERT_EQ(cuda_devices().size(), 3U);
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
+  std::vector<PlacementProblem> problems;
+  std::vector<std::unique_ptr<PlacementSession>> sessions;
+  std::vector<CandidateBatch> batches;
+  std::vector<std::vector<CandidateResult>> results;
+  std::vector<Backend::Request> requests;
+  for (std::uint64_t s = 0; s < 7; ++s) {
+    problems.push_back(random_problem(s, {.devices = 4}, cuda->embedding_width()));
+    sessions.push_back(cuda->start(problems.back()));
+    batches.push_back(random_candidates(s, problems.back(), 6, 24));
+    results.emplace_back(batches.back().size());
+  }
+  for (std::size_t s = 0; s < 7; ++s) {
+    requests.push_back({sessions[s].get(), &batches[s], results[s]});
+  }
+  const host_cuda::Usage before = host_cuda::usage();
+  cuda->evaluate(requests);
+  const host_cuda::Usage after = host_cuda::usage();
+  EXPECT_EQ(after.launches - before.launches, 3U);
+  EXPECT_EQ(after.synchronisations - before.synchronisations, 3U);
+  for (std::size_t s = 0; s < 7; ++s) {
+    SCOPED_TRACE(s);
+    std::vector<CandidateResult> expected(batches[s].size());
+    scalar->start(problems[s])->evaluate(batches[s], expected);
+    EXPECT_EQ(results[s], expected);
+  }
+}
+
+TEST_F(Failures, OneOfSeveralDevicesFails) {
+  host_cuda::reset({.devices = 2});
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto problem = random_problem(1, {.devices = 4}, cuda->embedding_width());
+  const auto batch = random_candidates(1, problem, 6, 24);
+  const auto first = cuda->start(problem);
+  const auto second = cuda->start(problem);
+  std::vector<CandidateResult> results_first(batch.size());
+  std::vector<CandidateResult> results_second(batch.size());
+  const Backend::Request requests[] = {{first.get(), &batch, results_first},
+                                       {second.get(), &batch, results_second}};
+  host_cuda::fail_after(0, 1);
+  EXPECT_THAT(message_of([&] { cuda->evaluate(requests); }, ErrorKind::kBackend),
+              HasSubstr("illegal memory access"));
+}
+
+}  // namespace
+}  // namespace neuroshard
