@@ -5,7 +5,7 @@
 set -eu
 status=0
 "$1" --disassemble --no-show-raw-insn "$3" | awk '
-  / file format / { object = $1; sub(/:$/, "", object); objects++; next }
+  /[ \t]file format / { object = $1; sub(/:$/, "", object); objects++; next }
   object ~ /_avx2\./ { if ($0 ~ /%ymm/) avx++; next }
   /%[yz]mm/ || /\tv[a-z0-9]+ .*%xmm/ { if (!(object in found)) print "AVX code in " object ": " $0
                                        found[object] = 1; bad = 1 }
