@@ -47,6 +47,7 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
                                          "backward", "memory",   "full",    "slices"};
   std::vector<std::vector<std::string>> rows;
   std::vector<int> widths;
+  widths.reserve(head.size());
   for (const std::string& cell : head) widths.push_back(display_width(cell));
   double slowest_ms = 0.0;
   for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {

@@ -24,6 +24,7 @@ void add_spread(TextTable& spread, const std::string& name, std::vector<Value> v
 template <typename Get>
 auto each(const std::vector<Table>& tables, const Get& get) {
   std::vector<decltype(get(tables[0]))> values;
+  values.reserve(tables.size());
   for (const Table& table : tables) values.push_back(get(table));
   return values;
 }
