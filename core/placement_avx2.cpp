@@ -45,6 +45,20 @@ inline float lowest_above(float floor, const float* cost_ms, int devices) {
   return lowest_of(lowest);
 }
 
+// Rows of 32 floats, as in the published models: four registers a row, four rows a turn.
+inline void sum_rows_of_32(const float* embeddings, const std::uint32_t* id,
+                           const std::uint32_t* end, float* out) {
+  __m256 sum[4];
+  unroll<4>([&](auto v) { sum[v] = _mm256_setzero_ps(); });
+  const auto add_row = [&](std::uint32_t row) __attribute__((always_inline)) {
+    const float* piece = embeddings + std::ptrdiff_t{row} * (4 * kLanes);
+    unroll<4>([&](auto v) { sum[v] = _mm256_add_ps(sum[v], _mm256_loadu_ps(piece + v * kLanes)); });
+  };
+  for (; end - id >= 4; id += 4) unroll<4>([&](auto k) { add_row(id[k]); });
+  for (; id < end; ++id) add_row(*id);
+  unroll<4>([&](auto v) { _mm256_storeu_ps(out + v * kLanes, sum[v]); });
+}
+
 }  // namespace
 
 void add(const float* a, const float* b, int width, float* out) {
@@ -56,24 +70,17 @@ void add(const float* a, const float* b, int width, float* out) {
 void sum_embeddings(const float* embeddings, int width, const std::uint32_t* offsets,
                     const std::uint32_t* ids, int shards, float* out) {
   for (int shard = 0; shard < shards; ++shard, out += width) {
-    const std::uint32_t first = offsets[shard];
-    const std::uint32_t last = offsets[shard + 1];
-    const auto row = [&](std::uint32_t k) { return embeddings + std::ptrdiff_t{ids[k]} * width; };
-    int column = 0;
-    for (; column + 4 * kLanes <= width; column += 4 * kLanes) {
-      __m256 sum[4];
-      unroll<4>([&](auto v) { sum[v] = _mm256_setzero_ps(); });
-      for (std::uint32_t k = first; k < last; ++k) {
-        const float* piece = row(k) + column;
-        unroll<4>(
-            [&](auto v) { sum[v] = _mm256_add_ps(sum[v], _mm256_loadu_ps(piece + v * kLanes)); });
-      }
-      unroll<4>([&](auto v) { _mm256_storeu_ps(out + column + v * kLanes, sum[v]); });
+    const std::uint32_t* first = ids + offsets[shard];
+    const std::uint32_t* end = ids + offsets[shard + 1];
+    if (width == 4 * kLanes) {
+      sum_rows_of_32(embeddings, first, end, out);
+      continue;
     }
-    for (; column < width; column += kLanes) {
+    for (int column = 0; column < width; column += kLanes) {
       __m256 sum = _mm256_setzero_ps();
-      for (std::uint32_t k = first; k < last; ++k) {
-        sum = _mm256_add_ps(sum, _mm256_loadu_ps(row(k) + column));
+      for (const std::uint32_t* id = first; id < end; ++id) {
+        sum =
+            _mm256_add_ps(sum, _mm256_loadu_ps(embeddings + std::ptrdiff_t{*id} * width + column));
       }
       _mm256_storeu_ps(out + column, sum);
     }

@@ -1,0 +1,82 @@
+// Counts allocations. A program of its own, because it replaces operator new.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "core/cpu_backend.h"
+#include "golden.h"
+#include "search/split_state.h"
+#include "search/task_search.h"
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  ++allocations;
+  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_models;
+using testing::golden_task;
+
+TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
+  const CpuBackend backend(select_cpu_kernels("auto"), golden_models(), /*reuse_work=*/true);
+  const Task task = golden_task("4gpu_dim128", 0);
+  const PiecePool pool(backend, task);
+  const SplitState start(pool, task.tables.size());
+  CandidateBatch batch;
+  for (const std::uint32_t slice : split_candidates(pool, start, 10)) {
+    start.append_child_pieces(pool, slice, batch.piece_ids);
+    batch.offsets.push_back(static_cast<std::uint32_t>(batch.piece_ids.size()));
+  }
+  ASSERT_GT(batch.size(), 5U);
+  const PlacementProblem problem{.devices = task.devices,
+                                 .memory_bytes = task.memory_bytes,
+                                 .embeddings = pool.embeddings(),
+                                 .dims = pool.dims(),
+                                 .size_bytes = pool.sizes_bytes(),
+                                 .dim_limits = grid_dim_limits(task, 11)};
+  std::vector<CandidateResult> first(batch.size());
+  backend.start(problem)->evaluate(batch, first);
+
+  const auto session = backend.start(problem);  // The same one, recycled.
+  std::vector<CandidateResult> second(batch.size());
+  const std::size_t before = allocations;
+  session->evaluate(batch, second);
+  EXPECT_EQ(allocations - before, 0U);
+  EXPECT_EQ(first, second);
+}
+
+TEST(Allocation, APlanAllocatesLessThanOnceForEachPlacement) {
+  PlannerOptions options;
+  options.threads = 1;
+  const Planner planner(golden_models(), options);
+  const Task task = golden_task("4gpu_dim128", 0);
+  (void)planner.plan(task);
+  const std::size_t before = allocations;
+  const PlanResult result = planner.plan(task);
+  // Beams and their states: a few vectors for each level.
+  EXPECT_LT(allocations - before, result.stats.placements / 4);
+}
+
+}  // namespace
+}  // namespace neuroshard
