@@ -20,9 +20,14 @@ struct ScoreCeilings {
 };
 [[nodiscard]] ScoreCeilings ceilings_of(std::span<const ScoreTimes> times);
 
-/// Share of the ceiling that `times` reached, on a CPU by CPU time; NaN without a ceiling.
-[[nodiscard]] double share_of_ceiling(const ScoreTimes& times, const ScoreCeilings& ceilings,
-                                      double multiply_adds_a_shard);
+/// Share of the ceiling that the median and the best repetition reached, on a CPU by CPU time; NaN
+/// without a ceiling. As the ceiling is a best repetition, the median is unfair on a busy machine.
+struct CeilingShare {
+  double median = 0.0;
+  double best = 0.0;
+};
+[[nodiscard]] CeilingShare share_of_ceiling(const ScoreTimes& times, const ScoreCeilings& ceilings,
+                                            double multiply_adds_a_shard);
 
 /// A row for each scorer and batch size, for one number of threads. Baselines are those scorers
 /// whose names are in `baselines`; a column says how many times as fast as each a row is, at the

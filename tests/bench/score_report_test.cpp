@@ -33,11 +33,12 @@ TEST(ScoreReport, ShareOfTheCeilingGoesByCpuTimeAndTheBestCeiling) {
   const auto times = times_of_two();
   const ScoreCeilings ceilings = ceilings_of(times);
   EXPECT_EQ(ceilings.per_core, 100.0);
-  EXPECT_DOUBLE_EQ(share_of_ceiling(times[1], ceilings, 10.0), 0.8);
-  EXPECT_TRUE(std::isnan(share_of_ceiling(times[1], {}, 10.0)));
+  EXPECT_DOUBLE_EQ(share_of_ceiling(times[1], ceilings, 10.0).median, 0.8);
+  EXPECT_DOUBLE_EQ(share_of_ceiling(times[1], ceilings, 10.0).best, 0.9);
+  EXPECT_TRUE(std::isnan(share_of_ceiling(times[1], {}, 10.0).median));
   ScoreTimes on_gpu = times[1];
   on_gpu.on_gpu = true;
-  EXPECT_DOUBLE_EQ(share_of_ceiling(on_gpu, {.per_core = 1.0, .gpu = 200.0}, 10.0), 0.25);
+  EXPECT_DOUBLE_EQ(share_of_ceiling(on_gpu, {.per_core = 1.0, .gpu = 200.0}, 10.0).median, 0.25);
 }
 
 TEST(ScoreReport, RatiosToABaselineThatWasTimedOnSmallerBatches) {
