@@ -27,6 +27,7 @@ void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);
 void add_simulate_command(CLI::App& program, Action& chosen);
+void add_train_command(CLI::App& program, Action& chosen);
 
 /// Parses `args` (without the program's name) and runs the sub-command. Never throws: every error
 /// becomes "neuroshard: error: ..." on `console.err` and kExitBadInput.

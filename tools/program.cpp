@@ -43,6 +43,7 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     add_convert_command(program, chosen);
     add_generate_command(program, chosen);
     add_collect_command(program, chosen);
+    add_train_command(program, chosen);
     try {
       // CLI11 takes the arguments last one first.
       program.parse(std::vector<std::string>(args.rbegin(), args.rend()));

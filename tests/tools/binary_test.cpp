@@ -121,6 +121,32 @@ TEST_F(Binary, InterruptedLeavesNoPartOfAFile) {
   }
 }
 
+// The first tries may end before the first epoch does; then there is no file, not a bad one.
+TEST_F(Binary, InterruptedTrainingKeepsTheBestEpochSoFar) {
+  const std::string base = folder_ / "base";
+  ASSERT_EQ(run({"convert", "--compute-model", golden("models/compute.pt"), "--forward-comm-model",
+                 golden("models/comm_4_fw.pt"), "--backward-comm-model",
+                 golden("models/comm_4_bw.pt"), "--output", base})
+                .code,
+            0);
+  for (double seconds = 0.25; seconds < 100.0; seconds *= 2) {
+    const Outcome outcome =
+        run({"train", "comm", "--data", golden("cost/comm_2"), "--epochs", "1000000", "--base",
+             base, "--output", folder_ / "trained"},
+            "", "timeout -s INT --preserve-status " + std::to_string(seconds) + " ");
+    if (!folder_.names().contains("trained")) {
+      EXPECT_NE(outcome.code, 0);
+      EXPECT_EQ(folder_.names(), std::set<std::string>{"base"});
+      continue;
+    }
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("stopped early"));
+    EXPECT_EQ(run({"inspect", folder_ / "trained"}).code, 0);
+    return;
+  }
+  FAIL() << "no epoch was finished";
+}
+
 TEST_F(Binary, OutputFileIsWholeOrAbsent) {
   const std::string output = folder_ / "plan.json";
   EXPECT_EQ(run(plan_first_golden_task({"--format", "json", "--output", output})).code, 0);

@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kDescriptionFile = "collection.json";
 constexpr const char* kFormat = "neuroshard collection";
 constexpr int kVersion = 1;
 
@@ -47,6 +48,12 @@ void require_same(const CollectionDescription& there, const CollectionDescriptio
 
 }  // namespace
 
+CollectionDescription read_collection_description(const fs::path& folder) {
+  const fs::path path = folder / kDescriptionFile;
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? read_description(path) : CollectionDescription();
+}
+
 std::string serialize_table_configs(std::span<const Table> tables, bool with_dim) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Table& table : tables) {
@@ -69,7 +76,7 @@ void prepare_collection(const fs::path& folder, const CollectionDescription& des
   if (error) {
     throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
   }
-  const fs::path description_path = folder / "collection.json";
+  const fs::path description_path = folder / kDescriptionFile;
   const fs::path tables_path = folder / "table_configs.json";
   const std::string configs = tables.empty() ? "" : serialize_table_configs(tables, true);
 

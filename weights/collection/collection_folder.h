@@ -13,6 +13,10 @@ namespace neuroshard {
 /// description draw the same samples.
 using CollectionDescription = std::map<std::string, std::string>;
 
+/// From the `collection.json` of `folder`; empty if it has none. Throws Error if that is malformed.
+[[nodiscard]] CollectionDescription read_collection_description(
+    const std::filesystem::path& folder);
+
 /// A published `table_configs.json`: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`.
 [[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
 

@@ -25,7 +25,7 @@ struct EpochReport {
 };
 
 struct TrainingOptions {
-  int epochs = 1000;
+  int epochs = 200;
   int batch = 512;  ///< Samples a step of Adam.
   double learning_rate = 4e-3;
   /// The rate falls from `learning_rate` to this along half a cosine. Equal: constant rate (the

@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/weights.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Data folders of both kinds, and a weights file to build on.
+class Train : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    shared_ = new TemporaryFolder;
+    ASSERT_EQ(run_command({"collect", "compute", "--backend", "analytic", "--table-configs",
+                           golden("tables/table_configs.json"), "--samples", "200", "--output",
+                           *shared_ / "compute"})
+                  .code,
+              kExitOk);
+    for (const char* devices : {"2", "5"}) {
+      ASSERT_EQ(run_command({"collect", "comm", "--backend", "analytic", "--devices", devices,
+                             "--samples", "60", "--output", *shared_ / "comm_" + devices})
+                    .code,
+                kExitOk);
+    }
+    CostModels base;
+    base.compute = load_compute_checkpoint(golden("models/compute.pt"));
+    save_weights(base, *shared_ / "base.safetensors");
+  }
+  static void TearDownTestSuite() {
+    delete shared_;
+    shared_ = nullptr;
+  }
+
+  static std::string shared(const std::string& name) { return *shared_ / name; }
+  std::string output() const { return folder_ / "w.safetensors"; }
+
+  Outcome train(const std::string& kind, const std::vector<std::string>& data,
+                std::vector<std::string> more) {
+    std::vector<std::string> args{"train", kind, "--output", output(), "--epochs", "3"};
+    for (const std::string& name : data) args.insert(args.end(), {"--data", shared(name)});
+    args.insert(args.end(), more.begin(), more.end());
+    return run_command(args);
+  }
+
+  TemporaryFolder folder_;
+
+ private:
+  static inline TemporaryFolder* shared_ = nullptr;
+};
+
+TEST_F(Train, ComputeModelWithLogAndScatter) {
+  const Outcome outcome = train("compute", {"compute"},
+                                {"--table-layers", "24,8", "--head-layers", "16,12", "--log",
+                                 folder_ / "log.csv", "--scatter", folder_ / "scatter.svg"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("160 training samples, 3 epochs"), HasSubstr("Kendall tau")));
+  EXPECT_EQ(folder_.names(), (std::set<std::string>{"log.csv", "scatter.svg", "w.safetensors"}));
+
+  const CostModels models = load_weights(output());
+  EXPECT_EQ(models.compute.table_network.outputs(), 8);
+  EXPECT_EQ(models.compute.head.layers.size(), 3U);
+  EXPECT_EQ(models.metadata.at("compute.source"), "analytic");
+  EXPECT_EQ(models.metadata.at("hardware"), "a100-sxm-80gb");
+  EXPECT_EQ(models.metadata.at("batch_size"), "65536");
+  EXPECT_THAT(models.metadata.at("compute.training"), StartsWith("160 training samples, 3 epochs"));
+  EXPECT_THAT(models.metadata.at("compute.test"), HasSubstr("(20 costs held back)"));
+
+  const auto log = lines_of(contents_of(folder_ / "log.csv"));
+  ASSERT_EQ(log.size(), 4U);
+  EXPECT_THAT(log[0], StartsWith("model,network,epoch,train_mse_ms2,valid_mse_ms2"));
+  EXPECT_THAT(log[3], StartsWith("compute,compute,3,"));
+  EXPECT_THAT(contents_of(folder_ / "scatter.svg"), StartsWith("<svg "));
+}
+
+TEST_F(Train, OneFileTakesTheModelsOneAfterTheOther) {
+  const std::string base = shared("base.safetensors");
+  Outcome outcome = train("comm", {"comm_2", "comm_5"}, {"--base", base, "--layers", "10"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("comm.symmetric, backward"), HasSubstr("5 devices")));
+  outcome = train("comm", {"comm_2", "comm_5"}, {"--base", output(), "--architecture", "dense"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+
+  const CostModels models = load_weights(output());
+  EXPECT_TRUE(models.symmetric_comm);
+  EXPECT_TRUE(models.dense_comm.contains(2));
+  EXPECT_TRUE(models.dense_comm.contains(5));
+  EXPECT_EQ(models.metadata.at("comm.symmetric.hardware"), "a100-nvlink3-hdr");
+  EXPECT_TRUE(models.metadata.contains("comm.symmetric.forward.test.0005"));
+  EXPECT_TRUE(models.metadata.contains("comm.5.backward.test.0005"));
+  // The compute model came through all this unchanged.
+  CostModels untouched;
+  untouched.compute = models.compute;
+  EXPECT_EQ(serialize_weights(untouched), contents_of(base));
+}
+
+TEST_F(Train, TheSameSeedGivesTheSameFileForEveryNumberOfThreads) {
+  std::vector<std::string> files;
+  for (const char* threads : {"1", "2", "5"}) {
+    ASSERT_EQ(train("compute", {"compute"}, {"--seed", "4", "--threads", threads}).code, kExitOk);
+    files.push_back(contents_of(output()));
+  }
+  EXPECT_EQ(files[1], files[0]);
+  EXPECT_EQ(files[2], files[0]);
+}
+
+TEST_F(Train, SaysWhatTheDataAreIfTheFolderDoesNot) {
+  std::filesystem::copy(shared("compute"), folder_ / "copy");
+  std::filesystem::remove(folder_ / "copy/collection.json");
+  const Outcome outcome =
+      run_command({"train", "compute", "--data", folder_ / "copy", "--output", output(), "--epochs",
+                   "1", "--source", "stopwatch", "--hardware", "abacus"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const CostModels models = load_weights(output());
+  EXPECT_EQ(models.metadata.at("source"), "stopwatch");
+  EXPECT_EQ(models.metadata.at("hardware"), "abacus");
+  EXPECT_FALSE(models.metadata.contains("batch_size"));
+}
+
+TEST_F(Train, RefusesWhatDoesNotFit) {
+  const std::string base = shared("base.safetensors");
+  const auto message = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    return outcome.err;
+  };
+  EXPECT_THAT(message(train("comm", {"comm_2"}, {})), HasSubstr("--base"));
+  EXPECT_THAT(message(train("compute", {"comm_2"}, {})), HasSubstr("for 'train comm'"));
+  EXPECT_THAT(message(train("comm", {"compute"}, {"--base", base})),
+              HasSubstr("for 'train compute'"));
+  EXPECT_THAT(message(train("comm", {"comm_2"}, {"--base", base, "--architecture", "round"})),
+              HasSubstr("'round'"));
+  EXPECT_THAT(message(train("comm", {"absent"}, {"--base", base})), HasSubstr("absent"));
+  EXPECT_THAT(message(train("compute", {"compute"}, {"--learning-rate", "0"})),
+              HasSubstr("learning rate"));
+  EXPECT_THAT(message(run_command({"train", "compute", "--data", shared("compute"), "--output",
+                                   folder_ / "no_folder/w"})),
+              HasSubstr("no_folder/w"));
+  EXPECT_TRUE(folder_.names().empty());
+}
+
+TEST_F(Train, RefusesToMixHardware) {
+  ASSERT_EQ(run_command({"collect", "comm", "--backend", "analytic", "--devices", "2", "--samples",
+                         "20", "--network", "h100-nvlink4-ndr", "--output", folder_ / "other"})
+                .code,
+            kExitOk);
+  const Outcome outcome =
+      run_command({"train", "comm", "--data", shared("comm_2"), "--data", folder_ / "other",
+                   "--base", shared("base.safetensors"), "--output", output()});
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("h100-nvlink4-ndr"), HasSubstr("a100-nvlink3-hdr")));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

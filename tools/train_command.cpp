@@ -1,0 +1,138 @@
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/training.h"
+#include "tools/commands.h"
+#include "tools/training_session.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kComputeExamples = R"(Example:
+  neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
+
+Ctrl-C ends training early and keeps the best epoch so far. docs/training.md has the details.)";
+
+constexpr const char* kCommExamples = R"(Examples:
+  neuroshard train comm --data data/comm_2 --data data/comm_4 --data data/comm_8 \
+      --base my_gpu.safetensors --output my_gpu.safetensors      one model for every device count
+  neuroshard train comm --architecture dense --data data/comm_4 \
+      --base my_gpu.safetensors --output my_gpu.safetensors      the published one for 4 devices
+
+Ctrl-C ends training early and keeps the best epoch so far. docs/training.md has the details.)";
+
+struct TrainCompute {
+  TrainOptions common;
+  ComputeNetworkSizes sizes;
+};
+
+struct TrainComm {
+  TrainOptions common;
+  std::string architecture = "symmetric";
+  std::vector<int> hidden;
+};
+
+int run(const TrainCompute& command, Console& console) {
+  TrainingSession session(command.common, "compute", console);
+  const ComputeSamples samples = read_compute_samples(session.folders());
+  const TrainedCompute trained = train_compute(samples, command.sizes, session.start("compute", 1));
+  if (session.report("compute", std::span(&trained.summary, 1))) {
+    session.models().compute = trained.model;
+  }
+  session.finish();
+  return kExitOk;
+}
+
+std::optional<CommModel> train_part(TrainingSession& session, const std::string& part,
+                                    std::span<const CommSamples> samples,
+                                    const CommNetworkSizes& sizes) {
+  const TrainedComm trained = train_comm(samples, sizes, session.start(part, 2));
+  const TrainingSummary summaries[] = {trained.forward, trained.backward};
+  if (!session.report(part, summaries)) return std::nullopt;
+  return trained.model;
+}
+
+int run(const TrainComm& command, Console& console) {
+  if (command.architecture != "symmetric" && command.architecture != "dense") {
+    throw Error("--architecture '" + command.architecture +
+                "' is not known; give symmetric or dense");
+  }
+  if (command.common.base.empty()) {
+    throw Error(
+        "a weights file needs a compute model; train one first and give its file as --base");
+  }
+  TrainingSession session(command.common, "comm", console);
+  const std::vector<CommSamples> sets = read_comm_samples(session.folders());
+  CostModels& models = session.models();
+  if (command.architecture == "symmetric") {
+    const CommNetworkSizes sizes{CommArchitecture::kSymmetric, command.hidden};
+    if (auto model = train_part(session, "comm.symmetric", sets, sizes)) {
+      models.symmetric_comm = std::move(model);
+    }
+  } else {
+    const CommNetworkSizes sizes{CommArchitecture::kDense, command.hidden};
+    for (const CommSamples& set : sets) {
+      if (session.interrupted()) break;  // What was trained before is kept.
+      const std::string part = "comm." + std::to_string(set.devices);
+      if (auto model = train_part(session, part, std::span(&set, 1), sizes)) {
+        models.dense_comm[set.devices] = std::move(*model);
+      }
+    }
+  }
+  session.finish();
+  return kExitOk;
+}
+
+void add_train_compute(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainCompute>();
+  CLI::App* command = train.add_subcommand("compute", "Cost of the embedding tables of one device");
+  command->footer(kComputeExamples);
+  add_train_options(*command, options->common);
+  command
+      ->add_option("--table-layers", options->sizes.table_network,
+                   "Widths of the table network; the last one is the embedding")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Network");
+  command->add_option("--head-layers", options->sizes.head, "Widths of the head's hidden layers")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Network");
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+void add_train_comm(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainComm>();
+  CLI::App* command = train.add_subcommand("comm", "Cost of the all-to-all between the devices");
+  command->footer(kCommExamples);
+  add_train_options(*command, options->common);
+  command
+      ->add_option("--architecture", options->architecture,
+                   "symmetric: one model for every device count; dense: one for each, as published")
+      ->capture_default_str()
+      ->group("Network");
+  command
+      ->add_option("--layers", options->hidden,
+                   "Widths of the hidden layers (default: 64,32 if symmetric, 128,64,32,16 if "
+                   "dense)")
+      ->delimiter(',')
+      ->group("Network");
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("train", "Train cost models on samples that were collected");
+  command->require_subcommand(1);
+  add_train_compute(*command, chosen);
+  add_train_comm(*command, chosen);
+}
+
+}  // namespace neuroshard::tools

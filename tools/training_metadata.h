@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "neuroshard/cost_models.h"
+#include "neuroshard/training.h"
+
+namespace neuroshard::tools {
+
+/// What is known of training data; empty: not known.
+struct DataOrigin {
+  std::string source;      ///< "analytic", "cuda", ...
+  std::string hardware;    ///< Name of the GPU or network.
+  std::string batch_size;  ///< Samples of an iteration.
+};
+
+/// From the collection.json of data folders; folders without one say nothing. Throws Error if a
+/// folder holds costs of another kind than `kind` ("compute" or "comm"), or if two were collected
+/// on different hardware, from different sources or at different batch sizes.
+[[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
+                                          const std::string& kind);
+
+/// Puts origin, training and test results of one model of a weights file into its metadata, under
+/// keys that start with `part` ("compute", "comm.symmetric" or "comm.4"), in place of what was
+/// there; and sums up source, hardware and batch size of all parts.
+void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
+                       const TrainingOptions& options, std::span<const TrainingSummary> summaries);
+
+/// "MSE 0.0154 ms^2, MAPE 3.21 %, Kendall tau 0.9841"
+[[nodiscard]] std::string accuracy_text(const Accuracy& accuracy);
+
+}  // namespace neuroshard::tools

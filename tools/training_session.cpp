@@ -1,0 +1,161 @@
+#include "tools/training_session.h"
+
+#include <cstdio>
+
+#include "neuroshard/error.h"
+#include "neuroshard/weights.h"
+#include "tools/text.h"
+
+namespace neuroshard::tools {
+namespace {
+
+std::unique_ptr<ResultOutput> optional_output(Console& console, const std::string& path) {
+  return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
+}
+
+std::string test_name(const TestResult& test) {
+  return test.devices == 0 ? "tables" : std::to_string(test.devices) + " devices";
+}
+
+std::string decimals(const char* pattern, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
+
+std::string results_page(const std::string& part, const TrainingSummary& summary) {
+  using enum TextTable::Align;
+  std::string text =
+      part + (summary.network == part ? "" : ", " + summary.network) + ": " +
+      format_count(summary.train_samples) + " training samples, " + std::to_string(summary.epochs) +
+      " epochs (epoch " + std::to_string(summary.best_epoch) + " kept), " +
+      format_number(summary.seconds, 1) + " s, " +
+      format_count(static_cast<std::uint64_t>(summary.samples_per_second)) + " samples/s\n";
+  TextTable table({kLeft, kRight, kRight, kRight, kRight});
+  table.add_row({"  test", "costs", "MSE ms^2", "MAPE", "Kendall tau"});
+  for (const TestResult& test : summary.tests) {
+    table.add_row({"  " + test_name(test), format_count(test.accuracy.costs),
+                   decimals("%.3g", test.accuracy.mse),
+                   decimals("%.2f %%", 100.0 * test.accuracy.mape),
+                   decimals("%.4f", test.accuracy.kendall_tau)});
+  }
+  return text + table.str();
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& command, TrainOptions& options) {
+  TrainingOptions& training = options.training;
+  command.add_option("--data", options.data, "Folder of samples; may be given several times")
+      ->type_name("DIR")
+      ->required();
+  command.add_option("--output", options.output, "Weights file to write (.safetensors)")
+      ->type_name("FILE")
+      ->required();
+  command
+      .add_option("--base", options.base,
+                  "Weights file whose other models are kept; may be the output file")
+      ->type_name("FILE");
+  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
+      ->type_name("FILE");
+  command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
+      ->type_name("FILE");
+  const std::string about = "About the data (default: what their collection.json says)";
+  command.add_option("--source", options.source, "Where the costs come from")->group(about);
+  command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
+
+  const std::string how = "Training";
+  command.add_option("--epochs", training.epochs)->capture_default_str()->group(how);
+  command.add_option("--seed", training.seed, "Decides split, start weights and order")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--batch", training.batch, "Samples a step")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--learning-rate", training.learning_rate)->capture_default_str()->group(how);
+  command
+      .add_option("--final-learning-rate", training.final_learning_rate,
+                  "Reached along half a cosine")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--threads", training.threads, "0: one per core; results are the same")
+      ->capture_default_str()
+      ->group(how);
+}
+
+TrainingSession::TrainingSession(const TrainOptions& options, const std::string& kind,
+                                 Console& console)
+    : options_(options),
+      console_(console),
+      folders_(options.data.begin(), options.data.end()),
+      output_(console, options.output),
+      log_(optional_output(console, options.log)),
+      scatter_(optional_output(console, options.scatter)),
+      origin_(read_data_origin(folders_, kind)) {
+  if (options.output.empty()) throw Error("--output is empty; give the file to write");
+  if (!options.base.empty()) models_ = load_weights(options.base);
+  if (!options.source.empty()) origin_.source = options.source;
+  if (!options.hardware.empty()) origin_.hardware = options.hardware;
+  if (log_) {
+    log_->write("model,network,epoch,train_mse_ms2,valid_mse_ms2,learning_rate,seconds\n");
+  }
+}
+
+TrainingOptions TrainingSession::start(const std::string& part, int networks) {
+  TrainingOptions training = options_.training;
+  const auto epochs = static_cast<std::uint64_t>(training.epochs);
+  progress_ = std::make_unique<ProgressBar>(console_, "training " + part,
+                                            epochs * static_cast<std::uint64_t>(networks));
+  training.on_epoch = [this, part, done = std::uint64_t{0}](const EpochReport& report) mutable {
+    progress_->update(++done, "validation error " + decimals("%.3g", report.valid_mse) + " ms^2");
+    log_epoch(part, report);
+  };
+  training.should_stop = [this] { return guard_.interrupted(); };
+  return training;
+}
+
+void TrainingSession::log_epoch(const std::string& part, const EpochReport& report) {
+  if (!log_) return;
+  char line[256];
+  std::snprintf(line, sizeof line, "%s,%s,%d,%.9g,%.9g,%.9g,%.3f\n", part.c_str(),
+                report.network.c_str(), report.epoch, report.train_mse, report.valid_mse,
+                report.learning_rate, report.seconds);
+  log_->write(line);
+}
+
+bool TrainingSession::report(const std::string& part, std::span<const TrainingSummary> summaries) {
+  progress_.reset();
+  for (const TrainingSummary& summary : summaries) {
+    if (summary.epochs == 0) return false;
+  }
+  trained_ = true;
+  for (const TrainingSummary& summary : summaries) {
+    console_.out << results_page(part, summary);
+    if (summary.stopped) console_.out << "  stopped early; the best epoch so far is kept\n";
+  }
+  // Networks side by side, device counts one under the other.
+  for (std::size_t i = 0; i < summaries.front().tests.size(); ++i) {
+    for (const TrainingSummary& summary : summaries) {
+      const TestResult& test = summary.tests[i];
+      const std::string title =
+          test.devices == 0 ? part : part + ", " + summary.network + ", " + test_name(test);
+      panels_.push_back({title, accuracy_text(test.accuracy), test.measured_ms, test.predicted_ms});
+    }
+  }
+  describe_training(models_, part, origin_, options_.training, summaries);
+  return true;
+}
+
+void TrainingSession::finish() {
+  if (!trained_) throw Error("stopped in the first epoch; nothing is written");
+  output_.write(serialize_weights(models_));
+  output_.finish();
+  console_.out << "wrote " << options_.output << '\n';
+  if (log_) log_->finish();
+  if (scatter_) {
+    scatter_->write(scatter_svg(panels_, 2));
+    scatter_->finish();
+  }
+}
+
+}  // namespace neuroshard::tools

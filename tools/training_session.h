@@ -1,0 +1,71 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/training.h"
+#include "tools/commands.h"
+#include "tools/interrupt.h"
+#include "tools/progress_bar.h"
+#include "tools/result_output.h"
+#include "tools/scatter_svg.h"
+#include "tools/training_metadata.h"
+
+namespace neuroshard::tools {
+
+/// What `train compute` and `train comm` have in common.
+struct TrainOptions {
+  std::vector<std::string> data;
+  std::string output;
+  std::string base;     ///< Weights file whose other models are kept; may be empty.
+  std::string log;      ///< CSV; may be empty.
+  std::string scatter;  ///< SVG; may be empty.
+  std::string source;   ///< Of the costs; empty: what the data folders say.
+  std::string hardware;
+  TrainingOptions training;
+};
+
+void add_train_options(CLI::App& command, TrainOptions& options);
+
+/// One run of a training command: what it reads besides the samples, and all that it writes. Output
+/// files appear at the end; Ctrl-C stops training, and the best epoch so far is written.
+class TrainingSession {
+ public:
+  /// `kind`: "compute" or "comm". Throws Error on options, folders or files that cannot be used.
+  TrainingSession(const TrainOptions& options, const std::string& kind, Console& console);
+
+  [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
+  /// Those of the base file.
+  [[nodiscard]] CostModels& models() { return models_; }
+  [[nodiscard]] bool interrupted() const { return guard_.interrupted(); }
+
+  /// For training `part`, a name as in describe_training, of `networks` networks: with progress
+  /// bar, log and Ctrl-C. Valid until the next call.
+  [[nodiscard]] TrainingOptions start(const std::string& part, int networks);
+  /// Reports on a part that has been trained and describes it in the metadata. False if it was
+  /// stopped before the first epoch had ended: its weights are worth nothing.
+  [[nodiscard]] bool report(const std::string& part, std::span<const TrainingSummary> summaries);
+  /// Writes all files. Throws Error if no part was trained.
+  void finish();
+
+ private:
+  void log_epoch(const std::string& part, const EpochReport& report);
+
+  const TrainOptions& options_;
+  Console& console_;
+  std::vector<std::filesystem::path> folders_;
+  ResultOutput output_;
+  std::unique_ptr<ResultOutput> log_;
+  std::unique_ptr<ResultOutput> scatter_;
+  CostModels models_;
+  DataOrigin origin_;
+  bool trained_ = false;
+  std::vector<ScatterPanel> panels_;
+  std::unique_ptr<ProgressBar> progress_;
+  InterruptGuard guard_;
+};
+
+}  // namespace neuroshard::tools
