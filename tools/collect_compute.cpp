@@ -32,18 +32,25 @@ int run(const CollectCompute& command, Console& console) {
   }
   const TableConfigs configs = load_table_configs(command.table_configs);
   const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
-  const ComputeSources made = make_compute_sources(command.source, tables);
 
+  ComputeSourceOptions source = command.source;
+  source.memory_bytes = draw.memory_bytes;
+  source.seed = command.collection.seed;
   Random random(command.collection.seed);
   (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
+  const ComputeSources made = make_compute_sources(source, configs.tables, tables);
 
-  const CollectionDescription description = {{"kind", "compute"},
+  CollectionDescription description = {{"kind", "compute"},
                                              {"source", command.source.backend},
                                              {"hardware", made.hardware},
                                              {"batch", std::to_string(command.source.batch)},
                                              {"seed", std::to_string(command.collection.seed)},
                                              {"max_tables", std::to_string(draw.max_tables)},
                                              {"memory_bytes", std::to_string(draw.memory_bytes)}};
+  if (source.backend != "analytic") {
+    description["warm_up"] = std::to_string(source.protocol.warm_up);
+    description["iterations"] = std::to_string(source.protocol.iterations);
+  }
   prepare_collection(command.collection.output, description, tables);
   return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
     collect_compute_samples(made.sources, tables, draw, run, log);
@@ -58,7 +65,7 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
   command->footer(kExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->source.backend, "analytic")->required();
+  command->add_option("--backend", options->source.backend, "analytic or cpu")->required();
   command->add_option("--table-configs", options->table_configs, "Tables to draw from")
       ->type_name("FILE")
       ->required();
@@ -73,6 +80,19 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       ->capture_default_str();
   command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")
       ->capture_default_str();
+  const char* measured = "Measured backends";
+  command->add_option("--warm-up", options->source.protocol.warm_up, "Runs before the timed ones")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      ->add_option("--iterations", options->source.protocol.iterations,
+                   "Timed runs, of which the median counts")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      ->add_option("--threads", options->source.threads,
+                   "Of the cpu backend; default: one per core")
+      ->group(measured);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };
   });

@@ -1,19 +1,40 @@
 #include "tools/compute_sources.h"
 
+#include <unistd.h>
+
 #include "neuroshard/error.h"
+#include "weights/collection/cpu_source.h"
 
 namespace neuroshard::tools {
+namespace {
+
+// Lookups are kept in a quarter of the machine's memory.
+std::size_t room_for_streams() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) / 4 *
+         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
 
 ComputeSources make_compute_sources(const ComputeSourceOptions& options,
-                                    std::span<const Table> tables) {
+                                    std::span<const Table> tables,
+                                    std::span<const Table> augmented) {
   ComputeSources made;
   if (options.backend == "analytic") {
     const GpuSpec& gpu = gpu_named(options.gpu);
     made.hardware = gpu.name;
-    made.sources.push_back(make_analytic_compute_source(gpu, tables, options.batch));
+    made.sources.push_back(make_analytic_compute_source(gpu, augmented, options.batch));
     return made;
   }
-  throw Error("--backend '" + options.backend + "' is not known; give analytic");
+  made.streams =
+      std::make_unique<StreamStore>(tables, options.batch, options.seed, room_for_streams());
+  if (options.backend == "cpu") {
+    const CpuSourceOptions cpu{options.protocol, options.memory_bytes, options.threads};
+    made.sources.push_back(make_cpu_source(augmented, *made.streams, tables.size(), cpu));
+    made.hardware = cpu_name();
+    return made;
+  }
+  throw Error("--backend '" + options.backend + "' is not known; give analytic or cpu");
 }
 
 }  // namespace neuroshard::tools

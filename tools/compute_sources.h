@@ -6,24 +6,33 @@
 #include <vector>
 
 #include "weights/collection/cost_sources.h"
+#include "weights/collection/measurement.h"
+#include "weights/collection/stream_store.h"
 
 namespace neuroshard::tools {
 
 /// Where `collect compute` gets its costs from.
 struct ComputeSourceOptions {
-  std::string backend;  ///< "analytic".
-  std::string gpu = std::string(kDefaultGpu);
+  std::string backend;                         ///< "analytic" or "cpu".
+  std::string gpu = std::string(kDefaultGpu);  ///< Of the analytic backend.
   std::int64_t batch = kDefaultBatch;
+  std::int64_t memory_bytes = 0;  ///< Most that the weights of a sample take.
+  std::uint64_t seed = 0;         ///< Of the lookups.
+  MeasurementProtocol protocol;
+  int threads = 0;  ///< Of the CPU backend; 0: one per core.
 };
 
 struct ComputeSources {
+  std::unique_ptr<StreamStore> streams;  ///< What the sources measured look up.
   /// One works in each thread. They borrow the tables they are made for.
   std::vector<std::unique_ptr<ComputeCostSource>> sources;
   std::string hardware;  ///< For the collection's description.
 };
 
-/// Throws Error if the backend is unknown or cannot run here.
+/// `augmented` is augment_dims of `tables`; both are borrowed. Throws Error if the backend is
+/// unknown or cannot run here.
 [[nodiscard]] ComputeSources make_compute_sources(const ComputeSourceOptions& options,
-                                                  std::span<const Table> tables);
+                                                  std::span<const Table> tables,
+                                                  std::span<const Table> augmented);
 
 }  // namespace neuroshard::tools

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+
+namespace neuroshard {
+
+/// How often something is run before and while it is timed. The reference's figures.
+struct MeasurementProtocol {
+  int warm_up = 5;
+  int iterations = 10;
+};
+
+/// Runs `prepare` (caches flushed; not timed by the caller's clock) and `timed_ms`, which returns
+/// the milliseconds that it took, warm_up + iterations times; the median of the last `iterations`,
+/// the mean of the two in the middle if they are even.
+[[nodiscard]] double median_ms(const MeasurementProtocol& protocol,
+                               const std::function<void()>& prepare,
+                               const std::function<double()>& timed_ms);
+
+}  // namespace neuroshard

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct gzFile_s;
+
+namespace neuroshard {
+
+/// A file read from front to back with bounded memory, unpacked on the way if it is
+/// gzip-compressed. Files that are not compressed are skipped over without being read. Every
+/// function throws Error (kIo, or kInvalidInput if the compressed data are damaged) naming the
+/// file.
+class SequentialFile {
+ public:
+  explicit SequentialFile(const std::filesystem::path& path);
+  ~SequentialFile();
+  SequentialFile(const SequentialFile&) = delete;
+  SequentialFile& operator=(const SequentialFile&) = delete;
+
+  /// Bytes read or skipped so far, counted after unpacking.
+  [[nodiscard]] std::int64_t position() const { return position_; }
+  [[nodiscard]] bool compressed() const { return gzip_ != nullptr; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  /// Fills `bytes`; throws Error if the file ends before.
+  void read(std::span<char> bytes);
+  void skip_to(std::int64_t position);
+  /// The next bytes without taking them: `count` (at most kMaxPeek), or fewer at the end.
+  [[nodiscard]] std::string_view peek(std::size_t count);
+
+  static constexpr std::size_t kMaxPeek = std::size_t{1} << 16;
+
+ private:
+  struct CloseGzip {
+    void operator()(gzFile_s* file) const;
+  };
+
+  /// Appends to the buffer; false at the end of the file.
+  bool refill();
+
+  std::string name_;
+  int descriptor_ = -1;
+  std::unique_ptr<gzFile_s, CloseGzip> gzip_;
+  std::int64_t position_ = 0;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;  ///< Of what is left in the buffer,
+  std::size_t end_ = 0;    ///< and the end of it.
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "neuroshard/task.h"
+#include "weights/collection/access_stream.h"
+
+namespace neuroshard {
+
+/// The lookups of every table, made from its statistics when first asked for and kept while there
+/// is room. The same table, batch and seed give the same lookups. Safe to share between threads.
+class StreamStore {
+ public:
+  /// Keeps at most about `max_bytes` that nobody uses. Borrows `tables`.
+  StreamStore(std::span<const Table> tables, std::int64_t batch, std::uint64_t seed,
+              std::size_t max_bytes);
+
+  [[nodiscard]] std::shared_ptr<const AccessStream> stream(std::size_t table);
+  [[nodiscard]] std::int64_t batch() const { return batch_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const AccessStream> stream;  ///< Null while some thread makes it.
+    std::list<std::size_t>::iterator use;
+  };
+
+  void evict(std::size_t keep);
+
+  std::span<const Table> tables_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  std::size_t max_bytes_;
+  std::mutex mutex_;
+  std::condition_variable made_;
+  std::unordered_map<std::size_t, Entry> entries_;
+  std::list<std::size_t> uses_;  ///< Latest first.
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace neuroshard
