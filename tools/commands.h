@@ -23,6 +23,7 @@ using Action = std::function<int(Console&)>;
 // A new sub-command: declare it here, and call it in program.cpp.
 void add_collect_command(CLI::App& program, Action& chosen);
 void add_convert_command(CLI::App& program, Action& chosen);
+void add_profile_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);

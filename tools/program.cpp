@@ -41,6 +41,7 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     add_simulate_command(program, chosen);
     add_inspect_command(program, chosen);
     add_convert_command(program, chosen);
+    add_profile_command(program, chosen);
     add_generate_command(program, chosen);
     add_collect_command(program, chosen);
     add_train_command(program, chosen);

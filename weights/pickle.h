@@ -13,7 +13,11 @@ namespace neuroshard::pickle {
 /// neither leak nor recurse.
 using Id = std::uint32_t;
 
-enum class ElementType { kFloat32, kFloat64, kInt64 };
+enum class ElementType { kFloat32, kFloat64, kInt32, kInt64 };
+
+[[nodiscard]] constexpr std::int64_t element_bytes(ElementType type) {
+  return type == ElementType::kFloat32 || type == ElementType::kInt32 ? 4 : 8;
+}
 
 /// The only globals that mean anything here; each stands for itself and is never called.
 enum class Global {
@@ -21,6 +25,7 @@ enum class Global {
   kRebuildTensor,  ///< torch._utils._rebuild_tensor_v2
   kFloatStorage,   ///< torch.FloatStorage
   kDoubleStorage,  ///< torch.DoubleStorage
+  kIntStorage,     ///< torch.IntStorage
   kLongStorage,    ///< torch.LongStorage
 };
 

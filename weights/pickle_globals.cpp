@@ -11,11 +11,12 @@ struct KnownGlobal {
   std::string_view name;
   Global global;
 };
-constexpr std::array<KnownGlobal, 5> kKnownGlobals = {{
+constexpr std::array<KnownGlobal, 6> kKnownGlobals = {{
     {"collections", "OrderedDict", Global::kOrderedDict},
     {"torch._utils", "_rebuild_tensor_v2", Global::kRebuildTensor},
     {"torch", "FloatStorage", Global::kFloatStorage},
     {"torch", "DoubleStorage", Global::kDoubleStorage},
+    {"torch", "IntStorage", Global::kIntStorage},
     {"torch", "LongStorage", Global::kLongStorage},
 }};
 
@@ -49,7 +50,8 @@ void Machine::push_global(std::string_view module, std::string_view name) {
     }
   }
   fail("asks for '" + printable(module) + "." + printable(name) +
-       "'; only tensors of float32, float64 or int64 in dicts are read, and nothing is executed");
+       "'; only tensors of floats or integers in dicts and tuples are read, and nothing is "
+       "executed");
 }
 
 void Machine::push_storage() {
@@ -70,6 +72,9 @@ void Machine::push_storage() {
       break;
     case Global::kDoubleStorage:
       storage.type = ElementType::kFloat64;
+      break;
+    case Global::kIntStorage:
+      storage.type = ElementType::kInt32;
       break;
     case Global::kLongStorage:
       storage.type = ElementType::kInt64;

@@ -10,12 +10,11 @@
 namespace neuroshard {
 namespace {
 
+using pickle::element_bytes;
 using pickle::ElementType;
 
 /// Of all storages and tensors of a file together, unpacked.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
-
-std::int64_t element_bytes(ElementType type) { return type == ElementType::kFloat32 ? 4 : 8; }
 
 std::uint64_t little_endian(const char* bytes, std::int64_t count) {
   std::uint64_t value = 0;
@@ -31,6 +30,7 @@ float element(const std::string& bytes, ElementType type, std::int64_t index) {
   if (type == ElementType::kFloat32) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   }
+  if (type == ElementType::kInt32) return static_cast<float>(static_cast<std::int32_t>(bits));
   const double value = type == ElementType::kFloat64
                            ? std::bit_cast<double>(bits)
                            : static_cast<double>(static_cast<std::int64_t>(bits));

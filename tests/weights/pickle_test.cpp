@@ -74,8 +74,8 @@ TEST(Pickle, ReadsTensors) {
 
 TEST(Pickle, ExecutesNothing) {
   EXPECT_EQ(pickle_error(PickleWriter().global("os", "system").raw("(").text("ls").raw("tR")),
-            "m.pt: pickle, byte 2: asks for 'os.system'; only tensors of float32, float64 or int64 "
-            "in dicts are read, and nothing is executed");
+            "m.pt: pickle, byte 2: asks for 'os.system'; only tensors of floats or integers in "
+            "dicts and tuples are read, and nothing is executed");
   EXPECT_THAT(pickle_error(PickleWriter(4).global("builtins", "eval")),
               HasSubstr("asks for 'builtins.eval'"));
   EXPECT_THAT(pickle_error(PickleWriter().global("torch", "HalfStorage")),

@@ -23,10 +23,6 @@ std::int64_t little_endian(std::string_view bytes) {
   return static_cast<std::int64_t>(value);
 }
 
-std::int64_t element_bytes(pickle::ElementType type) {
-  return type == pickle::ElementType::kFloat32 || type == pickle::ElementType::kInt32 ? 4 : 8;
-}
-
 }  // namespace
 
 TorchStream::TorchStream(SequentialFile& file) : file_(file) {
@@ -118,7 +114,7 @@ std::int64_t TorchStream::storage_bytes(const std::string& key) const {
     if (storage == nullptr || storage->key != key) continue;
     constexpr std::int64_t kMost = std::int64_t{1} << 50;
     if (storage->elements > kMost) fail("storage '" + key + "' claims to be impossibly large");
-    return storage->elements * element_bytes(storage->type);
+    return storage->elements * pickle::element_bytes(storage->type);
   }
   fail("has a storage '" + key + "' that its pickle does not mention");
 }

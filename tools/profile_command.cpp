@@ -1,0 +1,106 @@
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "tools/commands.h"
+#include "tools/progress_bar.h"
+#include "tools/result_output.h"
+#include "tools/text.h"
+#include "weights/collection/collection_folder.h"
+#include "weights/collection/profile_accesses.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  neuroshard profile fbgemm_t856_bs65536.pt.gz --output table_configs.json
+  neuroshard profile indices.npy --lengths lengths.npy --output table_configs.json
+  neuroshard profile indices.npy --offsets offsets.npy --batch 65536 \
+      --output table_configs.json
+
+Formats, and what is computed: docs/collecting.md.)";
+
+struct ProfileCommand {
+  std::string accesses;
+  std::string lengths;
+  std::string offsets;
+  std::optional<std::int64_t> batch;
+  std::string output;
+  int threads = 0;
+};
+
+AccessData open_accesses(const ProfileCommand& command) {
+  const bool numpy = command.accesses.ends_with(".npy");
+  const bool has_lengths = !command.lengths.empty();
+  const bool has_offsets = !command.offsets.empty();
+  if (!numpy) {
+    if (has_lengths || has_offsets || command.batch) {
+      throw Error(command.accesses +
+                  ": is not named .npy, so it has lengths and offsets of its "
+                  "own; leave out --lengths, --offsets and --batch");
+    }
+    return open_torch_accesses(command.accesses);
+  }
+  if (has_lengths == has_offsets) {
+    throw Error(command.accesses +
+                ": indices need one more file; give either --lengths or --offsets");
+  }
+  if (has_offsets != command.batch.has_value()) {
+    throw Error("--batch says how the numbers of --offsets divide into tables; give both");
+  }
+  return has_lengths ? open_npy_accesses(command.accesses, command.lengths)
+                     : open_npy_offsets(command.accesses, command.offsets, *command.batch);
+}
+
+int run_profile(const ProfileCommand& command, Console& console) {
+  using Clock = std::chrono::steady_clock;
+  ResultOutput output(console, command.output);
+  const Clock::time_point start = Clock::now();
+  const AccessData data = open_accesses(command);
+  std::vector<Table> tables;
+  {
+    ProgressBar progress(console, "profiling", static_cast<std::uint64_t>(data.lookups()));
+    ProfileOptions options;
+    options.threads = command.threads;
+    options.progress = [&](std::int64_t lookups) {
+      progress.update(static_cast<std::uint64_t>(lookups));
+    };
+    tables = profile_accesses(data, options);
+  }
+  output.write(serialize_table_configs(tables, false));
+  output.finish();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  console.err << command.accesses << ": " << format_count(tables.size()) << " tables, batch "
+              << format_count(static_cast<std::uint64_t>(data.batch)) << ", "
+              << format_count(static_cast<std::uint64_t>(data.lookups())) << " lookups, "
+              << format_number(seconds, 1) << " s\n";
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_profile_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<ProfileCommand>();
+  CLI::App* command = program.add_subcommand(
+      "profile", "Make table_configs.json from a batch of lookups (row counts, histograms)");
+  command->footer(kExamples);
+  command
+      ->add_option("accesses", options->accesses,
+                   "Published file (.pt or .pt.gz), or the indices (.npy)")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--lengths", options->lengths, "Lengths [tables, batch] (.npy)")
+      ->type_name("FILE");
+  command->add_option("--offsets", options->offsets, "Or offsets, tables * batch + 1 (.npy)")
+      ->type_name("FILE");
+  command->add_option("--batch", options->batch, "Samples of the batch, with --offsets");
+  command->add_option("--output", options->output, "File to write; default: standard output")
+      ->type_name("FILE");
+  command->add_option("--threads", options->threads, "Default: one per core");
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run_profile(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Counts how often a batch touches each row of a table.
+class RowCounter {
+ public:
+  /// Indices are not negative.
+  void add(std::span<const std::int64_t> indices);
+
+  [[nodiscard]] std::int64_t largest_index() const { return largest_; }
+  /// Rows touched, by histogram bin.
+  [[nodiscard]] std::array<std::int64_t, kHistogramBins> rows_by_bin() const;
+
+  /// Forgets the table but keeps the memory.
+  void clear();
+
+ private:
+  // Counters of the first rows are an array that grows as needed, up to this many rows (128 MiB).
+  // Few tables have more rows; what they touch there takes memory by the row touched.
+  static constexpr std::int64_t kArrayRows = std::int64_t{1} << 26;
+
+  void grow(std::int64_t rows);
+
+  // The bins end below 2^16 touches, so counting may stop there.
+  std::vector<std::uint16_t> array_;
+  std::unordered_map<std::int64_t, std::uint16_t> beyond_;
+  std::int64_t largest_ = -1;
+};
+
+}  // namespace neuroshard
