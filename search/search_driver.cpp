@@ -43,6 +43,7 @@ void SearchDriver::start_session(Run& run) {
     run.session = gpu_->start(problem);
   } else if (lease_) {
     std::vector<std::unique_ptr<PlacementSession>> parts;
+    parts.reserve(static_cast<std::size_t>(threads_));
     for (int part = 0; part < threads_; ++part) parts.push_back(cpu_.start(problem));
     run.session = std::make_unique<ParallelSession>(*std::exchange(lease_, std::nullopt),
                                                     std::move(parts), problem.dim_limits.size());
