@@ -41,12 +41,12 @@ int run(const CollectCompute& command, Console& console) {
   const ComputeSources made = make_compute_sources(source, configs.tables, tables);
 
   CollectionDescription description = {{"kind", "compute"},
-                                             {"source", command.source.backend},
-                                             {"hardware", made.hardware},
-                                             {"batch", std::to_string(command.source.batch)},
-                                             {"seed", std::to_string(command.collection.seed)},
-                                             {"max_tables", std::to_string(draw.max_tables)},
-                                             {"memory_bytes", std::to_string(draw.memory_bytes)}};
+                                       {"source", command.source.backend},
+                                       {"hardware", made.hardware},
+                                       {"batch", std::to_string(command.source.batch)},
+                                       {"seed", std::to_string(command.collection.seed)},
+                                       {"max_tables", std::to_string(draw.max_tables)},
+                                       {"memory_bytes", std::to_string(draw.memory_bytes)}};
   if (source.backend != "analytic") {
     description["warm_up"] = std::to_string(source.protocol.warm_up);
     description["iterations"] = std::to_string(source.protocol.iterations);
