@@ -22,6 +22,8 @@ CpuBackend::CpuBackend(const CpuKernels& kernels, const CostModels& models, bool
 
 void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> embeddings) const {
   const PackedComputeModel& model = models_.compute();
+  // The network writes a single float a row if it ends in one output.
+  std::ranges::fill(embeddings, 0.0F);
   constexpr int kStride = padded_width(kTableFeatures);
   AlignedVector<float> inputs(static_cast<std::size_t>(kBlockRows) * kStride);
   MlpRunner network(kernels_, model.table_network, /*relu_last=*/true);

@@ -109,7 +109,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task) const {
   PlanResult result;
-  SearchDriver driver(gpu.get(), cpu, options.search);
+  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search);
   if (!gpu && threads > 1) {
     WorkerPool& pool_of_workers = workers();
     if (auto lease = pool_of_workers.try_lease()) {
@@ -130,7 +130,7 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
   std::exception_ptr failure;
   const auto work = [&] {
     try {
-      SearchDriver driver(gpu.get(), cpu, options.search);
+      SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search);
       for (;;) {
         while (driver.in_flight() < window) {
           const std::size_t i = next++;

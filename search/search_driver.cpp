@@ -32,8 +32,7 @@ void SearchDriver::add(const Task& task, PlanResult& result) {
   try {
     start_session(run);
   } catch (const Error& error) {
-    if (gpu_ == nullptr || error.kind() != ErrorKind::kBackend) throw;
-    fall_back(error.what());
+    fall_back(error);
   }
 }
 
@@ -52,8 +51,9 @@ void SearchDriver::start_session(Run& run) {
   }
 }
 
-void SearchDriver::fall_back(const std::string& reason) {
-  warning_ = "the GPU failed (" + reason + "); went on with the CPU";
+void SearchDriver::fall_back(const Error& error) {
+  if (gpu_ == nullptr || !may_fall_back_ || error.kind() != ErrorKind::kBackend) throw;
+  warning_ = std::string("the GPU failed (") + error.what() + "); went on with the CPU";
   gpu_ = nullptr;
   for (const auto& run : runs_) {
     if (run->search.running()) start_session(*run);
@@ -74,8 +74,7 @@ void SearchDriver::advance() {
   try {
     evaluate();
   } catch (const Error& error) {
-    if (gpu_ == nullptr || error.kind() != ErrorKind::kBackend) throw;
-    fall_back(error.what());
+    fall_back(error);
     evaluate();
   }
   for (const auto& run : runs_) {

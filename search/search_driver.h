@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/worker_pool.h"
+#include "neuroshard/error.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
@@ -13,9 +14,11 @@ namespace neuroshard {
 /// where it was on the CPU: the arithmetic is the same, so the plans are. One per thread and call.
 class SearchDriver {
  public:
-  /// Borrows everything. `gpu` may be null.
-  SearchDriver(const Backend* gpu, const CpuBackend& cpu, const SearchOptions& options)
-      : gpu_(gpu), cpu_(cpu), options_(options) {}
+  /// Borrows everything. `gpu` may be null; `may_fall_back`: whether its failure is survived, or
+  /// thrown to the caller, who asked for that backend and no other.
+  SearchDriver(const Backend* gpu, bool may_fall_back, const CpuBackend& cpu,
+               const SearchOptions& options)
+      : gpu_(gpu), may_fall_back_(may_fall_back), cpu_(cpu), options_(options) {}
 
   /// Uses the leased threads for single searches on the CPU.
   void use_threads(WorkerPool::Lease lease, int threads) {
@@ -44,10 +47,12 @@ class SearchDriver {
   [[nodiscard]] const Backend& backend() const;
   void start_session(Run& run);
   void evaluate();
-  void fall_back(const std::string& reason);
+  /// Call in a handler: throws again unless `error` is a failure of the GPU that can be survived.
+  void fall_back(const Error& error);
   void finish(Run& run);
 
   const Backend* gpu_;
+  bool may_fall_back_;
   const CpuBackend& cpu_;
   const SearchOptions& options_;
   std::optional<WorkerPool::Lease> lease_;

@@ -164,6 +164,16 @@ TEST_F(Failures, PlansGoOnOnTheCpu) {
   EXPECT_GE(launch, 3);  // At least one for each level.
 }
 
+TEST_F(Failures, AForcedBackendDoesNotFallBack) {
+  PlannerOptions options;
+  options.backend = "cuda";
+  const Task task = testing::golden_task("4gpu_dim128", 1);
+  const Planner planner(golden_models(), options);
+  host_cuda::fail_after(1);
+  EXPECT_THAT(message_of([&] { (void)planner.plan(task); }, ErrorKind::kBackend),
+              HasSubstr("illegal memory access"));
+}
+
 TEST_F(Failures, ASteadyLoadAllocatesNothingAndWaitsOnce) {
   const auto cuda = make_cuda_backend(golden_models());
   const auto round = [&](std::uint64_t seed) {
