@@ -23,11 +23,6 @@ struct CollectComm {
 };
 
 int run(const CollectComm& command, Console& console) {
-  if (command.backend == "mpi" || command.backend == "nccl") {
-    throw Error("--backend " + command.backend +
-                " runs in one process per device: start neuroshard_collect_comm with mpirun "
-                "(docs/collecting.md)");
-  }
   if (command.backend != "analytic") {
     throw Error("--backend '" + command.backend + "' is not known; give analytic");
   }
@@ -55,7 +50,7 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
       collect.add_subcommand("comm", "Cost of the all-to-all between a number of devices");
   command->footer(kExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->backend, "analytic, mpi or nccl")->required();
+  command->add_option("--backend", options->backend, "analytic")->required();
   command->add_option("--network", options->network, "Datasheet of the analytic backend")
       ->type_name("NAME")
       ->capture_default_str();

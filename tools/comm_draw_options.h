@@ -9,7 +9,7 @@
 
 namespace neuroshard::tools {
 
-/// What `collect comm` and the programs that measure under MPI share: how samples are drawn, all
+/// How samples of `collect comm` are drawn, all
 /// but the number of devices.
 void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int64_t& batch);
 

@@ -72,7 +72,6 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       {with(new_compute, {"--max-dim", "30"}), "multiple of 4"},
       {with(new_comm, {"--network", "string"}), "a100-nvlink3-hdr"},
       {with(new_comm, {"--max-start-offset-ms", "0"}), "start offsets"},
-      {{"comm", "--backend", "mpi", "--devices", "2", "--output", folder / "data"}, "mpirun"},
       {{"comm", "--backend", "pigeon", "--devices", "2", "--output", folder / "data"}, "pigeon"},
       {{"comm", "--backend", "analytic", "--devices", "0", "--output", folder / "data"}, "devices"},
   };
