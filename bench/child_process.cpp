@@ -14,6 +14,8 @@
 #include "bench/stopwatch.h"
 #include "neuroshard/error.h"
 
+extern char** environ;
+
 namespace neuroshard::bench {
 namespace {
 
