@@ -14,8 +14,6 @@
 #include "bench/stopwatch.h"
 #include "neuroshard/error.h"
 
-extern char** environ;
-
 namespace neuroshard::bench {
 namespace {
 

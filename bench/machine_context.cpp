@@ -5,7 +5,9 @@
 #include <thread>
 
 #include "bench/build_info.h"
+#include "bench/clock_rate.h"
 #include "bench/gpu_scorers.h"
+#include "bench/markdown_table.h"
 #include "bench/proc_files.h"
 #include "neuroshard/cuda_backend.h"
 
@@ -42,6 +44,11 @@ std::string build_flags() {
   return flags;
 }
 
+std::string measured_clock() {
+  const double ghz = measured_clock_ghz();
+  return ghz > 0.0 ? three_digits(ghz) + " GHz" : "";
+}
+
 std::string memory_total() {
   const std::string kib = field_of(contents_if_readable("/proc/meminfo"), "MemTotal");
   return kib.empty() ? "" : std::to_string(std::stoll(kib) / 1024) + " MiB";
@@ -76,6 +83,7 @@ Context machine_context() {
                      {"cpu_cores", std::to_string(std::thread::hardware_concurrency())},
                      {"cpu_flags", arithmetic_flags(field_of(cpuinfo, "flags"))},
                      {"cpu_clocks", clocks_of(cpuinfo)},
+                     {"cpu_clock_measured", measured_clock()},
                      {"memory", memory_total()},
                      {"load", contents_if_readable("/proc/loadavg")}};
   std::erase_if(context, [](const auto& entry) { return entry.second.empty(); });

@@ -52,6 +52,10 @@ std::vector<ScorerKind> scorers_of(const ScoreOptions& options, const CostModels
   return kinds;
 }
 
+std::string giga(double per_second) {
+  return three_digits(per_second * 1e-9) + " G multiply-adds/s";
+}
+
 void run_score(const ScoreOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
   const std::size_t largest =
@@ -66,19 +70,18 @@ void run_score(const ScoreOptions& options, std::ostream& out) {
                                      std::to_string(options.pieces_per_shard) + " a shard");
   context.emplace_back("multiply_adds_per_shard", with_separators(std::llround(work)));
   out << context_block(context) << std::flush;
+  const auto known = static_cast<std::ptrdiff_t>(context.size());
 
   check_scorers(kinds, input, models);
   JsonReport report;
   const std::vector<ScoreTimes> times = time_scorers(kinds, input, options.measurement, report);
   ScoreCeilings ceilings = ceilings_of(times);
   ceilings.gpu = gpu_multiply_adds_per_second();
-  context.emplace_back("ceiling", ceilings.per_core > 0.0 ? three_digits(ceilings.per_core * 1e-9) +
-                                                                " G multiply-adds/s a core (AVX2)"
-                                                          : "not known: no AVX2");
-  if (ceilings.gpu) {
-    context.emplace_back("gpu_ceiling", three_digits(*ceilings.gpu * 1e-9) + " G multiply-adds/s");
-  }
-  out << "# ceiling: " << context.back().second << "\n";
+  context.emplace_back("ceiling", ceilings.per_core > 0.0
+                                      ? giga(ceilings.per_core) + " a core (AVX2)"
+                                      : "not known: no AVX2");
+  if (ceilings.gpu) context.emplace_back("gpu_ceiling", giga(*ceilings.gpu));
+  out << context_block({context.begin() + known, context.end()});
 
   std::vector<std::string> baselines;
   for (const ScorerKind& kind : kinds) {
