@@ -1,6 +1,7 @@
 #include "bench/plan_report.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -8,10 +9,13 @@
 namespace neuroshard::bench {
 namespace {
 
-std::vector<double> speedups_of(const std::vector<double>& ours_ms, const TaskSet& set) {
+std::vector<double> speedups_of(const std::vector<double>& ours_ms, const TaskSet& set,
+                                bool only_with_plan) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < ours_ms.size(); ++i) {
-    if (set.published[i]) ratios.push_back(set.published[i]->seconds * 1e3 / ours_ms[i]);
+    const std::optional<PublishedRun>& run = set.published[i];
+    if (!run || (only_with_plan && !run->cost_ms)) continue;
+    ratios.push_back(run->seconds * 1e3 / ours_ms[i]);
   }
   return ratios;
 }
@@ -53,8 +57,9 @@ PlanSummary summarize(const PlanTimes& times, const TaskSet& set) {
   summary.plans_per_second = plans * 1e3 / median(total_ms);
   summary.cpu_ms_per_plan = median(total_cpu_ms) / plans;
   summary.spread = relative_spread(total_ms);
-  summary.speedups = speedups_of(summary.wall_ms, set);
-  summary.cpu_speedups = speedups_of(summary.cpu_ms, set);
+  summary.speedups = speedups_of(summary.wall_ms, set, /*only_with_plan=*/false);
+  summary.speedups_with_plan = speedups_of(summary.wall_ms, set, /*only_with_plan=*/true);
+  summary.cpu_speedups = speedups_of(summary.cpu_ms, set, /*only_with_plan=*/false);
   return summary;
 }
 
@@ -76,6 +81,7 @@ std::vector<PlanSummary> combined(const std::vector<std::vector<PlanSummary>>& s
       append(all[c].wall_ms, one.wall_ms);
       append(all[c].cpu_ms, one.cpu_ms);
       append(all[c].speedups, one.speedups);
+      append(all[c].speedups_with_plan, one.speedups_with_plan);
       append(all[c].cpu_speedups, one.cpu_speedups);
     }
     all[c].plans_per_second = plans / seconds;
@@ -93,6 +99,7 @@ std::string plan_table(std::span<const PlanSummary> summaries) {
   if (base != nullptr) header.emplace_back("vs no reuse");
   if (published) {
     header.emplace_back("vs published");
+    header.emplace_back("where it has a plan");
     header.emplace_back("by CPU time");
   }
   MarkdownTable table(header);
@@ -109,6 +116,7 @@ std::string plan_table(std::span<const PlanSummary> summaries) {
     }
     if (published) {
       row.push_back(geometric_mean_text(s.speedups));
+      row.push_back(geometric_mean_text(s.speedups_with_plan));
       row.push_back(geometric_mean_text(s.cpu_speedups));
     }
     table.add_row(std::move(row));
@@ -139,6 +147,10 @@ void add_to_report(JsonReport& report, const PlanTimes& times, const PlanSummary
   }
   if (!summary.speedups.empty()) {
     figures["speedup_over_published"] = geometric_mean(summary.speedups);
+  }
+  if (!summary.speedups_with_plan.empty()) {
+    figures["speedup_over_published_where_it_has_a_plan"] =
+        geometric_mean(summary.speedups_with_plan);
   }
   if (!summary.cpu_speedups.empty()) {
     figures["speedup_over_published_by_cpu_time"] = geometric_mean(summary.cpu_speedups);

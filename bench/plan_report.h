@@ -18,8 +18,9 @@ struct PlanSummary {
   double cpu_ms_per_plan = 0.0;
   double spread = 0.0;  ///< Of the rounds' total times; of several sets, the largest.
   /// Published seconds over ours, one for each task that the published search was run on; empty if
-  /// there is none. By our wall time, and by our CPU time.
+  /// there is none. By our wall time, the same where it found a plan, and by our CPU time.
   std::vector<double> speedups;
+  std::vector<double> speedups_with_plan;
   std::vector<double> cpu_speedups;
 };
 

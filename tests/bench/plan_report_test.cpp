@@ -10,11 +10,12 @@ using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two tasks, of which the published search was run on the second.
-TaskSet two_tasks() {
+// Two tasks, of which the published search was run on the second, and found a plan if it has a
+// cost.
+TaskSet two_tasks(std::optional<double> cost_ms = 5.0) {
   return {.name = "set",
           .tasks = std::vector<Task>(2),
-          .published = {std::nullopt, PublishedRun{5.0, 4.0}}};
+          .published = {std::nullopt, PublishedRun{cost_ms, 4.0}}};
 }
 
 PlanTimes three_rounds(const PlanConfig& config, double factor) {
@@ -36,7 +37,12 @@ TEST(PlanReport, SummaryTakesTheMedianRoundOfEachTask) {
   EXPECT_DOUBLE_EQ(summary.cpu_ms_per_plan, 7.5);
   EXPECT_DOUBLE_EQ(summary.spread, 16.0 / 32.0);
   EXPECT_THAT(summary.speedups, ElementsAre(DoubleEq(4000.0 / 21.0)));
+  EXPECT_THAT(summary.speedups_with_plan, ElementsAre(DoubleEq(4000.0 / 21.0)));
   EXPECT_THAT(summary.cpu_speedups, ElementsAre(DoubleEq(400.0)));
+  const PlanSummary gave_up =
+      summarize(three_rounds({.backend = "avx2"}, 1.0), two_tasks(std::nullopt));
+  EXPECT_EQ(gave_up.speedups.size(), 1U);
+  EXPECT_TRUE(gave_up.speedups_with_plan.empty());
 }
 
 TEST(PlanReport, CombinesSetsTaskByTask) {
