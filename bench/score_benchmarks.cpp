@@ -57,7 +57,10 @@ void time_scorer(benchmark::State& state, const ScorerKind& kind, const ScoringI
                  std::size_t batch) {
   const std::unique_ptr<Scorer> scorer = kind.make(input);
   scorer->prepare(input.first(batch));
-  for (auto _ : state) scorer->score();
+  for (auto _ : state) {
+    scorer->score();
+    if (kind.timed_by_device) state.SetIterationTime(scorer->device_seconds());
+  }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
 }
 
@@ -94,15 +97,20 @@ std::vector<ScoreTimes> time_scorers(std::span<const ScorerKind> kinds, const Sc
   benchmark::ClearRegisteredBenchmarks();
   use_random_interleaving();
   std::map<std::pair<std::string, int>, ScoreTimes> by_name;
-  const auto configure = [&](benchmark::internal::Benchmark* timed, int threads) {
+  const auto configure = [&](benchmark::internal::Benchmark* timed, int threads, bool by_device) {
     timed->Threads(threads)->Repetitions(measurement.repetitions);
-    timed->MinTime(measurement.min_seconds)->UseRealTime()->Unit(benchmark::kMicrosecond);
+    timed->MinTime(measurement.min_seconds)->Unit(benchmark::kMicrosecond);
+    if (by_device) {
+      timed->UseManualTime();
+    } else {
+      timed->UseRealTime();
+    }
   };
   for (const int threads : measurement.threads) {
     const std::string ceiling = "score/ceiling";
     by_name[{ceiling, threads}] = {
         .scorer = kCeiling, .threads = threads, .per_second = {}, .per_cpu_second = {}};
-    configure(benchmark::RegisterBenchmark(ceiling.c_str(), time_ceiling), threads);
+    configure(benchmark::RegisterBenchmark(ceiling.c_str(), time_ceiling), threads, false);
     for (const ScorerKind& kind : kinds) {
       for (const std::size_t batch : measurement.batches) {
         if (kind.name == "scalar" && batch > measurement.scalar_max_batch) continue;
@@ -117,7 +125,7 @@ std::vector<ScoreTimes> time_scorers(std::span<const ScorerKind> kinds, const Sc
                                                [&kind, &input, batch](benchmark::State& s) {
                                                  time_scorer(s, kind, input, batch);
                                                }),
-                  threads);
+                  threads, kind.timed_by_device);
       }
     }
   }

@@ -34,6 +34,9 @@ class Scorer {
   virtual void score() = 0;
   /// Not timed: the costs, one a shard, of the last call to `score`.
   virtual void read_costs(std::span<float> cost_ms) = 0;
+  /// Time that the last call of `score` took on the device, by its own clock. Only of kinds that
+  /// say so (timed_by_device).
+  [[nodiscard]] virtual double device_seconds() const { return 0.0; }
 };
 
 /// A kind of scorer, by the name that results carry.
@@ -43,6 +46,10 @@ struct ScorerKind {
   bool exact = false;
   /// Measured against the GPU's ceiling, not the CPU's.
   bool on_gpu = false;
+  /// Inputs are in device memory before the time starts and costs stay there;
+  /// Scorer::device_seconds is the time. Otherwise it is wall time, from host memory to host
+  /// memory.
+  bool timed_by_device = false;
   /// `input` outlives the scorer. Called once per thread, possibly at the same time.
   std::function<std::unique_ptr<Scorer>(const ScoringInput& input)> make;
 };

@@ -17,11 +17,12 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const CostModels& models, const std::vector<int>& devices)
+  CudaBackend(const CostModels& models, const std::vector<int>& devices, bool tensor_cores)
       : Backend(padded_width(models.compute.table_network.outputs())) {
     contexts_.reserve(devices.size());
     for (const int device : devices) {
-      contexts_.push_back(std::make_unique<DeviceContext>(device, models, embedding_width()));
+      contexts_.push_back(
+          std::make_unique<DeviceContext>(device, models, embedding_width(), tensor_cores));
     }
   }
 
@@ -126,7 +127,8 @@ bool cuda_backend_built() noexcept { return true; }
 
 std::unique_ptr<Backend> make_cuda_backend(const CostModels& models, const CudaOptions& options) {
   validate(models);
-  return std::make_unique<gpu::CudaBackend>(models, gpu::usable_devices(options));
+  return std::make_unique<gpu::CudaBackend>(models, gpu::usable_devices(options),
+                                            options.tensor_cores);
 }
 
 }  // namespace neuroshard

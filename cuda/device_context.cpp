@@ -17,8 +17,9 @@ void Workspace::settle() noexcept {
   busy = false;
 }
 
-DeviceContext::DeviceContext(int device, const CostModels& models, int embedding_width)
-    : device_(device), embedding_width_(embedding_width) {
+DeviceContext::DeviceContext(int device, const CostModels& models, int embedding_width,
+                             bool tensor_cores)
+    : device_(device), embedding_width_(embedding_width), tensor_cores_(tensor_cores) {
   const CurrentDevice current(device);
   int shared_bytes = 0;
   NEUROSHARD_CUDA_CHECK(
@@ -29,6 +30,7 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_embed_pieces(shared_bytes_);
   prepare_score_shards(shared_bytes_);
   prepare_score_shards_tiled(shared_bytes_);
+  prepare_score_shards_tensor(shared_bytes_);
   prepare_comm_costs(shared_bytes_);
   prepare_evaluate_candidates(shared_bytes_);
   models_ = std::make_unique<DeviceModels>(models);
@@ -82,11 +84,10 @@ void DeviceContext::score_shards(std::span<const float> embeddings, const ShardB
                        .piece_ids = at<std::uint32_t>(inputs, ids_at),
                        .shards = static_cast<int>(shards.size()),
                        .cost_ms = reinterpret_cast<float*>(out.device())};
-  if (prefers_tiles(args, multiprocessors_)) {
-    score_shards_tiled(args, multiprocessors_, workspace->stream.get());
-  } else {
-    gpu::score_shards(args, multiprocessors_, workspace->stream.get());
-  }
+  const auto run = !prefers_tiles(args, multiprocessors_) ? gpu::score_shards
+                   : tensor_cores_                        ? score_shards_tensor
+                                                          : score_shards_tiled;
+  run(args, multiprocessors_, workspace->stream.get());
   out.fetch();
   std::memcpy(cost_ms.data(), out.receive(), cost_ms.size_bytes());
 }

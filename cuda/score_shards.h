@@ -29,8 +29,9 @@ void prepare_score_shards_tiled(std::size_t max_shared_bytes);
 /// True if the head is the one it is made for and the batch fills the device.
 [[nodiscard]] bool prefers_tiles(const ScoreArgs& args, int multiprocessors);
 
-/// The same on tensor cores (score_shards_tensor.cu): three products of tf32 numbers for each of
-/// fp32, costs within 1e-5 of the others, relative. Not in builds that execute kernels on the CPU.
+/// The same on tensor cores (score_shards_tensor.cu), for the same head: costs within 1e-5 of the
+/// others, relative, instead of equal. Only on request, until it has been measured.
 void score_shards_tensor(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+void prepare_score_shards_tensor(std::size_t max_shared_bytes);
 
 }  // namespace neuroshard::gpu

@@ -3,18 +3,14 @@
 #include "cuda/evaluate_candidates.h"
 #include "cuda/launch.h"
 #include "cuda/score_shards.h"
-#include "cuda/warp.cuh"
+#include "cuda/shard_sums.cuh"
 
 namespace neuroshard::gpu {
 namespace {
 
-constexpr int kWidth = 32;
 constexpr int kHidden = 64;
-constexpr int kQuads = kWidth / 4;
+constexpr int kQuads = kSumWidth / 4;
 constexpr int kWarps = 4;
-// Floats between the sums of two shards in shared memory: 32 lanes that each read 16 bytes of
-// another shard then touch every bank equally often.
-constexpr int kSumStride = kWidth + 4;
 constexpr int kShardsPerLane = 4;
 constexpr int kTile = kShardsPerLane * kWarpSize;
 
@@ -24,43 +20,6 @@ struct TileMemory {
   float output_weight[kHidden];
   float sums[kWarps][kWarpSize * kSumStride];
 };
-
-__device__ float4 plus(const float4& a, const float4& b) {
-  return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
-// Sums of 32 shards, by one warp: eight lanes a shard, 16 bytes of each embedding a lane, four
-// shards at a time. Eight loads are on their way before the first is needed.
-__device__ void sum_embeddings(const ScoreArgs& args, int first, float* sums) {
-  constexpr int kGroup = 8;
-  const int group = lane_index() / kGroup;
-  const int quad = lane_index() % kGroup;
-  const auto* rows = reinterpret_cast<const float4*>(args.embeddings);
-  for (int round = 0; round < kGroup; ++round) {
-    const int local = round * (kWarpSize / kGroup) + group;
-    const int shard = min(first + local, args.shards - 1);
-    const std::uint32_t begin = read_only(args.offsets + shard);
-    const std::uint32_t count = read_only(args.offsets + shard + 1) - begin;
-    const std::uint32_t longest = __reduce_max_sync(kAllLanes, count);
-    float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-    for (std::uint32_t k = 0; k < longest; k += kGroup) {
-      const std::uint32_t mine = k + static_cast<std::uint32_t>(quad);
-      const std::uint32_t id = mine < count ? read_only(args.piece_ids + begin + mine) : 0;
-      float4 row[kGroup];
-#pragma unroll
-      for (int j = 0; j < kGroup; ++j) {
-        const std::uint32_t piece = __shfl_sync(kAllLanes, id, group * kGroup + j);
-        if (k + j < count)
-          row[j] = read_only(rows + static_cast<std::size_t>(piece) * kQuads + quad);
-      }
-#pragma unroll
-      for (int j = 0; j < kGroup; ++j) {
-        if (k + j < count) sum = plus(sum, row[j]);
-      }
-    }
-    reinterpret_cast<float4*>(sums + local * kSumStride)[quad] = sum;
-  }
-}
 
 // A warp takes 128 shards at a time, four a lane, whose sums it keeps in registers; weights are
 // broadcast from shared memory, 16 bytes for 16 FMA. The hidden units l and l + 32 of one lane of

@@ -12,4 +12,5 @@ set(NEUROSHARD_CUDA_SOURCES
   evaluate_candidates.cu
   evaluation.cpp
   score_shards.cu
+  score_shards_tensor.cu
   score_shards_tiled.cu)

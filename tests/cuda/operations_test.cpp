@@ -129,6 +129,28 @@ TEST_F(Operations, ScoreShardsInTiles) {
   expect_same_scores(*cuda, *scalar, shards, 18);
 }
 
+// On the CPU, plain arithmetic takes the place of the instruction (cuda/tensor_cores.cuh); only on
+// a GPU does this test the tensor cores.
+TEST_F(Operations, ScoreShardsOnTensorCores) {
+  const int shards = 512 * cuda_devices().front().multiprocessors + 77;
+  const int pieces = 70;
+  const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
+  const auto cuda = make_cuda_backend(golden_models(), {.devices = {}, .tensor_cores = true});
+  const auto embeddings = embeddings_of(
+      *scalar, random_floats(9, static_cast<std::size_t>(pieces) * kTableFeatures, -1.0F, 3.0F));
+  const Shards batch = random_shards(5, shards, pieces, 18);
+  std::vector<float> expected(static_cast<std::size_t>(shards));
+  std::vector<float> actual(static_cast<std::size_t>(shards), -1e30F);
+  scalar->score_shards(embeddings, {batch.offsets, batch.ids}, expected);
+  cuda->score_shards(embeddings, {batch.offsets, batch.ids}, actual);
+  EXPECT_NE(actual, expected);  // Equal to the last bit: another kernel ran.
+  for (std::size_t s = 0; s < expected.size(); ++s) {
+    ASSERT_NEAR(actual[s], expected[s], 1e-5 * std::abs(expected[s])) << s;
+  }
+  // Small batches keep to the kernel whose costs are equal.
+  expect_same_scores(*cuda, *scalar, 300, 18);
+}
+
 TEST_F(Operations, CommunicationCosts) {
   for (const Case& c : cases()) {
     const auto scalar = make_cpu_backend(c.models, {.name = "scalar"});
