@@ -73,4 +73,18 @@ void Stream::copy_to_host(std::byte* to, const std::byte* from, std::size_t byte
 
 void Stream::synchronize() const { NEUROSHARD_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
 
+Event::Event() { NEUROSHARD_CUDA_CHECK(cudaEventCreate(&event_)); }
+
+Event::~Event() { (void)cudaEventDestroy(event_); }
+
+void Event::record(const Stream& stream) {
+  NEUROSHARD_CUDA_CHECK(cudaEventRecord(event_, stream.get()));
+}
+
+double Event::ms_since(const Event& earlier) const {
+  float ms = 0.0F;
+  NEUROSHARD_CUDA_CHECK(cudaEventElapsedTime(&ms, earlier.event_, event_));
+  return ms;
+}
+
 }  // namespace neuroshard::gpu

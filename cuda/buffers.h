@@ -73,4 +73,20 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// A point in the work of a stream, to take times from. Of the current device.
+class Event {
+ public:
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(const Stream& stream);
+  /// Milliseconds of the device between the two; both must have passed.
+  [[nodiscard]] double ms_since(const Event& earlier) const;
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 }  // namespace neuroshard::gpu

@@ -1,16 +1,25 @@
-# The CUDA backend.
+# The CUDA backend, and the fused operator that cost data is collected with.
 set(NEUROSHARD_CUDA_SOURCES
   buffers.cpp
   check.cpp
   comm_costs.cu
   cuda_backend.cpp
   cuda_devices.cpp
+  cuda_operator.cpp
   cuda_session.cpp
+  cuda_source.cpp
   device_context.cpp
   device_models.cpp
+  device_streams.cpp
   embed_pieces.cu
   evaluate_candidates.cu
   evaluation.cpp
+  fill_random.cu
+  lookup_keys.cu
+  pool_bags.cu
   score_shards.cu
   score_shards_tensor.cu
-  score_shards_tiled.cu)
+  score_shards_tiled.cu
+  update_rows.cu)
+# CUB's kernels; only nvcc reads them.
+set(NEUROSHARD_CUB_SOURCES sort_lookups.cu)

@@ -2,6 +2,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "tools/bandwidth_report.h"
 #include "tools/collect_command.h"
 #include "tools/compute_sources.h"
 #include "weights/collection/collection_folder.h"
@@ -9,7 +10,14 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Example: 100,000 samples for an H100 that is not at hand
+constexpr const char* kExamples = R"(Examples:
+  Measured on all GPUs of this machine
+  neuroshard collect compute --backend cuda --table-configs tables/table_configs.json \
+      --output data/compute
+  How near the operator comes to the bandwidth of GPU 0, nothing collected
+  neuroshard collect compute --backend cuda --devices 0 --report-bandwidth --samples 0 \
+      --table-configs tables/table_configs.json --output data/compute
+  100,000 samples for an H100 that is not at hand
   neuroshard collect compute --backend analytic --gpu h100-sxm-80gb \
       --table-configs tables/table_configs.json --output data/compute
 
@@ -22,6 +30,7 @@ struct CollectCompute {
   double memory_gb = 4.0;
   int max_dim = 128;
   std::string table_configs;
+  bool report_bandwidth = false;
 };
 
 int run(const CollectCompute& command, Console& console) {
@@ -29,6 +38,10 @@ int run(const CollectCompute& command, Console& console) {
   draw.memory_bytes = bytes_from_gib(command.memory_gb);
   if (command.source.batch < 1) {
     throw Error("--batch is " + std::to_string(command.source.batch) + "; give at least 1");
+  }
+  if (command.source.backend != "cuda" &&
+      (command.report_bandwidth || !command.source.devices.empty())) {
+    throw Error("--devices and --report-bandwidth are for --backend cuda");
   }
   const TableConfigs configs = load_table_configs(command.table_configs);
   const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
@@ -52,9 +65,22 @@ int run(const CollectCompute& command, Console& console) {
     description["iterations"] = std::to_string(source.protocol.iterations);
   }
   prepare_collection(command.collection.output, description, tables);
-  return run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
-    collect_compute_samples(made.sources, tables, draw, run, log);
-  });
+  const int code =
+      run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
+        collect_compute_samples(made.sources, tables, draw, run, log);
+      });
+  if (!made.cuda.empty()) {
+    OperatorTraffic traffic;
+    for (const CudaSource* on_device : made.cuda) traffic += on_device->traffic();
+    if (traffic.forward_ms > 0.0) {
+      print_bandwidth(console.out, traffic, made.cuda.front()->copy_gb_per_s());
+    }
+  }
+  if (command.report_bandwidth) {
+    report_bandwidth(console.out, *made.cuda.front(), tables, configs.tables.size(), draw,
+                     command.collection.seed);
+  }
+  return code;
 }
 
 }  // namespace
@@ -65,7 +91,7 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
   command->footer(kExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->source.backend, "analytic or cpu")->required();
+  command->add_option("--backend", options->source.backend, "cuda, cpu or analytic")->required();
   command->add_option("--table-configs", options->table_configs, "Tables to draw from")
       ->type_name("FILE")
       ->required();
@@ -92,6 +118,15 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command
       ->add_option("--threads", options->source.threads,
                    "Of the cpu backend; default: one per core")
+      ->group(measured);
+  command
+      ->add_option("--devices", options->source.devices,
+                   "GPUs of the cuda backend, as CUDA numbers them; default: every usable one")
+      ->type_name("N...")
+      ->group(measured);
+  command
+      ->add_flag("--report-bandwidth", options->report_bandwidth,
+                 "Measure what the cuda backend's operator reaches for each dim, beside a copy")
       ->group(measured);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };

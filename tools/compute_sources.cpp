@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "weights/collection/cpu_source.h"
 
@@ -26,6 +27,8 @@ ComputeSources make_compute_sources(const ComputeSourceOptions& options,
     made.sources.push_back(make_analytic_compute_source(gpu, augmented, options.batch));
     return made;
   }
+  std::vector<int> devices;
+  if (options.backend == "cuda") devices = devices_to_measure(options.devices);
   made.streams =
       std::make_unique<StreamStore>(tables, options.batch, options.seed, room_for_streams());
   if (options.backend == "cpu") {
@@ -34,7 +37,19 @@ ComputeSources make_compute_sources(const ComputeSourceOptions& options,
     made.hardware = cpu_name();
     return made;
   }
-  throw Error("--backend '" + options.backend + "' is not known; give analytic or cpu");
+  if (options.backend == "cuda") {
+    for (const int device : devices) {
+      auto source = make_cuda_source(augmented, *made.streams, tables.size(), device,
+                                     {options.protocol, options.memory_bytes});
+      made.cuda.push_back(source.get());
+      made.sources.push_back(std::move(source));
+    }
+    for (const CudaDevice& device : cuda_devices()) {
+      if (device.index == devices.front()) made.hardware = device.name;
+    }
+    return made;
+  }
+  throw Error("--backend '" + options.backend + "' is not known; give analytic, cpu or cuda");
 }
 
 }  // namespace neuroshard::tools

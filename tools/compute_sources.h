@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/cuda_source.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
 #include "weights/collection/stream_store.h"
@@ -13,20 +14,22 @@ namespace neuroshard::tools {
 
 /// Where `collect compute` gets its costs from.
 struct ComputeSourceOptions {
-  std::string backend;                         ///< "analytic" or "cpu".
+  std::string backend;                         ///< "analytic", "cpu" or "cuda".
   std::string gpu = std::string(kDefaultGpu);  ///< Of the analytic backend.
   std::int64_t batch = kDefaultBatch;
   std::int64_t memory_bytes = 0;  ///< Most that the weights of a sample take.
   std::uint64_t seed = 0;         ///< Of the lookups.
   MeasurementProtocol protocol;
-  int threads = 0;  ///< Of the CPU backend; 0: one per core.
+  int threads = 0;           ///< Of the CPU backend; 0: one per core.
+  std::vector<int> devices;  ///< Of the CUDA backend; empty: every usable one.
 };
 
 struct ComputeSources {
   std::unique_ptr<StreamStore> streams;  ///< What the sources measured look up.
   /// One works in each thread. They borrow the tables they are made for.
   std::vector<std::unique_ptr<ComputeCostSource>> sources;
-  std::string hardware;  ///< For the collection's description.
+  std::vector<CudaSource*> cuda;  ///< Those of `sources` that are on GPUs.
+  std::string hardware;           ///< For the collection's description.
 };
 
 /// `augmented` is augment_dims of `tables`; both are borrowed. Throws Error if the backend is

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -12,6 +13,11 @@
 #include <string>
 
 #include "cuda_host/host_cuda.h"
+
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
+  bool recorded = false;
+};
 
 struct CUstream_st {
   int device = 0;
@@ -159,6 +165,16 @@ cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cuda
   return cudaSuccess;
 }
 
+cudaError_t enqueue_work(cudaStream_t stream, std::function<void()> work) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  stream->work.emplace_back([work = std::move(work)] {
+    work();
+    return cudaSuccess;
+  });
+  return cudaSuccess;
+}
+
 }  // namespace host_cuda
 
 using host_cuda::current_device;
@@ -195,6 +211,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
       *value = settings.multiprocessors;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = 1 << 16;
       break;
     case cudaDevAttrComputeCapabilityMajor:
       *value = settings.compute_capability / 10;
@@ -363,5 +382,36 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     std::memcpy(to, from, bytes);
     return cudaSuccess;
   });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  return host_cuda::enqueue_work(stream, [=] { std::memset(memory, value, bytes); });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return host_cuda::enqueue_work(stream, [event] {
+    event->time = std::chrono::steady_clock::now();
+    event->recorded = true;
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+  const Lock lock(runtime().mutex);
+  if (sticky_error() != cudaSuccess) return sticky_error();
+  if (!start->recorded || !end->recorded) return cudaErrorInvalidValue;
+  *ms = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
 }

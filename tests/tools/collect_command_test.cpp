@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/cuda_backend.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -70,6 +71,8 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       {with(new_compute, {"--batch", "0"}), "--batch"},
       {with(new_compute, {"--memory-gb", "-1"}), "memory"},
       {with(new_compute, {"--max-dim", "30"}), "multiple of 4"},
+      {with(new_compute, {"--report-bandwidth"}), "--backend cuda"},
+      {with(new_compute, {"--devices", "0"}), "--backend cuda"},
       {with(new_comm, {"--network", "string"}), "a100-nvlink3-hdr"},
       {with(new_comm, {"--max-start-offset-ms", "0"}), "start offsets"},
       {{"comm", "--backend", "pigeon", "--devices", "2", "--output", folder / "data"}, "pigeon"},
@@ -80,6 +83,17 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
     EXPECT_EQ(outcome.code, kExitBadInput) << reason;
     EXPECT_THAT(outcome.err, HasSubstr(reason));
   }
+  EXPECT_THAT(folder.names(), UnorderedElementsAre());
+}
+
+TEST(Collect, SaysHowToGetTheCudaBackend) {
+  if (cuda_backend_built()) GTEST_SKIP() << "this library has the CUDA backend";
+  const TemporaryFolder folder;
+  auto arguments = compute(folder / "data", "3");
+  arguments[2] = "cuda";
+  const Outcome outcome = run_command("collect", arguments);
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("has no CUDA"), HasSubstr("NEUROSHARD_CUDA=ON")));
   EXPECT_THAT(folder.names(), UnorderedElementsAre());
 }
 

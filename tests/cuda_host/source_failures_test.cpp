@@ -1,0 +1,145 @@
+// Cost collection when devices run out of memory or fail.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/cuda_source.h"
+#include "cuda_host/host_cuda.h"
+#include "message_of.h"
+#include "temporary_folder.h"
+#include "weights/collection/collect_samples.h"
+#include "weights/collection/random_tables.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::message_of;
+
+class SourceFailures : public ::testing::Test {
+ protected:
+  void SetUp() override { host_cuda::reset(); }
+  void TearDown() override {
+    const host_cuda::Usage usage = host_cuda::usage();
+    EXPECT_EQ(usage.device_allocations, 0U);
+    EXPECT_EQ(usage.host_allocations, 0U);
+    EXPECT_EQ(usage.streams, 0U);
+    host_cuda::reset();
+  }
+
+  SourceFailures() {
+    Random random(17);
+    for (int i = 0; i < 8; ++i) {
+      base_.push_back(random_table(random, 32));
+      base_.back().rows = 300;
+      base_.back().pooling_factor = 2.0;
+    }
+    tables_ = augment_dims(base_, 32);
+  }
+
+  std::vector<std::unique_ptr<ComputeCostSource>> sources(StreamStore& streams, int devices) {
+    std::vector<std::unique_ptr<ComputeCostSource>> all;
+    for (int device = 0; device < devices; ++device) {
+      all.push_back(make_cuda_source(
+          tables_, streams, base_.size(), device,
+          {.protocol = {.warm_up = 0, .iterations = 1}, .memory_bytes = std::int64_t{1} << 20}));
+    }
+    return all;
+  }
+
+  std::vector<Table> base_;
+  std::vector<Table> tables_;
+  ComputeDrawOptions draw_{.max_tables = 4, .memory_bytes = std::int64_t{1} << 20};
+};
+
+// Ids of the samples in a log, without their costs.
+std::vector<std::string> ids_of(const std::string& log) {
+  std::vector<std::string> ids;
+  for (std::size_t at = 0; at < log.size(); at = log.find('\n', at) + 1) {
+    ids.push_back(log.substr(at, log.find(' ', at) - at));
+  }
+  return ids;
+}
+
+TEST_F(SourceFailures, SeveralDevicesLogInOrder) {
+  host_cuda::reset({.devices = 3});
+  EXPECT_EQ(devices_to_measure({}).size(), 3U);
+  StreamStore streams(base_, 20, 5, std::size_t{1} << 30);
+  std::vector<std::vector<std::string>> ids;
+  for (const int devices : {1, 3}) {
+    const TemporaryFolder folder;
+    SampleLog log(folder / "data.txt");
+    collect_compute_samples(sources(streams, devices), tables_, draw_, {.samples = 25, .seed = 3},
+                            log);
+    ids.push_back(ids_of(contents_of(folder / "data.txt")));
+    EXPECT_EQ(ids.back().size(), 25U);
+  }
+  EXPECT_EQ(ids[0], ids[1]);
+}
+
+TEST_F(SourceFailures, ALogGoesOnAfterADeviceHasFailed) {
+  StreamStore streams(base_, 20, 5, std::size_t{1} << 30);
+  const TemporaryFolder folder;
+  const CollectionRun run{.samples = 12, .seed = 3};
+  {
+    SampleLog log(folder / "data.txt");
+    auto all = sources(streams, 1);
+    host_cuda::fail_after(30);
+    EXPECT_THAT(message_of([&] { collect_compute_samples(all, tables_, draw_, run, log); },
+                           ErrorKind::kBackend),
+                HasSubstr("illegal memory access"));
+    EXPECT_GT(log.size(), 0U);
+    EXPECT_LT(log.size(), 12U);
+  }
+  host_cuda::reset();
+  SampleLog log(folder / "data.txt");
+  EXPECT_EQ(log.removed_bytes(), 0U);
+  collect_compute_samples(sources(streams, 1), tables_, draw_, run, log);
+  EXPECT_EQ(log.size(), 12U);
+  const TemporaryFolder other;
+  SampleLog whole(other / "data.txt");
+  collect_compute_samples(sources(streams, 1), tables_, draw_, run, whole);
+  EXPECT_EQ(ids_of(contents_of(folder / "data.txt")), ids_of(contents_of(other / "data.txt")));
+}
+
+TEST_F(SourceFailures, SayWhatASampleNeeds) {
+  StreamStore streams(base_, 20'000, 5, std::size_t{1} << 30);
+  host_cuda::reset({.memory_bytes = std::size_t{4} << 20});
+  const auto all = sources(streams, 1);
+  EXPECT_THAT(message_of(
+                  [&] {
+                    (void)all[0]->cost_ms(std::vector<int>{0, 1, 2});
+                  },
+                  ErrorKind::kBackend),
+              AllOf(HasSubstr("device 0"), HasSubstr("3 tables"), HasSubstr("GiB"),
+                    HasSubstr("--max-tables")));
+  // That was one sample's failure.
+  EXPECT_GT(all[0]->cost_ms(std::vector<int>{31}), 0.0);
+}
+
+TEST_F(SourceFailures, MemoryThatEarlierSamplesTookIsGivenBack) {
+  StreamStore streams(base_, 3'000, 5, std::size_t{1} << 30);
+  // Room for any one table, not for what the first ones leave behind.
+  host_cuda::reset({.memory_bytes = std::size_t{4} << 20});
+  const auto all = sources(streams, 1);
+  for (int table = 0; table < 8; ++table) {
+    EXPECT_GT(all[0]->cost_ms(std::vector<int>{table, (table + 3) % 8}), 0.0) << table;
+  }
+}
+
+TEST_F(SourceFailures, EveryAllocationCanFail) {
+  StreamStore streams(base_, 20, 5, std::size_t{1} << 30);
+  host_cuda::fail_allocations(true);
+  EXPECT_THAT(message_of([&] { (void)sources(streams, 1); }, ErrorKind::kBackend),
+              HasSubstr("out of memory"));
+  host_cuda::fail_allocations(false);
+  const auto all = sources(streams, 1);
+  host_cuda::fail_allocations(true);
+  EXPECT_THAT(message_of([&] { (void)all[0]->cost_ms(std::vector<int>{0}); }, ErrorKind::kBackend),
+              HasSubstr("out of memory"));
+  host_cuda::fail_allocations(false);
+  EXPECT_GT(all[0]->cost_ms(std::vector<int>{0}), 0.0);
+}
+
+}  // namespace
+}  // namespace neuroshard
