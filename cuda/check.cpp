@@ -11,7 +11,7 @@ namespace {
 std::string_view remedy(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation:
-      return "free device memory, or ask for less at once";
+      return "free device memory, or give fewer tasks (or tables) at once";
     case cudaErrorNoDevice:
       return "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use a CPU backend";
     case cudaErrorInsufficientDriver:
