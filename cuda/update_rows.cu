@@ -6,7 +6,6 @@ namespace neuroshard::gpu {
 namespace {
 
 constexpr int kAtOnce = 4;
-constexpr int kBlocks = 3;  // Of a multiprocessor: at most 80 registers a thread.
 
 // What a group of lanes works on: chunk `chunk` of a table, and the lookups [begin, end) in it.
 struct Chunk {
@@ -58,7 +57,7 @@ __device__ inline float4* quad_of(float* partial, const ChunkRange& range, std::
 // the gradients of each row; a row that begins and ends here is updated at once. Four gradients and
 // the rows that end with them are on their way at a time. Bound by device memory: a gradient per
 // lookup (from the L2 if it is there), a read and a write per row.
-__global__ void __launch_bounds__(kBagThreads, kBlocks) update_rows_kernel(const UpdateArgs args) {
+__global__ void __launch_bounds__(kBagThreads, 3) update_rows_kernel(const UpdateArgs args) {
   const Chunk mine = chunk_of_group(args, kChunkWidth);
   if (mine.chunk < 0) return;
   const BagTable& table = args.tables[mine.table];
@@ -112,7 +111,7 @@ __global__ void __launch_bounds__(kBagThreads, kBlocks) update_rows_kernel(const
 // The levels above: the same lanes walk over 32 chunks of the level below and put together what
 // these have left of each row, so that no chain is longer than 32 however hot a row is. Far less
 // traffic than the first level: at most two sums for 32 lookups.
-__global__ void __launch_bounds__(kBagThreads, kBlocks) join_rows_kernel(const UpdateArgs args) {
+__global__ void __launch_bounds__(kBagThreads) join_rows_kernel(const UpdateArgs args) {
   const Chunk mine = chunk_of_group(args, args.child_width * kChunkWidth);
   if (mine.chunk < 0) return;
   const BagTable& table = args.tables[mine.table];
