@@ -1,38 +1,35 @@
+#include "tools/collect_comm.h"
+
 #include <memory>
 
 #include "neuroshard/error.h"
-#include "tools/collect_command.h"
-#include "tools/comm_draw_options.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Example: 20,000 samples for 16 devices of 8 a node
+constexpr const char* kExamples = R"(Examples:
+  Measured between the 8 GPUs of a machine, one rank each
+  mpirun -np 8 neuroshard collect comm --backend nccl --output data/comm_8
+  Measured between 4 processes, in host memory
+  mpirun -np 4 neuroshard collect comm --backend mpi --output data/comm_4
+  20,000 samples for 16 devices of 8 a node that are not at hand
   neuroshard collect comm --backend analytic --network h100-nvlink4-ndr --devices 16 \
       --samples 20000 --output data/comm_16
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
-struct CollectComm {
-  CollectionOptions collection;
-  CommDrawOptions draw;
-  std::string backend;
-  std::string network = std::string(kDefaultNetwork);
-  std::int64_t batch = kDefaultBatch;
-};
-
-int run(const CollectComm& command, Console& console) {
-  if (command.backend != "analytic") {
-    throw Error("--backend '" + command.backend + "' is not known; give analytic");
+int run(const CollectComm& given, Console& console) {
+  if (given.backend == "mpi" || given.backend == "nccl") return collect_over_ranks(given, console);
+  if (given.backend != "analytic") {
+    throw Error("--backend '" + given.backend + "' is not known; give analytic, mpi or nccl");
   }
-  if (command.batch < 1) {
-    throw Error("--batch is " + std::to_string(command.batch) + "; give at least 1");
-  }
+  if (!given.devices) throw Error("--devices is missing; --backend analytic needs it");
+  CollectComm command = given;
+  command.draw.devices = *given.devices;
   const NetworkSpec& network = network_named(command.network);
   const auto source = make_analytic_comm_source(network, command.batch);
-  Random random(command.collection.seed);
-  (void)draw_comm(command.draw, random);  // Bad options fail before there is a folder.
+  require_comm_options(command);
   prepare_collection(command.collection.output,
                      comm_description(command.backend, std::string(network.name), command.batch,
                                       command.collection.seed, command.draw),
@@ -44,18 +41,42 @@ int run(const CollectComm& command, Console& console) {
 
 }  // namespace
 
+void require_comm_options(const CollectComm& command) {
+  if (command.batch < 1) {
+    throw Error("--batch is " + std::to_string(command.batch) + "; give at least 1");
+  }
+  require_runs(command.protocol);
+  Random random(command.collection.seed);
+  (void)draw_comm(command.draw, random);
+  if (command.backend != "analytic" && command.batch < command.draw.devices) {
+    throw Error("--batch is " + std::to_string(command.batch) +
+                ", less than one sample for each of " + std::to_string(command.draw.devices) +
+                " devices");
+  }
+}
+
 void add_collect_comm(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectComm>();
   CLI::App* command =
       collect.add_subcommand("comm", "Cost of the all-to-all between a number of devices");
   command->footer(kExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->backend, "analytic")->required();
+  command->add_option("--backend", options->backend, "mpi, nccl or analytic")->required();
   command->add_option("--network", options->network, "Datasheet of the analytic backend")
       ->type_name("NAME")
       ->capture_default_str();
   add_comm_draw_options(*command, options->draw, options->batch);
-  command->add_option("--devices", options->draw.devices, "Devices that take part")->required();
+  command->add_option("--devices", options->devices,
+                      "Devices that take part; mpi, nccl: one per rank, may be left out");
+  const char* measured = "Measured backends";
+  command->add_option("--warm-up", options->protocol.warm_up, "Runs before the timed ones")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      ->add_option("--iterations", options->protocol.iterations,
+                   "Timed runs, of which the median counts")
+      ->capture_default_str()
+      ->group(measured);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };
   });

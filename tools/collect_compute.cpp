@@ -43,6 +43,7 @@ int run(const CollectCompute& command, Console& console) {
       (command.report_bandwidth || !command.source.devices.empty())) {
     throw Error("--devices and --report-bandwidth are for --backend cuda");
   }
+  require_runs(command.source.protocol);
   const TableConfigs configs = load_table_configs(command.table_configs);
   const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
 

@@ -73,10 +73,16 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       {with(new_compute, {"--max-dim", "30"}), "multiple of 4"},
       {with(new_compute, {"--report-bandwidth"}), "--backend cuda"},
       {with(new_compute, {"--devices", "0"}), "--backend cuda"},
+      {with(new_compute, {"--iterations", "0"}), "iterations"},
+      {with(new_comm, {"--warm-up", "-1"}), "to warm up"},
       {with(new_comm, {"--network", "string"}), "a100-nvlink3-hdr"},
       {with(new_comm, {"--max-start-offset-ms", "0"}), "start offsets"},
       {{"comm", "--backend", "pigeon", "--devices", "2", "--output", folder / "data"}, "pigeon"},
       {{"comm", "--backend", "analytic", "--devices", "0", "--output", folder / "data"}, "devices"},
+      {{"comm", "--backend", "analytic", "--output", folder / "data"}, "--devices is missing"},
+      // No neuroshard-mpi lies beside this program.
+      {{"comm", "--backend", "mpi", "--output", folder / "data"}, "this build has no MPI"},
+      {{"comm", "--backend", "nccl", "--output", folder / "data"}, "this build has no MPI"},
   };
   for (const auto& [arguments, reason] : bad) {
     const Outcome outcome = run_command("collect", arguments);

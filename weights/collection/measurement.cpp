@@ -8,12 +8,15 @@
 
 namespace neuroshard {
 
+void require_runs(const MeasurementProtocol& protocol) {
+  if (protocol.warm_up >= 0 && protocol.iterations >= 1) return;
+  throw Error("a measurement of " + std::to_string(protocol.iterations) + " iterations after " +
+              std::to_string(protocol.warm_up) + " to warm up; give at least 1 and 0");
+}
+
 double median_ms(const MeasurementProtocol& protocol, const std::function<void()>& prepare,
                  const std::function<double()>& timed_ms) {
-  if (protocol.warm_up < 0 || protocol.iterations < 1) {
-    throw Error("a measurement of " + std::to_string(protocol.iterations) + " iterations after " +
-                std::to_string(protocol.warm_up) + " to warm up; give at least 1 and 0");
-  }
+  require_runs(protocol);
   std::vector<double> times;
   for (int i = 0; i < protocol.warm_up + protocol.iterations; ++i) {
     prepare();

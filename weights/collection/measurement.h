@@ -10,6 +10,9 @@ struct MeasurementProtocol {
   int iterations = 10;
 };
 
+/// Throws Error unless there is at least one timed run.
+void require_runs(const MeasurementProtocol& protocol);
+
 /// Runs `prepare` (caches flushed; not timed by the caller's clock) and `timed_ms`, which returns
 /// the milliseconds that it took, warm_up + iterations times; the median of the last `iterations`,
 /// the mean of the two in the middle if they are even.

@@ -1,0 +1,123 @@
+#include "cuda/nccl_exchange.h"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "cuda/buffers.h"
+#include "cuda/check.h"
+#include "cuda/fill_random.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+void check_nccl(ncclResult_t result, const char* call) {
+  if (result == ncclSuccess) return;
+  throw Error(std::string("nccl: ") + call + ": " + ncclGetErrorString(result) +
+                  "; NCCL_DEBUG=INFO makes NCCL say more",
+              ErrorKind::kBackend);
+}
+#define NEUROSHARD_NCCL_CHECK(call) check_nccl((call), #call)
+
+class NcclExchange : public Exchange {
+ public:
+  explicit NcclExchange(const RankGroup& group) : group_(group) {
+    ncclUniqueId id{};
+    if (group.rank() == 0) NEUROSHARD_NCCL_CHECK(ncclGetUniqueId(&id));
+    group.broadcast(std::as_writable_bytes(std::span(&id, 1)));
+    NEUROSHARD_NCCL_CHECK(ncclCommInitRank(&communicator_, group.size(), id, group.rank()));
+  }
+  ~NcclExchange() override { (void)ncclCommDestroy(communicator_); }
+  NcclExchange(const NcclExchange&) = delete;
+  NcclExchange& operator=(const NcclExchange&) = delete;
+
+  void set_sample(std::span<const std::int64_t> dim_sums, std::int64_t batch) override {
+    const auto samples = static_cast<std::size_t>(batch / group_.size());
+    all_.clear();
+    for (const std::int64_t columns : dim_sums) {
+      all_.push_back(static_cast<std::size_t>(columns) * samples);
+    }
+    const std::size_t mine = all_[static_cast<std::size_t>(group_.rank())];
+    own_.assign(dim_sums.size(), mine);
+    grow(own_columns_, mine * dim_sums.size());
+    grow(own_samples_, std::accumulate(all_.begin(), all_.end(), std::size_t{0}));
+    stream_.synchronize();
+  }
+
+  double forward_ms(Clock::time_point start) override {
+    return timed_ms(start, own_columns_, own_, own_samples_, all_);
+  }
+  double backward_ms(Clock::time_point start) override {
+    return timed_ms(start, own_samples_, all_, own_columns_, own_);
+  }
+
+ private:
+  void grow(gpu::DeviceBuffer& buffer, std::size_t floats) const {
+    if (floats * sizeof(float) <= buffer.bytes()) return;
+    buffer.reserve(floats * sizeof(float));
+    gpu::fill_random(reinterpret_cast<float*>(buffer.data()), buffer.bytes() / sizeof(float), 1.0F,
+                     stream_.get());
+  }
+
+  double timed_ms(Clock::time_point start, const gpu::DeviceBuffer& from,
+                  const std::vector<std::size_t>& sent, const gpu::DeviceBuffer& to,
+                  const std::vector<std::size_t>& received) {
+    wait_until(start);
+    start_.record(stream_);
+    const auto* send = reinterpret_cast<const float*>(from.data());
+    auto* receive = reinterpret_cast<float*>(to.data());
+    NEUROSHARD_NCCL_CHECK(ncclGroupStart());
+    for (int peer = 0; peer < group_.size(); ++peer) {
+      const auto p = static_cast<std::size_t>(peer);
+      NEUROSHARD_NCCL_CHECK(ncclSend(send, sent[p], ncclFloat, peer, communicator_, stream_.get()));
+      NEUROSHARD_NCCL_CHECK(
+          ncclRecv(receive, received[p], ncclFloat, peer, communicator_, stream_.get()));
+      send += sent[p];
+      receive += received[p];
+    }
+    NEUROSHARD_NCCL_CHECK(ncclGroupEnd());
+    end_.record(stream_);
+    stream_.synchronize();
+    return end_.ms_since(start_);
+  }
+
+  const RankGroup& group_;
+  ncclComm_t communicator_ = nullptr;
+  gpu::Stream stream_;
+  gpu::Event start_;
+  gpu::Event end_;
+  std::vector<std::size_t> own_;  // Floats that this rank holds of each peer's samples.
+  std::vector<std::size_t> all_;  // Floats that each peer holds of this rank's samples.
+  gpu::DeviceBuffer own_columns_;
+  gpu::DeviceBuffer own_samples_;
+};
+
+CudaDevice device_of_rank(const RankGroup& group) {
+  for (const CudaDevice& device : cuda_devices()) {
+    if (device.index != group.local_rank()) continue;
+    if (device.usable) return device;
+    throw Error("rank " + std::to_string(group.rank()) + ": its GPU " +
+                    std::to_string(device.index) + ", a " + device.name + ", is too old",
+                ErrorKind::kBackend);
+  }
+  throw Error("rank " + std::to_string(group.rank()) + " is number " +
+                  std::to_string(group.local_rank()) +
+                  " on its machine (counted from 0), which has no GPU of this number; start one "
+                  "rank per GPU (mpirun --map-by ppr:GPUS:node)",
+              ErrorKind::kBackend);
+}
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_nccl_exchange(const RankGroup& group) {
+  NEUROSHARD_CUDA_CHECK(cudaSetDevice(device_of_rank(group).index));
+  return std::make_unique<NcclExchange>(group);
+}
+
+std::string gpu_of_rank(const RankGroup& group) { return device_of_rank(group).name; }
+
+}  // namespace neuroshard::ranks

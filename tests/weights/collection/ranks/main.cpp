@@ -1,0 +1,21 @@
+#include <gtest/gtest.h>
+
+#include "weights/collection/ranks/group.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+RankGroup* all = nullptr;
+
+}  // namespace
+
+RankGroup& group() { return *all; }
+
+}  // namespace neuroshard::ranks
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  neuroshard::ranks::RankGroup group;
+  neuroshard::ranks::all = &group;
+  return RUN_ALL_TESTS();
+}

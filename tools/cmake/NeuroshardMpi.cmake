@@ -1,0 +1,25 @@
+# Decides whether neuroshard-mpi is built (NEUROSHARD_HAS_MPI), and whether with NCCL
+# (NEUROSHARD_HAS_NCCL).
+set(NEUROSHARD_HAS_MPI OFF)
+set(NEUROSHARD_HAS_NCCL OFF)
+if(NOT NEUROSHARD_MPI STREQUAL "OFF")
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(NEUROSHARD_HAS_MPI ON)
+  elseif(NEUROSHARD_MPI STREQUAL "ON")
+    message(FATAL_ERROR "NEUROSHARD_MPI=ON, but no MPI was found; install one (libopenmpi-dev) or "
+                        "set NEUROSHARD_MPI=OFF")
+  endif()
+endif()
+message(STATUS "Communication over MPI: ${NEUROSHARD_HAS_MPI}")
+if(NOT NEUROSHARD_HAS_MPI OR NOT NEUROSHARD_HAS_CUDA)
+  return()
+endif()
+
+find_path(NEUROSHARD_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NEUROSHARD_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+mark_as_advanced(NEUROSHARD_NCCL_INCLUDE_DIR NEUROSHARD_NCCL_LIBRARY)
+if(NEUROSHARD_NCCL_INCLUDE_DIR AND NEUROSHARD_NCCL_LIBRARY)
+  set(NEUROSHARD_HAS_NCCL ON)
+endif()
+message(STATUS "Communication over NCCL: ${NEUROSHARD_HAS_NCCL}")

@@ -1,0 +1,38 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "tools/collect_comm.h"
+
+namespace neuroshard::tools {
+
+int collect_over_ranks(const CollectComm& command, Console& console) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "neuroshard-mpi";
+  if (!std::filesystem::exists(program)) {
+    throw Error("--backend " + command.backend + ": this build has no MPI (" + program.string() +
+                    " is not there); install one (libopenmpi-dev), configure and build again, or "
+                    "collect with --backend analytic",
+                ErrorKind::kBackend);
+  }
+  // The same arguments: each ends in a null byte.
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<char*> arguments;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\0', at) + 1) {
+    arguments.push_back(&text[at]);
+  }
+  arguments.push_back(nullptr);
+  console.out << std::flush;
+  console.err << std::flush;
+  ::execv(program.c_str(), arguments.data());
+  throw Error(program.string() + ": cannot be started: " + std::strerror(errno), ErrorKind::kIo);
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+namespace neuroshard::ranks {
+
+using Clock = std::chrono::steady_clock;
+
+/// The all-to-alls of one training iteration, as this rank takes part in them. Rank `r` of D is
+/// device `r`: it holds `dim_sums[r]` columns of every sample, and batch / D samples of every
+/// column. Every function is called by all ranks at once. All throw Error if memory lacks or a
+/// device fails.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  /// Readies memory for the calls below.
+  virtual void set_sample(std::span<const std::int64_t> dim_sums, std::int64_t batch) = 0;
+
+  // Each waits until `start` by the clock of this rank, and returns the milliseconds from then
+  // until this rank has everything that it receives and all that it sends is on its way.
+
+  /// Outputs: this rank sends its columns, to each peer those of the peer's samples.
+  [[nodiscard]] virtual double forward_ms(Clock::time_point start) = 0;
+  /// Gradients: back from the samples' ranks to the columns' ranks.
+  [[nodiscard]] virtual double backward_ms(Clock::time_point start) = 0;
+};
+
+/// Sleeps until shortly before `start`, then spins, letting other processes run.
+void wait_until(Clock::time_point start);
+
+}  // namespace neuroshard::ranks
