@@ -109,9 +109,10 @@ int collect_over_ranks(const CollectComm& command, Console& console) {
     require_comm_options(complete);
     made = make_exchange(command.backend, group);
   } catch (const Error&) {
-    // All ranks are here: one speaks.
+    // All ranks are here: one speaks, and gives the exit code. mpirun kills all the others as soon
+    // as one ends with another code than 0.
     if (group.rank() == 0) throw;
-    return kExitBadInput;
+    return kExitOk;
   }
   const ranks::RankMeasurement measurement{group, *made.exchange, complete.protocol,
                                            complete.batch};
