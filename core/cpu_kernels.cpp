@@ -19,6 +19,7 @@ const CpuKernels kAvx2Kernels = {
     .add_and_score = avx2::add_and_score,
     .add = avx2::add,
     .sum_embeddings = avx2::sum_embeddings,
+    .index_of_lowest = avx2::index_of_lowest,
     .choose_device = avx2::choose_device,
 };
 #endif

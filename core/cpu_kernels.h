@@ -55,9 +55,13 @@ struct CpuKernels {
   void (*sum_embeddings)(const float* embeddings, int width, const std::uint32_t* offsets,
                          const std::uint32_t* ids, int shards, float* out);
 
+  /// Index of the lowest finite value, the first one on ties; -1 if there is none. `count` is a
+  /// multiple of kLanes.
+  int (*index_of_lowest)(const float* values, int count);
+
   /// Index of the device with the lowest cost, then the lowest memory, then the lowest index, among
   /// those with memory[d] <= max_memory, dim_sum[d] <= max_dim_sum and a finite cost; -1 if there
-  /// is none. `cost_ms` has padded_width(devices) entries, infinite as padding.
+  /// is none. All three have padded_width(devices) entries; costs are infinite as padding.
   int (*choose_device)(const float* cost_ms, const std::int64_t* memory,
                        const std::int64_t* dim_sum, int devices, std::int64_t max_memory,
                        std::int64_t max_dim_sum);

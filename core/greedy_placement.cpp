@@ -14,10 +14,10 @@ GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeM
       head_(kernels, model.head, /*relu_last=*/false) {
   const auto devices = static_cast<std::size_t>(problem.devices);
   // Padding is never the cheapest.
-  cost_ms_.resize(static_cast<std::size_t>(padded_width(problem.devices)),
-                  std::numeric_limits<float>::infinity());
-  memory_.resize(devices);
-  dim_sum_.resize(devices);
+  const auto padded = static_cast<std::size_t>(padded_width(problem.devices));
+  cost_ms_.resize(padded, std::numeric_limits<float>::infinity());
+  memory_.resize(padded);
+  dim_sum_.resize(padded);
   sums_.resize(devices * static_cast<std::size_t>(width_));
   compute_ms_.resize(devices);
   dim_sums_.resize(devices);
@@ -49,7 +49,7 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
     dim_sum_[d] += dim;
     device_of_[position] = device;
   }
-  for (std::size_t d = 0; d < memory_.size(); ++d) {
+  for (std::size_t d = 0; d < compute_ms_.size(); ++d) {
     compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms_ : cost_ms_[d];
     dim_sums_[d] = static_cast<float>(dim_sum_[d]);
   }

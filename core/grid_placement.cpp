@@ -8,75 +8,125 @@ namespace neuroshard {
 
 GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
                              const PlacementProblem& problem)
-    : kernels_(kernels), states_(states), problem_(problem) {
-  const auto devices = static_cast<std::size_t>(problem.devices);
-  state_.resize(devices);
-  // Padding is never the cheapest.
-  cost_ms_.resize(static_cast<std::size_t>(padded_width(problem.devices)),
-                  std::numeric_limits<float>::infinity());
-  memory_.resize(devices);
-  dim_sum_.resize(devices);
-}
+    : states_(states),
+      problem_(problem),
+      board_(kernels, problem.devices),
+      state_(static_cast<std::size_t>(problem.devices)) {}
 
 void GridPlacement::start(std::span<const std::uint32_t> order) {
-  order_ = order;
-  if (trace_.size() < order.size()) {
-    trace_.resize(order.size());
-    dim_after_.resize(order.size());
+  const std::size_t count = order.size();
+  if (trace_.size() < count) {
+    trace_.resize(count);
+    highest_dim_sum_.resize(count);
   }
+  order_.resize(count);
+  totals_ = {};
+  std::int64_t dims = 0;
+  std::int32_t min_dim = std::numeric_limits<std::int32_t>::max();
+  std::int64_t min_size = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t position = count; position-- > 0;) {
+    const std::uint32_t piece = order[position];
+    const std::int32_t dim = problem_.dims[piece];
+    const std::int64_t size = problem_.size_bytes[piece];
+    order_[position] = {piece, dim, size, min_dim, min_size};
+    min_dim = std::min(min_dim, dim);
+    min_size = std::min(min_size, size);
+    totals_.max_dim = std::max(totals_.max_dim, dim);
+    totals_.max_size = std::max(totals_.max_size, size);
+    totals_.dim += dim;
+    totals_.size += size;
+    dims |= dim;
+  }
+  if (dims > 0) totals_.dim_unit = dims & -dims;
+  memory_limit_ = std::min(problem_.memory_bytes, totals_.size);
+  board_.clear();
   std::fill(state_.begin(), state_.end(), ShardStates::kEmpty);
-  // An empty device costs 0 here but head(0) in the end, as in the published code.
-  std::fill_n(cost_ms_.begin(), problem_.devices, 0.0F);
-  std::fill(memory_.begin(), memory_.end(), 0);
-  std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   placed_ = 0;
-  no_room_ = false;
+  started_ = false;
+  retired_ = retired_dim_sum_ = retired_memory_ = 0;
 }
 
 void GridPlacement::take_back_to(std::size_t step) {
   while (placed_ > step) {
     --placed_;
     const Step& last = trace_[placed_];
-    const std::uint32_t piece = order_[placed_];
+    const Position& position = order_[placed_];
+    if (last.retired) {
+      --retired_;
+      retired_dim_sum_ -= board_.dim_sums()[last.device];
+      retired_memory_ -= board_.memory()[last.device];
+    }
     state_[last.device] = last.state_before;
-    cost_ms_[last.device] = last.cost_before_ms;
-    memory_[last.device] -= problem_.size_bytes[piece];
-    dim_sum_[last.device] -= problem_.dims[piece];
+    board_.take_back(last.device, position.size, position.dim, last.cost_before_ms,
+                     last.state_before == ShardStates::kEmpty);
   }
+  board_.refresh_blocks();
+}
+
+// Whether what is not on retired devices exceeds the room of all others together.
+bool GridPlacement::lacks_room(std::int64_t dim_limit) const {
+  const std::int64_t others = problem_.devices - retired_;
+  if (totals_.dim - retired_dim_sum_ > others * dim_limit) return true;
+  std::int64_t memory = 0;
+  return !__builtin_mul_overflow(others, memory_limit_, &memory) &&
+         totals_.size - retired_memory_ > memory;
 }
 
 GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
-  const bool first_run = placed_ == 0 && !no_room_;
-  if (!first_run) {
-    const auto end = dim_after_.begin() + static_cast<std::ptrdiff_t>(placed_);
-    const auto exceeding =
-        std::find_if(dim_after_.begin(), end, [&](std::int64_t dim) { return dim > dim_limit; });
+  // Dim sums are multiples of the unit and never exceed the total.
+  const std::int64_t limit = std::min(dim_limit, totals_.dim) & -totals_.dim_unit;
+  if (totals_.max_dim > limit || totals_.max_size > memory_limit_) return Outcome::kNoRoom;
+  if (started_) {
+    const auto end = highest_dim_sum_.begin() + static_cast<std::ptrdiff_t>(placed_);
+    const auto exceeding = std::upper_bound(highest_dim_sum_.begin(), end, limit);
     if (exceeding == end) return Outcome::kUnchanged;
-    take_back_to(static_cast<std::size_t>(exceeding - dim_after_.begin()));
+    take_back_to(static_cast<std::size_t>(exceeding - highest_dim_sum_.begin()));
   }
-  no_room_ = false;
-  for (; placed_ < order_.size(); ++placed_) {
-    const std::uint32_t piece = order_[placed_];
-    const std::int64_t size = problem_.size_bytes[piece];
-    const std::int64_t dim = problem_.dims[piece];
-    const int chosen =
-        kernels_.choose_device(cost_ms_.data(), memory_.data(), dim_sum_.data(), problem_.devices,
-                               problem_.memory_bytes - size, dim_limit - dim);
-    if (chosen < 0) {
-      no_room_ = true;
-      return Outcome::kNoRoom;
-    }
+  started_ = true;
+  if (lacks_room(limit)) return Outcome::kNoRoom;
+  const auto choice = [&](const Position& position) {
+    return board_.choose(memory_limit_ - position.size, limit - position.dim);
+  };
+  std::int64_t highest = placed_ == 0 ? 0 : highest_dim_sum_[placed_ - 1];
+  int chosen = choice(order_[placed_]);
+  while (chosen >= 0) {
+    const Position& position = order_[placed_];
     const auto device = static_cast<std::size_t>(chosen);
-    trace_[placed_] = {static_cast<std::uint32_t>(device), state_[device], cost_ms_[device]};
-    const ShardStates::Next next = states_.add(state_[device], piece);
-    state_[device] = next.state;
-    cost_ms_[device] = next.cost_ms;
-    memory_[device] += size;
-    dim_sum_[device] += dim;
-    dim_after_[placed_] = dim_sum_[device];
+    const ShardStates::Id state = state_[device];
+    const float cost_before_ms = board_.cost_ms()[device];
+    board_.put(device, position.size, position.dim);
+    const std::int64_t dim_sum = board_.dim_sums()[device];
+    const std::int64_t memory = board_.memory()[device];
+    const bool full = dim_sum > limit - position.min_dim_after ||
+                      memory > memory_limit_ - position.min_size_after;
+    trace_[placed_] = {static_cast<std::uint32_t>(device), state, cost_before_ms, full};
+    highest = std::max(highest, dim_sum);
+    highest_dim_sum_[placed_] = highest;
     ++steps_;
+    const bool last = ++placed_ == order_.size();
+    // The next piece's best device among the others, usually its device, is found while this
+    // device's cost is on its way.
+    int other = -1;
+    if (!last) {
+      other = choice(order_[placed_]);
+      if (other >= 0) states_.prefetch(state_[static_cast<std::size_t>(other)]);
+    }
+    const ShardStates::Next next = states_.add(state, position.piece);
+    state_[device] = next.state;
+    board_.settle(device, next.cost_ms, full);
+    if (full) {
+      ++retired_;
+      retired_dim_sum_ += dim_sum;
+      retired_memory_ += memory;
+      if (lacks_room(limit)) return Outcome::kNoRoom;
+    }
+    if (last) return Outcome::kPlaced;
+    const Position& coming = order_[placed_];
+    const bool has_room =
+        !full && memory <= memory_limit_ - coming.size && dim_sum <= limit - coming.dim;
+    chosen = has_room ? board_.better_of(other, chosen) : other;
   }
-  return Outcome::kPlaced;
+  return Outcome::kNoRoom;
 }
 
 }  // namespace neuroshard

@@ -19,6 +19,7 @@ float add_and_score(const LayerView& hidden, const LayerView& output, const floa
 void add(const float* a, const float* b, int width, float* out);
 void sum_embeddings(const float* embeddings, int width, const std::uint32_t* offsets,
                     const std::uint32_t* ids, int shards, float* out);
+int index_of_lowest(const float* values, int count);
 int choose_device(const float* cost_ms, const std::int64_t* memory, const std::int64_t* dim_sum,
                   int devices, std::int64_t max_memory, std::int64_t max_dim_sum);
 

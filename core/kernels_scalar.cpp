@@ -79,6 +79,14 @@ void sum_embeddings(const float* embeddings, int width, const std::uint32_t* off
   }
 }
 
+int index_of_lowest(const float* values, int count) {
+  int best = -1;
+  for (int i = 0; i < count; ++i) {
+    if (std::isfinite(values[i]) && (best < 0 || values[i] < values[best])) best = i;
+  }
+  return best;
+}
+
 int choose_device(const float* cost_ms, const std::int64_t* memory, const std::int64_t* dim_sum,
                   int devices, std::int64_t max_memory, std::int64_t max_dim_sum) {
   int best = -1;
@@ -104,6 +112,7 @@ const CpuKernels kScalarKernels = {
     .add_and_score = add_and_score,
     .add = add,
     .sum_embeddings = sum_embeddings,
+    .index_of_lowest = index_of_lowest,
     .choose_device = choose_device,
 };
 

@@ -8,41 +8,63 @@
 namespace neuroshard::avx2 {
 namespace {
 
-inline float lowest_of(__m256 x) {
-  __m128 lowest = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  lowest = _mm_min_ps(lowest, _mm_movehl_ps(lowest, lowest));
-  return _mm_cvtss_f32(_mm_min_ss(lowest, _mm_movehdup_ps(lowest)));
+constexpr int kDevicesAtOnce = 4 * kLanes;
+constexpr float kInfinity = __builtin_inff();
+
+// The lowest of eight values in every lane.
+inline __m256 lowest_everywhere(__m256 x) {
+  x = _mm256_min_ps(x, _mm256_permute2f128_ps(x, x, 1));
+  x = _mm256_min_ps(x, _mm256_permute_ps(x, 0x4E));
+  return _mm256_min_ps(x, _mm256_permute_ps(x, 0xB1));
 }
 
-// The best device among those whose cost is exactly `cost` and that have room, or -1.
-inline int best_at_cost(float cost, const float* cost_ms, const std::int64_t* memory,
-                        const std::int64_t* dim_sum, int devices, std::int64_t max_memory,
+// All ones where a device has no room; eight devices.
+inline __m256 without_room(const std::int64_t* memory, const std::int64_t* dim_sum,
+                           __m256i max_memory, __m256i max_dim_sum) {
+  const auto of_four = [&](int d) {
+    const __m256i m = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(memory + d));
+    const __m256i s = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(dim_sum + d));
+    return _mm256_castsi256_ps(
+        _mm256_or_si256(_mm256_cmpgt_epi64(m, max_memory), _mm256_cmpgt_epi64(s, max_dim_sum)));
+  };
+  // One half of each 64-bit mask: 0 1 4 5 2 3 6 7, then put into order.
+  const __m256 mixed = _mm256_shuffle_ps(of_four(0), of_four(4), 0x88);
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
+}
+
+// Up to 32 devices without a branch that depends on their values, unless two are equal. NaN stands
+// for a device that cannot be chosen: min_ps returns its second operand if the first is NaN.
+template <int kVectors>
+inline int choose_among(const float* cost_ms, const std::int64_t* memory,
+                        const std::int64_t* dim_sum, std::int64_t max_memory,
                         std::int64_t max_dim_sum) {
-  const __m256 wanted = _mm256_set1_ps(cost);
-  int best = -1;
-  for (int d = 0; d < devices; d += kLanes) {
-    const __m256 equal = _mm256_cmp_ps(_mm256_loadu_ps(cost_ms + d), wanted, _CMP_EQ_OQ);
-    for (auto lanes = static_cast<unsigned>(_mm256_movemask_ps(equal)); lanes != 0;
-         lanes &= lanes - 1) {
-      const int device = d + __builtin_ctz(lanes);
-      if (memory[device] > max_memory || dim_sum[device] > max_dim_sum) continue;
-      if (best < 0 || memory[device] < memory[best]) best = device;
-    }
+  const __m256i memory_bound = _mm256_set1_epi64x(max_memory);
+  const __m256i dim_bound = _mm256_set1_epi64x(max_dim_sum);
+  const __m256 minus_infinity = _mm256_set1_ps(-kInfinity);
+  __m256 cost[kVectors];
+  __m256 lowest = _mm256_set1_ps(kInfinity);
+  unroll<kVectors>([&](auto v) {
+    const int d = v * kLanes;
+    const __m256 all = _mm256_loadu_ps(cost_ms + d);
+    const __m256 excluded =
+        _mm256_or_ps(without_room(memory + d, dim_sum + d, memory_bound, dim_bound),
+                     _mm256_cmp_ps(all, minus_infinity, _CMP_EQ_OQ));
+    cost[v] = _mm256_or_ps(all, excluded);
+    lowest = _mm256_min_ps(cost[v], lowest);
+  });
+  lowest = lowest_everywhere(lowest);
+  if (_mm256_cvtss_f32(lowest) == kInfinity) return -1;
+  unsigned lanes = 0;
+  unroll<kVectors>([&](auto v) {
+    const __m256 equal = _mm256_cmp_ps(cost[v], lowest, _CMP_EQ_OQ);
+    lanes |= static_cast<unsigned>(_mm256_movemask_ps(equal)) << (v * kLanes);
+  });
+  int best = __builtin_ctz(lanes);
+  while ((lanes &= lanes - 1) != 0) {
+    const int device = __builtin_ctz(lanes);
+    if (memory[device] < memory[best]) best = device;
   }
   return best;
-}
-
-// The lowest cost above `floor`; infinite if there is none.
-inline float lowest_above(float floor, const float* cost_ms, int devices) {
-  const __m256 infinity = _mm256_set1_ps(__builtin_inff());
-  const __m256 bound = _mm256_set1_ps(floor);
-  __m256 lowest = infinity;
-  for (int d = 0; d < devices; d += kLanes) {
-    const __m256 cost = _mm256_loadu_ps(cost_ms + d);
-    const __m256 above = _mm256_cmp_ps(cost, bound, _CMP_GT_OQ);
-    lowest = _mm256_min_ps(_mm256_blendv_ps(infinity, cost, above), lowest);
-  }
-  return lowest_of(lowest);
 }
 
 // Rows of 32 floats, as in the published models: four registers a row, four rows a turn.
@@ -87,25 +109,40 @@ void sum_embeddings(const float* embeddings, int width, const std::uint32_t* off
   }
 }
 
-// Usually the cheapest device has room, so room is looked at only where the cost is lowest; if
-// there is none, at the next lowest cost, and so on, and after a few of those in one pass over all.
+int index_of_lowest(const float* values, int count) {
+  const __m256 minus_infinity = _mm256_set1_ps(-kInfinity);
+  __m256 lowest = _mm256_set1_ps(kInfinity);
+  const auto eight = [&](int i) {
+    const __m256 x = _mm256_loadu_ps(values + i);
+    return _mm256_or_ps(x, _mm256_cmp_ps(x, minus_infinity, _CMP_EQ_OQ));
+  };
+  for (int i = 0; i < count; i += kLanes) lowest = _mm256_min_ps(eight(i), lowest);
+  lowest = lowest_everywhere(lowest);
+  if (_mm256_cvtss_f32(lowest) == kInfinity) return -1;
+  for (int i = 0;; i += kLanes) {
+    const int lanes = _mm256_movemask_ps(_mm256_cmp_ps(eight(i), lowest, _CMP_EQ_OQ));
+    if (lanes != 0) return i + __builtin_ctz(static_cast<unsigned>(lanes));
+  }
+}
+
 int choose_device(const float* cost_ms, const std::int64_t* memory, const std::int64_t* dim_sum,
                   int devices, std::int64_t max_memory, std::int64_t max_dim_sum) {
-  constexpr int kTries = 3;
-  float cost = -__builtin_inff();
-  for (int tries = 0; tries < kTries; ++tries) {
-    cost = lowest_above(cost, cost_ms, devices);
-    if (cost == __builtin_inff()) return -1;
-    const int best = best_at_cost(cost, cost_ms, memory, dim_sum, devices, max_memory, max_dim_sum);
-    if (best >= 0) return best;
-  }
   int best = -1;
-  for (int d = 0; d < devices; ++d) {
-    if (memory[d] > max_memory || dim_sum[d] > max_dim_sum || !(cost_ms[d] > cost)) continue;
-    if (!(cost_ms[d] < __builtin_inff())) continue;
-    if (best < 0 || cost_ms[d] < cost_ms[best] ||
-        (cost_ms[d] == cost_ms[best] && memory[d] < memory[best])) {
-      best = d;
+  for (int first = 0; first < devices; first += kDevicesAtOnce) {
+    const auto among = [&](auto vectors) {
+      return choose_among<vectors>(cost_ms + first, memory + first, dim_sum + first, max_memory,
+                                   max_dim_sum);
+    };
+    const int vectors = (devices - first + kLanes - 1) / kLanes;
+    const int found = vectors == 1   ? among(std::integral_constant<int, 1>{})
+                      : vectors == 2 ? among(std::integral_constant<int, 2>{})
+                      : vectors == 3 ? among(std::integral_constant<int, 3>{})
+                                     : among(std::integral_constant<int, 4>{});
+    if (found < 0) continue;
+    const int device = first + found;
+    if (best < 0 || cost_ms[device] < cost_ms[best] ||
+        (cost_ms[device] == cost_ms[best] && memory[device] < memory[best])) {
+      best = device;
     }
   }
   return best;

@@ -5,7 +5,7 @@
 namespace neuroshard {
 namespace {
 
-// Bounds on what is remembered: 2^19 states take about 64 MB of sums and 16 MB of hash table.
+// Bounds on what is remembered: 2^19 states take about 64 MB of sums and 8 MB of nodes.
 constexpr std::size_t kMaxStates = std::size_t{1} << 19;
 constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
 
@@ -68,8 +68,8 @@ void ReuseSession::forget() {
 }
 
 void ReuseSession::reset(const PlacementProblem& problem) {
-  forget();
   problem_ = problem;
+  forget();
   counters_ = {};
 }
 

@@ -29,12 +29,27 @@ class ShardStates {
 
   /// The state after `piece` joins `state`.
   Next add(Id state, std::uint32_t piece) {
-    const std::uint64_t key = (std::uint64_t{state} << 32) | piece;
-    for (std::size_t slot = slot_of(key);; slot = (slot + 1) & mask_) {
-      const Entry& entry = entries_[slot];
-      if (entry.key == key) return {entry.state, entry.cost_ms};
-      if (entry.key == kFree) return score_new(key, slot);
+    Id& first = state == kEmpty ? first_by_piece_[piece] : nodes_[state].first_child;
+    Id previous = kNone;
+    for (Id child = first; child != kNone; previous = child, child = nodes_[child].next) {
+      Node& node = nodes_[child];
+      if (node.piece != piece) continue;
+      if (previous != kNone) {
+        nodes_[previous].next = node.next;
+        node.next = first;
+        first = child;
+      }
+      return {child, node.cost_ms};
     }
+    return score_new(state, piece);
+  }
+
+  /// Fetches what add() will read of `state`.
+  void prefetch(Id state) const {
+    __builtin_prefetch(&nodes_[nodes_[state].first_child]);
+    const float* sum = sums_.data() + std::size_t{state} * static_cast<std::size_t>(width_);
+    __builtin_prefetch(sum);
+    __builtin_prefetch(sum + width_ / 2);
   }
 
   /// States so far, each scored once; the empty one among them.
@@ -44,20 +59,17 @@ class ShardStates {
   void clear();
 
  private:
-  struct Entry {
-    std::uint64_t key;
-    Id state;
+  // Children of a state form a list, the one asked for last in front: a run mostly takes the way of
+  // the run before it, so that the first child is mostly the right one. States that are created
+  // together lie together, which a hash table would scatter over the cache.
+  static constexpr Id kNone = 0;  ///< The empty state is nobody's child.
+  struct Node {
+    std::uint32_t piece;  ///< The last one that joined.
     float cost_ms;
+    Id first_child;
+    Id next;  ///< Child of the same state.
   };
-  // No state reaches 2^32 - 1, so no key is all ones.
-  static constexpr std::uint64_t kFree = ~std::uint64_t{0};
-
-  // Fibonacci hashing: the high bits of the product are the well-mixed ones.
-  [[nodiscard]] std::size_t slot_of(std::uint64_t key) const {
-    return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> shift_);
-  }
-  Next score_new(std::uint64_t key, std::size_t slot);
-  void grow();
+  Next score_new(Id from, std::uint32_t piece);
 
   const CpuKernels& kernels_;
   const PlacementProblem& problem_;
@@ -67,13 +79,9 @@ class ShardStates {
   LayerView hidden_;
   LayerView output_;
   std::size_t states_ = 1;
-  AlignedVector<float> sums_;  ///< [states, width]
-  // A hash table with linear probing in the first mask_ + 1 entries, at most half full. Both
-  // arrays keep the size of the largest table so far, so that a small problem clears little.
-  std::vector<Entry> entries_;
-  std::vector<Entry> spare_;
-  std::size_t mask_ = 0;
-  int shift_ = 0;
+  AlignedVector<float> sums_;       ///< [states, width]
+  std::vector<Node> nodes_;         ///< Of each state.
+  std::vector<Id> first_by_piece_;  ///< Children of the empty state, a list of one for each piece.
 };
 
 }  // namespace neuroshard

@@ -1,6 +1,8 @@
 // Remembering work changes nothing: every decision is the same to the last bit.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "golden.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
@@ -55,6 +57,31 @@ TEST(Reuse, SamePlansOnRandomTasks) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
+    expect_same(fast.plan(task), plain.plan(task));
+  }
+}
+
+// More devices than a block of DeviceBoard has.
+TEST(Reuse, SamePlansOnManyDevices) {
+  PlannerOptions fast_options = options_with(true);
+  PlannerOptions plain_options = options_with(false);
+  fast_options.search =
+      plain_options.search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 4};
+  const Planner fast(random_models(8), fast_options);
+  const Planner plain(random_models(8), plain_options);
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(8 * seed);
+    for (std::uint64_t more = 1; more < 8; ++more) {
+      const Task other = random_task(8 * seed + more);
+      task.tables.insert(task.tables.end(), other.tables.begin(), other.tables.end());
+    }
+    task.devices = std::array{33, 64, 100, 161}[seed % 4];
+    std::int64_t total = 0;
+    for (const Table& table : task.tables) total += table.size_bytes();
+    // From ample to scarce.
+    task.memory_bytes = std::max<std::int64_t>(
+        1, total / task.devices * static_cast<std::int64_t>(2 + seed % 5) / 2);
     expect_same(fast.plan(task), plain.plan(task));
   }
 }

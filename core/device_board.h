@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cpu_kernels.h"
+
+namespace neuroshard {
+
+/// The devices of a placement under way, arranged so that the cheapest one with room is found
+/// without a look at all of them: the lowest cost of every block of devices is kept up to date, and
+/// devices that cannot be chosen do not take part. Those are the retired ones, and all empty ones
+/// but the first: empty devices are alike, so the first one always wins over the others.
+class DeviceBoard {
+ public:
+  /// Borrows `kernels`.
+  DeviceBoard(const CpuKernels& kernels, int devices);
+
+  /// Empties all devices.
+  void clear();
+
+  /// The choice of CpuKernels::choose_device among the devices that are not retired.
+  [[nodiscard]] int choose(std::int64_t max_memory, std::int64_t max_dim_sum) const {
+    if (blocks_ == 1) {
+      return kernels_.choose_device(key_ms_.data(), memory_.data(), dim_sum_.data(), devices_,
+                                    max_memory, max_dim_sum);
+    }
+    return choose_among_blocks(max_memory, max_dim_sum);
+  }
+
+  /// Of device `a`, which may be -1 for none, and device `b`, the one that the choice would fall
+  /// on if both have room.
+  [[nodiscard]] int better_of(int a, int b) const;
+
+  /// A piece joins a device, which cannot be chosen until settle().
+  void put(std::size_t device, std::int64_t size, std::int64_t dim);
+  /// Its new cost. `retire`: it is not to be chosen until that piece is taken back.
+  void settle(std::size_t device, float cost_ms, bool retire);
+  /// Undoes the last put() that still stands. `cost_before_ms`: of the device, 0 if it was empty.
+  void take_back(std::size_t device, std::int64_t size, std::int64_t dim, float cost_before_ms,
+                 bool was_empty);
+  /// Must follow take_back() before the next choice.
+  void refresh_blocks();
+
+  /// Compute costs, 0 for an empty device.
+  [[nodiscard]] std::span<const float> cost_ms() const { return cost_ms_; }
+  [[nodiscard]] std::span<const std::int64_t> memory() const { return {memory_.data(), count()}; }
+  [[nodiscard]] std::span<const std::int64_t> dim_sums() const {
+    return {dim_sum_.data(), count()};
+  }
+
+ private:
+  static constexpr int kBlock = 32;
+  static constexpr float kNever = __builtin_inff();
+
+  [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(devices_); }
+  [[nodiscard]] int choose_among_blocks(std::int64_t max_memory, std::int64_t max_dim_sum) const;
+  void set_key(std::size_t device, float key_ms) {
+    key_ms_[device] = key_ms;
+    if (blocks_ > 1) refresh_block(device / kBlock);
+  }
+  void refresh_block(std::size_t block);
+
+  const CpuKernels& kernels_;
+  int devices_;
+  int blocks_;
+  std::vector<float> cost_ms_;
+  // Padded to whole blocks.
+  std::vector<float> key_ms_;  ///< The cost of a device that can be chosen, else infinite.
+  std::vector<std::int64_t> memory_;
+  std::vector<std::int64_t> dim_sum_;
+  std::vector<float> lowest_ms_;          ///< Of each block; padded.
+  mutable std::vector<float> unseen_ms_;  ///< Scratch of choose_among_blocks().
+  std::size_t filled_ = 0;                ///< Devices that are not empty: the first ones.
+};
+
+}  // namespace neuroshard
