@@ -1,7 +1,10 @@
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "tools/access_files.h"
 #include "tools/bandwidth_report.h"
 #include "tools/collect_command.h"
 #include "tools/compute_sources.h"
@@ -17,6 +20,10 @@ constexpr const char* kExamples = R"(Examples:
   How near the operator comes to the bandwidth of GPU 0, nothing collected
   neuroshard collect compute --backend cuda --devices 0 --report-bandwidth --samples 0 \
       --table-configs tables/table_configs.json --output data/compute
+  The same with recorded lookups
+  neuroshard profile fbgemm_t856_bs65536.pt --output table_configs.json
+  neuroshard collect compute --backend cuda --table-configs table_configs.json \
+      --access fbgemm_t856_bs65536.pt --output data/compute
   100,000 samples for an H100 that is not at hand
   neuroshard collect compute --backend analytic --gpu h100-sxm-80gb \
       --table-configs tables/table_configs.json --output data/compute
@@ -30,14 +37,37 @@ struct CollectCompute {
   double memory_gb = 4.0;
   int max_dim = 128;
   std::string table_configs;
+  AccessFiles accesses;
   bool report_bandwidth = false;
 };
+
+// Nothing unless --access is given.
+std::optional<AccessData> recorded_accesses(const CollectCompute& command) {
+  const AccessFiles& files = command.accesses;
+  if (files.accesses.empty()) {
+    if (files.lengths.empty() && files.offsets.empty()) return std::nullopt;
+    throw Error("--lengths and --offsets belong to --access; give the indices with it");
+  }
+  if (command.source.backend == "analytic") {
+    throw Error("--access is for backends that measure; leave it out with --backend analytic");
+  }
+  AccessData data = open_accesses(files);
+  if (data.compressed || data.samples.compressed) {
+    throw Error(files.accesses +
+                ": is compressed, and tables are read one by one; unpack it first");
+  }
+  return data;
+}
 
 int run(const CollectCompute& command, Console& console) {
   ComputeDrawOptions draw = command.draw;
   draw.memory_bytes = bytes_from_gib(command.memory_gb);
-  if (command.source.batch < 1) {
-    throw Error("--batch is " + std::to_string(command.source.batch) + "; give at least 1");
+  ComputeSourceOptions source = command.source;
+  source.accesses = recorded_accesses(command);
+  source.batch =
+      source.accesses ? source.accesses->batch : command.accesses.batch.value_or(kDefaultBatch);
+  if (source.batch < 1) {
+    throw Error("--batch is " + std::to_string(source.batch) + "; give at least 1");
   }
   if (command.source.backend != "cuda" &&
       (command.report_bandwidth || !command.source.devices.empty())) {
@@ -47,7 +77,6 @@ int run(const CollectCompute& command, Console& console) {
   const TableConfigs configs = load_table_configs(command.table_configs);
   const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
 
-  ComputeSourceOptions source = command.source;
   source.memory_bytes = draw.memory_bytes;
   source.seed = command.collection.seed;
   Random random(command.collection.seed);
@@ -57,13 +86,16 @@ int run(const CollectCompute& command, Console& console) {
   CollectionDescription description = {{"kind", "compute"},
                                        {"source", command.source.backend},
                                        {"hardware", made.hardware},
-                                       {"batch", std::to_string(command.source.batch)},
+                                       {"batch", std::to_string(source.batch)},
                                        {"seed", std::to_string(command.collection.seed)},
                                        {"max_tables", std::to_string(draw.max_tables)},
                                        {"memory_bytes", std::to_string(draw.memory_bytes)}};
   if (source.backend != "analytic") {
     description["warm_up"] = std::to_string(source.protocol.warm_up);
     description["iterations"] = std::to_string(source.protocol.iterations);
+  }
+  if (source.accesses) {
+    description["accesses"] = std::filesystem::path(command.accesses.accesses).filename().string();
   }
   prepare_collection(command.collection.output, description, tables);
   const int code =
@@ -99,8 +131,8 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command->add_option("--gpu", options->source.gpu, "Datasheet of the analytic backend")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--batch", options->source.batch, "Samples of a batch")
-      ->capture_default_str();
+  command->add_option("--batch", options->accesses.batch,
+                      "Samples of a batch; default: 65536, or those of --access");
   command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")
       ->capture_default_str();
   command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
@@ -108,6 +140,17 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")
       ->capture_default_str();
   const char* measured = "Measured backends";
+  command
+      ->add_option("--access", options->accesses.accesses,
+                   "Recorded lookups of the tables, as of 'profile'; default: drawn ones")
+      ->type_name("FILE")
+      ->group(measured);
+  command->add_option("--lengths", options->accesses.lengths, "Lengths, if --access is .npy")
+      ->type_name("FILE")
+      ->group(measured);
+  command->add_option("--offsets", options->accesses.offsets, "Or offsets, with --batch")
+      ->type_name("FILE")
+      ->group(measured);
   command->add_option("--warm-up", options->source.protocol.warm_up, "Runs before the timed ones")
       ->capture_default_str()
       ->group(measured);

@@ -30,7 +30,9 @@ ComputeSources make_compute_sources(const ComputeSourceOptions& options,
   std::vector<int> devices;
   if (options.backend == "cuda") devices = devices_to_measure(options.devices);
   made.streams =
-      std::make_unique<StreamStore>(tables, options.batch, options.seed, room_for_streams());
+      options.accesses
+          ? std::make_unique<StreamStore>(tables, *options.accesses, room_for_streams())
+          : std::make_unique<StreamStore>(tables, options.batch, options.seed, room_for_streams());
   if (options.backend == "cpu") {
     const CpuSourceOptions cpu{options.protocol, options.memory_bytes, options.threads};
     made.sources.push_back(make_cpu_source(augmented, *made.streams, tables.size(), cpu));

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cuda/cuda_source.h"
+#include "weights/collection/access_data.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
 #include "weights/collection/stream_store.h"
@@ -18,7 +20,8 @@ struct ComputeSourceOptions {
   std::string gpu = std::string(kDefaultGpu);  ///< Of the analytic backend.
   std::int64_t batch = kDefaultBatch;
   std::int64_t memory_bytes = 0;  ///< Most that the weights of a sample take.
-  std::uint64_t seed = 0;         ///< Of the lookups.
+  std::uint64_t seed = 0;         ///< Of the lookups, unless these are recorded ones:
+  std::optional<AccessData> accesses;
   MeasurementProtocol protocol;
   int threads = 0;           ///< Of the CPU backend; 0: one per core.
   std::vector<int> devices;  ///< Of the CUDA backend; empty: every usable one.

@@ -1,8 +1,7 @@
 #include <chrono>
 #include <memory>
-#include <optional>
 
-#include "neuroshard/error.h"
+#include "tools/access_files.h"
 #include "tools/commands.h"
 #include "tools/progress_bar.h"
 #include "tools/result_output.h"
@@ -22,42 +21,16 @@ constexpr const char* kExamples = R"(Examples:
 Formats, and what is computed: docs/collecting.md.)";
 
 struct ProfileCommand {
-  std::string accesses;
-  std::string lengths;
-  std::string offsets;
-  std::optional<std::int64_t> batch;
+  AccessFiles files;
   std::string output;
   int threads = 0;
 };
-
-AccessData open_accesses(const ProfileCommand& command) {
-  const bool numpy = command.accesses.ends_with(".npy");
-  const bool has_lengths = !command.lengths.empty();
-  const bool has_offsets = !command.offsets.empty();
-  if (!numpy) {
-    if (has_lengths || has_offsets || command.batch) {
-      throw Error(command.accesses +
-                  ": is not named .npy, so it has lengths and offsets of its "
-                  "own; leave out --lengths, --offsets and --batch");
-    }
-    return open_torch_accesses(command.accesses);
-  }
-  if (has_lengths == has_offsets) {
-    throw Error(command.accesses +
-                ": indices need one more file; give either --lengths or --offsets");
-  }
-  if (has_offsets != command.batch.has_value()) {
-    throw Error("--batch says how the numbers of --offsets divide into tables; give both");
-  }
-  return has_lengths ? open_npy_accesses(command.accesses, command.lengths)
-                     : open_npy_offsets(command.accesses, command.offsets, *command.batch);
-}
 
 int run_profile(const ProfileCommand& command, Console& console) {
   using Clock = std::chrono::steady_clock;
   ResultOutput output(console, command.output);
   const Clock::time_point start = Clock::now();
-  const AccessData data = open_accesses(command);
+  const AccessData data = open_accesses(command.files);
   std::vector<Table> tables;
   {
     ProgressBar progress(console, "profiling", static_cast<std::uint64_t>(data.lookups()));
@@ -71,7 +44,7 @@ int run_profile(const ProfileCommand& command, Console& console) {
   output.write(serialize_table_configs(tables, false));
   output.finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  console.err << command.accesses << ": " << format_count(tables.size()) << " tables, batch "
+  console.err << command.files.accesses << ": " << format_count(tables.size()) << " tables, batch "
               << format_count(static_cast<std::uint64_t>(data.batch)) << ", "
               << format_count(static_cast<std::uint64_t>(data.lookups())) << " lookups, "
               << format_number(seconds, 1) << " s\n";
@@ -86,15 +59,15 @@ void add_profile_command(CLI::App& program, Action& chosen) {
       "profile", "Make table_configs.json from a batch of lookups (row counts, histograms)");
   command->footer(kExamples);
   command
-      ->add_option("accesses", options->accesses,
+      ->add_option("accesses", options->files.accesses,
                    "Published file (.pt or .pt.gz), or the indices (.npy)")
       ->type_name("FILE")
       ->required();
-  command->add_option("--lengths", options->lengths, "Lengths [tables, batch] (.npy)")
+  command->add_option("--lengths", options->files.lengths, "Lengths [tables, batch] (.npy)")
       ->type_name("FILE");
-  command->add_option("--offsets", options->offsets, "Or offsets, tables * batch + 1 (.npy)")
+  command->add_option("--offsets", options->files.offsets, "Or offsets, tables * batch + 1 (.npy)")
       ->type_name("FILE");
-  command->add_option("--batch", options->batch, "Samples of the batch, with --offsets");
+  command->add_option("--batch", options->files.batch, "Samples of the batch, with --offsets");
   command->add_option("--output", options->output, "File to write; default: standard output")
       ->type_name("FILE");
   command->add_option("--threads", options->threads, "Default: one per core");

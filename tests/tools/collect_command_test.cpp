@@ -74,6 +74,8 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       {with(new_compute, {"--report-bandwidth"}), "--backend cuda"},
       {with(new_compute, {"--devices", "0"}), "--backend cuda"},
       {with(new_compute, {"--iterations", "0"}), "iterations"},
+      {with(new_compute, {"--access", "a.pt"}), "--backend analytic"},
+      {with(new_compute, {"--lengths", "a.npy"}), "--access"},
       {with(new_comm, {"--warm-up", "-1"}), "to warm up"},
       {with(new_comm, {"--network", "string"}), "a100-nvlink3-hdr"},
       {with(new_comm, {"--max-start-offset-ms", "0"}), "start offsets"},
@@ -90,6 +92,44 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
     EXPECT_THAT(outcome.err, HasSubstr(reason));
   }
   EXPECT_THAT(folder.names(), UnorderedElementsAre());
+}
+
+TEST(Collect, MeasuresWithRecordedLookups) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command("generate", {"--count", "5", "--batch", "64", "--row-scale", "0.001",
+                                     "--streams", "--output", folder / "t"})
+                .code,
+            kExitOk);
+  const std::vector<std::string> arguments = {"compute",
+                                              "--backend",
+                                              "cpu",
+                                              "--table-configs",
+                                              folder / "t/table_configs.json",
+                                              "--access",
+                                              folder / "t/indices.npy",
+                                              "--lengths",
+                                              folder / "t/lengths.npy",
+                                              "--output",
+                                              folder / "data",
+                                              "--samples",
+                                              "4",
+                                              "--warm-up",
+                                              "0",
+                                              "--iterations",
+                                              "1",
+                                              "--memory-gb",
+                                              "0.05"};
+  const Outcome outcome = run_command("collect", arguments);
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(lines_of(contents_of(folder / "data/data.txt")).size(), 4u);
+  EXPECT_THAT(contents_of(folder / "data/collection.json"),
+              AllOf(HasSubstr("\"accesses\": \"indices.npy\""), HasSubstr("\"batch\": \"64\"")));
+
+  // Drawn lookups are another collection.
+  std::vector<std::string> drawn = arguments;
+  drawn.erase(drawn.begin() + 5, drawn.begin() + 9);
+  drawn.insert(drawn.end(), {"--batch", "64"});
+  EXPECT_THAT(run_command("collect", drawn).err, HasSubstr("accesses"));
 }
 
 TEST(Collect, SaysHowToGetTheCudaBackend) {

@@ -1,6 +1,8 @@
 #include "weights/collection/access_data.h"
 
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "neuroshard/error.h"
 #include "weights/collection/integer_stream.h"
@@ -126,6 +128,7 @@ AccessData open_torch_accesses(const std::filesystem::path& path) {
       data.first_byte = file.position();
       found_indices = true;
     } else if (*key == offsets.key) {
+      data.samples = {path, file.position(), offsets.element_bytes, true, file.compressed()};
       from_offsets = bounds_from_offsets(file, offsets.element_bytes, tables, data.batch);
     } else if (*key == lengths.key) {
       from_lengths = bounds_from_lengths(file, lengths.element_bytes, tables, data.batch);
@@ -179,6 +182,7 @@ AccessData open_npy_accesses(const std::filesystem::path& indices,
   }
   check_shape(file.name(), header.shape[0], header.shape[1]);
   data.batch = header.shape[1];
+  data.samples = {lengths, file.position(), header.element_bytes, false, file.compressed()};
   data.table_begin =
       bounds_from_lengths(file, header.element_bytes, header.shape[0], header.shape[1]);
   check_total(indices.string(), data.lookups(), count);
@@ -201,9 +205,46 @@ AccessData open_npy_offsets(const std::filesystem::path& indices,
   const std::int64_t tables = (header.shape[0] - 1) / batch;
   check_shape(file.name(), tables, batch);
   data.batch = batch;
+  data.samples = {offsets, file.position(), header.element_bytes, true, file.compressed()};
   data.table_begin = bounds_from_offsets(file, header.element_bytes, tables, batch);
   check_total(indices.string(), data.lookups(), count);
   return data;
+}
+
+AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t rows) {
+  const auto& samples = data.samples;
+  for (const auto& [path, compressed] :
+       {std::pair(data.path, data.compressed), std::pair(samples.path, samples.compressed)}) {
+    if (!compressed) continue;
+    throw Error(path.string() + ": is compressed, and tables are read one by one; unpack it first",
+                ErrorKind::kIo);
+  }
+  const std::int64_t first = data.table_begin[table];
+  AccessStream stream;
+  stream.indices.resize(static_cast<std::size_t>(data.table_begin[table + 1] - first));
+  IndexReader(data).read(first, stream.indices);
+  for (const std::int64_t index : stream.indices) {
+    if (index >= 0 && index < rows) continue;
+    throw Error(data.path.string() + ": table " + std::to_string(table) + ": looks up row " +
+                std::to_string(index) + " of " + std::to_string(rows) +
+                "; take the tables that 'neuroshard profile' makes of this file");
+  }
+
+  const auto batch = static_cast<std::size_t>(data.batch);
+  SequentialFile file(samples.path);
+  file.skip_to(samples.first_byte +
+               static_cast<std::int64_t>(table * batch) * samples.element_bytes);
+  std::vector<std::int32_t> narrow;
+  stream.offsets.assign(batch + 1, 0);
+  const std::span<std::int64_t> all(stream.offsets);
+  if (samples.offsets) {
+    read_integers(file, samples.element_bytes, all, narrow);
+    for (std::int64_t& offset : stream.offsets) offset -= first;
+  } else {
+    read_integers(file, samples.element_bytes, all.subspan(1), narrow);
+    std::partial_sum(stream.offsets.begin(), stream.offsets.end(), stream.offsets.begin());
+  }
+  return stream;
 }
 
 IndexReader::IndexReader(const AccessData& data) : data_(data), file_(data.path) {}

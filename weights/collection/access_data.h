@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "weights/collection/access_stream.h"
 #include "weights/collection/sequential_file.h"
 
 namespace neuroshard {
@@ -17,6 +18,15 @@ struct AccessData {
   int element_bytes = 8;        ///< Of an index, 4 or 8.
   bool compressed = false;      ///< Then the file can only be read from front to back.
   std::int64_t batch = 0;
+  /// Where the lookups divide into samples: lengths [tables, batch], or offsets.
+  struct Samples {
+    std::filesystem::path path;
+    std::int64_t first_byte = 0;
+    int element_bytes = 8;
+    bool offsets = false;
+    bool compressed = false;
+  };
+  Samples samples;
   /// Lookups of table `t` are indices[table_begin[t] .. table_begin[t + 1]).
   std::vector<std::int64_t> table_begin{0};
 
@@ -38,6 +48,12 @@ struct AccessData {
 /// The same with offsets (tables * batch + 1 of them) in place of the lengths.
 [[nodiscard]] AccessData open_npy_offsets(const std::filesystem::path& indices,
                                           const std::filesystem::path& offsets, std::int64_t batch);
+
+/// The lookups of one table. Throws Error (kIo) if the file is compressed, for then every table
+/// would take reading all before it; and (kInvalidInput) naming file and table if an index is
+/// negative or not below `rows`.
+[[nodiscard]] AccessStream read_stream(const AccessData& data, std::size_t table,
+                                       std::int64_t rows);
 
 /// Reads indices in ascending order of position.
 class IndexReader {

@@ -1,5 +1,9 @@
 #include "weights/collection/stream_store.h"
 
+#include <string>
+#include <utility>
+
+#include "neuroshard/error.h"
 #include "weights/collection/random.h"
 
 namespace neuroshard {
@@ -13,7 +17,23 @@ std::size_t bytes_of(const AccessStream& stream) {
 
 StreamStore::StreamStore(std::span<const Table> tables, std::int64_t batch, std::uint64_t seed,
                          std::size_t max_bytes)
-    : tables_(tables), batch_(batch), seed_(seed), max_bytes_(max_bytes) {}
+    : batch_(batch), max_bytes_(max_bytes), make_([=](std::size_t table) {
+        Random random(seed, table);
+        const auto touches = plan_touches(tables[table], batch, random);
+        return make_stream(tables[table], touches, batch, random);
+      }) {}
+
+StreamStore::StreamStore(std::span<const Table> tables, AccessData data, std::size_t max_bytes)
+    : batch_(data.batch), max_bytes_(max_bytes) {
+  if (data.tables() != tables.size()) {
+    throw Error(data.path.string() + ": has " + std::to_string(data.tables()) +
+                " tables, the table configs " + std::to_string(tables.size()) +
+                "; take the tables that 'neuroshard profile' makes of this file");
+  }
+  make_ = [tables, data = std::move(data)](std::size_t table) {
+    return read_stream(data, table, tables[table].rows);
+  };
+}
 
 std::shared_ptr<const AccessStream> StreamStore::stream(std::size_t table) {
   std::unique_lock lock(mutex_);
@@ -32,10 +52,7 @@ std::shared_ptr<const AccessStream> StreamStore::stream(std::size_t table) {
   lock.unlock();
   std::shared_ptr<const AccessStream> made;
   try {
-    Random random(seed_, table);
-    const auto touches = plan_touches(tables_[table], batch_, random);
-    made =
-        std::make_shared<const AccessStream>(make_stream(tables_[table], touches, batch_, random));
+    made = std::make_shared<const AccessStream>(make_(table));
   } catch (...) {
     lock.lock();
     uses_.erase(entries_[table].use);

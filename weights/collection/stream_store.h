@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -10,17 +11,21 @@
 #include <vector>
 
 #include "neuroshard/task.h"
+#include "weights/collection/access_data.h"
 #include "weights/collection/access_stream.h"
 
 namespace neuroshard {
 
-/// The lookups of every table, made from its statistics when first asked for and kept while there
-/// is room. The same table, batch and seed give the same lookups. Safe to share between threads.
+/// The lookups of every table, made or read when first asked for and kept while there is room. Safe
+/// to share between threads.
 class StreamStore {
  public:
-  /// Keeps at most about `max_bytes` that nobody uses. Borrows `tables`.
+  /// Makes lookups from the tables' statistics: the same table, batch and seed give the same. Keeps
+  /// at most about `max_bytes` that nobody uses. Borrows `tables`.
   StreamStore(std::span<const Table> tables, std::int64_t batch, std::uint64_t seed,
               std::size_t max_bytes);
+  /// Reads recorded lookups (read_stream). Throws Error if `data` has other tables than `tables`.
+  StreamStore(std::span<const Table> tables, AccessData data, std::size_t max_bytes);
 
   [[nodiscard]] std::shared_ptr<const AccessStream> stream(std::size_t table);
   [[nodiscard]] std::int64_t batch() const { return batch_; }
@@ -33,10 +38,9 @@ class StreamStore {
 
   void evict(std::size_t keep);
 
-  std::span<const Table> tables_;
   std::int64_t batch_;
-  std::uint64_t seed_;
   std::size_t max_bytes_;
+  std::function<AccessStream(std::size_t table)> make_;  ///< Called by any thread.
   std::mutex mutex_;
   std::condition_variable made_;
   std::unordered_map<std::size_t, Entry> entries_;
