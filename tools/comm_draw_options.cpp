@@ -21,6 +21,10 @@ void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int
       .add_option("--max-start-offset-ms", options.max_start_offset_ms,
                   "Start offsets are whole milliseconds below this")
       ->capture_default_str();
+  command
+      .add_option("--start-offset-scale", options.start_offset_scale,
+                  "Multiplies the start offsets")
+      ->capture_default_str();
 }
 
 CollectionDescription comm_description(const std::string& source, const std::string& hardware,
@@ -35,7 +39,8 @@ CollectionDescription comm_description(const std::string& source, const std::str
           {"max_dim", std::to_string(options.max_dim)},
           {"min_tables_per_device", nlohmann::json(options.min_tables_per_device).dump()},
           {"max_tables_per_device", nlohmann::json(options.max_tables_per_device).dump()},
-          {"max_start_offset_ms", std::to_string(options.max_start_offset_ms)}};
+          {"max_start_offset_ms", std::to_string(options.max_start_offset_ms)},
+          {"start_offset_scale", nlohmann::json(options.start_offset_scale).dump()}};
 }
 
 }  // namespace neuroshard::tools

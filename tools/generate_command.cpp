@@ -1,5 +1,8 @@
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
+#include <vector>
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
@@ -7,7 +10,9 @@
 #include "tools/generated_tables.h"
 #include "tools/statistics_page.h"
 #include "weights/atomic_file.h"
+#include "weights/collection/collection_folder.h"
 #include "weights/collection/task_draws.h"
+#include "weights/collection/wide_population.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -15,6 +20,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   neuroshard generate --output tables                   856 tables like the published ones
   neuroshard generate --streams --output tables         ... and a batch of lookups in each
+  neuroshard generate --wide --count 2000 --output wide tables of every kind: 3 to 500 million rows
   neuroshard generate --tasks 100 --table-configs tables/table_configs.json --devices 4 \
       --output tasks.txt                                sharding tasks of these tables
 
@@ -26,6 +32,7 @@ struct GenerateCommand {
   std::string table_configs;
   TaskDrawOptions task;
   std::optional<double> memory_gb;
+  bool wide = false;
   bool streams = false;
   std::uint64_t seed = 0;
   std::string output;
@@ -53,8 +60,27 @@ int generate_tasks(const GenerateCommand& command, Console& console) {
   return kExitOk;
 }
 
+int generate_wide_tables(const GenerateCommand& command, Console& console) {
+  if (command.streams || command.population.row_scale != 1.0) {
+    throw Error(
+        "--streams and --row-scale belong to tables like the published ones, not to --wide");
+  }
+  const std::vector<Table> tables =
+      draw_wide_population({command.population.tables, command.population.batch, command.seed});
+  std::error_code error;
+  std::filesystem::create_directories(command.output, error);
+  if (error) {
+    throw Error(command.output + ": cannot be created: " + error.message(), ErrorKind::kIo);
+  }
+  write_file(std::filesystem::path(command.output) / "table_configs.json",
+             serialize_table_configs(tables, false));
+  console.out << command.output << ": " << tables.size() << " tables of every kind\n";
+  return kExitOk;
+}
+
 int generate_tables(const GenerateCommand& command, Console& console) {
   if (!command.table_configs.empty()) throw Error("--table-configs belongs to --tasks");
+  if (command.wide) return generate_wide_tables(command, console);
   PopulationOptions population = command.population;
   population.seed = command.seed;
   const TableStatistics statistics =
@@ -86,6 +112,11 @@ void add_generate_command(CLI::App& program, Action& chosen) {
       ->add_option("--row-scale", options->population.row_scale,
                    "Multiplies all row counts, for small machines")
       ->capture_default_str()
+      ->group(tables);
+  command
+      ->add_flag(
+          "--wide", options->wide,
+          "Tables of every kind instead: 3 to 500 million rows, accesses from even to skewed")
       ->group(tables);
   command
       ->add_flag("--streams", options->streams,

@@ -45,6 +45,7 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     add_generate_command(program, chosen);
     add_collect_command(program, chosen);
     add_train_command(program, chosen);
+    add_evaluate_command(program, chosen);
     try {
       // CLI11 takes the arguments last one first.
       program.parse(std::vector<std::string>(args.rbegin(), args.rend()));

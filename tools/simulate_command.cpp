@@ -1,3 +1,4 @@
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "tools/result_output.h"
 #include "tools/search_options.h"
 #include "tools/task_options.h"
+#include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   neuroshard simulate --task my_model.json --plan plan.json
   neuroshard simulate --task my_model.json --plan plan.json --weights other_hardware.safetensors
+  neuroshard simulate --task my_model.json --plan plan.json --cost-source analytic
   neuroshard simulate --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --plan plans.jsonl --format jsonl
 
@@ -29,6 +32,9 @@ struct SimulateCommand {
   TaskOptions tasks;
   ModelOptions models;
   PlannerOptions planner;
+  std::string cost_source = "models";
+  std::string gpu = std::string(kDefaultGpu);
+  std::string network = std::string(kDefaultNetwork);
   std::string plan;
   std::string format = "table";
   std::string output;
@@ -111,6 +117,38 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
   return batch.infeasible() == 0 ? kExitOk : kExitInfeasible;
 }
 
+/// Where the costs of plans come from, and what to call it.
+struct CostSource {
+  std::function<PlanCost(const Task&, const Plan&)> cost;
+  std::string name;
+};
+
+CostSource models_source(const SimulateCommand& command, const LoadedTasks& loaded) {
+  const LoadedModels models = load_models(command.models);
+  for (const Task& task : loaded.tasks) require_comm_model(models, task.devices);
+  const auto planner = std::make_shared<Planner>(models.models, command.planner);
+  return {[planner](const Task& task, const Plan& plan) { return planner->simulate(task, plan); },
+          models.origin};
+}
+
+CostSource analytic_source(const SimulateCommand& command) {
+  if (!command.models.weights.empty() || !command.models.compute_model.empty()) {
+    throw Error("--cost-source analytic takes no cost models; leave them out");
+  }
+  const GpuSpec& gpu = gpu_named(command.gpu);
+  const NetworkSpec& network = network_named(command.network);
+  return {[&gpu, &network](const Task& task, const Plan& plan) {
+            return analytic_plan_cost(gpu, network, task, plan);
+          },
+          "none: analytic costs of " + std::string(gpu.name) + ", " + std::string(network.name)};
+}
+
+CostSource cost_source(const SimulateCommand& command, const LoadedTasks& loaded) {
+  if (command.cost_source == "models") return models_source(command, loaded);
+  if (command.cost_source == "analytic") return analytic_source(command);
+  throw Error("--cost-source '" + command.cost_source + "' is not known; give models or analytic");
+}
+
 int run_simulate(const SimulateCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const LoadedTasks loaded = load_tasks(command.tasks);
@@ -121,19 +159,17 @@ int run_simulate(const SimulateCommand& command, Console& console) {
     throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +
                 "; pick one with --index, or use jsonl");
   }
-  const LoadedModels models = load_models(command.models);
-  for (const Task& task : loaded.tasks) require_comm_model(models, task.devices);
-  const Planner planner(models.models, command.planner);
+  const CostSource source = cost_source(command, loaded);
   for (Simulated& simulated : plans) {
     if (!simulated.record->plan && !one) continue;  // A line that says that there is no plan.
     const Task& task = loaded.tasks[simulated.task];
-    simulated.cost = planner.simulate(task, plan_for(*simulated.record, task));
+    simulated.cost = source.cost(task, plan_for(*simulated.record, task));
   }
   ResultOutput output(console, command.output);
   if (one && format != OutputFormat::kJsonl) {
-    return simulate_one(plans[0], format, loaded, models.origin, output);
+    return simulate_one(plans[0], format, loaded, source.name, output);
   }
-  return simulate_many(plans, format, loaded, models.origin, output);
+  return simulate_many(plans, format, loaded, source.name, output);
 }
 
 }  // namespace
@@ -151,6 +187,21 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
       ->required();
   add_model_options(*command, options->models);
   add_backend_options(*command, options->planner);
+  const char* judge = "Cost source";
+  command
+      ->add_option("--cost-source", options->cost_source,
+                   "models: the cost models; analytic: the datasheet models that they can be "
+                   "trained on")
+      ->capture_default_str()
+      ->group(judge);
+  command->add_option("--gpu", options->gpu, "Datasheet of the analytic source")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(judge);
+  command->add_option("--network", options->network, "Datasheet of the analytic source")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(judge);
   add_output_options(*command, options->format, options->output);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_simulate(*options, console); };

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "neuroshard/error.h"
+#include "tools/accuracy_table.h"
 #include "tools/text.h"
 #include "weights/collection/collection_folder.h"
 
@@ -49,6 +50,7 @@ std::string training_text(const TrainingOptions& options, const TrainingSummary&
   return format_count(summary.train_samples) + " training samples, " +
          std::to_string(summary.epochs) + " epochs, of which epoch " +
          std::to_string(summary.best_epoch) + " is kept; batch " + std::to_string(options.batch) +
+         (options.loss == TrainingLoss::kRelative ? ", relative squared error" : "") +
          ", Adam, learning rate " + short_number(options.learning_rate) + " to " +
          short_number(options.final_learning_rate) + ", seed " + std::to_string(options.seed);
 }
@@ -110,13 +112,6 @@ void describe_training(CostModels& models, const std::string& part, const DataOr
     const std::string text = sum_up(models, field);
     if (!text.empty()) metadata[field] = text;
   }
-}
-
-std::string accuracy_text(const Accuracy& accuracy) {
-  char text[128];
-  std::snprintf(text, sizeof text, "MSE %.3g ms^2, MAPE %.2f %%, Kendall tau %.4f", accuracy.mse,
-                100.0 * accuracy.mape, accuracy.kendall_tau);
-  return text;
 }
 
 }  // namespace neuroshard::tools

@@ -28,7 +28,4 @@ struct DataOrigin {
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
                        const TrainingOptions& options, std::span<const TrainingSummary> summaries);
 
-/// "MSE 0.0154 ms^2, MAPE 3.21 %, Kendall tau 0.9841"
-[[nodiscard]] std::string accuracy_text(const Accuracy& accuracy);
-
 }  // namespace neuroshard::tools

@@ -4,6 +4,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
+#include "tools/accuracy_table.h"
 #include "tools/text.h"
 
 namespace neuroshard::tools {
@@ -13,10 +14,6 @@ std::unique_ptr<ResultOutput> optional_output(Console& console, const std::strin
   return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
 }
 
-std::string test_name(const TestResult& test) {
-  return test.devices == 0 ? "tables" : std::to_string(test.devices) + " devices";
-}
-
 std::string decimals(const char* pattern, double value) {
   char text[32];
   std::snprintf(text, sizeof text, pattern, value);
@@ -24,22 +21,13 @@ std::string decimals(const char* pattern, double value) {
 }
 
 std::string results_page(const std::string& part, const TrainingSummary& summary) {
-  using enum TextTable::Align;
-  std::string text =
+  const std::string text =
       part + (summary.network == part ? "" : ", " + summary.network) + ": " +
       format_count(summary.train_samples) + " training samples, " + std::to_string(summary.epochs) +
       " epochs (epoch " + std::to_string(summary.best_epoch) + " kept), " +
       format_number(summary.seconds, 1) + " s, " +
       format_count(static_cast<std::uint64_t>(summary.samples_per_second)) + " samples/s\n";
-  TextTable table({kLeft, kRight, kRight, kRight, kRight});
-  table.add_row({"  test", "costs", "MSE ms^2", "MAPE", "Kendall tau"});
-  for (const TestResult& test : summary.tests) {
-    table.add_row({"  " + test_name(test), format_count(test.accuracy.costs),
-                   decimals("%.3g", test.accuracy.mse),
-                   decimals("%.2f %%", 100.0 * test.accuracy.mape),
-                   decimals("%.4f", test.accuracy.kendall_tau)});
-  }
-  return text + table.str();
+  return text + accuracy_table("test", summary.tests);
 }
 
 }  // namespace
@@ -72,6 +60,16 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--batch", training.batch, "Samples a step")
       ->capture_default_str()
       ->group(how);
+  command
+      .add_option_function<std::string>(
+          "--loss",
+          [&training](const std::string& name) {
+            training.loss = name == "relative" ? TrainingLoss::kRelative : TrainingLoss::kSquared;
+          },
+          "squared error, or squared relative error (squared, relative)")
+      ->check(CLI::IsMember({"squared", "relative"}))
+      ->default_str("squared")
+      ->group(how);
   command.add_option("--learning-rate", training.learning_rate)->capture_default_str()->group(how);
   command
       .add_option("--final-learning-rate", training.final_learning_rate,
@@ -97,7 +95,7 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
   if (!options.source.empty()) origin_.source = options.source;
   if (!options.hardware.empty()) origin_.hardware = options.hardware;
   if (log_) {
-    log_->write("model,network,epoch,train_mse_ms2,valid_mse_ms2,learning_rate,seconds\n");
+    log_->write("model,network,epoch,train_loss,valid_loss,learning_rate,seconds\n");
   }
 }
 
@@ -107,7 +105,7 @@ TrainingOptions TrainingSession::start(const std::string& part, int networks) {
   progress_ = std::make_unique<ProgressBar>(console_, "training " + part,
                                             epochs * static_cast<std::uint64_t>(networks));
   training.on_epoch = [this, part, done = std::uint64_t{0}](const EpochReport& report) mutable {
-    progress_->update(++done, "validation error " + decimals("%.3g", report.valid_mse) + " ms^2");
+    progress_->update(++done, "validation loss " + decimals("%.3g", report.valid_loss));
     log_epoch(part, report);
   };
   training.should_stop = [this] { return guard_.interrupted(); };
@@ -118,7 +116,7 @@ void TrainingSession::log_epoch(const std::string& part, const EpochReport& repo
   if (!log_) return;
   char line[256];
   std::snprintf(line, sizeof line, "%s,%s,%d,%.9g,%.9g,%.9g,%.3f\n", part.c_str(),
-                report.network.c_str(), report.epoch, report.train_mse, report.valid_mse,
+                report.network.c_str(), report.epoch, report.train_loss, report.valid_loss,
                 report.learning_rate, report.seconds);
   log_->write(line);
 }
@@ -136,10 +134,7 @@ bool TrainingSession::report(const std::string& part, std::span<const TrainingSu
   // Networks side by side, device counts one under the other.
   for (std::size_t i = 0; i < summaries.front().tests.size(); ++i) {
     for (const TrainingSummary& summary : summaries) {
-      const TestResult& test = summary.tests[i];
-      const std::string title =
-          test.devices == 0 ? part : part + ", " + summary.network + ", " + test_name(test);
-      panels_.push_back({title, accuracy_text(test.accuracy), test.measured_ms, test.predicted_ms});
+      panels_.push_back(scatter_panel(part, summary.network, summary.tests[i]));
     }
   }
   describe_training(models_, part, origin_, options_.training, summaries);

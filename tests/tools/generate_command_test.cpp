@@ -39,6 +39,14 @@ TEST(Generate, WritesTheLookupsThatTheTablesDescribe) {
   EXPECT_EQ(contents_of(folder / "t/lengths.npy").size(), 128u + 5u * 64u * 8u);
 }
 
+TEST(Generate, DrawsTablesOfEveryKind) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_command("generate", {"--wide", "--count", "30", "--output", folder / "wide"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(load_table_configs(folder / "wide/table_configs.json").tables.size(), 30u);
+}
+
 TEST(Generate, DrawsTasks) {
   const TemporaryFolder folder;
   const std::string tables = golden("tables/table_configs.json");
@@ -58,6 +66,8 @@ TEST(Generate, LeavesNothingBehindOnBadInput) {
   const TemporaryFolder folder;
   const std::vector<std::vector<std::string>> bad = {
       {"--count", "0", "--output", folder / "a"},
+      {"--wide", "--count", "0", "--output", folder / "a"},
+      {"--wide", "--streams", "--output", folder / "a"},
       {"--batch", "0", "--output", folder / "a"},
       {"--tasks", "3", "--output", folder / "a"},
       {"--tasks", "0", "--table-configs", golden("tables/table_configs.json"), "--output",

@@ -19,7 +19,7 @@ TEST(InspectCommand, TellsFilesApartByTheirContents) {
   const Outcome builtin = run_command({"inspect"});
   EXPECT_EQ(builtin.code, kExitOk);
   EXPECT_THAT(builtin.out, HasSubstr("not measured on hardware"));
-  EXPECT_THAT(builtin.out, HasSubstr("16 devices, forward"));
+  EXPECT_THAT(builtin.out, HasSubstr("any device count, forward"));
   EXPECT_THAT(inspect(golden("models/compute.pt")), HasSubstr("20 -> 128 -> 32"));
   EXPECT_THAT(inspect(golden("models/comm_8_bw.pt")), HasSubstr("for 8 devices"));
   EXPECT_THAT(inspect(golden("tables/table_configs.json")), HasSubstr("table list, 856 tables"));

@@ -34,8 +34,12 @@ TEST(SimulateCommand, PricesThePublishedPlans) {
   const std::string plans = golden("plans/4gpu_dim64.jsonl");
   const auto published = lines_of(contents_of(plans));
   const TemporaryFolder folder;
-  const Outcome outcome = run_command(
-      "simulate", first_tasks(folder, published.size(), {"--plan", plans, "--format", "jsonl"}));
+  const Outcome outcome =
+      run_command("simulate", first_tasks(folder, published.size(),
+                                          {"--plan", plans, "--format", "jsonl", "--compute-model",
+                                           golden("models/compute.pt"), "--forward-comm-model",
+                                           golden("models/comm_4_fw.pt"), "--backward-comm-model",
+                                           golden("models/comm_4_bw.pt")}));
   EXPECT_EQ(outcome.code, kExitInfeasible);  // Some of them found no plan.
   const auto priced = lines_of(outcome.out);
   std::size_t next = 0;
@@ -48,6 +52,34 @@ TEST(SimulateCommand, PricesThePublishedPlans) {
     EXPECT_NEAR(found["cost"].get<double>(), cost, 1e-5 * cost);
   }
   EXPECT_EQ(next, priced.size());
+}
+
+TEST(SimulateCommand, PricesPlansByDatasheets) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  ASSERT_EQ(
+      run_command("plan", golden_tasks({"--index", "2", "--format", "json", "--output", file}))
+          .code,
+      kExitOk);
+  const auto priced = [&](std::vector<std::string> more) {
+    std::vector<std::string> args =
+        golden_tasks({"--index", "2", "--plan", file, "--format", "json"});
+    args.insert(args.end(), more.begin(), more.end());
+    return run_command("simulate", std::move(args));
+  };
+  const Outcome a100 = priced({"--cost-source", "analytic"});
+  ASSERT_EQ(a100.code, kExitOk) << a100.err;
+  const json page = json::parse(a100.out);
+  EXPECT_THAT(page["weights"].get<std::string>(), HasSubstr("a100-sxm-80gb, a100-nvlink3-hdr"));
+  // The built-in models were trained on this source, on other tables.
+  const double predicted = load_plans(file).at(0).cost_ms.value();
+  EXPECT_NEAR(page["cost_ms"].get<double>(), predicted, 0.1 * predicted);
+  const Outcome v100 = priced({"--cost-source", "analytic", "--gpu", "v100-sxm2-32gb"});
+  EXPECT_GT(json::parse(v100.out)["cost_ms"].get<double>(), page["cost_ms"].get<double>());
+
+  EXPECT_THAT(priced({"--cost-source", "stars"}).err, HasSubstr("'stars'"));
+  EXPECT_THAT(priced({"--cost-source", "analytic", "--weights", "w"}).err,
+              HasSubstr("takes no cost models"));
 }
 
 TEST(SimulateCommand, SaysThatAPlanExceedsTheMemory) {

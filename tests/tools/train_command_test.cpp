@@ -73,7 +73,7 @@ TEST_F(Train, ComputeModelWithLogAndScatter) {
 
   const auto log = lines_of(contents_of(folder_ / "log.csv"));
   ASSERT_EQ(log.size(), 4U);
-  EXPECT_THAT(log[0], StartsWith("model,network,epoch,train_mse_ms2,valid_mse_ms2"));
+  EXPECT_THAT(log[0], StartsWith("model,network,epoch,train_loss,valid_loss"));
   EXPECT_THAT(log[3], StartsWith("compute,compute,3,"));
   EXPECT_THAT(contents_of(folder_ / "scatter.svg"), StartsWith("<svg "));
 }

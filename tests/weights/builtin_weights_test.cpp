@@ -1,17 +1,32 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/evaluation.h"
+#include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
+#include "neuroshard/zipf_histogram.h"
+#include "weights/collection/cost_sources.h"
+#include "weights/collection/table_population.h"
+#include "weights/collection/wide_population.h"
 
 namespace neuroshard {
 namespace {
 
-TEST(BuiltinWeights, ServeTheUsualDeviceCounts) {
-  for (const int devices : {2, 4, 8, 16}) EXPECT_TRUE(builtin_weights().has_comm_for(devices));
+const Backend& builtin_backend() {
+  static const auto backend = make_cpu_backend(builtin_weights());
+  return *backend;
 }
 
 TEST(BuiltinWeights, SayWhatTheyWereTrainedOn) {
   const auto& metadata = builtin_weights().metadata;
-  for (const char* key : {"source", "hardware", "batch_size", "training"}) {
+  for (const char* key : {"source", "hardware", "batch_size", "compute.training", "compute.test",
+                          "compute.trained_on", "comm.symmetric.forward.training",
+                          "comm.symmetric.backward.test.0128"}) {
     ASSERT_TRUE(metadata.contains(key)) << key;
     EXPECT_FALSE(metadata.at(key).empty()) << key;
   }
@@ -20,6 +35,121 @@ TEST(BuiltinWeights, SayWhatTheyWereTrainedOn) {
 TEST(BuiltinWeights, SurviveAFile) {
   const std::string bytes = serialize_weights(builtin_weights());
   EXPECT_EQ(serialize_weights(parse_weights(bytes, "copy")), bytes);
+}
+
+ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDrawOptions& draw) {
+  ComputeSamples samples;
+  samples.tables = augment_dims(tables);
+  const auto source =
+      make_analytic_compute_source(gpu_named("a100-sxm-80gb"), samples.tables, kDefaultBatch);
+  for (std::uint64_t i = 0; i < 1500; ++i) {
+    Random random(12345, i);
+    const std::vector<int> ids = draw_shard(samples.tables, draw, random);
+    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
+    samples.offsets.push_back(samples.table_ids.size());
+    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+  }
+  return samples;
+}
+
+// None of the tables are those that the model was trained on.
+TEST(BuiltinWeights, PredictComputeCostsOfUnseenTables) {
+  std::vector<Table> published_like;
+  for (const PopulationTable& drawn : draw_population({.tables = 300, .seed = 99})) {
+    published_like.push_back(drawn.table);
+  }
+  const ComputeDrawOptions dozens{.max_tables = 60, .memory_bytes = std::int64_t{40} << 30};
+  const ComputeDrawOptions roomy{.memory_bytes = std::int64_t{1} << 50};
+  const ComputeSamples cases[] = {
+      analytic_samples(published_like, {}), analytic_samples(published_like, dozens),
+      analytic_samples(draw_wide_population({.tables = 300, .seed = 99}), roomy)};
+  for (const ComputeSamples& samples : cases) {
+    SCOPED_TRACE(&samples - cases);
+    const Accuracy accuracy = evaluate_compute(builtin_backend(), samples).accuracy;
+    EXPECT_LE(accuracy.mape, 0.05);
+    EXPECT_GE(accuracy.kendall_tau, 0.95);
+  }
+}
+
+class BuiltinComm : public ::testing::TestWithParam<int> {};
+
+TEST_P(BuiltinComm, PredictsUnseenPlacements) {
+  CommSamples samples;
+  samples.devices = GetParam();
+  const auto source = make_analytic_comm_source(network_named("a100-nvlink3-hdr"), kDefaultBatch);
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    Random random(12345, i);
+    const CommDraw draw = draw_comm({.devices = samples.devices}, random);
+    const CommCost cost = source->cost(draw);
+    for (std::size_t r = 0; r < draw.dim_sums.size(); ++r) {
+      samples.dim_sums.push_back(draw.dim_sums[r]);
+      samples.start_offsets_ms.push_back(static_cast<float>(draw.start_offsets_ms[r]));
+      samples.forward_ms.push_back(static_cast<float>(cost.forward_ms[r]));
+      samples.backward_ms.push_back(static_cast<float>(cost.backward_ms[r]));
+    }
+  }
+  const CommTestResult result = evaluate_comm(builtin_backend(), samples);
+  for (const TestResult* pass : {&result.forward, &result.backward}) {
+    EXPECT_LE(pass->accuracy.mape, 0.05);
+    EXPECT_GE(pass->accuracy.kendall_tau, 0.95);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DeviceCounts, BuiltinComm, ::testing::Values(2, 4, 8, 16, 32, 64, 128));
+
+// Costs of equal devices: positive, and more columns or a later start of the others take longer.
+TEST(BuiltinWeights, CommunicationIsSaneForEveryDeviceCount) {
+  for (const int devices : {1, 2, 3, 5, 7, 10, 20, 40, 100, 150, 200, 300, 700, 1000, 1024}) {
+    SCOPED_TRACE(devices);
+    const auto count = static_cast<std::size_t>(devices);
+    float previous_ms = 0.0F;
+    for (const float dim_sum : {32.0F, 128.0F, 512.0F, 2048.0F, 8192.0F}) {
+      SCOPED_TRACE(dim_sum);
+      const std::vector<float> dim_sums(count, dim_sum);
+      std::vector<float> cost_ms(count);
+      builtin_backend().backward_comm(devices, dim_sums, cost_ms);
+      EXPECT_GT(cost_ms[0], previous_ms);
+      if (devices > 1) previous_ms = cost_ms[0];  // One device has nobody to send to.
+      builtin_backend().forward_comm(devices, dim_sums, std::vector<float>(count, 0.0F), cost_ms);
+      EXPECT_GT(cost_ms[0], 0.0F);
+      if (devices == 1) continue;
+      std::vector<float> offsets(count - 1, 0.0F);
+      offsets.push_back(5.0F);  // All wait for the last.
+      std::vector<float> waiting_ms(count);
+      builtin_backend().forward_comm(devices, dim_sums, offsets, waiting_ms);
+      EXPECT_NEAR(waiting_ms[0] - cost_ms[0], 5.0F, 0.1F * waiting_ms[0]);
+      EXPECT_GT(waiting_ms[count - 1], 0.0F);
+    }
+  }
+}
+
+// Tables of public models: few rows that are touched thousands of times, or tens of millions.
+TEST(BuiltinWeights, ComputeCostsArePositiveAndGrowWithLookupsAndColumns) {
+  for (const std::int64_t rows : {3, 100, 10'000, 1'000'000, 40'000'000, 400'000'000}) {
+    float less_looked_up = 0.0F;
+    for (const double pooling : {1.0, 3.0, 10.0, 30.0, 100.0}) {
+      SCOPED_TRACE(std::to_string(rows) + " rows, pooling factor " + std::to_string(pooling));
+      Task task;
+      task.devices = 1;
+      Table table;
+      table.rows = rows;
+      table.pooling_factor = pooling;
+      table.access_histogram = zipf_histogram(rows, pooling, 1.05, kDefaultBatch);
+      float narrower = 0.0F;
+      for (const int dim : {4, 16, 64, 128, 256}) {
+        table.dim = dim;
+        task.tables = {table};
+        task.memory_bytes = table.size_bytes();
+        const Plan plan{{}, {{0}}};
+        const auto cost_ms =
+            static_cast<float>(simulate(builtin_backend(), task, plan).devices[0].compute_ms);
+        EXPECT_GT(cost_ms, narrower) << dim;
+        narrower = cost_ms;
+      }
+      EXPECT_GT(narrower, less_looked_up);
+      less_looked_up = narrower;
+    }
+  }
 }
 
 }  // namespace

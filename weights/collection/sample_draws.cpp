@@ -79,6 +79,11 @@ CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
     throw Error("start offsets below " + std::to_string(options.max_start_offset_ms) +
                 " ms; allow at least 2");
   }
+  constexpr double kLargestScale = 1e6;
+  if (!(options.start_offset_scale > 0.0) || !(options.start_offset_scale <= kLargestScale)) {
+    throw Error("start offsets multiplied by " + std::to_string(options.start_offset_scale) +
+                "; give a number above 0 and up to 1,000,000");
+  }
   const std::vector<int> levels = dim_levels(options.max_dim);
   std::vector<int> dims(first_count + random.below(last_count - first_count));
   for (int& dim : dims) dim = levels[random.below(levels.size())];
@@ -101,7 +106,9 @@ CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
   }
   const double first =
       *std::min_element(draw.start_offsets_ms.begin(), draw.start_offsets_ms.end());
-  for (double& offset : draw.start_offsets_ms) offset -= first;
+  for (double& offset : draw.start_offsets_ms) {
+    offset = (offset - first) * options.start_offset_scale;
+  }
   return draw;
 }
 

@@ -44,6 +44,8 @@ struct CommDrawOptions {
   double max_tables_per_device = 15.0;
   /// Start offsets are whole milliseconds below this.
   int max_start_offset_ms = 20;
+  /// Multiplies the start offsets: well balanced plans have offsets below a millisecond.
+  double start_offset_scale = 1.0;
 };
 
 struct CommDraw {

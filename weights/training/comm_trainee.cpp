@@ -32,11 +32,12 @@ std::size_t most_rows(const CommRows& rows) {
 }  // namespace
 
 CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
-                         std::span<const int> hidden, const MatrixKernels& kernels,
-                         WorkerTeam& team, Random& random)
+                         std::span<const int> hidden, TrainingLoss loss,
+                         const MatrixKernels& kernels, WorkerTeam& team, Random& random)
     : rows_(rows),
       kernels_(kernels),
       team_(team),
+      loss_(loss),
       network_(widths(rows, hidden), false, random),
       adam_(network_.parameters().size()) {
   const std::size_t chunk_rows = kChunkRows - 1 + most_rows(rows);
@@ -76,6 +77,7 @@ void CommTrainee::measure_costs(std::span<const std::uint32_t> training) {
     }
   }
   scale_ = CostScale(statistics);
+  weight_ = LossWeight(loss_, scale_.mean_ms);
 }
 
 void CommTrainee::deal_out_chunks(std::span<const std::uint32_t> samples) {
@@ -115,15 +117,17 @@ double CommTrainee::differentiate_chunk(std::span<const std::uint32_t> samples, 
   for (const std::uint32_t sample : samples) {
     const std::span<const float> targets = rows_.targets(sample);
     const double weight = 1.0 / (static_cast<double>(targets.size()) * static_cast<double>(batch));
-    const auto factor = static_cast<float>(2.0 * weight / scale_.std_ms);
-    double squares = 0.0;
+    const double factor = 2.0 * weight * weight_.gradient_scale(scale_.std_ms);
+    double sum = 0.0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const float output = scratch.tape.output(row + i / outputs)[i % outputs];
       const float error = scale_.milliseconds(output) - targets[i];
-      squares += static_cast<double>(error) * error;
-      scratch.tape.output_gradient(row + i / outputs)[i % outputs] = factor * error;
+      const double cost_weight = weight_(targets[i]);
+      sum += cost_weight * static_cast<double>(error) * error;
+      scratch.tape.output_gradient(row + i / outputs)[i % outputs] =
+          static_cast<float>(factor * cost_weight) * error;
     }
-    loss += weight * squares;
+    loss += weight * sum;
     row += rows_.rows(sample);
   }
   network_.backward(kernels_, scratch.inputs.data(), 0, rows, scratch.tape, gradient, nullptr);
@@ -178,18 +182,18 @@ std::vector<float> CommTrainee::predict(std::span<const std::uint32_t> samples) 
   return cost_ms;
 }
 
-double CommTrainee::mean_squared_error(std::span<const std::uint32_t> samples) {
+double CommTrainee::mean_loss(std::span<const std::uint32_t> samples) {
   const std::vector<float> predicted = predict(samples);
   double sum = 0.0;
   std::size_t at = 0;
   for (const std::uint32_t sample : samples) {
     const std::span<const float> targets = rows_.targets(sample);
-    double squares = 0.0;
+    double losses = 0.0;
     for (const float target : targets) {
       const double error = static_cast<double>(predicted[at++]) - target;
-      squares += error * error;
+      losses += weight_(target) * error * error;
     }
-    sum += squares / static_cast<double>(targets.size());
+    sum += losses / static_cast<double>(targets.size());
   }
   return sum / static_cast<double>(samples.size());
 }

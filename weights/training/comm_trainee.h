@@ -8,23 +8,24 @@
 #include "weights/training/comm_rows.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/feature_statistics.h"
+#include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
 #include "weights/training/worker_team.h"
 
 namespace neuroshard::training {
 
 /// A communication network in training, dense or symmetric. The loss is the mean over samples of
-/// the mean squared error over a sample's devices. Borrows rows and team.
+/// the mean over a sample's devices. Borrows rows and team.
 class CommTrainee final : public Trainee {
  public:
   /// `training`: sample numbers, whose costs give the scale of the outputs. `hidden`: widths of
   /// the hidden layers.
   CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
-              std::span<const int> hidden, const MatrixKernels& kernels, WorkerTeam& team,
-              Random& random);
+              std::span<const int> hidden, TrainingLoss loss, const MatrixKernels& kernels,
+              WorkerTeam& team, Random& random);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
-  double mean_squared_error(std::span<const std::uint32_t> samples) override;
+  double mean_loss(std::span<const std::uint32_t> samples) override;
   void remember_weights() override { best_ = network_.parameters(); }
   void recall_weights() override;
 
@@ -32,7 +33,7 @@ class CommTrainee final : public Trainee {
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
   [[nodiscard]] CommNetwork network() const;
 
-  /// Mean squared error of a batch; leaves its gradient in parts, to be added up.
+  /// Mean loss of a batch; leaves its gradient in parts, to be added up.
   double differentiate(std::span<const std::uint32_t> batch);
   [[nodiscard]] std::span<const AlignedVector<float>> gradients() const;
   [[nodiscard]] const CostScale& scale() const { return scale_; }
@@ -56,6 +57,8 @@ class CommTrainee final : public Trainee {
   WorkerTeam& team_;
   Normalization features_;
   CostScale scale_;
+  TrainingLoss loss_;
+  LossWeight weight_;
 
   TrainableMlp network_;
   Adam adam_;

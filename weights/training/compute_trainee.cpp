@@ -40,7 +40,7 @@ std::size_t most_tables(const ComputeSamples& samples, std::size_t batch) {
 
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
                                std::span<const std::uint32_t> training,
-                               const ComputeNetworkSizes& sizes, std::size_t batch,
+                               const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                                const MatrixKernels& kernels, WorkerTeam& team, Random& random)
     : samples_(samples),
       kernels_(kernels),
@@ -50,7 +50,8 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
       table_adam_(table_network_.parameters().size()),
       head_adam_(head_.parameters().size()),
       index_(samples.tables.size()),
-      batch_capacity_(std::min(samples.size(), std::max(batch, kEvaluationBatch))),
+      batch_capacity_(
+          std::min(samples.size(), std::max<std::size_t>(options.batch, kEvaluationBatch))),
       table_capacity_(most_tables(samples, batch_capacity_)),
       inputs_(table_capacity_ * table_network_.input_stride(), 0.0F),
       pooled_(batch_capacity_ * head_.input_stride(), 0.0F),
@@ -65,6 +66,7 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
   FeatureStatistics costs(1);
   for (const std::uint32_t sample : training) costs.add(std::span(&samples.cost_ms[sample], 1));
   scale_ = CostScale(costs);
+  weight_ = LossWeight(options.loss, scale_.mean_ms);
 
   // As in the published code, every table counts once here, however often it was measured.
   FeatureStatistics statistics(kTableFeatures);
@@ -114,15 +116,16 @@ double ComputeTrainee::differentiate_chunk(std::span<const std::uint32_t> batch,
                                            std::size_t chunk) {
   const std::size_t first = chunk * kSampleChunk;
   const std::size_t rows = std::min(kSampleChunk, batch.size() - first);
-  // The gradient is that of the error in units of the scale: Adam's epsilon then means the same for
-  // every data set.
-  const float factor = 2.0F / (static_cast<float>(batch.size()) * scale_.std_ms);
+  const double factor =
+      2.0 * weight_.gradient_scale(scale_.std_ms) / static_cast<double>(batch.size());
 
   double loss = 0.0;
   for (std::size_t i = first; i < first + rows; ++i) {
-    const float error = scale_.milliseconds(*head_tape_.output(i)) - samples_.cost_ms[batch[i]];
-    loss += static_cast<double>(error) * error;
-    *head_tape_.output_gradient(i) = factor * error;
+    const float cost_ms = samples_.cost_ms[batch[i]];
+    const float error = scale_.milliseconds(*head_tape_.output(i)) - cost_ms;
+    const double weight = weight_(cost_ms);
+    loss += weight * static_cast<double>(error) * error;
+    *head_tape_.output_gradient(i) = static_cast<float>(factor * weight) * error;
   }
   const std::size_t offset = first * head_.input_stride();
   head_.backward(kernels_, &pooled_[offset], first, rows, head_tape_, head_gradients_[chunk].data(),
@@ -194,12 +197,13 @@ std::vector<float> ComputeTrainee::predict(std::span<const std::uint32_t> sample
   return cost_ms;
 }
 
-double ComputeTrainee::mean_squared_error(std::span<const std::uint32_t> samples) {
+double ComputeTrainee::mean_loss(std::span<const std::uint32_t> samples) {
   const std::vector<float> predicted = predict(samples);
   double sum = 0.0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const double error = static_cast<double>(predicted[i]) - samples_.cost_ms[samples[i]];
-    sum += error * error;
+    const float cost_ms = samples_.cost_ms[samples[i]];
+    const double error = static_cast<double>(predicted[i]) - cost_ms;
+    sum += weight_(cost_ms) * error * error;
   }
   return sum / static_cast<double>(samples.size());
 }

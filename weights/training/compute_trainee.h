@@ -8,6 +8,7 @@
 #include "weights/training/batch_index.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/feature_statistics.h"
+#include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
 #include "weights/training/worker_team.h"
 
@@ -20,18 +21,18 @@ class ComputeTrainee final : public Trainee {
  public:
   /// `training`: sample numbers, whose costs give the scale of the outputs.
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
-                 const ComputeNetworkSizes& sizes, std::size_t batch, const MatrixKernels& kernels,
-                 WorkerTeam& team, Random& random);
+                 const ComputeNetworkSizes& sizes, const TrainingOptions& options,
+                 const MatrixKernels& kernels, WorkerTeam& team, Random& random);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
-  double mean_squared_error(std::span<const std::uint32_t> samples) override;
+  double mean_loss(std::span<const std::uint32_t> samples) override;
   void remember_weights() override;
   void recall_weights() override;
 
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
   [[nodiscard]] ComputeModel model() const;
 
-  /// Mean squared error of a batch; leaves its gradient in parts, to be added up.
+  /// Mean loss of a batch; leaves its gradient in parts, to be added up.
   double differentiate(std::span<const std::uint32_t> batch);
   [[nodiscard]] std::span<const AlignedVector<float>> table_gradients() const;
   [[nodiscard]] std::span<const AlignedVector<float>> head_gradients(std::size_t batch) const;
@@ -51,6 +52,7 @@ class ComputeTrainee final : public Trainee {
   WorkerTeam& team_;
   Normalization features_;
   CostScale scale_;
+  LossWeight weight_;
 
   AlignedVector<float> table_inputs_;  ///< [tables, padded features], normalised.
   TrainableMlp table_network_;

@@ -41,7 +41,7 @@ EpochLoop::EpochLoop(Trainee& trainee, const Split& split, std::string network,
   summary_.train_samples = split.train.size();
   summary_.valid_samples = split.valid.size();
   summary_.test_samples = split.test.size();
-  summary_.valid_mse = std::numeric_limits<double>::infinity();
+  summary_.valid_loss = std::numeric_limits<double>::infinity();
 }
 
 // All steps of an epoch, or those before a stop. Returns how many samples they took.
@@ -51,17 +51,17 @@ std::size_t EpochLoop::run_steps(EpochReport& report) {
   const double all_steps = static_cast<double>(steps_per_epoch) * options_.epochs;
   shuffle(std::span(order_), random_);
   std::size_t done = 0;
-  double squares = 0.0;
+  double losses = 0.0;
   while (done < order_.size() && !summary_.stopped) {
     const std::size_t count = std::min(batch, order_.size() - done);
     report.learning_rate = learning_rate_at(options_, static_cast<double>(steps_) / all_steps);
-    squares += static_cast<double>(count) *
-               trainee_.step(std::span(order_).subspan(done, count), report.learning_rate);
+    losses += static_cast<double>(count) *
+              trainee_.step(std::span(order_).subspan(done, count), report.learning_rate);
     done += count;
     ++steps_;
     summary_.stopped = options_.should_stop && options_.should_stop();
   }
-  report.train_mse = squares / static_cast<double>(done);
+  report.train_loss = losses / static_cast<double>(done);
   return done;
 }
 
@@ -76,20 +76,20 @@ void EpochLoop::run_epoch() {
   samples_ += done;
 
   // Also after a part of an epoch: the best so far may be this one.
-  report.valid_mse = trainee_.mean_squared_error(split_.valid);
-  if (!std::isfinite(report.valid_mse)) {
+  report.valid_loss = trainee_.mean_loss(split_.valid);
+  if (!std::isfinite(report.valid_loss)) {
     throw Error("training " + summary_.network + ": the error is no longer finite in epoch " +
                 std::to_string(epoch_) + "; use a lower learning rate");
   }
-  if (report.valid_mse < summary_.valid_mse) {
-    summary_.valid_mse = report.valid_mse;
+  if (report.valid_loss < summary_.valid_loss) {
+    summary_.valid_loss = report.valid_loss;
     summary_.best_epoch = epoch_;
     trainee_.remember_weights();
   }
   if (done == order_.size()) summary_.epochs = epoch_;
   summary_.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  report.best_valid_mse = summary_.valid_mse;
+  report.best_valid_loss = summary_.valid_loss;
   report.seconds = summary_.seconds;
   if (options_.on_epoch) options_.on_epoch(report);
 }

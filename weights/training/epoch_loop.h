@@ -32,9 +32,9 @@ void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Rando
 class Trainee {
  public:
   virtual ~Trainee() = default;
-  /// One step of Adam. Returns the batch's mean squared error before the step.
+  /// One step of Adam. Returns the batch's mean loss before the step.
   virtual double step(std::span<const std::uint32_t> batch, double learning_rate) = 0;
-  virtual double mean_squared_error(std::span<const std::uint32_t> samples) = 0;
+  virtual double mean_loss(std::span<const std::uint32_t> samples) = 0;
   virtual void remember_weights() = 0;
   virtual void recall_weights() = 0;
 };

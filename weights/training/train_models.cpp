@@ -54,7 +54,8 @@ class CommTraining {
       : rows_(samples, sizes.architecture, pass),
         split_(split_by_device_count(rows_, options.seed)),
         random_(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
-        trainee_(rows_, split_.train, hidden, training::best_matrix_kernels(), team, random_),
+        trainee_(rows_, split_.train, hidden, options.loss, training::best_matrix_kernels(), team,
+                 random_),
         loop_(trainee_, split_, is_forward(pass) ? "forward" : "backward", options, random_) {}
 
   training::EpochLoop& loop() { return loop_; }
@@ -101,8 +102,7 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
 
   training::WorkerTeam team(options.threads);
   Random random(options.seed, kComputeStream);
-  training::ComputeTrainee trainee(samples, split.train, sizes,
-                                   static_cast<std::size_t>(options.batch),
+  training::ComputeTrainee trainee(samples, split.train, sizes, options,
                                    training::best_matrix_kernels(), team, random);
   TrainedCompute trained;
   training::EpochLoop loop(trainee, split, "compute", options, random);

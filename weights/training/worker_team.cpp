@@ -33,14 +33,24 @@ void WorkerTeam::run(std::size_t tasks, const Task& task) {
   task_ = &task;
   tasks_ = tasks;
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
+  inside_.store(0, std::memory_order_release);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
   take_tasks(0);
-  for (std::uint32_t busy = busy_.load(std::memory_order_acquire); busy != 0;
-       busy = busy_.load(std::memory_order_acquire)) {
-    busy_.wait(busy, std::memory_order_acquire);
+  std::uint32_t inside = inside_.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+  while (inside != kClosed) {
+    inside_.wait(inside, std::memory_order_acquire);
+    inside = inside_.load(std::memory_order_acquire);
   }
+}
+
+// False if the round that woke this thread has ended; it may as well join a later one.
+bool WorkerTeam::join_round() {
+  std::uint32_t inside = inside_.load(std::memory_order_acquire);
+  while ((inside & kClosed) == 0) {
+    if (inside_.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
 }
 
 void WorkerTeam::take_tasks(std::size_t worker) {
@@ -51,11 +61,11 @@ void WorkerTeam::serve(std::size_t worker) {
   std::uint32_t seen = 0;
   while (true) {
     round_.wait(seen, std::memory_order_acquire);
-    // A round starts only after all threads have finished the one before, so none is missed.
     seen = round_.load(std::memory_order_acquire);
     if (stop_) return;
+    if (!join_round()) continue;
     take_tasks(worker);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    if (inside_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1) inside_.notify_one();
   }
 }
 

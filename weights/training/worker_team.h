@@ -29,6 +29,7 @@ class WorkerTeam {
 
  private:
   void serve(std::size_t worker);
+  [[nodiscard]] bool join_round();
   void take_tasks(std::size_t worker);
 
   std::vector<std::thread> threads_;
@@ -36,7 +37,11 @@ class WorkerTeam {
   std::size_t tasks_ = 0;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::uint32_t> round_{0};  ///< Counts calls of run(); wakes the threads.
-  std::atomic<std::uint32_t> busy_{0};   ///< Threads that have not finished this round.
+  /// Threads in the round that goes on, plus kClosed when no more may join. A round does not wait
+  /// for threads that the system has not woken yet: on a busy machine that takes longer than the
+  /// work.
+  std::atomic<std::uint32_t> inside_{kClosed};
+  static constexpr std::uint32_t kClosed = 1U << 31;
   bool stop_ = false;
 };
 

@@ -122,6 +122,19 @@ TEST(DrawComm, CoversBalanceAndOffsets) {
   }
 }
 
+TEST(DrawComm, ScalesTheOffsets) {
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    Random plain(4, i);
+    Random scaled(4, i);
+    const CommDraw whole = draw_comm({}, plain);
+    const CommDraw quarter = draw_comm({.start_offset_scale = 0.25}, scaled);
+    EXPECT_EQ(quarter.dim_sums, whole.dim_sums);
+    for (std::size_t r = 0; r < whole.start_offsets_ms.size(); ++r) {
+      EXPECT_EQ(quarter.start_offsets_ms[r], 0.25 * whole.start_offsets_ms[r]);
+    }
+  }
+}
+
 TEST(DrawComm, IsTheSameForTheSameStream) {
   Random a(1, 17);
   Random b(1, 17);
@@ -132,6 +145,7 @@ TEST(DrawComm, RefusesImpossibleOptions) {
   Random random(1);
   EXPECT_THROW((void)draw_comm({.devices = 0}, random), Error);
   EXPECT_THROW((void)draw_comm({.max_start_offset_ms = 1}, random), Error);
+  EXPECT_THROW((void)draw_comm({.start_offset_scale = 0.0}, random), Error);
   EXPECT_THROW(
       (void)draw_comm({.min_tables_per_device = 5.0, .max_tables_per_device = 5.0}, random), Error);
 }

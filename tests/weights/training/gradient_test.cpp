@@ -24,10 +24,14 @@ std::vector<double> sum_of(std::span<const AlignedVector<float>> parts) {
   return sum;
 }
 
-// `gradient` is of the loss in units of the cost scale, i.e. divided by std and by std again for
-// the last layer's units; `unit` is what the loss in ms^2 has to be divided by. A ReLU that turns
-// on or off within the step bends the loss, so a few entries may be off; a wrong gradient is off
-// nearly everywhere.
+// What the loss has to be divided by for its gradient to be the trainee's: a squared error is in
+// units of the cost scale there.
+double unit_of(TrainingLoss loss, const CostScale& scale) {
+  return loss == TrainingLoss::kSquared ? static_cast<double>(scale.std_ms) * scale.std_ms : 1.0;
+}
+
+// A ReLU that turns on or off within the step bends the loss, so a few entries may be off; a wrong
+// gradient is off nearly everywhere.
 template <typename Loss>
 void expect_gradient(TrainableMlp& mlp, const std::vector<double>& gradient, double unit,
                      const Loss& loss) {
@@ -55,26 +59,35 @@ void expect_gradient(TrainableMlp& mlp, const std::vector<double>& gradient, dou
   EXPECT_LE(wrong, checked / 50);
 }
 
-TEST(Gradient, OfTheComputeModel) {
+class ComputeGradient : public ::testing::TestWithParam<TrainingLoss> {};
+
+TEST_P(ComputeGradient, IsTheSlopeOfTheLoss) {
   const ComputeSamples& samples = testing::golden_compute_samples();
   WorkerTeam team(2);
   Random random(5);
   const auto batch = first_samples(200);
-  ComputeTrainee trainee(samples, batch, {.table_network = {12, 9}, .head = {10}}, batch.size(),
+  TrainingOptions options;
+  options.batch = static_cast<int>(batch.size());
+  options.loss = GetParam();
+  ComputeTrainee trainee(samples, batch, {.table_network = {12, 9}, .head = {10}}, options,
                          best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };
   loss();
   const auto table_gradient = sum_of(trainee.table_gradients());
   const auto head_gradient = sum_of(trainee.head_gradients(batch.size()));
-  const double std_ms = trainee.scale().std_ms;
-  expect_gradient(trainee.table_network(), table_gradient, std_ms * std_ms, loss);
-  expect_gradient(trainee.head(), head_gradient, std_ms * std_ms, loss);
+  const double unit = unit_of(GetParam(), trainee.scale());
+  expect_gradient(trainee.table_network(), table_gradient, unit, loss);
+  expect_gradient(trainee.head(), head_gradient, unit, loss);
 }
 
-class CommGradient : public ::testing::TestWithParam<std::tuple<CommArchitecture, CommPass>> {};
+INSTANTIATE_TEST_SUITE_P(BothLosses, ComputeGradient,
+                         ::testing::Values(TrainingLoss::kSquared, TrainingLoss::kRelative));
+
+class CommGradient
+    : public ::testing::TestWithParam<std::tuple<CommArchitecture, CommPass, TrainingLoss>> {};
 
 TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
-  const auto [architecture, pass] = GetParam();
+  const auto [architecture, pass, kind] = GetParam();
   const std::span<const CommSamples> all = testing::golden_comm_samples();
   const CommRows rows(architecture == CommArchitecture::kDense ? all.subspan(1, 1) : all,
                       architecture, pass);
@@ -82,17 +95,17 @@ TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
   Random random(6);
   const auto batch = first_samples(rows.samples());
   const std::vector<int> hidden{11, 9};
-  CommTrainee trainee(rows, batch, hidden, best_matrix_kernels(), team, random);
+  CommTrainee trainee(rows, batch, hidden, kind, best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };
   loss();
-  const double std_ms = trainee.scale().std_ms;
-  expect_gradient(trainee.mlp(), sum_of(trainee.gradients()), std_ms * std_ms, loss);
+  expect_gradient(trainee.mlp(), sum_of(trainee.gradients()), unit_of(kind, trainee.scale()), loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     AllNetworks, CommGradient,
     ::testing::Combine(::testing::Values(CommArchitecture::kDense, CommArchitecture::kSymmetric),
-                       ::testing::Values(CommPass::kForward, CommPass::kBackward)));
+                       ::testing::Values(CommPass::kForward, CommPass::kBackward),
+                       ::testing::Values(TrainingLoss::kSquared, TrainingLoss::kRelative)));
 
 }  // namespace
 }  // namespace neuroshard::training

@@ -59,10 +59,10 @@ TEST(TrainCompute, CanLearnAFewSamplesByHeart) {
   TrainingOptions options;
   options.epochs = 1500;
   options.batch = 16;
-  double train_mse = 0.0;
-  options.on_epoch = [&](const EpochReport& report) { train_mse = report.train_mse; };
+  double train_loss = 0.0;
+  options.on_epoch = [&](const EpochReport& report) { train_loss = report.train_loss; };
   (void)train_compute(first_samples(20), kSmallCompute, options);
-  EXPECT_LT(train_mse, 1e-3);
+  EXPECT_LT(train_loss, 1e-3);
 }
 
 TEST(TrainCompute, GivesTheSameBitsForEveryNumberOfThreads) {
@@ -84,12 +84,12 @@ TEST(TrainCompute, KeepsTheEpochWithTheLowestValidationError) {
   options.learning_rate = 0.05;  // So rough that some later epoch is worse than an earlier one.
   options.final_learning_rate = 0.05;
   std::vector<double> errors;
-  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_mse); };
+  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_loss); };
   const TrainedCompute trained = train_compute(first_samples(300), kSmallCompute, options);
   const auto best = std::min_element(errors.begin(), errors.end());
   ASSERT_EQ(errors.size(), 30U);
   EXPECT_EQ(trained.summary.best_epoch, best - errors.begin() + 1);
-  EXPECT_EQ(trained.summary.valid_mse, *best);
+  EXPECT_EQ(trained.summary.valid_loss, *best);
 
   // Training only as far as the best epoch ends in the same weights.
   options.epochs = trained.summary.best_epoch;
@@ -103,12 +103,12 @@ TEST(TrainCompute, StopsWhenAskedAndKeepsTheBestSoFar) {
   int steps = 0;
   options.should_stop = [&] { return ++steps >= 15; };  // In the third epoch of 5 steps.
   std::vector<double> errors;
-  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_mse); };
+  options.on_epoch = [&](const EpochReport& report) { errors.push_back(report.valid_loss); };
   const TrainedCompute trained = train_compute(first_samples(400), kSmallCompute, options);
   EXPECT_TRUE(trained.summary.stopped);
   EXPECT_EQ(steps, 15);
   EXPECT_EQ(errors.size(), 3U);
-  EXPECT_EQ(trained.summary.valid_mse, *std::min_element(errors.begin(), errors.end()));
+  EXPECT_EQ(trained.summary.valid_loss, *std::min_element(errors.begin(), errors.end()));
 }
 
 TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {

@@ -12,14 +12,20 @@
 
 namespace neuroshard {
 
-/// State of one network after an epoch. Squared errors are in ms^2.
+/// What training minimises: the mean of a cost's squared error, in ms^2 or relative to the cost.
+enum class TrainingLoss {
+  kSquared,   ///< The published one. Small costs may be far off, in relation.
+  kRelative,  ///< ((predicted - measured) / max(measured, 1 % of the mean cost))^2.
+};
+
+/// State of one network after an epoch. Losses are in ms^2 if squared, without unit if relative.
 struct EpochReport {
   std::string network;  ///< "compute", "forward" or "backward".
   int epoch = 0;        ///< 1 after the first.
   int epochs = 0;
-  double train_mse = 0.0;  ///< Mean over the epoch's batches, while the weights were changing.
-  double valid_mse = 0.0;
-  double best_valid_mse = 0.0;
+  double train_loss = 0.0;  ///< Mean over the epoch's batches, while the weights were changing.
+  double valid_loss = 0.0;
+  double best_valid_loss = 0.0;
   double learning_rate = 0.0;  ///< Of the last step.
   double seconds = 0.0;        ///< Since training of this network began.
 };
@@ -27,6 +33,7 @@ struct EpochReport {
 struct TrainingOptions {
   int epochs = 200;
   int batch = 512;  ///< Samples a step of Adam.
+  TrainingLoss loss = TrainingLoss::kSquared;
   double learning_rate = 4e-3;
   /// The rate falls from `learning_rate` to this along half a cosine. Equal: constant rate (the
   /// published training: 1e-3 for both).
@@ -67,9 +74,9 @@ struct TrainingSummary {
   std::size_t valid_samples = 0;
   std::size_t test_samples = 0;
   int epochs = 0;      ///< That were finished.
-  int best_epoch = 0;  ///< The one kept: lowest squared error on the validation samples.
+  int best_epoch = 0;  ///< The one kept: lowest loss on the validation samples.
   bool stopped = false;
-  double valid_mse = 0.0;
+  double valid_loss = 0.0;
   std::vector<TestResult> tests;    ///< One per device count.
   double seconds = 0.0;             ///< Of the epochs, their evaluation included.
   double samples_per_second = 0.0;  ///< Training samples over `seconds`.
@@ -97,8 +104,8 @@ struct CommNetworkSizes {
   std::vector<int> hidden;  ///< Empty: 128, 64, 32, 16 if dense and 64, 32 if symmetric.
 };
 
-// Samples are split 80/10/10 into training, validation and test; Adam minimises the mean squared
-// error; the epoch with the lowest validation error is kept. Both functions throw Error
+// Samples are split 80/10/10 into training, validation and test; Adam minimises the loss; the epoch
+// with the lowest loss on the validation samples is kept. Both functions throw Error
 // (kInvalidInput) on fewer than 10 samples (per device count), on an option out of range, or if the
 // error stops being finite.
 

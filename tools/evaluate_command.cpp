@@ -1,0 +1,136 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "neuroshard/evaluation.h"
+#include "tools/accuracy_table.h"
+#include "tools/commands.h"
+#include "tools/model_options.h"
+#include "tools/result_output.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kComputeExamples = R"(Example:
+  neuroshard evaluate compute --weights my_gpu.safetensors --data data/unseen
+
+Samples on which the model was trained say nothing: collect others, with another --seed.)";
+
+constexpr const char* kCommExamples = R"(Example:
+  neuroshard evaluate comm --weights my_gpu.safetensors --data data/unseen_4 --data data/unseen_32
+
+Samples on which the model was trained say nothing: collect others, with another --seed.)";
+
+struct EvaluateCommand {
+  std::vector<std::string> data;
+  ModelOptions models;
+  std::string scatter;
+  bool json = false;
+
+  [[nodiscard]] std::vector<std::filesystem::path> folders() const {
+    return {data.begin(), data.end()};
+  }
+};
+
+/// One network on all its tests.
+struct Evaluated {
+  std::string network;
+  std::vector<TestResult> tests;
+};
+
+nlohmann::ordered_json to_json(const std::string& weights, std::span<const Evaluated> networks) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  for (const Evaluated& evaluated : networks) {
+    for (const TestResult& test : evaluated.tests) {
+      nlohmann::ordered_json result = {{"network", evaluated.network}};
+      if (test.devices > 0) result["devices"] = test.devices;
+      result["costs"] = test.accuracy.costs;
+      result["mse_ms2"] = test.accuracy.mse;
+      result["mape"] = test.accuracy.mape;
+      result["kendall_tau"] = test.accuracy.kendall_tau;
+      results.push_back(result);
+    }
+  }
+  return {{"weights", weights}, {"results", results}};
+}
+
+void report(const EvaluateCommand& command, const std::string& weights,
+            std::span<const Evaluated> networks, std::optional<ResultOutput>& scatter,
+            Console& console) {
+  if (command.json) {
+    console.out << to_json(weights, networks).dump(2) << '\n';
+  } else {
+    console.out << "weights  " << weights << '\n';
+    for (const Evaluated& evaluated : networks) {
+      console.out << '\n' << accuracy_table(evaluated.network, evaluated.tests);
+    }
+  }
+  if (!scatter) return;
+  std::vector<ScatterPanel> panels;
+  for (std::size_t i = 0; i < networks.front().tests.size(); ++i) {
+    for (const Evaluated& evaluated : networks) {
+      panels.push_back(scatter_panel(evaluated.network, evaluated.network, evaluated.tests[i]));
+    }
+  }
+  scatter->write(scatter_svg(panels, 2));
+  scatter->finish();
+}
+
+int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
+  std::optional<ResultOutput> scatter;
+  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  const LoadedModels loaded = load_models(command.models);
+  const ComputeSamples samples = read_compute_samples(command.folders());
+  const auto backend = make_cpu_backend(loaded.models);
+  const Evaluated evaluated{"compute", {evaluate_compute(*backend, samples)}};
+  report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);
+  return kExitOk;
+}
+
+int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
+  std::optional<ResultOutput> scatter;
+  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  const LoadedModels loaded = load_models(command.models);
+  const std::vector<CommSamples> sets = read_comm_samples(command.folders());
+  for (const CommSamples& set : sets) require_comm_model(loaded, set.devices);
+  const auto backend = make_cpu_backend(loaded.models);
+  Evaluated networks[] = {{"forward", {}}, {"backward", {}}};
+  for (const CommSamples& set : sets) {
+    CommTestResult result = evaluate_comm(*backend, set);
+    networks[0].tests.push_back(std::move(result.forward));
+    networks[1].tests.push_back(std::move(result.backward));
+  }
+  report(command, loaded.origin, networks, scatter, console);
+  return kExitOk;
+}
+
+void add_kind(CLI::App& evaluate, const std::string& kind, const std::string& description,
+              const char* examples, int (*run)(const EvaluateCommand&, Console&), Action& chosen) {
+  const auto options = std::make_shared<EvaluateCommand>();
+  CLI::App* command = evaluate.add_subcommand(kind, description);
+  command->footer(examples);
+  command->add_option("--data", options->data, "Folder of samples; may be given several times")
+      ->type_name("DIR")
+      ->required();
+  command->add_option("--scatter", options->scatter, "Draw predicted over measured costs as SVG")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print JSON");
+  add_model_options(*command, options->models);
+  command->callback([options, run, &chosen] {
+    chosen = [options, run](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("evaluate", "Measure how well cost models predict collected costs");
+  command->require_subcommand(1);
+  add_kind(*command, "compute", "Cost of the embedding tables of one device", kComputeExamples,
+           evaluate_compute_command, chosen);
+  add_kind(*command, "comm", "Cost of the all-to-all between the devices", kCommExamples,
+           evaluate_comm_command, chosen);
+}
+
+}  // namespace neuroshard::tools

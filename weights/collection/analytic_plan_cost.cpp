@@ -1,0 +1,53 @@
+#include "weights/collection/analytic_plan_cost.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace neuroshard {
+
+PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, const Task& task,
+                            const Plan& plan, std::int64_t batch) {
+  validate(task);
+  validate(plan, task);
+  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+  PlanCost cost;
+  cost.fits_memory = true;
+  std::vector<std::int64_t> dim_sums;
+  for (const std::vector<int>& shard : plan.shards) {
+    DeviceCost device;
+    std::vector<Table> tables;
+    for (const int id : shard) {
+      const TableSlice& slice = slices[static_cast<std::size_t>(id)];
+      Table table = task.tables[static_cast<std::size_t>(slice.table)];
+      table.dim = slice.dim;
+      device.memory_bytes += table.size_bytes();
+      device.dim_sum += slice.dim;
+      tables.push_back(std::move(table));
+    }
+    device.slices = static_cast<int>(shard.size());
+    device.compute_ms = analytic_compute(gpu, tables, batch).total_ms();
+    cost.fits_memory &= device.memory_bytes <= task.memory_bytes;
+    dim_sums.push_back(device.dim_sum);
+    cost.devices.push_back(device);
+  }
+
+  // The backward pass does not depend on when the devices start; the forward pass does.
+  std::vector<double> offsets(cost.devices.size(), 0.0);
+  const std::vector<double> backward_ms =
+      analytic_comm(network, dim_sums, offsets, batch).backward_ms;
+  for (std::size_t d = 0; d < offsets.size(); ++d) {
+    cost.devices[d].backward_ms = backward_ms[d];
+    offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
+  }
+  const double first = *std::min_element(offsets.begin(), offsets.end());
+  for (double& offset : offsets) offset -= first;
+  const std::vector<double> forward_ms =
+      analytic_comm(network, dim_sums, offsets, batch).forward_ms;
+  for (std::size_t d = 0; d < offsets.size(); ++d) {
+    cost.devices[d].forward_ms = forward_ms[d];
+    cost.cost_ms = std::max(cost.cost_ms, cost.devices[d].total_ms());
+  }
+  return cost;
+}
+
+}  // namespace neuroshard

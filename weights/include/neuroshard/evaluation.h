@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/training.h"
+#include "neuroshard/training_data.h"
+
+namespace neuroshard {
+
+/// What the backend's compute model predicts for every sample, beside what was measured.
+/// `devices` is 0.
+[[nodiscard]] TestResult evaluate_compute(const Backend& backend, const ComputeSamples& samples);
+
+/// The same of its communication models, all devices of all samples.
+struct CommTestResult {
+  TestResult forward;
+  TestResult backward;
+};
+/// Throws Error listing the supported device counts if the models lack `samples.devices`.
+[[nodiscard]] CommTestResult evaluate_comm(const Backend& backend, const CommSamples& samples);
+
+}  // namespace neuroshard

@@ -1,0 +1,44 @@
+#include "neuroshard/evaluation.h"
+
+#include <utility>
+
+#include "neuroshard/cost_models.h"
+
+namespace neuroshard {
+namespace {
+
+TestResult compared(int devices, std::vector<float> measured_ms, std::vector<float> predicted_ms) {
+  TestResult result{devices, std::move(measured_ms), std::move(predicted_ms), {}};
+  result.accuracy = measure_accuracy(result.measured_ms, result.predicted_ms);
+  return result;
+}
+
+}  // namespace
+
+TestResult evaluate_compute(const Backend& backend, const ComputeSamples& samples) {
+  std::vector<float> features;
+  features.reserve(samples.tables.size() * kTableFeatures);
+  for (const Table& table : samples.tables) {
+    const auto row = table_features(table, table.dim);
+    features.insert(features.end(), row.begin(), row.end());
+  }
+  std::vector<float> embeddings(samples.tables.size() *
+                                static_cast<std::size_t>(backend.embedding_width()));
+  backend.embed_pieces(features, embeddings);
+  const std::vector<std::uint32_t> offsets(samples.offsets.begin(), samples.offsets.end());
+  std::vector<float> predicted_ms(samples.size());
+  backend.score_shards(embeddings, {offsets, samples.table_ids}, predicted_ms);
+  return compared(0, samples.cost_ms, std::move(predicted_ms));
+}
+
+CommTestResult evaluate_comm(const Backend& backend, const CommSamples& samples) {
+  const std::vector<float> dim_sums(samples.dim_sums.begin(), samples.dim_sums.end());
+  std::vector<float> forward_ms(dim_sums.size());
+  std::vector<float> backward_ms(dim_sums.size());
+  backend.forward_comm(samples.devices, dim_sums, samples.start_offsets_ms, forward_ms);
+  backend.backward_comm(samples.devices, dim_sums, backward_ms);
+  return {compared(samples.devices, samples.forward_ms, std::move(forward_ms)),
+          compared(samples.devices, samples.backward_ms, std::move(backward_ms))};
+}
+
+}  // namespace neuroshard
