@@ -163,7 +163,7 @@ void Evaluation::fill_slots(const Group& group, std::size_t& first_piece, Candid
   }
 }
 
-void Evaluation::start() {
+void Evaluation::prepare() {
   if (requests_.empty()) return;
   const CurrentDevice current(context_.device());
   form_groups();
@@ -191,25 +191,31 @@ void Evaluation::start() {
                at<std::uint32_t>(in.host(), ids_at));
   }
   std::byte* inputs = in.send(true);
-  EvaluateArgs args{.slots = nullptr,
-                    .piece_ids = at<std::uint32_t>(inputs, ids_at),
-                    .results = reinterpret_cast<ResultView*>(out.device()),
-                    .rows = reinterpret_cast<float*>(workspace_->scratch.data()),
-                    .head = context_.models().head(),
-                    .empty_ms = context_.empty_ms(),
-                    .shape = {}};
+  slots_ = at<CandidateSlot>(inputs, slots_at);
+  args_ = {.slots = nullptr,
+           .piece_ids = at<std::uint32_t>(inputs, ids_at),
+           .results = reinterpret_cast<ResultView*>(out.device()),
+           .rows = reinterpret_cast<float*>(workspace_->scratch.data()),
+           .head = context_.models().head(),
+           .empty_ms = context_.empty_ms(),
+           .shape = {}};
+}
+
+void Evaluation::launch() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
   for (const Group& group : groups_) {
-    args.shape = group.shape;
+    args_.shape = group.shape;
     const auto slots = static_cast<std::size_t>(group.shape.slots);
     const std::size_t blocks_at_once = workspace_->scratch.bytes() / scratch_bytes(group.shape);
     for (std::size_t slot = group.first_slot; slot < group.end_slot;) {
       const std::size_t blocks = std::min(blocks_at_once, (group.end_slot - slot) / slots);
-      args.slots = at<CandidateSlot>(inputs, slots_at) + slot;
-      evaluate_candidates(args, static_cast<unsigned>(blocks), workspace_->stream.get());
+      args_.slots = slots_ + slot;
+      evaluate_candidates(args_, static_cast<unsigned>(blocks), workspace_->stream.get());
       slot += blocks * slots;
     }
   }
-  out.fetch();
+  OutputBlock(*workspace_, results_ * sizeof(ResultView)).fetch();
 }
 
 void Evaluation::finish() {

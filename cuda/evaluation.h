@@ -20,9 +20,17 @@ class Evaluation {
   void add(CudaSession& session, const CandidateBatch& candidates,
            std::span<CandidateResult> results);
   /// Copies and launches; does not wait.
-  void start();
+  void start() {
+    prepare();
+    launch();
+  }
+  /// The two halves of start(), so that benchmarks can time the second.
+  void prepare();
+  void launch();
   /// Waits, and hands out the results.
   void finish();
+  /// On which all of it happens.
+  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
 
  private:
   struct Request {
@@ -48,6 +56,8 @@ class Evaluation {
   Pool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
+  EvaluateArgs args_;  ///< But for the slots and shape of a launch.
+  const CandidateSlot* slots_ = nullptr;
   std::size_t results_ = 0;
 };
 

@@ -42,10 +42,8 @@ class DeviceScorer : public Scorer {
   }
 
   void score() override {
-    timer_.start(stream_.get());
-    queue(shards_, reinterpret_cast<float*>(costs_.data()), stream_.get());
-    timer_.stop(stream_.get());
-    seconds_ = timer_.seconds();
+    seconds_ = timer_.seconds(
+        stream_, [&] { queue(shards_, reinterpret_cast<float*>(costs_.data()), stream_.get()); });
   }
 
   [[nodiscard]] double device_seconds() const override { return seconds_; }

@@ -1,26 +1,26 @@
 #pragma once
 
-#include <cuda_runtime.h>
+#include "cuda/buffers.h"
 
 namespace neuroshard::bench {
 
-/// Time between two points of a stream, as the device sees it. Belongs to the device that is the
-/// current one when it is made.
+/// Time of work on a stream, as the device sees it. Belongs to the device that is the current one
+/// when it is made.
 class EventTimer {
  public:
-  EventTimer();
-  ~EventTimer();
-  EventTimer(const EventTimer&) = delete;
-  EventTimer& operator=(const EventTimer&) = delete;
-
-  void start(cudaStream_t stream);
-  void stop(cudaStream_t stream);
-  /// Waits for stop() to be reached; throws Error (kBackend) if the work before it failed.
-  [[nodiscard]] double seconds() const;
+  /// Calls `work`, which queues something on `stream`, and waits for it.
+  template <typename Work>
+  double seconds(const gpu::Stream& stream, const Work& work) {
+    start_.record(stream);
+    work();
+    stop_.record(stream);
+    stream.synchronize();
+    return 1e-3 * stop_.ms_since(start_);
+  }
 
  private:
-  cudaEvent_t start_ = nullptr;
-  cudaEvent_t stop_ = nullptr;
+  gpu::Event start_;
+  gpu::Event stop_;
 };
 
 }  // namespace neuroshard::bench

@@ -57,11 +57,11 @@ std::optional<double> gpu_multiply_adds_per_second() {
   constexpr int kRepetitions = 10;
   double best = 0.0;
   for (int repetition = 0; repetition < kRepetitions; ++repetition) {
-    timer.start(stream.get());
-    run_gpu_multiply_adds(multiprocessors, kRounds, reinterpret_cast<float*>(sink.data()),
-                          stream.get());
-    timer.stop(stream.get());
-    best = std::max(best, gpu_multiply_adds(multiprocessors, kRounds) / timer.seconds());
+    const double seconds = timer.seconds(stream, [&] {
+      run_gpu_multiply_adds(multiprocessors, kRounds, reinterpret_cast<float*>(sink.data()),
+                            stream.get());
+    });
+    best = std::max(best, gpu_multiply_adds(multiprocessors, kRounds) / seconds);
   }
   return best;
 }

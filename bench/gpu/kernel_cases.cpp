@@ -1,0 +1,357 @@
+#include "bench/gpu/kernel_cases.h"
+
+#include <algorithm>
+
+#include "bench/gpu/device_scorers.h"
+#include "bench/gpu/event_timer.h"
+#include "bench/gpu/fma_kernel.h"
+#include "bench/markdown_table.h"
+#include "bench/score_benchmarks.h"
+#include "bench/score_report.h"
+#include "bench/scoring_input.h"
+#include "cuda/comm_costs.h"
+#include "cuda/embed_pieces.h"
+#include "cuda/evaluation.h"
+#include "neuroshard/error.h"
+#include "search/task_search.h"
+
+namespace neuroshard::bench {
+namespace {
+
+using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
+
+std::string counted(std::size_t count, const char* what) {
+  return with_separators(static_cast<std::int64_t>(count)) + " " + what;
+}
+
+void require_equal(std::span<const float> actual, std::span<const float> expected,
+                   const char* kernel) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (actual[i] == expected[i]) continue;
+    throw Error(std::string(kernel) + ": value " + std::to_string(i) + " is " +
+                    std::to_string(actual[i]) + ", but " + std::to_string(expected[i]) +
+                    " on the CPU; nothing was timed",
+                ErrorKind::kBackend);
+  }
+}
+
+/// Arrays of floats in device memory, and a stream with a timer.
+class Bench {
+ public:
+  explicit Bench(SharedContext context)
+      : context_(std::move(context)), current_(context_->device()) {}
+
+  [[nodiscard]] const gpu::DeviceContext& context() const { return *context_; }
+  [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
+
+  float* upload(std::span<const float> values) {
+    float* array = allocate(values.size());
+    stream_.copy_to_device(reinterpret_cast<std::byte*>(array),
+                           reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
+    stream_.synchronize();
+    return array;
+  }
+  float* allocate(std::size_t floats) {
+    buffers_.push_back(std::make_unique<gpu::DeviceBuffer>());
+    buffers_.back()->reserve(floats * sizeof(float));
+    return reinterpret_cast<float*>(buffers_.back()->data());
+  }
+  std::vector<float> download(const float* array, std::size_t floats) const {
+    std::vector<float> values(floats);
+    stream_.copy_to_host(reinterpret_cast<std::byte*>(values.data()),
+                         reinterpret_cast<const std::byte*>(array), floats * sizeof(float));
+    stream_.synchronize();
+    return values;
+  }
+  double time(const auto& launch) { return timer_.seconds(stream_, launch); }
+
+ private:
+  SharedContext context_;
+  gpu::CurrentDevice current_;
+  gpu::Stream stream_;
+  EventTimer timer_;
+  std::vector<std::unique_ptr<gpu::DeviceBuffer>> buffers_;
+};
+
+KernelCase nothing(const SharedContext& context) {
+  auto bench = std::make_shared<Bench>(context);
+  float* sink = bench->allocate(1);
+  return {.kernel = "nothing",
+          .input = "what a launch takes",
+          .items = 1.0,
+          .multiply_adds = 0.0,
+          .check = [] {},
+          .run =
+              [bench, sink] {
+                return bench->time([&] {
+                  run_gpu_multiply_adds(bench->context().multiprocessors(), 0, sink,
+                                        bench->stream());
+                });
+              }};
+}
+
+// ---- score_shards ----
+
+constexpr std::size_t kPieces = 600;
+constexpr std::size_t kPiecesPerShard = 16;
+
+void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
+                     const GoldenFolder& data, const SharedContext& context,
+                     const std::vector<std::size_t>& batches) {
+  const std::size_t largest = *std::max_element(batches.begin(), batches.end());
+  const auto input = std::make_shared<ScoringInput>(random_scoring_input(
+      *make_cpu_backend(models), data.tables(), kPieces, largest, kPiecesPerShard, 1));
+  for (const ScorerKind& kind : device_scorers(models, context)) {
+    if (kind.name == "cuda_device") continue;  // One of the others.
+    for (const std::size_t shards : batches) {
+      const std::shared_ptr<Scorer> scorer = kind.make(*input);
+      scorer->prepare(input->first(shards));
+      cases.push_back({.kernel = "score_shards, " + kind.name,
+                       .input = counted(shards, "shards of 16"),
+                       .items = static_cast<double>(shards),
+                       .multiply_adds = static_cast<double>(shards) *
+                                        multiply_adds_per_shard(models.compute.head),
+                       .check =
+                           [kind, input, &models, shards] {
+                             ScoringInput part = *input;
+                             part.offsets.resize(shards + 1);
+                             check_scorers({&kind, 1}, part, models);
+                           },
+                       // The input goes along: the scorer borrows it.
+                       .run =
+                           [scorer, input] {
+                             scorer->score();
+                             return scorer->device_seconds();
+                           }});
+    }
+  }
+}
+
+// ---- embed_pieces ----
+
+std::vector<float> features_of(std::span<const Table> tables, std::size_t pieces) {
+  std::vector<float> features;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const auto row = table_features(tables[i % tables.size()], 4 << i % 6);
+    features.insert(features.end(), row.begin(), row.end());
+  }
+  return features;
+}
+
+KernelCase embed_case(const CostModels& models, const GoldenFolder& data,
+                      const SharedContext& context, std::size_t pieces) {
+  auto bench = std::make_shared<Bench>(context);
+  const auto features = std::make_shared<std::vector<float>>(features_of(data.tables(), pieces));
+  const std::size_t floats = pieces * static_cast<std::size_t>(context->embedding_width());
+  const gpu::EmbedArgs args{.features = context->models().table_features(),
+                            .network = context->models().table_network(),
+                            .raw_features = bench->upload(*features),
+                            .embeddings = bench->allocate(floats),
+                            .pieces = static_cast<int>(pieces),
+                            .width = context->embedding_width()};
+  const auto run = [bench, args] {
+    return bench->time(
+        [&] { gpu::embed_pieces(args, bench->context().multiprocessors(), bench->stream()); });
+  };
+  return {.kernel = "embed_pieces",
+          .input = counted(pieces, "pieces"),
+          .items = static_cast<double>(pieces),
+          .multiply_adds =
+              static_cast<double>(pieces) * multiply_adds_per_shard(models.compute.table_network),
+          .check =
+              [bench, args, run, features, floats, &models] {
+                (void)run();
+                std::vector<float> expected(floats);
+                make_cpu_backend(models)->embed_pieces(*features, expected);
+                require_equal(bench->download(args.embeddings, floats), expected, "embed_pieces");
+              },
+          .run = run};
+}
+
+// ---- comm_costs ----
+
+const Mlp& network_of(const CommNetwork& network) {
+  return std::visit([](const auto& n) -> const Mlp& { return n.network; }, network);
+}
+
+double comm_multiply_adds(const CommNetwork& network, int devices) {
+  // The symmetric network has a row for each device of a placement.
+  const bool symmetric = std::holds_alternative<SymmetricCommNetwork>(network);
+  return multiply_adds_per_shard(network_of(network)) * (symmetric ? devices : 1);
+}
+
+KernelCase comm_case(const CostModels& models, const SharedContext& context, int devices,
+                     std::size_t placements) {
+  auto bench = std::make_shared<Bench>(context);
+  const std::size_t size = placements * static_cast<std::size_t>(devices);
+  const auto dim_sums = std::make_shared<std::vector<float>>(size);
+  const auto offsets = std::make_shared<std::vector<float>>(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    (*dim_sums)[i] = static_cast<float>(4 * (i * 37 % 200));
+    (*offsets)[i] = static_cast<float>(i * 13 % 50) / 8.0F;
+  }
+  const gpu::CommArgs args{.network = context->models().comm_for(devices).forward,
+                           .devices = devices,
+                           .log2_devices = gpu::log2_devices(devices),
+                           .dim_sums = bench->upload(*dim_sums),
+                           .start_offsets_ms = bench->upload(*offsets),
+                           .cost_ms = bench->allocate(size),
+                           .placements = static_cast<int>(placements)};
+  const auto run = [bench, args] {
+    return bench->time([&] {
+      gpu::comm_costs(args, bench->context().multiprocessors(), bench->context().shared_bytes(),
+                      bench->stream());
+    });
+  };
+  return {.kernel = "comm_costs",
+          .input = counted(placements, "placements on ") + std::to_string(devices) + " devices",
+          .items = static_cast<double>(placements),
+          .multiply_adds = static_cast<double>(placements) *
+                           comm_multiply_adds(models.comm_for(devices).forward, devices),
+          .check =
+              [bench, args, run, dim_sums, offsets, devices, size, &models] {
+                (void)run();
+                std::vector<float> expected(size);
+                make_cpu_backend(models)->forward_comm(devices, *dim_sums, *offsets, expected);
+                require_equal(bench->download(args.cost_ms, size), expected, "comm_costs");
+              },
+          .run = run};
+}
+
+// ---- evaluate_candidates ----
+
+/// The first level of the beam search of some tasks: some twenty candidates each.
+class Level {
+ public:
+  Level(const CostModels& models, const SharedContext& context, std::vector<Task> tasks)
+      : context_(context),
+        tasks_(std::move(tasks)),
+        cpu_(select_cpu_kernels("auto"), models, true) {
+    for (const Task& task : tasks_) {
+      TaskSearch& search =
+          *searches_.emplace_back(std::make_unique<TaskSearch>(cpu_, task, options_));
+      search.take(on_cpu(search));
+      sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, search.problem()));
+      results_.emplace_back(search.candidates().size());
+    }
+  }
+
+  double run() {
+    gpu::Evaluation evaluation(*context_);
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      evaluation.add(*sessions_[i], searches_[i]->candidates(), results_[i]);
+    }
+    evaluation.prepare();
+    const gpu::CurrentDevice current(context_->device());
+    const double seconds = timer_.seconds(evaluation.stream(), [&] { evaluation.launch(); });
+    evaluation.finish();
+    return seconds;
+  }
+
+  void check() {
+    (void)run();
+    for (std::size_t i = 0; i < searches_.size(); ++i) {
+      if (on_cpu(*searches_[i]) == results_[i]) continue;
+      throw Error("evaluate_candidates: the results of task " + std::to_string(i) +
+                      " are not those of the CPU; nothing was timed",
+                  ErrorKind::kBackend);
+    }
+  }
+
+  /// Of one run().
+  [[nodiscard]] EvaluationCounters counters() {
+    const EvaluationCounters before = sum();
+    (void)run();
+    const EvaluationCounters after = sum();
+    return {.greedy_runs = after.greedy_runs - before.greedy_runs,
+            .head_evaluations = after.head_evaluations - before.head_evaluations,
+            .comm_evaluations = after.comm_evaluations - before.comm_evaluations};
+  }
+
+ private:
+  std::vector<CandidateResult> on_cpu(const TaskSearch& search) const {
+    std::vector<CandidateResult> results(search.candidates().size());
+    cpu_.start(search.problem())->evaluate(search.candidates(), results);
+    return results;
+  }
+  [[nodiscard]] EvaluationCounters sum() const {
+    EvaluationCounters total;
+    for (const auto& session : sessions_) {
+      const EvaluationCounters one = session->counters();
+      total.greedy_runs += one.greedy_runs;
+      total.head_evaluations += one.head_evaluations;
+      total.comm_evaluations += one.comm_evaluations;
+    }
+    return total;
+  }
+
+  SharedContext context_;
+  std::vector<Task> tasks_;
+  CpuBackend cpu_;
+  SearchOptions options_;
+  std::vector<std::unique_ptr<TaskSearch>> searches_;
+  std::vector<std::unique_ptr<gpu::CudaSession>> sessions_;
+  std::vector<std::vector<CandidateResult>> results_;
+  EventTimer timer_;
+};
+
+KernelCase evaluate_case(const CostModels& models, const SharedContext& context,
+                         const std::vector<Task>& tasks, const std::string& input) {
+  const int devices = tasks.front().devices;
+  const CommModel& comm = models.comm_for(devices);
+  const double row =
+      comm_multiply_adds(comm.forward, devices) + comm_multiply_adds(comm.backward, devices);
+  const gpu::CurrentDevice current(context->device());
+  const auto level = std::make_shared<Level>(models, context, tasks);
+  const EvaluationCounters work = level->counters();
+  return {.kernel = "evaluate_candidates",
+          .input = input,
+          .items = static_cast<double>(work.greedy_runs),
+          .multiply_adds = static_cast<double>(work.head_evaluations) *
+                               multiply_adds_per_shard(models.compute.head) +
+                           static_cast<double>(work.comm_evaluations) * row,
+          .check = [level] { level->check(); },
+          .run = [level] { return level->run(); }};
+}
+
+void add_evaluate_cases(std::vector<KernelCase>& cases, const CostModels& models,
+                        const GoldenFolder& data, const SharedContext& context,
+                        const KernelSizes& sizes) {
+  for (const std::string& name : sizes.task_sets) {
+    const std::vector<Task> tasks = data.load_set(name, sizes.tasks, false).tasks;
+    cases.push_back(evaluate_case(models, context, {tasks.front()}, name + ", a task's level"));
+    cases.push_back(evaluate_case(models, context, tasks,
+                                  name + ", " + counted(tasks.size(), "tasks' levels")));
+  }
+  Task large{.tables = data.tables(), .devices = 128, .memory_bytes = 0};
+  large.tables.resize(std::min(large.tables.size(), sizes.large_tables));
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < large.tables.size(); ++i) {
+    Table& table = large.tables[i];
+    table.dim = 16 << i % 4;
+    total += table.size_bytes();
+    large.memory_bytes = std::max(large.memory_bytes, table.size_bytes());
+  }
+  large.memory_bytes = std::max(large.memory_bytes, 2 * total / large.devices);
+  cases.push_back(evaluate_case(models, context, {large},
+                                counted(large.tables.size(), "tables on 128 devices, a level")));
+}
+
+}  // namespace
+
+std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolder& data,
+                                     const SharedContext& context, const KernelSizes& sizes) {
+  std::vector<KernelCase> cases = {nothing(context)};
+  add_score_cases(cases, models, data, context, sizes.shards);
+  for (const std::size_t pieces : sizes.pieces) {
+    cases.push_back(embed_case(models, data, context, pieces));
+  }
+  for (const std::size_t placements : sizes.placements) {
+    cases.push_back(comm_case(models, context, 4, placements));
+    cases.push_back(comm_case(models, context, 128, placements));
+  }
+  add_evaluate_cases(cases, models, data, context, sizes);
+  return cases;
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/task_sets.h"
+#include "cuda/device_context.h"
+
+namespace neuroshard::bench {
+
+/// One kernel on one input, which is in device memory.
+struct KernelCase {
+  std::string kernel;          ///< "score_shards_tiled"
+  std::string input;           ///< "1,048,576 shards of 16"
+  double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements.
+  double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.
+  /// Throws Error (kBackend) if the results are not the CPU's.
+  std::function<void()> check;
+  /// Launches once; seconds on the device, by CUDA events.
+  std::function<double()> run;
+};
+
+struct KernelSizes {
+  std::vector<std::size_t> shards = {1024, 65536, 1048576};
+  std::vector<std::size_t> pieces = {150, 16384};
+  std::vector<std::size_t> placements = {64, 16384};
+  std::vector<std::string> task_sets = {"2gpu_dim128", "4gpu_dim128", "8gpu_dim128",
+                                        "16gpu_dim128"};
+  std::size_t tasks = 64;           ///< Of each set, besides one alone.
+  std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
+};
+
+/// All kernels, each on inputs of these sizes. `models` serve 128 devices too, and outlive the
+/// cases.
+[[nodiscard]] std::vector<KernelCase> kernel_cases(
+    const CostModels& models, const GoldenFolder& data,
+    const std::shared_ptr<const gpu::DeviceContext>& context, const KernelSizes& sizes = {});
+
+}  // namespace neuroshard::bench

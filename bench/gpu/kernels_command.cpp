@@ -1,0 +1,133 @@
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <ostream>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/gpu/kernel_cases.h"
+#include "bench/gpu_scorers.h"
+#include "bench/json_report.h"
+#include "bench/markdown_table.h"
+#include "bench/random_comm.h"
+#include "bench/statistics.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/error.h"
+#include "weights/atomic_file.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kFooter =
+    R"(Each kernel on inputs that are in device memory already, timed by CUDA events. Results are
+compared with the CPU's first. 'nothing' is an empty launch: what an event pair shows at least.
+'of ceiling' counts the multiply-adds of the networks, against a kernel of nothing but FMA in the
+same run. Without a usable device the command says so and measures nothing.)";
+
+struct KernelsOptions {
+  CommonOptions common;
+  int repetitions = 5;
+  double min_seconds = 0.05;
+};
+
+class Collector final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override { groups.push_back(runs); }
+
+  std::vector<std::vector<Run>> groups;
+};
+
+std::string name_of(const KernelCase& one) { return "kernels/" + one.kernel + "/" + one.input; }
+
+// Seconds of a launch, one entry a repetition.
+std::vector<double> seconds_of(const std::vector<benchmark::BenchmarkReporter::Run>& runs) {
+  std::vector<double> seconds;
+  for (const auto& run : runs) {
+    if (run.run_type != benchmark::BenchmarkReporter::Run::RT_Iteration) continue;
+    seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
+  }
+  return seconds;
+}
+
+std::optional<int> usable_device() {
+  for (const CudaDevice& device : cuda_devices()) {
+    if (device.usable) return device.index;
+  }
+  return std::nullopt;
+}
+
+void run_kernels(const KernelsOptions& options, std::ostream& out) {
+  const std::optional<int> device = usable_device();
+  if (!device) {
+    const char* message = "kernels: there is no usable CUDA device; nothing was measured";
+    if (std::getenv("NEUROSHARD_REQUIRE_GPU") != nullptr) throw Error(message, ErrorKind::kBackend);
+    out << message << '\n';
+    return;
+  }
+  CostModels models = load_models(options.common);
+  const bool random_comm = complete_with_random_comm(models, 128);
+  Context context = machine_context();
+  out << context_block(context);
+  if (random_comm) out << "# communication model of 128 devices: random weights\n";
+  const int width = (models.compute.table_network.outputs() + 7) / 8 * 8;
+  const std::vector<KernelCase> cases =
+      kernel_cases(models, GoldenFolder(options.common.data),
+                   std::make_shared<const gpu::DeviceContext>(*device, models, width));
+  for (const KernelCase& one : cases) one.check();
+
+  benchmark::ClearRegisteredBenchmarks();
+  for (const KernelCase& one : cases) {
+    benchmark::RegisterBenchmark(name_of(one).c_str(),
+                                 [&one](benchmark::State& state) {
+                                   for (auto _ : state) state.SetIterationTime(one.run());
+                                   const auto items = static_cast<std::int64_t>(one.items);
+                                   state.SetItemsProcessed(state.iterations() * items);
+                                 })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond)
+        ->Repetitions(options.repetitions)
+        ->MinTime(options.min_seconds);
+  }
+  Collector collector;
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  benchmark::ClearRegisteredBenchmarks();
+  const double ceiling = gpu_multiply_adds_per_second().value_or(0.0);
+  const std::size_t known = context.size();
+  context.emplace_back("gpu_ceiling", three_digits(ceiling * 1e-9) + " G multiply-adds/s");
+  out << context_block({context.begin() + static_cast<std::ptrdiff_t>(known), context.end()})
+      << '\n';
+
+  JsonReport report;
+  MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling"});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    report.add(collector.groups[i]);
+    const std::vector<double> seconds = seconds_of(collector.groups[i]);
+    const double typical = median(seconds);
+    table.add_row({cases[i].kernel, cases[i].input, three_digits(1e6 * typical),
+                   percent(relative_spread(seconds)), three_digits(cases[i].items / typical),
+                   percent(cases[i].multiply_adds / typical / ceiling)});
+  }
+  out << table.str();
+  if (!options.common.json.empty()) write_file(options.common.json, report.str(context));
+}
+
+}  // namespace
+
+void add_kernels_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<KernelsOptions>();
+  CLI::App* command = program.add_subcommand("kernels", "Time of each CUDA kernel on the GPU");
+  command->footer(kFooter);
+  add_common_options(*command, options->common);
+  command->add_option("--repetitions", options->repetitions, "Measurements of each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--min-seconds", options->min_seconds, "Time of one measurement")
+      ->capture_default_str();
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { run_kernels(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench
