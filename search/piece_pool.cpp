@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "neuroshard/plan.h"
 
@@ -15,13 +16,12 @@ auto identity_of(const Table& table) {
 
 }  // namespace
 
-PiecePool::PiecePool(const Backend& backend, const Task& task) : whole_(task.tables.size()) {
+PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
   std::vector<std::uint32_t> by_identity(task.tables.size());
   std::iota(by_identity.begin(), by_identity.end(), 0U);
   std::stable_sort(by_identity.begin(), by_identity.end(), [&](std::uint32_t a, std::uint32_t b) {
     return identity_of(task.tables[a]) < identity_of(task.tables[b]);
   });
-  std::vector<float> features;
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_identity) {
     const Table& table = task.tables[index];
@@ -35,17 +35,53 @@ PiecePool::PiecePool(const Backend& backend, const Task& task) : whole_(task.tab
       dims_.push_back(dim);
       size_bytes_.push_back(table.rows * dim * 4);
       const auto row = table_features(table, dim);
-      features.insert(features.end(), row.begin(), row.end());
+      features_.insert(features_.end(), row.begin(), row.end());
       if (!can_split_columns(dim)) break;
     }
   }
-  embeddings_.resize(size() * static_cast<std::size_t>(backend.embedding_width()));
-  backend.embed_pieces(features, embeddings_);
+}
 
-  std::vector<std::uint32_t> offsets(size() + 1);
+PiecePool::PiecePool(const Backend& backend, const Task& task) : PiecePool(task) {
+  PiecePool* const self = this;
+  embed(backend, {&self, 1});
+}
+
+void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools) {
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  // The pools keep their features until the backend has succeeded: another one may have to.
+  std::vector<float> joined;
+  for (const PiecePool* pool : pools) {
+    if (pools.size() == 1) break;
+    joined.insert(joined.end(), pool->features_.begin(), pool->features_.end());
+  }
+  const std::vector<float>& features = pools.size() == 1 ? pools[0]->features_ : joined;
+  const std::size_t pieces = features.size() / kTableFeatures;
+  std::vector<float> embeddings(pieces * width);
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> offsets(pieces + 1);
   std::iota(offsets.begin(), offsets.end(), 0U);
-  cost_ms_.resize(size());
-  backend.score_shards(embeddings_, {offsets, std::span(offsets).first(size())}, cost_ms_);
+  std::vector<float> cost_ms(pieces);
+  backend.score_shards(embeddings, {offsets, std::span(offsets).first(pieces)}, cost_ms);
+
+  if (pools.size() == 1) {
+    pools[0]->embeddings_ = std::move(embeddings);
+    pools[0]->cost_ms_ = std::move(cost_ms);
+    pools[0]->features_ = {};
+    return;
+  }
+  std::size_t first = 0;
+  for (PiecePool* pool : pools) {
+    const std::size_t end = first + pool->size();
+    const auto part = [](const std::vector<float>& all, std::size_t from, std::size_t to) {
+      const auto begin = all.begin();
+      return std::vector<float>(begin + static_cast<std::ptrdiff_t>(from),
+                                begin + static_cast<std::ptrdiff_t>(to));
+    };
+    pool->embeddings_ = part(embeddings, first * width, end * width);
+    pool->cost_ms_ = part(cost_ms, first, end);
+    pool->features_ = {};
+    first = end;
+  }
 }
 
 bool PiecePool::can_split(std::uint32_t piece) const { return can_split_columns(dims_[piece]); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -12,8 +13,13 @@ namespace neuroshard {
 /// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
 class PiecePool {
  public:
-  /// `task` is valid.
+  /// `task` is valid. Without embeddings and costs: embed() fills them in.
+  explicit PiecePool(const Task& task);
   PiecePool(const Backend& backend, const Task& task);
+
+  /// Computes embeddings and costs of several pools, together in two calls to the backend. They do
+  /// not depend on the backend, nor on the company.
+  static void embed(const Backend& backend, std::span<PiecePool* const> pools);
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
   /// The piece that is the whole table.
@@ -35,6 +41,7 @@ class PiecePool {
   std::vector<std::uint32_t> whole_;
   std::vector<std::int32_t> dims_;
   std::vector<std::int64_t> size_bytes_;
+  std::vector<float> features_;  ///< Until embed().
   std::vector<float> embeddings_;
   std::vector<float> cost_ms_;
 };

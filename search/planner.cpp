@@ -24,8 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
-// Searches that one thread keeps in common launches on a GPU.
+// Searches that one thread keeps in common launches on a GPU, and how many of them it lets end
+// before it starts as many together.
 constexpr std::size_t kSearchesInFlight = 64;
+constexpr std::size_t kSearchesStartedTogether = 16;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -125,6 +127,7 @@ PlanResult Planner::Impl::plan_by_search(const Task& task) const {
 void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
                                      std::span<PlanResult> results) const {
   const std::size_t window = gpu ? kSearchesInFlight : 1;
+  const std::size_t together = gpu ? kSearchesStartedTogether : 1;
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
@@ -132,10 +135,11 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
     try {
       SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search);
       for (;;) {
-        while (driver.in_flight() < window) {
-          const std::size_t i = next++;
-          if (i >= tasks.size()) break;
-          driver.add(tasks[i], results[i]);
+        while (driver.in_flight() + together <= window) {
+          const std::size_t first = next.fetch_add(together);
+          if (first >= tasks.size()) break;
+          const std::size_t count = std::min(together, tasks.size() - first);
+          driver.add(tasks.subspan(first, count), results.subspan(first, count));
         }
         if (driver.in_flight() == 0) return;
         driver.advance();

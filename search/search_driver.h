@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/worker_pool.h"
@@ -27,14 +28,17 @@ class SearchDriver {
   }
 
   /// Starts a search; `task` is valid and is borrowed until its result is out.
-  void add(const Task& task, PlanResult& result);
+  void add(const Task& task, PlanResult& result) { add({&task, 1}, {&result, 1}); }
+  /// Starts several; the GPU computes their embeddings if there are enough to be worth a launch.
+  void add(std::span<const Task> tasks, std::span<PlanResult> results);
   [[nodiscard]] std::size_t in_flight() const { return runs_.size(); }
   /// One evaluation for every search in flight. Those that finish write their result and leave.
   void advance();
 
  private:
   struct Run {
-    Run(const CpuBackend& cpu, const Task& task, const SearchOptions& options, PlanResult& result);
+    Run(const CpuBackend& cpu, const Task& task, const SearchOptions& options, PlanResult& result,
+        double started_ms, PiecePool pool);
 
     const Task& task;
     PlanResult& result;
@@ -45,6 +49,7 @@ class SearchDriver {
   };
 
   [[nodiscard]] const Backend& backend() const;
+  [[nodiscard]] std::vector<PiecePool> piece_pools(std::span<const Task> tasks);
   void start_session(Run& run);
   void evaluate();
   /// Call in a handler: throws again unless `error` is a failure of the GPU that can be survived.

@@ -20,11 +20,12 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   return limits;
 }
 
-TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options)
+TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
+                       PiecePool pool)
     : cpu_(cpu),
       task_(task),
       options_(options),
-      pool_(cpu, task),
+      pool_(std::move(pool)),
       problem_{.devices = task.devices,
                .memory_bytes = task.memory_bytes,
                .embeddings = pool_.embeddings(),

@@ -16,9 +16,13 @@ namespace neuroshard {
 /// that a driver can run many tasks in common launches.
 class TaskSearch {
  public:
-  /// Borrows everything; `task` is valid, and the models serve its device count. `cpu` computes the
-  /// embeddings, and places the winner once more to learn which device every slice went to.
-  TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options);
+  /// Borrows everything but `pool`, the task's pieces with their embeddings; `task` is valid, and
+  /// the models serve its device count. `cpu` places the winner once more to learn which device
+  /// every slice went to.
+  TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options, PiecePool pool);
+  /// `cpu` computes the embeddings too.
+  TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options)
+      : TaskSearch(cpu, task, options, PiecePool(cpu, task)) {}
 
   TaskSearch(const TaskSearch&) = delete;  // The beam search borrows the pool.
   TaskSearch& operator=(const TaskSearch&) = delete;

@@ -164,6 +164,38 @@ TEST_F(Failures, PlansGoOnOnTheCpu) {
   EXPECT_GE(launch, 3);  // At least one for each level.
 }
 
+TEST_F(Failures, BatchesOfTasksEmbedOnTheGpuAndGoOnOnTheCpu) {
+  PlannerOptions options;
+  options.search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2};
+  options.threads = 1;
+  options.backend = available_cpu_backends().front();
+  std::vector<Task> tasks;
+  for (int i = 0; i < 16; ++i) tasks.push_back(testing::golden_task("4gpu_dim128", i));
+  const std::vector<PlanResult> expected = Planner(golden_models(), options).plan_batch(tasks);
+  options.backend = "auto";
+  // Launch 0 computes all tasks' embeddings, launch 1 the costs of their pieces.
+  std::uint64_t launches = 0;
+  for (const int failing : {-1, 0, 1, 2}) {
+    SCOPED_TRACE(failing);
+    host_cuda::reset();
+    const Planner planner(golden_models(), options);
+    const std::uint64_t before = host_cuda::usage().launches;
+    host_cuda::fail_after(failing);
+    const std::vector<PlanResult> actual = planner.plan_batch(tasks);
+    if (failing < 0) launches = host_cuda::usage().launches - before;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(actual[i].plan, expected[i].plan);
+      EXPECT_EQ(actual[i].cost.cost_ms, expected[i].cost.cost_ms);
+      EXPECT_EQ(actual[i].stats.backend, failing < 0 ? "cuda" : expected[i].stats.backend);
+      EXPECT_EQ(actual[i].stats.warning.empty(), failing < 0);
+    }
+  }
+  // Two for the pieces of all tasks, and at least the first level.
+  EXPECT_GE(launches, 3U);
+  EXPECT_LT(launches, 2U + tasks.size());
+}
+
 TEST_F(Failures, AForcedBackendDoesNotFallBack) {
   PlannerOptions options;
   options.backend = "cuda";

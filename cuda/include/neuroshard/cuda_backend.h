@@ -24,7 +24,7 @@ struct CudaOptions {
   /// Devices to use, as in CudaDevice::index; tasks are spread over them. Empty: every usable one.
   std::vector<int> devices;
   /// Backend::score_shards runs large batches on tensor cores: costs are then within 1e-5 of those
-  /// of the other backends, relative, instead of equal. Placements, and with them plans, never do.
+  /// of the other backends, relative, instead of equal. Placements never do; Planner leaves it off.
   /// Whether it is faster has not been measured yet.
   bool tensor_cores = false;
 };
