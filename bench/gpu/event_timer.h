@@ -13,12 +13,12 @@ class EventTimer {
   double seconds(const gpu::Stream& stream, const Work& work) {
     start_.record(stream);
     work();
-    stop_.record(stream);
-    stream.synchronize();
-    return 1e-3 * stop_.ms_since(start_);
+    return seconds_until_now(stream);
   }
 
  private:
+  double seconds_until_now(const gpu::Stream& stream);
+
   gpu::Event start_;
   gpu::Event stop_;
 };
