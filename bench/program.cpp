@@ -11,7 +11,8 @@ namespace neuroshard::bench {
 int run_program(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   try {
     CLI::App program(
-        "nsbench measures scoring, planning, the quality of plans, and how they scale.", "nsbench");
+        "nsbench measures scoring, planning, training, the quality of plans, and how they scale.",
+        "nsbench");
     program.footer(
         "Every command checks the results before it times them, and prints Markdown tables.\n"
         "Exit codes: 0 done; 1 bad input, or a check that failed; more: usage.");
@@ -22,6 +23,7 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_quality_command(program, chosen);
     add_scale_command(program, chosen);
     add_kernels_command(program, chosen);
+    add_train_command(program, chosen);
     try {
       // CLI11 takes the arguments last one first.
       program.parse(std::vector<std::string>(args.rbegin(), args.rend()));

@@ -7,7 +7,7 @@ shift 3
 rm -rf "$folder"
 mkdir -p "$folder"
 files=(--json "$folder/result.json")
-[ "$command" = plan ] || files+=(--svg "$folder/chart.svg")
+[[ "$command" = plan || "$command" = train ]] || files+=(--svg "$folder/chart.svg")
 
 "$nsbench" "$command" "$@" "${files[@]}" >"$folder/report.md"
 grep -q '^# commit: ' "$folder/report.md"
@@ -15,6 +15,6 @@ grep -q '^|--' "$folder/report.md"
 grep -q '"benchmarks": \[' "$folder/result.json"
 grep -q "\"name\": \"$command/" "$folder/result.json"
 grep -q '"cpu_flags"' "$folder/result.json"
-[ "$command" = plan ] || tail -n 1 "$folder/chart.svg" | grep -q '</svg>'
+[ ! -e "$folder/chart.svg" ] || tail -n 1 "$folder/chart.svg" | grep -q '</svg>'
 [ "$(ls "$folder" | wc -l)" = $((1 + ${#files[@]} / 2)) ] # No temporary file is left.
 ! grep -q failed "$folder/report.md"
