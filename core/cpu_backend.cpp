@@ -47,8 +47,15 @@ void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> 
 void CpuBackend::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                               std::span<float> cost_ms) const {
   const int width = embedding_width();
+  const PackedMlp& layers = models_.compute().head;
+  if (kernels_.score_shards_32_64 != nullptr && layers.layers.size() == 2 && width == 32 &&
+      layers.layers[0].outputs == 64) {
+    return kernels_.score_shards_32_64(
+        layers.layers[0].view(), layers.layers[1].view(), embeddings.data(), shards.offsets.data(),
+        shards.piece_ids.data(), static_cast<int>(shards.size()), cost_ms.data());
+  }
   AlignedVector<float> sums(static_cast<std::size_t>(kBlockRows) * static_cast<std::size_t>(width));
-  MlpRunner head(kernels_, models_.compute().head, /*relu_last=*/false);
+  MlpRunner head(kernels_, layers, /*relu_last=*/false);
   for (std::size_t first = 0; first < shards.size(); first += kBlockRows) {
     const int block = static_cast<int>(std::min<std::size_t>(kBlockRows, shards.size() - first));
     kernels_.sum_embeddings(embeddings.data(), width, shards.offsets.data() + first,

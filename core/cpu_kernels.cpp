@@ -16,6 +16,7 @@ const CpuKernels kAvx2Kernels = {
     .dense_layer = avx2::dense_layer,
     .one_output_layer = avx2::one_output_layer,
     .two_layer_head = avx2::two_layer_head,
+    .score_shards_32_64 = avx2::score_shards_32_64,
     .add_and_score = avx2::add_and_score,
     .add = avx2::add,
     .sum_embeddings = avx2::sum_embeddings,

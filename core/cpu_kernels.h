@@ -44,6 +44,12 @@ struct CpuKernels {
   void (*two_layer_head)(const LayerView& hidden, const LayerView& output, const float* in,
                          int in_stride, int rows, float* out);
 
+  /// sum_embeddings() and two_layer_head() at once, for the published sizes: embeddings of 32
+  /// floats and 64 hidden units. Null if there is nothing to be gained.
+  void (*score_shards_32_64)(const LayerView& hidden, const LayerView& output,
+                             const float* embeddings, const std::uint32_t* offsets,
+                             const std::uint32_t* ids, int shards, float* out);
+
   /// `new_sum = sum + piece` ([width], a multiple of kLanes), and the two-layer head of it.
   float (*add_and_score)(const LayerView& hidden, const LayerView& output, const float* sum,
                          const float* piece, int width, float* new_sum);

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/kernels_avx2.h"
 #include "core/unroll_avx2.h"
@@ -37,12 +38,15 @@ inline float score_row(const LayerView& hidden, const LayerView& output, const f
 }
 
 // 64 hidden units, several rows: one pass over the weights per pair of registers (j, j + 4).
-template <int kRows>
+// `meanwhile(j)` runs before each pass: what it does on other ports than FMA's costs little,
+// because enough multiply-adds wait in line.
+template <int kRows, typename Meanwhile>
 inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
-                          int in_stride, float* out) {
+                          int in_stride, float* out, Meanwhile&& meanwhile) {
   constexpr int kWidth = 64;
   __m256 partial[4][kRows];
   unroll<4>([&](auto j) {
+    meanwhile(j);
     const float* weight = hidden.weight + j * kLanes;
     __m256 low[kRows];
     __m256 high[kRows];
@@ -72,6 +76,13 @@ inline void score_rows_64(const LayerView& hidden, const LayerView& output, cons
   });
 }
 
+template <int kRows>
+inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
+                          int in_stride, float* out) {
+  score_rows_64<kRows>(hidden, output, in, in_stride, out,
+                       [](auto) __attribute__((always_inline)){});
+}
+
 // 64 hidden units, one row: all units at once, since eight sums are needed to hide the latency of
 // FMA. Weights come straight from the cache.
 inline float score_row_64(const LayerView& hidden, const LayerView& output, const float* in) {
@@ -93,7 +104,60 @@ inline float score_row_64(const LayerView& hidden, const LayerView& output, cons
   return butterfly_sum(partial[0], partial[1], partial[2], partial[3]) + output.bias[0];
 }
 
+constexpr int kTileRows = 6;
+constexpr int kSumWidth = 4 * kLanes;
+
+// Sum of a shard's embeddings, rows of 32 floats.
+inline void sum_shard_of_32(const float* embeddings, const std::uint32_t* id,
+                            const std::uint32_t* end, float* out) {
+  __m256 sum[4];
+  unroll<4>([&](auto v) { sum[v] = _mm256_setzero_ps(); });
+  for (; id < end; ++id) {
+    const float* piece = embeddings + std::ptrdiff_t{*id} * kSumWidth;
+    unroll<4>([&](auto v) { sum[v] = _mm256_add_ps(sum[v], _mm256_loadu_ps(piece + v * kLanes)); });
+  }
+  unroll<4>([&](auto v) { _mm256_storeu_ps(out + v * kLanes, sum[v]); });
+}
+
 }  // namespace
+
+// A tile of six shards goes through the head while the embeddings of the next six are summed: the
+// sums need load and add ports, of which the head leaves enough.
+void score_shards_32_64(const LayerView& hidden, const LayerView& output, const float* embeddings,
+                        const std::uint32_t* offsets, const std::uint32_t* ids, int shards,
+                        float* out) {
+  alignas(64) float sums[2][kTileRows * kSumWidth];
+  const auto sum = [&](int shard, float* tile, int row) __attribute__((always_inline)) {
+    sum_shard_of_32(embeddings, ids + offsets[shard], ids + offsets[shard + 1],
+                    tile + std::ptrdiff_t{row} * kSumWidth);
+  };
+  int shard = 0;
+  float* now = sums[0];
+  float* next = sums[1];
+  if (shards >= kTileRows) {
+    for (int row = 0; row < kTileRows; ++row) sum(row, now, row);
+  }
+  for (; shards - shard >= 2 * kTileRows; shard += kTileRows) {
+    score_rows_64<kTileRows>(
+        hidden, output, now, kSumWidth, out + shard, [&](auto j) __attribute__((always_inline)) {
+          // Rows 0 and 1, then 2, then 3 and 4, then 5.
+          constexpr int kFirst = (j * 3 + 1) / 2;
+          constexpr int kEnd = ((j + 1) * 3 + 1) / 2;
+          for (int row = kFirst; row < kEnd; ++row) {
+            sum(shard + kTileRows + row, next, row);
+          }
+        });
+    float* const done = now;
+    now = next;
+    next = done;
+  }
+  if (shards >= kTileRows) {
+    score_rows_64<kTileRows>(hidden, output, now, kSumWidth, out + shard);
+    shard += kTileRows;
+  }
+  for (int row = 0; row < shards - shard; ++row) sum(shard + row, now, row);
+  two_layer_head(hidden, output, now, kSumWidth, shards - shard, out + shard);
+}
 
 void one_output_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
                       float* out, int out_stride) {

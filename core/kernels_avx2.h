@@ -14,6 +14,9 @@ void one_output_layer(const LayerView& layer, const float* in, int in_stride, in
                       float* out, int out_stride);
 void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
                     int in_stride, int rows, float* out);
+void score_shards_32_64(const LayerView& hidden, const LayerView& output, const float* embeddings,
+                        const std::uint32_t* offsets, const std::uint32_t* ids, int shards,
+                        float* out);
 float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
                     const float* piece, int width, float* new_sum);
 void add(const float* a, const float* b, int width, float* out);

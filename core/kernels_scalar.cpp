@@ -109,6 +109,7 @@ const CpuKernels kScalarKernels = {
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,
+    .score_shards_32_64 = nullptr,
     .add_and_score = add_and_score,
     .add = add,
     .sum_embeddings = sum_embeddings,
