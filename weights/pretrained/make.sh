@@ -9,6 +9,7 @@ set -euo pipefail
 }
 folder=$1
 neuroshard=${2:-build/release/tools/neuroshard}
+other_tables=$(dirname "$0")/../../tests/data/golden/tables
 mkdir -p "$folder"
 
 "$neuroshard" generate --count 2000 --seed 1 --output "$folder/like_published" >"$folder/tables.txt"
@@ -19,17 +20,21 @@ compute_data=()
 compute() {
   local name=$1 tables=$2
   shift 2
-  "$neuroshard" collect compute --backend analytic --table-configs "$folder/$tables/table_configs.json" \
+  "$neuroshard" collect compute --backend analytic --table-configs "$tables/table_configs.json" \
     --output "$folder/compute_$name" "$@"
   compute_data+=(--data "$folder/compute_$name")
 }
-compute published like_published --samples 50000 --seed 11
-compute many like_published --samples 15000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
+compute published "$folder/like_published" --samples 50000 --seed 11
+compute many "$folder/like_published" --samples 15000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
 # Analytic costs need no memory, so tables of any size can be drawn.
-compute wide wide --samples 50000 --seed 13 --max-dim 256 --memory-gb 1e6
-compute wide_few wide --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
-compute wide_many wide --samples 15000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
-compute wide_odd wide --samples 10000 --seed 16 --max-dim 192 --memory-gb 1e6
+compute wide "$folder/wide" --samples 50000 --seed 13 --max-dim 256 --memory-gb 1e6
+compute wide_few "$folder/wide" --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
+compute wide_many "$folder/wide" --samples 15000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
+compute wide_odd "$folder/wide" --samples 10000 --seed 16 --max-dim 192 --memory-gb 1e6
+# Drawn by another program; some histograms show fewer touches than so few rows must get.
+compute other "$other_tables" --samples 40000 --seed 17
+compute other_many "$other_tables" --samples 10000 --seed 18 --max-tables 60 --memory-gb 40 \
+  --max-dim 256
 
 comm_data=()
 # usage: comm NAME DIVISOR OPTION...
@@ -54,7 +59,7 @@ comm uneven 4 --seed 23 --start-offset-scale 6 --min-tables-per-device 0.5 \
   --max-tables-per-device 100
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 120 --batch 256 --seed 5 \
+"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 80 --batch 256 --seed 5 \
   --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
 "$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 80 --batch 256 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
