@@ -48,13 +48,16 @@ void validate(const PlannerOptions& options) {
   require_between(options.threads, 0, 1024, "threads");
 }
 
-// "auto" takes a GPU if one works; a forced "cuda" says why it does not.
-std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name) {
+// "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
+// "cuda" throws.
+std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
+                                     std::string& warning) {
   if (name == "cuda") return make_cuda_backend(models);
   if (name != "auto" || !cuda_backend_built() || cuda_devices().empty()) return nullptr;
   try {
     return make_cuda_backend(models);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    warning = std::string("the GPU cannot be used (") + error.what() + "); planned on the CPU";
     return nullptr;
   }
 }
@@ -66,7 +69,7 @@ struct Planner::Impl {
       : options(std::move(planner_options)),
         cpu(select_cpu_kernels(options.backend == "cuda" ? "auto" : options.backend), cost_models,
             options.reuse_work),
-        gpu(gpu_backend(cost_models, options.backend)),
+        gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
         models(std::move(cost_models)),
         threads(options.threads > 0
                     ? options.threads
@@ -83,6 +86,7 @@ struct Planner::Impl {
 
   PlannerOptions options;
   CpuBackend cpu;
+  std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
   CostModels models;
   int threads;
@@ -111,7 +115,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task) const {
   PlanResult result;
-  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search);
+  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search, no_gpu_warning);
   if (!gpu && threads > 1) {
     WorkerPool& pool_of_workers = workers();
     if (auto lease = pool_of_workers.try_lease()) {
@@ -133,7 +137,8 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
   std::exception_ptr failure;
   const auto work = [&] {
     try {
-      SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search);
+      SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search,
+                          no_gpu_warning);
       for (;;) {
         while (driver.in_flight() + together <= window) {
           const std::size_t first = next.fetch_add(together);

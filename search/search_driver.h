@@ -3,6 +3,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/worker_pool.h"
@@ -16,10 +18,15 @@ namespace neuroshard {
 class SearchDriver {
  public:
   /// Borrows everything. `gpu` may be null; `may_fall_back`: whether its failure is survived, or
-  /// thrown to the caller, who asked for that backend and no other.
+  /// thrown to the caller, who asked for that backend and no other. `warning` goes to the
+  /// statistics of every search; a later one takes its place.
   SearchDriver(const Backend* gpu, bool may_fall_back, const CpuBackend& cpu,
-               const SearchOptions& options)
-      : gpu_(gpu), may_fall_back_(may_fall_back), cpu_(cpu), options_(options) {}
+               const SearchOptions& options, std::string warning = {})
+      : gpu_(gpu),
+        may_fall_back_(may_fall_back),
+        cpu_(cpu),
+        options_(options),
+        warning_(std::move(warning)) {}
 
   /// Uses the leased threads for single searches on the CPU.
   void use_threads(WorkerPool::Lease lease, int threads) {

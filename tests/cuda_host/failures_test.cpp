@@ -196,6 +196,26 @@ TEST_F(Failures, BatchesOfTasksEmbedOnTheGpuAndGoOnOnTheCpu) {
   EXPECT_LT(launches, 2U + tasks.size());
 }
 
+TEST_F(Failures, AGpuThatCannotBeUsedIsReportedWithEachPlan) {
+  PlannerOptions options;
+  options.search = {.beam_width = 1, .candidates = 2, .max_splits = 1, .grid_steps = 3};
+  const std::vector<Task> tasks = {testing::golden_task("2gpu_dim128", 0)};
+  const auto warning_with = [&](const host_cuda::DeviceSettings& settings) {
+    host_cuda::reset(settings);
+    const Planner planner(golden_models(), options);
+    const PlanResult one = planner.plan(tasks.front());
+    EXPECT_TRUE(one.plan.has_value());
+    EXPECT_EQ(one.stats.warning, planner.plan_batch(tasks).front().stats.warning);
+    return one.stats.warning;
+  };
+  EXPECT_THAT(warning_with({.compute_capability = 75}),
+              AllOf(HasSubstr("cannot be used"), HasSubstr("8.0 or later"), HasSubstr("CPU")));
+  EXPECT_THAT(warning_with({.memory_bytes = 100}), HasSubstr("out of memory"));
+  // Nothing to report: there is none, or it works.
+  EXPECT_EQ(warning_with({.devices = 0}), "");
+  EXPECT_EQ(warning_with({}), "");
+}
+
 TEST_F(Failures, AForcedBackendDoesNotFallBack) {
   PlannerOptions options;
   options.backend = "cuda";

@@ -66,7 +66,7 @@ struct Infeasibility {
 
 struct SearchStats {
   std::string backend;  ///< The one that finished the search.
-  std::string warning;  ///< Not empty if the search changed backend half-way.
+  std::string warning;  ///< Not empty if a GPU is there but failed, before or half-way.
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.
   std::uint64_t placements = 0;        ///< (candidate, grid step) pairs among them.
