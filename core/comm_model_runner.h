@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "core/mlp_forward.h"
 #include "neuroshard/cost_models.h"
 

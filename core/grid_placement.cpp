@@ -102,7 +102,6 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
     trace_[placed_] = {static_cast<std::uint32_t>(device), state, cost_before_ms, full};
     highest = std::max(highest, dim_sum);
     highest_dim_sum_[placed_] = highest;
-    ++steps_;
     const bool last = ++placed_ == order_.size();
     // The next piece's best device among the others, usually its device, is found while this
     // device's cost is on its way.

@@ -35,9 +35,6 @@ class GridPlacement {
   [[nodiscard]] std::span<const float> cost_ms() const { return board_.cost_ms(); }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return board_.dim_sums(); }
 
-  /// Pieces placed since construction.
-  [[nodiscard]] std::uint64_t steps() const { return steps_; }
-
  private:
   void take_back_to(std::size_t step);
   [[nodiscard]] bool lacks_room(std::int64_t dim_limit) const;
@@ -80,7 +77,6 @@ class GridPlacement {
   std::int64_t retired_ = 0;
   std::int64_t retired_dim_sum_ = 0;
   std::int64_t retired_memory_ = 0;
-  std::uint64_t steps_ = 0;
 };
 
 }  // namespace neuroshard
