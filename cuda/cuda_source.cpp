@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "cuda/check.h"
@@ -109,8 +110,13 @@ class CudaSourceOnDevice : public CudaSource {
     } catch (const Error&) {
       // Memory in pieces, or what earlier samples grew to: once more from the start.
       renew_sample_memory();
-      require_memory(ids, shard);
-      set_up(ids, shard);
+      try {
+        set_up(ids, shard);
+      } catch (const Error&) {
+        renew_sample_memory();
+        require_memory(ids, shard);
+        throw;
+      }
     }
     return measure(ids, shard);
   }
@@ -196,9 +202,11 @@ class CudaSourceOnDevice : public CudaSource {
   void require_memory(std::span<const int> ids, const OperatorShard& shard) {
     std::size_t needed = 2 * activation_bytes(shard);
     lookups_.clear();
+    std::set<std::size_t> counted;  // A sample may have a table several times.
     for (const int id : ids) {
       const auto stream = streams_.stream(base_table(id));
       lookups_.push_back(static_cast<std::int64_t>(stream->indices.size()));
+      if (!counted.insert(base_table(id)).second) continue;
       needed += (stream->indices.size() + stream->offsets.size()) * sizeof(std::int64_t);
     }
     needed += CudaOperator::bytes_for(shard, lookups_);
