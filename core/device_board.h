@@ -29,8 +29,8 @@ class DeviceBoard {
     return choose_among_blocks(max_memory, max_dim_sum);
   }
 
-  /// Of device `a`, which may be -1 for none, and device `b`, the one that the choice would fall
-  /// on if both have room.
+  /// The better of device `a`, which may be -1 for none, and device `b`: the one that the choice
+  /// falls on if both have room.
   [[nodiscard]] int better_of(int a, int b) const;
 
   /// A piece joins a device, which cannot be chosen until settle().
