@@ -57,7 +57,7 @@ __device__ inline float4* quad_of(float* partial, const ChunkRange& range, std::
 // the gradients of each row; a row that begins and ends here is updated at once. Four gradients and
 // the rows that end with them are on their way at a time. Bound by device memory: a gradient per
 // lookup (from the L2 if it is there), a read and a write per row.
-__global__ void __launch_bounds__(kBagThreads, 3) update_rows_kernel(const UpdateArgs args) {
+__global__ void __launch_bounds__(kBagThreads, 2) update_rows_kernel(const UpdateArgs args) {
   const Chunk mine = chunk_of_group(args, kChunkWidth);
   if (mine.chunk < 0) return;
   const BagTable& table = args.tables[mine.table];
