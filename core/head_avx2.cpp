@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/kernels_avx2.h"
+#include "core/sum_rows_avx2.h"
 #include "core/unroll_avx2.h"
 
 namespace neuroshard::avx2 {
@@ -107,18 +108,6 @@ inline float score_row_64(const LayerView& hidden, const LayerView& output, cons
 constexpr int kTileRows = 6;
 constexpr int kSumWidth = 4 * kLanes;
 
-// Sum of a shard's embeddings, rows of 32 floats.
-inline void sum_shard_of_32(const float* embeddings, const std::uint32_t* id,
-                            const std::uint32_t* end, float* out) {
-  __m256 sum[4];
-  unroll<4>([&](auto v) { sum[v] = _mm256_setzero_ps(); });
-  for (; id < end; ++id) {
-    const float* piece = embeddings + std::ptrdiff_t{*id} * kSumWidth;
-    unroll<4>([&](auto v) { sum[v] = _mm256_add_ps(sum[v], _mm256_loadu_ps(piece + v * kLanes)); });
-  }
-  unroll<4>([&](auto v) { _mm256_storeu_ps(out + v * kLanes, sum[v]); });
-}
-
 }  // namespace
 
 // A tile of six shards goes through the head while the embeddings of the next six are summed: the
@@ -128,8 +117,8 @@ void score_shards_32_64(const LayerView& hidden, const LayerView& output, const 
                         float* out) {
   alignas(64) float sums[2][kTileRows * kSumWidth];
   const auto sum = [&](int shard, float* tile, int row) __attribute__((always_inline)) {
-    sum_shard_of_32(embeddings, ids + offsets[shard], ids + offsets[shard + 1],
-                    tile + std::ptrdiff_t{row} * kSumWidth);
+    sum_rows_of_32(embeddings, ids + offsets[shard], ids + offsets[shard + 1],
+                   tile + std::ptrdiff_t{row} * kSumWidth);
   };
   int shard = 0;
   float* now = sums[0];

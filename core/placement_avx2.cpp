@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/kernels_avx2.h"
+#include "core/sum_rows_avx2.h"
 #include "core/unroll_avx2.h"
 
 namespace neuroshard::avx2 {
@@ -65,20 +66,6 @@ inline int choose_among(const float* cost_ms, const std::int64_t* memory,
     if (memory[device] < memory[best]) best = device;
   }
   return best;
-}
-
-// Rows of 32 floats, as in the published models: four registers a row, four rows a turn.
-inline void sum_rows_of_32(const float* embeddings, const std::uint32_t* id,
-                           const std::uint32_t* end, float* out) {
-  __m256 sum[4];
-  unroll<4>([&](auto v) { sum[v] = _mm256_setzero_ps(); });
-  const auto add_row = [&](std::uint32_t row) __attribute__((always_inline)) {
-    const float* piece = embeddings + std::ptrdiff_t{row} * (4 * kLanes);
-    unroll<4>([&](auto v) { sum[v] = _mm256_add_ps(sum[v], _mm256_loadu_ps(piece + v * kLanes)); });
-  };
-  for (; end - id >= 4; id += 4) unroll<4>([&](auto k) { add_row(id[k]); });
-  for (; id < end; ++id) add_row(*id);
-  unroll<4>([&](auto v) { _mm256_storeu_ps(out + v * kLanes, sum[v]); });
 }
 
 }  // namespace
