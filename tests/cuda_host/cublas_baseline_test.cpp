@@ -7,7 +7,7 @@
 
 #include "bench/gpu/blas_head.h"
 #include "bench/gpu/fma_kernel.h"
-#include "cuda_host/host_cuda.h"
+#include "cuda_host/host_cuda_test.h"
 #include "neuroshard/backend.h"
 #include "random_tasks.h"
 
@@ -94,14 +94,7 @@ void expect_close(const CostModels& models, int shards, int rows_at_once) {
   }
 }
 
-class CublasBaseline : public ::testing::Test {
- protected:
-  void SetUp() override { host_cuda::reset(); }
-  void TearDown() override {
-    EXPECT_EQ(host_cuda::usage().device_allocations, 0U);
-    host_cuda::reset();
-  }
-};
+using CublasBaseline = testing::HostCudaTest;
 
 TEST_F(CublasBaseline, WholeBatch) { expect_close(testing::random_models(1), 300, 300); }
 

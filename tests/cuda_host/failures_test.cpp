@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "cuda/random_problems.h"
-#include "cuda_host/host_cuda.h"
+#include "cuda_host/host_cuda_test.h"
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/cuda_backend.h"
@@ -20,18 +20,8 @@ using testing::message_of;
 using testing::random_candidates;
 using testing::random_problem;
 
-class Failures : public ::testing::Test {
+class Failures : public testing::HostCudaTest {
  protected:
-  void SetUp() override { host_cuda::reset(); }
-  void TearDown() override {
-    // Whatever happened, nothing is left behind.
-    const host_cuda::Usage usage = host_cuda::usage();
-    EXPECT_EQ(usage.device_allocations, 0U);
-    EXPECT_EQ(usage.host_allocations, 0U);
-    EXPECT_EQ(usage.streams, 0U);
-    host_cuda::reset();
-  }
-
   static std::string backend_error() {
     return message_of([] { (void)make_cuda_backend(golden_models()); }, ErrorKind::kBackend);
   }

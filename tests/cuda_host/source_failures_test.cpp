@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/cuda_source.h"
-#include "cuda_host/host_cuda.h"
+#include "cuda_host/host_cuda_test.h"
 #include "message_of.h"
 #include "temporary_folder.h"
 #include "weights/collection/collect_samples.h"
@@ -16,17 +16,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::message_of;
 
-class SourceFailures : public ::testing::Test {
+class SourceFailures : public testing::HostCudaTest {
  protected:
-  void SetUp() override { host_cuda::reset(); }
-  void TearDown() override {
-    const host_cuda::Usage usage = host_cuda::usage();
-    EXPECT_EQ(usage.device_allocations, 0U);
-    EXPECT_EQ(usage.host_allocations, 0U);
-    EXPECT_EQ(usage.streams, 0U);
-    host_cuda::reset();
-  }
-
   SourceFailures() {
     Random random(17);
     for (int i = 0; i < 8; ++i) {
