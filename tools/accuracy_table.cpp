@@ -1,17 +1,11 @@
 #include "tools/accuracy_table.h"
 
-#include <cstdio>
-
 #include "tools/text.h"
 
 namespace neuroshard::tools {
 namespace {
 
-std::string decimals(const char* pattern, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
+std::string percent(double share) { return format_number(100.0 * share, 2) + " %"; }
 
 }  // namespace
 
@@ -25,18 +19,15 @@ std::string accuracy_table(const std::string& header, std::span<const TestResult
   table.add_row({"  " + header, "costs", "MSE ms^2", "MAPE", "Kendall tau"});
   for (const TestResult& test : tests) {
     table.add_row({"  " + test_name(test), format_count(test.accuracy.costs),
-                   decimals("%.3g", test.accuracy.mse),
-                   decimals("%.2f %%", 100.0 * test.accuracy.mape),
-                   decimals("%.4f", test.accuracy.kendall_tau)});
+                   format_short(test.accuracy.mse), percent(test.accuracy.mape),
+                   format_number(test.accuracy.kendall_tau, 4)});
   }
   return table.str();
 }
 
 std::string accuracy_text(const Accuracy& accuracy) {
-  char text[128];
-  std::snprintf(text, sizeof text, "MSE %.3g ms^2, MAPE %.2f %%, Kendall tau %.4f", accuracy.mse,
-                100.0 * accuracy.mape, accuracy.kendall_tau);
-  return text;
+  return "MSE " + format_short(accuracy.mse) + " ms^2, MAPE " + percent(accuracy.mape) +
+         ", Kendall tau " + format_number(accuracy.kendall_tau, 4);
 }
 
 ScatterPanel scatter_panel(const std::string& part, const std::string& network,

@@ -141,6 +141,12 @@ std::string format_number(double value, int digits) {
   return text;
 }
 
+std::string format_short(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
 std::string format_ms(double ms) {
   const double size = std::abs(ms);
   return format_number(ms, size < 0.1      ? 4

@@ -39,6 +39,8 @@ namespace neuroshard::tools {
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);
 /// `digits` after the point.
 [[nodiscard]] std::string format_number(double value, int digits);
+/// Three significant digits, with an exponent where that is shorter: "0.0123", "1.23e-05".
+[[nodiscard]] std::string format_short(double value);
 /// Milliseconds with enough digits for three significant ones: "0.0123", "4.56", "1234".
 [[nodiscard]] std::string format_ms(double ms);
 /// 12,345,678.

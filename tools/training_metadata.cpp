@@ -40,19 +40,13 @@ std::string today() {
   return text;
 }
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 std::string training_text(const TrainingOptions& options, const TrainingSummary& summary) {
   return format_count(summary.train_samples) + " training samples, " +
          std::to_string(summary.epochs) + " epochs, of which epoch " +
          std::to_string(summary.best_epoch) + " is kept; batch " + std::to_string(options.batch) +
          (options.loss == TrainingLoss::kRelative ? ", relative squared error" : "") +
-         ", Adam, learning rate " + short_number(options.learning_rate) + " to " +
-         short_number(options.final_learning_rate) + ", seed " + std::to_string(options.seed);
+         ", Adam, learning rate " + format_short(options.learning_rate) + " to " +
+         format_short(options.final_learning_rate) + ", seed " + std::to_string(options.seed);
 }
 
 // "<part>.<...>.<field>" of all parts, each value once.

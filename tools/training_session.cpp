@@ -14,12 +14,6 @@ std::unique_ptr<ResultOutput> optional_output(Console& console, const std::strin
   return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
 }
 
-std::string decimals(const char* pattern, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
-
 std::string results_page(const std::string& part, const TrainingSummary& summary) {
   const std::string text =
       part + (summary.network == part ? "" : ", " + summary.network) + ": " +
@@ -105,7 +99,7 @@ TrainingOptions TrainingSession::start(const std::string& part, int networks) {
   progress_ = std::make_unique<ProgressBar>(console_, "training " + part,
                                             epochs * static_cast<std::uint64_t>(networks));
   training.on_epoch = [this, part, done = std::uint64_t{0}](const EpochReport& report) mutable {
-    progress_->update(++done, "validation loss " + decimals("%.3g", report.valid_loss));
+    progress_->update(++done, "validation loss " + format_short(report.valid_loss));
     log_epoch(part, report);
   };
   training.should_stop = [this] { return guard_.interrupted(); };

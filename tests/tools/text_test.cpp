@@ -61,6 +61,12 @@ TEST(Text, NumbersHaveUnitsPeopleRead) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
 }
 
+TEST(Text, FormatsShortNumbers) {
+  EXPECT_EQ(format_short(0.01234), "0.0123");
+  EXPECT_EQ(format_short(0.00001234), "1.23e-05");
+  EXPECT_EQ(format_short(3.0), "3");
+}
+
 TEST(Text, TableAlignsItsColumns) {
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kRight});
   table.add_row({"a", "1"});
