@@ -49,12 +49,14 @@ PiecePool::PiecePool(const Backend& backend, const Task& task) : PiecePool(task)
 void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   // The pools keep their features until the backend has succeeded: another one may have to.
+  const bool alone = pools.size() == 1;
   std::vector<float> joined;
-  for (const PiecePool* pool : pools) {
-    if (pools.size() == 1) break;
-    joined.insert(joined.end(), pool->features_.begin(), pool->features_.end());
+  if (!alone) {
+    for (const PiecePool* pool : pools) {
+      joined.insert(joined.end(), pool->features_.begin(), pool->features_.end());
+    }
   }
-  const std::vector<float>& features = pools.size() == 1 ? pools[0]->features_ : joined;
+  const std::vector<float>& features = alone ? pools[0]->features_ : joined;
   const std::size_t pieces = features.size() / kTableFeatures;
   std::vector<float> embeddings(pieces * width);
   backend.embed_pieces(features, embeddings);
@@ -63,7 +65,7 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   std::vector<float> cost_ms(pieces);
   backend.score_shards(embeddings, {offsets, std::span(offsets).first(pieces)}, cost_ms);
 
-  if (pools.size() == 1) {
+  if (alone) {
     pools[0]->embeddings_ = std::move(embeddings);
     pools[0]->cost_ms_ = std::move(cost_ms);
     pools[0]->features_ = {};
