@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "bench/scorer.h"
-#include "core/aligned_vector.h"
 #include "core/cpu_kernels.h"
+#include "neuroshard/aligned_vector.h"
 
 namespace neuroshard::bench {
 namespace {

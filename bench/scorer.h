@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard::bench {
 
 /// What is scored: shards of pieces whose embeddings are at hand.
 struct ScoringInput {
-  std::vector<float> embeddings;  ///< [pieces, embedding_width]
+  AlignedVector<float> embeddings;  ///< [pieces, embedding_width]
   int embedding_width = 0;
   std::vector<std::uint32_t> offsets;    ///< shards + 1
   std::vector<std::uint32_t> piece_ids;  ///< Of all shards, one after the other.

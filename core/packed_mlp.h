@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/aligned_vector.h"
 #include "core/cpu_kernels.h"
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard {

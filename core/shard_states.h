@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/aligned_vector.h"
 #include "core/mlp_forward.h"
 #include "core/packed_models.h"
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "neuroshard/plan.h"
@@ -58,7 +59,7 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   }
   const std::vector<float>& features = alone ? pools[0]->features_ : joined;
   const std::size_t pieces = features.size() / kTableFeatures;
-  std::vector<float> embeddings(pieces * width);
+  AlignedVector<float> embeddings(pieces * width);
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> offsets(pieces + 1);
   std::iota(offsets.begin(), offsets.end(), 0U);
@@ -74,10 +75,10 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   std::size_t first = 0;
   for (PiecePool* pool : pools) {
     const std::size_t end = first + pool->size();
-    const auto part = [](const std::vector<float>& all, std::size_t from, std::size_t to) {
+    const auto part = [](const auto& all, std::size_t from, std::size_t to) {
       const auto begin = all.begin();
-      return std::vector<float>(begin + static_cast<std::ptrdiff_t>(from),
-                                begin + static_cast<std::ptrdiff_t>(to));
+      return std::decay_t<decltype(all)>(begin + static_cast<std::ptrdiff_t>(from),
+                                         begin + static_cast<std::ptrdiff_t>(to));
     };
     pool->embeddings_ = part(embeddings, first * width, end * width);
     pool->cost_ms_ = part(cost_ms, first, end);

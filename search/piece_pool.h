@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/task.h"
 
@@ -35,14 +36,14 @@ class PiecePool {
 
   [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
-  [[nodiscard]] const std::vector<float>& embeddings() const { return embeddings_; }
+  [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
   std::vector<std::uint32_t> whole_;
   std::vector<std::int32_t> dims_;
   std::vector<std::int64_t> size_bytes_;
   std::vector<float> features_;  ///< Until embed().
-  std::vector<float> embeddings_;
+  AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;
 };
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <new>
 
-#include "core/aligned_vector.h"
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/error.h"
 #include "weights/collection/cpu_operator.h"
 

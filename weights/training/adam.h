@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/aligned_vector.h"
+#include "neuroshard/aligned_vector.h"
 
 namespace neuroshard::training {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/aligned_vector.h"
 #include "core/cpu_kernels.h"
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
 #include "weights/collection/random.h"
 #include "weights/training/matrix_kernels.h"

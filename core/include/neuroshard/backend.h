@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard {
@@ -26,7 +27,7 @@ struct ShardBatch {
 struct PlacementProblem {
   int devices = 0;
   std::int64_t memory_bytes = 0;         ///< Of one device.
-  std::vector<float> embeddings;         ///< [pieces, embedding width]
+  AlignedVector<float> embeddings;       ///< [pieces, embedding width]
   std::vector<std::int32_t> dims;        ///< [pieces]
   std::vector<std::int64_t> size_bytes;  ///< [pieces]
   /// Highest dim sum allowed on a device, one entry per grid step, ascending.
@@ -99,7 +100,8 @@ class Backend {
   virtual void embed_pieces(std::span<const float> features, std::span<float> embeddings) const = 0;
 
   /// Compute cost of each shard, from `embeddings` [pieces, embedding width]. `cost_ms` has one
-  /// entry per shard. An empty shard costs head(0).
+  /// entry per shard. An empty shard costs head(0). The AVX2 backend is a tenth faster if
+  /// `embeddings` starts on a cache line (AlignedVector).
   virtual void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                             std::span<float> cost_ms) const = 0;
 
