@@ -1,8 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iosfwd>
+
+namespace CLI {
+class App;
+}
 
 namespace neuroshard::bench {
 

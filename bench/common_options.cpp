@@ -1,5 +1,6 @@
 #include "bench/common_options.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <thread>
 

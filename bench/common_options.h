@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,10 @@
 #include "bench/task_sets.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/planner.h"
+
+namespace CLI {
+class App;
+}
 
 namespace neuroshard::bench {
 

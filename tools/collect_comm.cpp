@@ -1,5 +1,6 @@
 #include "tools/collect_comm.h"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "neuroshard/error.h"

@@ -1,5 +1,6 @@
 #include "tools/collect_command.h"
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 

@@ -1,5 +1,6 @@
 #include "tools/comm_draw_options.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace neuroshard::tools {

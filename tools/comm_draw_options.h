@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/sample_draws.h"
+
+namespace CLI {
+class App;
+}
 
 namespace neuroshard::tools {
 

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <cctype>
 #include <memory>
 #include <nlohmann/json.hpp>

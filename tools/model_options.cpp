@@ -1,5 +1,7 @@
 #include "tools/model_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 

@@ -1,5 +1,7 @@
 #include "tools/search_options.h"
 
+#include <CLI/CLI.hpp>
+
 namespace neuroshard::tools {
 
 void add_backend_options(CLI::App& command, PlannerOptions& options) {

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "neuroshard/planner.h"
+
+namespace CLI {
+class App;
+}
 
 namespace neuroshard::tools {
 

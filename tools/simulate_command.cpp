@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "tools/task_options.h"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "neuroshard/error.h"

@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "neuroshard/task.h"
+
+namespace CLI {
+class App;
+}
 
 namespace neuroshard::tools {
 

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,55 @@ struct TrainComm {
   std::string architecture = "symmetric";
   std::vector<int> hidden;
 };
+
+void add_train_options(CLI::App& command, TrainOptions& options) {
+  TrainingOptions& training = options.training;
+  command.add_option("--data", options.data, "Folder of samples; may be given several times")
+      ->type_name("DIR")
+      ->required();
+  command.add_option("--output", options.output, "Weights file to write (.safetensors)")
+      ->type_name("FILE")
+      ->required();
+  command
+      .add_option("--base", options.base,
+                  "Weights file whose other models are kept; may be the output file")
+      ->type_name("FILE");
+  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
+      ->type_name("FILE");
+  command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
+      ->type_name("FILE");
+  const std::string about = "About the data (default: what their collection.json says)";
+  command.add_option("--source", options.source, "Where the costs come from")->group(about);
+  command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
+
+  const std::string how = "Training";
+  command.add_option("--epochs", training.epochs)->capture_default_str()->group(how);
+  command.add_option("--seed", training.seed, "Decides split, start weights and order")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--batch", training.batch, "Samples a step")
+      ->capture_default_str()
+      ->group(how);
+  command
+      .add_option_function<std::string>(
+          "--loss",
+          [&training](const std::string& name) {
+            training.loss = name == "relative" ? TrainingLoss::kRelative : TrainingLoss::kSquared;
+          },
+          "squared error, or squared relative error (squared, relative)")
+      ->check(CLI::IsMember({"squared", "relative"}))
+      ->default_str("squared")
+      ->group(how);
+  command.add_option("--learning-rate", training.learning_rate)->capture_default_str()->group(how);
+  command
+      .add_option("--final-learning-rate", training.final_learning_rate,
+                  "Reached along half a cosine")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--threads", training.threads, "0: one per core; results are the same")
+      ->capture_default_str()
+      ->group(how);
+}
 
 int run(const TrainCompute& command, Console& console) {
   TrainingSession session(command.common, "compute", console);

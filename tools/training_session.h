@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,8 +26,6 @@ struct TrainOptions {
   std::string hardware;
   TrainingOptions training;
 };
-
-void add_train_options(CLI::App& command, TrainOptions& options);
 
 /// One run of a training command: what it reads besides the samples, and all that it writes. Output
 /// files appear at the end; Ctrl-C stops training, and the best epoch so far is written.

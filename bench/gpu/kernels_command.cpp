@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 #include <ostream>
