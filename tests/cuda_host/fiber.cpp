@@ -7,13 +7,6 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HOST_CUDA_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HOST_CUDA_ASAN 1
-#endif
-#endif
 #ifdef HOST_CUDA_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -81,6 +74,7 @@ struct Fiber::State {
   const void* stack_bottom = nullptr;
   std::size_t stack_size = 0;
   void* fake_stack = nullptr;
+  bool owns_frames = false;  // Else the stack is the thread's.
 };
 
 namespace {
@@ -95,10 +89,7 @@ Fiber::Fiber() : state_(std::make_unique<State>()) {}
 Fiber::Fiber(const FiberStack& stack, Entry entry) : state_(std::make_unique<State>()) {
   state_->stack_bottom = stack.bottom();
   state_->stack_size = stack.size();
-#ifdef HOST_CUDA_ASAN
-  // What the last fiber left behind on this stack.
-  __asan_unpoison_memory_region(stack.bottom(), stack.size());
-#endif
+  state_->owns_frames = true;
 #ifdef HOST_CUDA_FAST_SWITCH
   // Six registers and the return address, laid out as host_cuda_switch pops them; the slot above
   // keeps the stack aligned as at a call.
@@ -108,6 +99,7 @@ Fiber::Fiber(const FiberStack& stack, Entry entry) : state_(std::make_unique<Sta
   for (int i = 0; i < 6; ++i) *--top = nullptr;
   state_->stack_pointer = top;
 #else
+  state_->stack_pointer = stack.bottom();  // The context has the real one.
   getcontext(&state_->context);
   state_->context.uc_stack.ss_sp = stack.bottom();
   state_->context.uc_stack.ss_size = stack.size();
@@ -116,7 +108,16 @@ Fiber::Fiber(const FiberStack& stack, Entry entry) : state_(std::make_unique<Sta
 #endif
 }
 
-Fiber::~Fiber() = default;
+Fiber::~Fiber() {
+#ifdef HOST_CUDA_ASAN
+  if (!state_->owns_frames) return;
+  // The next fiber on this stack must not run into the bounds of frames left behind. They are
+  // above the stack pointer; to clear all of the stack each time would cost more than most kernels.
+  const auto* end = static_cast<const char*>(state_->stack_bottom) + state_->stack_size;
+  const auto* begin = static_cast<const char*>(state_->stack_pointer);
+  __asan_unpoison_memory_region(begin, static_cast<std::size_t>(end - begin));
+#endif
+}
 
 void Fiber::started() {
 #ifdef HOST_CUDA_ASAN

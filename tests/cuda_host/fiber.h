@@ -3,6 +3,15 @@
 #include <cstddef>
 #include <memory>
 
+// AddressSanitizer, as gcc and as clang say it.
+#if defined(__SANITIZE_ADDRESS__)
+#define HOST_CUDA_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HOST_CUDA_ASAN 1
+#endif
+#endif
+
 namespace host_cuda {
 
 /// A stack of its own with a guard page below it. Kept and reused: a launch needs hundreds.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cuda_host/fiber.h"
 #include "cuda_host/host_cuda.h"
 
 namespace {
@@ -178,7 +179,7 @@ TEST_P(HostCuda, FailsAtTheLaunchAskedForAndForGood) {
   EXPECT_EQ(cudaMalloc(&memory, 4), cudaErrorIllegalAddress);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef HOST_CUDA_ASAN
 __global__ void overrun_shared_kernel() {
   host_cuda::this_thread().shared[128 + threadIdx.x] = std::byte{1};
 }
