@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -21,13 +22,13 @@ double sum(const Histogram& histogram) {
 }
 
 /// Draws every lookup of many batches; how many rows were touched so and so often.
-Histogram count_draws(int rows, int lookups, double exponent, int batches) {
+Histogram count_draws(int rows, int lookups, double exponent, std::uint64_t batches) {
   std::vector<double> popularity;
   for (int rank = 1; rank <= rows; ++rank) popularity.push_back(std::pow(rank, -exponent));
   std::discrete_distribution<int> draw(popularity.begin(), popularity.end());
   std::mt19937_64 random(7);
   Histogram touched{};
-  for (int batch = 0; batch < batches; ++batch) {
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
     std::vector<unsigned> count(static_cast<std::size_t>(rows));
     for (int i = 0; i < lookups; ++i) ++count[static_cast<std::size_t>(draw(random))];
     for (const unsigned n : count) {
@@ -45,12 +46,12 @@ struct Case {
   int batch;
 };
 
-class ZipfHistogram : public testing::TestWithParam<Case> {};
+class ZipfHistogram : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ZipfHistogram, AgreesWithCountedDraws) {
   const auto [rows, pooling_factor, exponent, batch] = GetParam();
   const int lookups = static_cast<int>(pooling_factor * batch);
-  const Histogram counted = count_draws(rows, lookups, exponent, 40);
+  const Histogram counted = count_draws(rows, lookups, exponent, testing::repetitions(40));
   const double touched = sum(counted);
   // Noise of the draws. Their number is fixed, unlike in the formula: that makes the rest.
   const double tolerance = 5.0 * 0.5 / std::sqrt(touched) + 0.001;
@@ -61,16 +62,16 @@ TEST_P(ZipfHistogram, AgreesWithCountedDraws) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ZipfHistogram,
-                         testing::Values(Case{1000, 2.0, 1.05, 1024}, Case{50, 1.0, 1.05, 512},
-                                         Case{20000, 0.5, 1.2, 4096}, Case{5000, 10.0, 0.0, 512},
-                                         Case{5000, 3.0, 1.0, 65536}, Case{300, 1.0, 3.0, 65536},
-                                         Case{100000, 4.0, 0.7, 8192}));
+                         ::testing::Values(Case{1000, 2.0, 1.05, 1024}, Case{50, 1.0, 1.05, 512},
+                                           Case{20000, 0.5, 1.2, 4096}, Case{5000, 10.0, 0.0, 512},
+                                           Case{5000, 3.0, 1.0, 65536}, Case{300, 1.0, 3.0, 65536},
+                                           Case{100000, 4.0, 0.7, 8192}));
 
 TEST(ZipfHistogramProperties, SumsToOneForAnyTable) {
   for (const std::int64_t rows : {1LL, 2LL, 1023LL, 1025LL, 40'000'000LL, 1LL << 40}) {
     for (const double pooling_factor : {1e-6, 0.05, 1.0, 200.0, 1e6}) {
       for (const double exponent : {0.0, 0.999999999, 1.0, 1.05, 16.0}) {
-        SCOPED_TRACE(testing::Message() << rows << ' ' << pooling_factor << ' ' << exponent);
+        SCOPED_TRACE(::testing::Message() << rows << ' ' << pooling_factor << ' ' << exponent);
         const Histogram histogram = zipf_histogram(rows, pooling_factor, exponent);
         EXPECT_NEAR(sum(histogram), 1.0, 1e-9);
         for (const double share : histogram) EXPECT_GE(share, 0.0);

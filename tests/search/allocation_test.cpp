@@ -1,40 +1,16 @@
 // Counts allocations. A program of its own, because it replaces operator new.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "core/cpu_backend.h"
 #include "golden.h"
+#include "search/counted_allocations.h"
 #include "search/split_state.h"
 #include "search/task_search.h"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace neuroshard {
 namespace {
 
+using testing::allocations;
 using testing::golden_models;
 using testing::golden_task;
 
@@ -60,9 +36,9 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
 
   const auto session = backend.start(problem);  // The same one, recycled.
   std::vector<CandidateResult> second(batch.size());
-  const std::size_t before = allocations;
+  const std::size_t before = allocations();
   session->evaluate(batch, second);
-  EXPECT_EQ(allocations - before, 0U);
+  EXPECT_EQ(allocations() - before, 0U);
   EXPECT_EQ(first, second);
 }
 
@@ -72,10 +48,10 @@ TEST(Allocation, APlanAllocatesLessThanOnceForEachPlacement) {
   const Planner planner(golden_models(), options);
   const Task task = golden_task("4gpu_dim128", 0);
   (void)planner.plan(task);
-  const std::size_t before = allocations;
+  const std::size_t before = allocations();
   const PlanResult result = planner.plan(task);
   // Beams and their states: a few vectors for each level.
-  EXPECT_LT(allocations - before, result.stats.placements / 4);
+  EXPECT_LT(allocations() - before, result.stats.placements / 4);
 }
 
 }  // namespace

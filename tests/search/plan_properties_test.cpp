@@ -6,6 +6,7 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -46,7 +47,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
   const Planner planner(random_models(1), options);
   int infeasible = 0;
   int packing_failures = 0;
-  const std::uint64_t tasks = GetParam() == "scalar" ? 200 : 3000;
+  const std::uint64_t tasks = testing::repetitions(GetParam() == "scalar" ? 200 : 3000);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);

@@ -7,6 +7,7 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -17,6 +18,7 @@ using testing::golden_sets;
 using testing::golden_task;
 using testing::random_models;
 using testing::random_task;
+using testing::repetitions;
 
 PlannerOptions options_with(bool reuse_work) {
   PlannerOptions options;
@@ -37,7 +39,9 @@ TEST(Reuse, SamePlansOnEveryGoldenTask) {
   const Planner fast(golden_models(), options_with(true));
   const Planner plain(golden_models(), options_with(false));
   for (const std::string& set : golden_sets()) {
-    for (const auto& golden : golden_plans(set)) {
+    const auto plans = golden_plans(set);
+    for (std::size_t i = 0; i < repetitions(plans.size()); ++i) {
+      const auto& golden = plans[i];
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
       const Task task = golden_task(set, golden.task);
       const PlanResult result = fast.plan(task);
@@ -54,7 +58,7 @@ TEST(Reuse, SamePlansOnRandomTasks) {
   fast_options.search = plain_options.search = small;
   const Planner fast(random_models(5), fast_options);
   const Planner plain(random_models(5), plain_options);
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(2000); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     expect_same(fast.plan(task), plain.plan(task));

@@ -14,6 +14,22 @@ if(NEUROSHARD_SANITIZE)
   target_link_options(neuroshard_build_flags INTERFACE -fsanitize=${NEUROSHARD_SANITIZE})
 endif()
 
+# Most of the code computes little, and optimising it would be most of a build: tests, and, where
+# sanitizers look for errors, the programs. The library and its kernels are optimised always.
+add_library(neuroshard_program_flags INTERFACE)
+target_link_libraries(neuroshard_program_flags INTERFACE neuroshard_build_flags)
+add_library(neuroshard_test_flags INTERFACE)
+target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_program_flags)
+if(NEUROSHARD_SANITIZE)
+  target_compile_options(neuroshard_program_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=1)
+else()
+  target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=0)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_options(neuroshard_test_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+  endif()
+endif()
+
 # A module of the library: objects that go into the one static library. Public headers are in
 # include/, private ones beside their sources; modules below it are reached by full path.
 function(neuroshard_add_module name)

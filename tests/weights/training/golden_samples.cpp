@@ -1,22 +1,22 @@
 #include "weights/training/golden_samples.h"
 
-#include <nlohmann/json.hpp>
-
 #include "golden.h"
 
 namespace neuroshard::testing {
 
 void write_compute_folder(const TemporaryFolder& folder, const std::string& data,
                           const std::vector<int>& dims) {
-  const auto tables = nlohmann::json::parse(contents_of(golden_path("tables/table_configs.json")));
-  nlohmann::json augmented = nlohmann::json::array();
+  // "[{...}, {...}]", without dims.
+  const std::string tables = contents_of(golden_path("tables/table_configs.json"));
+  std::string augmented;
   for (const int dim : dims) {
-    for (nlohmann::json table : tables) {
-      table["dim"] = dim;
-      augmented.push_back(std::move(table));
+    augmented += augmented.empty() ? '[' : ',';
+    for (std::size_t at = tables.find('{'); at < tables.rfind(']'); ++at) {
+      if (tables[at] == '}') augmented += ",\"dim\":" + std::to_string(dim);
+      augmented += tables[at];
     }
   }
-  folder.write("table_configs.json", augmented.dump());
+  folder.write("table_configs.json", augmented + ']');
   folder.write("data.txt", data);
 }
 
