@@ -46,6 +46,21 @@ std::string devices_text(const Task& task) {
          gib_text(task.memory_bytes);
 }
 
+// Blames the largest table.
+Infeasibility no_room_found(const Task& task, const std::string& who, const std::string& remedy) {
+  Infeasibility why = totals(task, Infeasibility::Kind::kPacking);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
+      why.largest_piece_bytes = task.tables[t].size_bytes();
+      why.table = static_cast<int>(t);
+    }
+  }
+  why.message = who + " found no room for all tables on " + devices_text(task) +
+                "; the largest is " + label_of(task, why.table) + " with " +
+                gib_text(why.largest_piece_bytes) + "; " + remedy;
+  return why;
+}
+
 }  // namespace
 
 std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
@@ -143,20 +158,14 @@ Infeasibility packing_failure(const Task& task, const PiecePool& pool, const Spl
   return why;
 }
 
+Infeasibility failure_without_memory_splits(const Task& task) {
+  return no_room_found(task, "the search without memory splits", "allow memory splits");
+}
+
 Infeasibility baseline_failure(const Task& task, std::string_view algorithm) {
   if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
-  Infeasibility why = totals(task, Infeasibility::Kind::kPacking);
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
-      why.largest_piece_bytes = task.tables[t].size_bytes();
-      why.table = static_cast<int>(t);
-    }
-  }
-  why.message = std::string(algorithm) +
-                " does not split tables and found no room for all of them on " +
-                devices_text(task) + "; the largest is " + label_of(task, why.table) + " with " +
-                gib_text(why.largest_piece_bytes) + "; use the algorithm neuroshard";
-  return why;
+  return no_room_found(task, std::string(algorithm) + " does not split tables and",
+                       "use the algorithm neuroshard");
 }
 
 }  // namespace neuroshard

@@ -31,6 +31,9 @@ void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitStat
 [[nodiscard]] Infeasibility packing_failure(const Task& task, const PiecePool& pool,
                                             const SplitState& state);
 
+/// Says that the search found no room and was not allowed to split tables for it.
+[[nodiscard]] Infeasibility failure_without_memory_splits(const Task& task);
+
 /// Says that a baseline, which does not split tables, found no room.
 [[nodiscard]] Infeasibility baseline_failure(const Task& task, std::string_view algorithm);
 

@@ -38,9 +38,11 @@ TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOpti
     phase_ = Phase::kFinished;
     return;
   }
-  SplitState forced = starts_.front();
-  split_oversized(pool_, task.memory_bytes, forced);
-  if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
+  if (options.memory_splits) {
+    SplitState forced = starts_.front();
+    split_oversized(pool_, task.memory_bytes, forced);
+    if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
+  }
   request(starts_);
 }
 
@@ -95,7 +97,9 @@ void TaskSearch::after_beam() {
   if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = found;
   if (!pending_.empty()) return next_beam();
   if (std::isfinite(best_->result.cost_ms)) return finish();
-  start_memory_splits();
+  if (options_.memory_splits) return start_memory_splits();
+  phase_ = Phase::kFinished;
+  infeasible_ = failure_without_memory_splits(task_);
 }
 
 // The published search gives up here. Memory, or the limit on dim sums, left no room for some

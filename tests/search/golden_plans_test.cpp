@@ -1,5 +1,8 @@
 // The published search's plans, against ours.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "golden.h"
 #include "neuroshard/planner.h"
@@ -39,6 +42,33 @@ TEST(GoldenPlans, NeverWorseAndMostlyTheSameSteps) {
   // The rest: ties in the last bit, and better plans where a table exceeds a device.
   EXPECT_GE(same_steps, with_plan * 9 / 10);
   RecordProperty("same_steps", same_steps);
+}
+
+TEST(GoldenPlans, WithoutMemorySplitsTheSearchSucceedsAndFailsAsPublished) {
+  PlannerOptions options;
+  options.search.memory_splits = false;
+  const Planner planner(golden_models(), options);
+  int with_plan = 0;
+  int without = 0;
+  int same_cost = 0;
+  for (const std::string& set : golden_sets()) {
+    for (const GoldenPlan& golden : golden_plans(set)) {
+      SCOPED_TRACE(set + " task " + std::to_string(golden.task));
+      const PlanResult ours = planner.plan(golden_task(set, golden.task));
+      ASSERT_EQ(ours.plan.has_value(), golden.plan.has_value());
+      if (!golden.plan) {
+        ++without;
+        EXPECT_EQ(ours.infeasible->kind, Infeasibility::Kind::kPacking);
+        EXPECT_THAT(ours.infeasible->message, ::testing::HasSubstr("allow memory splits"));
+        continue;
+      }
+      ++with_plan;
+      same_cost += std::abs(ours.cost.cost_ms - golden.cost_ms) <= 1e-5 * golden.cost_ms ? 1 : 0;
+    }
+  }
+  EXPECT_GT(without, 0);
+  // Where most candidates fit nowhere, the last bit of a cost decides which of them live on.
+  EXPECT_GE(same_cost, with_plan - 2);
 }
 
 }  // namespace

@@ -97,6 +97,14 @@ TEST(PlanCommand, ResultsDoNotDependOnThreadsOrBackend) {
   EXPECT_EQ(costs({"--backend", "scalar"}), expected);
 }
 
+// A task of which one table exceeds a device.
+TEST(PlanCommand, WithoutMemorySplitsItGivesUpAndSaysWhatWouldHelp) {
+  EXPECT_EQ(run_command("plan", golden_tasks({"--index", "4"})).code, kExitOk);
+  const Outcome outcome = run_command("plan", golden_tasks({"--index", "4", "--no-memory-splits"}));
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("allow memory splits"));
+}
+
 TEST(PlanCommand, BaselinesAreWorseThanTheSearch) {
   const auto cost = [](const std::string& algorithm) {
     const Outcome outcome = run_command(
