@@ -12,8 +12,8 @@ double measured_clock_ghz() {
 #if defined(__x86_64__) && defined(__GNUC__)
   constexpr int kRounds = 100000;
   constexpr int kAdditionsARound = 16;
-  // The first attempts bring the clock up.
-  for (int attempt = 0; attempt < 20; ++attempt) {
+  // A core that was idle takes tens of milliseconds to bring its clock up.
+  for (int attempt = 0; attempt < 200; ++attempt) {
     std::uint64_t sum = 0;
     const std::uint64_t one = 1;
     const Stopwatch watch;

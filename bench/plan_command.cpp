@@ -25,6 +25,7 @@ count what other programs on the machine take.
 Examples:
   nsbench plan                                   all tasks with published plans
   nsbench plan --sets 4gpu_dim128 --no-reuse
+  nsbench plan --sets 16gpu_dim128 --as-published
   nsbench plan --concurrency 1,2,8 --threads 1
   nsbench plan --task tools/examples/jumbo_128gpu.json)";
 
@@ -37,6 +38,7 @@ struct PlanOptions {
   std::vector<int> concurrency = {1};
   std::size_t batch = 0;
   bool no_reuse = false;
+  bool as_published = false;
   std::string task_file;
   int devices = 0;
   double memory_gb = 0.0;
@@ -49,6 +51,9 @@ std::vector<PlanConfig> configs_of(const PlanOptions& options) {
     for (const int threads : options.threads) {
       for (const int callers : options.concurrency) {
         configs.push_back({.backend = backend, .threads = threads, .concurrency = callers});
+      }
+      if (options.as_published) {
+        configs.push_back({.backend = backend, .threads = threads, .memory_splits = false});
       }
       if (options.batch > 0) {
         configs.push_back({.backend = backend, .threads = threads, .batch = options.batch});
@@ -135,6 +140,10 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   command->add_option("--batch", options->batch, "Also time plan_batch on so many tasks a call");
   command->add_flag("--no-reuse", options->no_reuse,
                     "Also time one thread that computes every placement anew");
+  command->add_flag(
+      "--as-published", options->as_published,
+      "Also time the search without memory splits, which gives up where the published "
+      "search does");
   command->add_option("--rounds", options->measurement.rounds, "Passes over each set")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

@@ -74,6 +74,8 @@ TEST(PlanConfig, NamesSayWhatIsSpecial) {
             "avx2, 2 threads, 4 callers");
   EXPECT_EQ((PlanConfig{.backend = "avx2", .reuse_work = false}).path(),
             "backend:avx2/threads:1/reuse:0");
+  EXPECT_EQ((PlanConfig{.backend = "avx2", .memory_splits = false}).name(),
+            "avx2, 1 thread, as published");
   EXPECT_EQ((PlanConfig{.backend = "avx2", .batch = 64}).path(), "backend:avx2/threads:1/batch:64");
 }
 

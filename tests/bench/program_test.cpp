@@ -87,6 +87,22 @@ TEST(PlanLatency, PlanWorseThanThePublishedOneIsFoundBeforeTiming) {
   EXPECT_THROW((void)measure_plans(folder.models(), configs, set, measurement), Error);
 }
 
+TEST(PlanLatency, SearchAsPublishedMustSucceedAndFailWhereThePublishedOneDid) {
+  const GoldenFolder folder(golden_folder());
+  TaskSet set = folder.load_set("16gpu_dim128", 3, true);
+  set.tasks = {set.tasks[2]};
+  set.published = {set.published[2]};
+  ASSERT_FALSE(set.published[0]->cost_ms.has_value());
+  PlanMeasurement measurement;
+  measurement.rounds = 1;
+  measurement.checked_by_scalar = 0;
+  const std::vector<PlanConfig> configs = {{.backend = "auto"},
+                                           {.backend = "auto", .memory_splits = false}};
+  EXPECT_EQ(measure_plans(folder.models(), configs, set, measurement).size(), 2U);
+  set.published[0]->cost_ms = 1e9;
+  EXPECT_THROW((void)measure_plans(folder.models(), configs, set, measurement), Error);
+}
+
 TEST(PlanLatency, EveryWayOfPlanningTimesEveryTask) {
   const GoldenFolder folder(golden_folder());
   const TaskSet set = folder.load_set("2gpu_dim32", 3, false);
