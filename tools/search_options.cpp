@@ -36,9 +36,10 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
   add_size("--grid-steps", options.search.grid_steps,
            "Limits tried on a device's columns, from 1.0 to 1.5 times the mean");
   command
-      .add_flag("!--no-memory-splits", options.search.memory_splits,
-                "The search as published: tables that exceed a device, or find no room, are "
-                "not split for that, and most such tasks get no plan")
+      .add_flag_callback(
+          "--no-memory-splits", [&options] { options.search.memory_splits = false; },
+          "The search as published: tables that exceed a device, or find no room, are not split "
+          "for that, and most such tasks get no plan")
       ->group(group);
   command.add_option("--seed", options.seed, "Of the random algorithm")
       ->type_name("N")

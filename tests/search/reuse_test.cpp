@@ -65,6 +65,24 @@ TEST(Reuse, SamePlansOnRandomTasks) {
   }
 }
 
+TEST(Reuse, SamePlansAndFailuresWithoutMemorySplits) {
+  PlannerOptions fast_options = options_with(true);
+  PlannerOptions plain_options = options_with(false);
+  fast_options.search = plain_options.search = {
+      .beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 6, .memory_splits = false};
+  const Planner fast(random_models(5), fast_options);
+  const Planner plain(random_models(5), plain_options);
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    const PlanResult result = fast.plan(task);
+    expect_same(result, plain.plan(task));
+    failed += result.plan ? 0 : 1;
+  }
+  EXPECT_GT(failed, 0);
+}
+
 // More devices than a block of DeviceBoard has.
 TEST(Reuse, SamePlansOnManyDevices) {
   PlannerOptions fast_options = options_with(true);

@@ -34,8 +34,9 @@ struct SearchOptions {
   int candidates = 10;  ///< Tables tried per state: this many largest, and as many costliest (N).
   int max_splits = 10;  ///< Levels (L); splits that memory forces are not counted.
   int grid_steps = 11;  ///< Limits on a device's dim sum, from 1.0 to 1.5 times the mean (M).
-  /// Also split tables that exceed a device, or that find no room otherwise. Off: the
-  /// published search, which splits to lower costs only and gives up on most such tasks.
+  /// Also split tables that exceed a device, or that find no room otherwise, and as a last resort
+  /// exceed the highest dim limit. Off: the published search, which splits to lower costs only and
+  /// gives up on most such tasks.
   bool memory_splits = true;
 };
 
