@@ -18,9 +18,9 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Latency percentiles are over tasks, of each task's median over the rounds.
-'spread' is (slowest - fastest round) / median. 'vs published' is the geometric mean over tasks of
-the published search's seconds, on two cores, divided by ours. CPU time, of all threads, does not
-count what other programs on the machine take.
+'planned' counts the tasks that got a plan; 'spread' is (slowest - fastest round) / median. 'vs
+published' is the geometric mean over tasks of the published search's seconds, on two cores, divided
+by ours. CPU time, of all threads, does not count what other programs on the machine take.
 
 Examples:
   nsbench plan                                   all tasks with published plans
@@ -142,14 +142,15 @@ void add_plan_command(CLI::App& program, Action& chosen) {
                     "Also time one thread that computes every placement anew");
   command->add_flag(
       "--as-published", options->as_published,
-      "Also time the search without memory splits, which gives up where the published "
-      "search does");
+      "Also time, with one caller, the search without memory splits, which gives up where the "
+      "published search does");
   command->add_option("--rounds", options->measurement.rounds, "Passes over each set")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command
       ->add_option("--check", options->measurement.checked_by_scalar,
                    "Tasks of each set that the scalar backend plans too, as a check")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--task", options->task_file, "A task file instead of sets")
       ->type_name("FILE");

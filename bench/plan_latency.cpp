@@ -46,6 +46,12 @@ void require_as_published(const PlanResult& result, const std::optional<Publishe
               ErrorKind::kBackend);
 }
 
+// What all configs of a kind must give; empty before the first of them.
+struct Reference {
+  std::string name;
+  std::optional<PlanResult> result;
+};
+
 // Latency under load: every caller plans one task after the other, until all are done.
 PlanRound concurrent_round(const Planner& planner, int callers, std::span<const Task> tasks) {
   PlanRound round{.wall_ms = std::vector<double>(tasks.size()),
@@ -132,24 +138,35 @@ std::vector<PlanTimes> measure_plans(const CostModels& models, std::span<const P
   std::vector<PlanTimes> times;
   for (const PlanConfig& config : configs) {
     planners.push_back(planner_for(models, config, options.search));
-    times.push_back({config, {}});
+    times.push_back({.config = config, .rounds = {}});
   }
   const Planner scalar =
       planner_for(models, {.backend = "scalar", .reuse_work = false}, options.search);
   for (std::size_t i = 0; i < set.tasks.size(); ++i) {
     const std::string where = set.name + " task " + std::to_string(i);
-    const bool by_scalar = i < static_cast<std::size_t>(options.checked_by_scalar);
-    const PlanResult expected = (by_scalar ? scalar : planners.front()).plan(set.tasks[i]);
-    require_not_worse(expected, set.published[i], where);
-    std::optional<PlanResult> as_published;
+    Reference with_memory_splits;
+    Reference as_published;
+    if (i < static_cast<std::size_t>(options.checked_by_scalar)) {
+      with_memory_splits = {"scalar, no reuse", scalar.plan(set.tasks[i])};
+      require_not_worse(*with_memory_splits.result, set.published[i], where);
+    }
     for (std::size_t c = 0; c < planners.size(); ++c) {
+      const PlanConfig& config = configs[c];
       const PlanResult result = planners[c].plan(set.tasks[i]);
-      if (!configs[c].memory_splits && !as_published) {
-        require_as_published(result, set.published[i], where);
-        as_published = result;
+      times[c].planned += result.plan ? 1 : 0;
+      Reference& reference = config.memory_splits ? with_memory_splits : as_published;
+      if (reference.result) {
+        require_same(
+            *reference.result, result,
+            where + ": '" + config.name() + "' gives another plan than '" + reference.name + "'");
+        continue;
       }
-      require_same(configs[c].memory_splits ? expected : *as_published, result,
-                   where + ": '" + configs[c].name() + "' gives another plan than others");
+      if (config.memory_splits) {
+        require_not_worse(result, set.published[i], where);
+      } else {
+        require_as_published(result, set.published[i], where);
+      }
+      reference = {config.name(), result};
     }
   }
   for (int round = 0; round < options.rounds; ++round) {

@@ -37,6 +37,7 @@ struct PlanRound {
 struct PlanTimes {
   PlanConfig config;
   std::vector<PlanRound> rounds;
+  std::size_t planned = 0;  ///< Tasks that got a plan.
 };
 
 struct PlanMeasurement {
@@ -45,12 +46,12 @@ struct PlanMeasurement {
   SearchOptions search;
 };
 
-/// Times every config on `set`. First checks, which is also the warm-up: all configs give the same
-/// plans to the last bit, those of the scalar backend without reuse of work on the first tasks, and
-/// no plan costs more than the published one. A config without memory splits finds no plan exactly
-/// where the published search found none; the first config is not such a one. Then `rounds` passes,
-/// one config after the other in each, so that a disturbance of the machine hits all alike. Throws
-/// Error if a check fails.
+/// Times every config on `set`. First checks, which is also the warm-up. All configs with memory
+/// splits give the same plans to the last bit, on the first tasks those of the scalar backend
+/// without reuse of work, and no plan costs more than the published one. All configs without memory
+/// splits give the same plans, too, and none exactly where the published search found none. Then
+/// `rounds` passes, one config after the other in each, so that a disturbance of the machine hits
+/// all alike. Throws Error if a check fails.
 [[nodiscard]] std::vector<PlanTimes> measure_plans(const CostModels& models,
                                                    std::span<const PlanConfig> configs,
                                                    const TaskSet& set,

@@ -41,6 +41,8 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 PlanSummary summarize(const PlanTimes& times, const TaskSet& set) {
   PlanSummary summary;
   summary.config = times.config;
+  summary.tasks = set.tasks.size();
+  summary.planned = times.planned;
   std::vector<double> total_ms;
   std::vector<double> total_cpu_ms;
   std::vector<std::vector<double>> wall_ms;
@@ -78,6 +80,8 @@ std::vector<PlanSummary> combined(const std::vector<std::vector<PlanSummary>>& s
       cpu_ms += weight * one.cpu_ms_per_plan;
       all[c].spread = std::max(all[c].spread, one.spread);
       if (s == 0) continue;
+      all[c].tasks += one.tasks;
+      all[c].planned += one.planned;
       append(all[c].wall_ms, one.wall_ms);
       append(all[c].cpu_ms, one.cpu_ms);
       append(all[c].speedups, one.speedups);
@@ -94,8 +98,8 @@ std::string plan_table(std::span<const PlanSummary> summaries) {
   const PlanSummary* base = yardstick(summaries);
   const bool published = std::any_of(summaries.begin(), summaries.end(),
                                      [](const PlanSummary& s) { return !s.speedups.empty(); });
-  std::vector<std::string> header = {"configuration", "p50 ms",  "p90 ms",      "p99 ms",
-                                     "max ms",        "plans/s", "CPU ms/plan", "spread"};
+  std::vector<std::string> header = {"configuration", "planned", "p50 ms",      "p90 ms", "p99 ms",
+                                     "max ms",        "tasks/s", "CPU ms/task", "spread"};
   if (base != nullptr) header.emplace_back("vs no reuse");
   if (published) {
     header.emplace_back("vs published");
@@ -104,7 +108,8 @@ std::string plan_table(std::span<const PlanSummary> summaries) {
   }
   MarkdownTable table(header);
   for (const PlanSummary& s : summaries) {
-    std::vector<std::string> row = {s.config.name()};
+    std::vector<std::string> row = {s.config.name(),
+                                    std::to_string(s.planned) + " of " + std::to_string(s.tasks)};
     for (const double p : {50.0, 90.0, 99.0, 100.0}) {
       row.push_back(s.wall_ms.empty() ? "-" : three_digits(percentile(s.wall_ms, p)));
     }
@@ -136,6 +141,7 @@ void add_to_report(JsonReport& report, const PlanTimes& times, const PlanSummary
   }
   auto& figures = measurement.figures;
   figures["tasks"] = static_cast<double>(set.tasks.size());
+  figures["planned"] = static_cast<double>(summary.planned);
   figures["devices"] = set.tasks.front().devices;
   figures["plans_per_second"] = summary.plans_per_second;
   figures["spread"] = summary.spread;

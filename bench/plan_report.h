@@ -14,6 +14,8 @@ struct PlanSummary {
   PlanConfig config;
   std::vector<double> wall_ms;  ///< A task: median over the rounds. Empty for batches.
   std::vector<double> cpu_ms;   ///< The same; empty unless there is one caller.
+  std::size_t tasks = 0;
+  std::size_t planned = 0;  ///< Tasks that got a plan.
   double plans_per_second = 0.0;
   double cpu_ms_per_plan = 0.0;
   double spread = 0.0;  ///< Of the rounds' total times; of several sets, the largest.

@@ -53,6 +53,7 @@ std::vector<AlgorithmRuns> run_algorithms(const CostModels& models, const TaskSe
   all.push_back(run_algorithm("neuroshard", models, set, options, 1));
   PlannerOptions changed = options;
   changed.search.max_splits = 0;
+  changed.search.memory_splits = false;
   all.push_back(run_algorithm("neuroshard, no column splits", models, set, changed, 1));
   changed = options;
   changed.search.grid_steps = 1;

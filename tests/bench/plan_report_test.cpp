@@ -19,7 +19,7 @@ TaskSet two_tasks(std::optional<double> cost_ms = 5.0) {
 }
 
 PlanTimes three_rounds(const PlanConfig& config, double factor) {
-  PlanTimes times{config, {}};
+  PlanTimes times{.config = config, .rounds = {}, .planned = 1};
   for (const double noise : {0.0, 1.0, 8.0}) {
     times.rounds.push_back({.wall_ms = {10.0 * factor + noise, 20.0 * factor + noise},
                             .cpu_ms = {5.0 * factor, 10.0 * factor},
@@ -52,6 +52,8 @@ TEST(PlanReport, CombinesSetsTaskByTask) {
   ASSERT_EQ(both.size(), 1U);
   EXPECT_THAT(both[0].wall_ms, ElementsAre(11.0, 21.0, 21.0, 41.0));
   EXPECT_EQ(both[0].speedups.size(), 2U);
+  EXPECT_EQ(both[0].tasks, 4U);
+  EXPECT_EQ(both[0].planned, 2U);
   EXPECT_DOUBLE_EQ(both[0].plans_per_second, 4.0 / (0.032 + 0.062));
   EXPECT_DOUBLE_EQ(both[0].cpu_ms_per_plan, (15.0 + 30.0) / 4.0);
 }
@@ -62,6 +64,7 @@ TEST(PlanReport, TableComparesWithTheConfigWithoutReuse) {
       summarize(three_rounds({.backend = "avx2"}, 1.0), two_tasks())};
   const std::string table = plan_table(rows);
   EXPECT_THAT(table, HasSubstr("vs no reuse"));
+  EXPECT_THAT(table, HasSubstr("1 of 2"));
   EXPECT_THAT(table, HasSubstr("avx2, 1 thread, no reuse"));
   EXPECT_THAT(table, HasSubstr("1.00x"));
   EXPECT_THAT(table, HasSubstr("3.81x"));  // 122 ms to 32 ms.
