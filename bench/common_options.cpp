@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <sstream>
 #include <thread>
 
 #include "neuroshard/backend.h"
@@ -36,7 +37,20 @@ void add_set_options(CLI::App& command, SetOptions& options, const std::string& 
       ->delimiter(',')
       ->type_name("NAME,...");
   command.add_option("--tasks", options.max_tasks, "At most so many tasks of each set")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+}
+
+CLI::Validator seconds_between(double least, double most) {
+  std::ostringstream range;
+  range << least << " to " << most << " seconds";
+  const auto check = [least, most, text = range.str()](const std::string& input) {
+    double value = 0.0;
+    if (CLI::detail::lexical_cast(input, value) && value >= least && value <= most) {
+      return std::string();
+    }
+    return "Value " + input + " is not in the range of " + text;
+  };
+  return {check, "in [" + range.str() + "]"};
 }
 
 void add_search_options(CLI::App& command, SearchOptions& options) {

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace neuroshard::bench {
 
@@ -31,6 +32,9 @@ struct SetOptions {
   std::size_t max_tasks = 100000;
 };
 void add_set_options(CLI::App& command, SetOptions& options, const std::string& default_sets);
+
+/// Accepts times between the two, in seconds; not NaN, which comparisons let pass.
+[[nodiscard]] CLI::Validator seconds_between(double least, double most);
 
 void add_search_options(CLI::App& command, SearchOptions& options);
 

@@ -22,7 +22,8 @@ Run new_run(const Measurement& measurement, std::int64_t family) {
   run.report_label = measurement.label;
   run.iterations = measurement.operations;
   run.threads = measurement.threads;
-  run.time_unit = benchmark::kMillisecond;
+  // compare.py prints whole numbers: in ms, short times would all be 0.
+  run.time_unit = benchmark::kMicrosecond;
   run.statistics = nullptr;
   return run;
 }

@@ -9,6 +9,7 @@
 #include "bench/gpu_scorers.h"
 #include "bench/markdown_table.h"
 #include "bench/proc_files.h"
+#include "bench/scorer.h"
 #include "neuroshard/cuda_backend.h"
 
 namespace neuroshard::bench {
@@ -85,7 +86,8 @@ Context machine_context() {
                      {"cpu_clocks", clocks_of(cpuinfo)},
                      {"cpu_clock_measured", measured_clock()},
                      {"memory", memory_total()},
-                     {"load", contents_if_readable("/proc/loadavg")}};
+                     {"load", contents_if_readable("/proc/loadavg")},
+                     {"openblas", openblas_description()}};
   std::erase_if(context, [](const auto& entry) { return entry.second.empty(); });
   for (auto& [key, value] : context) {
     if (value.ends_with('\n')) value.pop_back();

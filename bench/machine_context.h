@@ -10,8 +10,8 @@ namespace neuroshard::bench {
 using Context = std::vector<std::pair<std::string, std::string>>;
 
 /// What a figure depends on besides the code under test: commit, compiler and its flags, CPU and
-/// its clocks, memory, system load, GPUs. Leaves out what names the machine (host, user, paths),
-/// as results are published.
+/// its clocks, memory, system load, OpenBLAS, GPUs. Leaves out what names the machine (host, user,
+/// paths), as results are published.
 [[nodiscard]] Context machine_context();
 
 /// "key: value" lines, as a block that opens a report.

@@ -83,4 +83,8 @@ std::vector<ScorerKind> openblas_scorers(const CostModels& models) {
            }}};
 }
 
+std::string openblas_description() {
+  return std::string(openblas_get_config()) + " (core " + openblas_get_corename() + ")";
+}
+
 }  // namespace neuroshard::bench

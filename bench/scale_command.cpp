@@ -47,8 +47,7 @@ struct PointOptions {
 };
 
 // Of a size, or of a task file.
-std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size,
-                                    const std::string& task_file) {
+std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size) {
   const SearchOptions& search = options.planner.search;
   std::vector<std::string> args = {"scale-point", "--data", options.common.data};
   if (!options.common.weights.empty()) {
@@ -57,11 +56,11 @@ std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResu
   const auto add = [&](const char* name, const std::string& value) {
     args.insert(args.end(), {name, value});
   };
-  if (task_file.empty()) {
+  if (size.task_file.empty()) {
     add("--tables", std::to_string(size.tables));
     add("--devices", std::to_string(size.devices));
   } else {
-    add("--task", task_file);
+    add("--task", size.task_file);
   }
   add("--seconds", std::to_string(options.seconds));
   add("--backend", options.planner.backend);
@@ -73,8 +72,8 @@ std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResu
   return args;
 }
 
-void measure(const ScaleOptions& options, ScaleResult& result, const std::string& task_file = "") {
-  const ChildResult child = run_self(point_args(options, result, task_file), options.limit_seconds);
+void measure(const ScaleOptions& options, ScaleResult& result) {
+  const ChildResult child = run_self(point_args(options, result), options.limit_seconds);
   if (child.timed_out) {
     result.failure = "> " + three_digits(options.limit_seconds * 1e3);
   } else if (child.exit_code != 0) {
@@ -105,7 +104,8 @@ std::vector<ScaleResult> sizes(const std::vector<int>& tables, const std::vector
   std::vector<ScaleResult> all;
   for (const int t : tables) {
     for (const int d : devices) {
-      all.push_back({.tables = t, .devices = d, .point = std::nullopt, .failure = ""});
+      all.push_back(
+          {.task_file = "", .tables = t, .devices = d, .point = std::nullopt, .failure = ""});
     }
   }
   return all;
@@ -138,7 +138,8 @@ void run_scale(const ScaleOptions& options, std::ostream& out) {
   }
   for (const std::string& file : options.task_files) {
     std::vector<ScaleResult> one(1);
-    measure(options, one.front(), file);
+    one.front().task_file = file;
+    measure(options, one.front());
     finish(file, one);
   }
   if (random_comm) {
@@ -201,8 +202,10 @@ void add_scale_command(CLI::App& program, Action& chosen) {
   add("--with-tables", options->with_tables, "Tables, while devices vary")
       ->check(CLI::Range(1, 1000000));
   add("--points", options->points, "Further sizes, TABLESxDEVICES")->delimiter(',');
-  add("--seconds", options->seconds, "Plan again and again for so long");
-  add("--limit-seconds", options->limit_seconds, "End a size that takes longer");
+  add("--seconds", options->seconds, "Plan again and again for so long")
+      ->check(seconds_between(0.0, 3600.0));
+  add("--limit-seconds", options->limit_seconds, "End a size that takes longer")
+      ->check(seconds_between(0.001, 86400.0));
   add("--backend", options->planner.backend, "Backend");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   add("--task-files", options->task_files, "Task files")->delimiter(',');

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "bench/line_chart.h"
 #include "bench/markdown_table.h"
@@ -32,6 +33,15 @@ LineChart time_chart(const std::string& title, const std::string& x_label,
     chart.series[1].points.emplace_back(x, result.point->cpu_ms);
   }
   return chart;
+}
+
+std::string name_of(const ScaleResult& result) {
+  std::string name = "scale/";
+  if (!result.task_file.empty()) {
+    name += std::filesystem::path(result.task_file).stem().string() + "/";
+  }
+  return name + "tables:" + std::to_string(result.tables) +
+         "/devices:" + std::to_string(result.devices);
 }
 
 }  // namespace
@@ -84,8 +94,7 @@ std::string scale_chart(std::span<const ScaleResult> by_tables,
 void add_to_report(JsonReport& report, const ScaleResult& result, int threads) {
   if (!result.point) return;
   const ScalePoint& point = *result.point;
-  report.add({.name = "scale/tables:" + std::to_string(point.tables) +
-                      "/devices:" + std::to_string(point.devices),
+  report.add({.name = name_of(result),
               .rounds = {{point.search_ms, point.cpu_ms}},
               .operations = point.plans,
               .threads = threads,

@@ -130,6 +130,7 @@ void add_score_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--min-seconds", measurement.min_seconds, "Time of one measurement")
+      ->check(seconds_between(1e-6, 3600.0))
       ->capture_default_str();
   command->add_option("--svg", options->svg, "Chart of the rates")->type_name("FILE");
   command->callback(

@@ -63,4 +63,8 @@ struct ScorerKind {
 /// Empty if nsbench was built without OpenBLAS, or if the head has other than two layers.
 [[nodiscard]] std::vector<ScorerKind> openblas_scorers(const CostModels& models);
 
+/// Configuration of OpenBLAS, which opens with its version, and the core whose kernels it chose at
+/// run time; "none (...)" if nsbench was built without it.
+[[nodiscard]] std::string openblas_description();
+
 }  // namespace neuroshard::bench

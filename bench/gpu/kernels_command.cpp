@@ -125,6 +125,7 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--min-seconds", options->min_seconds, "Time of one measurement")
+      ->check(seconds_between(1e-6, 3600.0))
       ->capture_default_str();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_kernels(*options, out); };

@@ -1,9 +1,14 @@
 #include "bench/json_report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "bench/scorer.h"
+#include "golden.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -40,17 +45,17 @@ TEST(JsonReport, OneRunARoundThenTheirMedianWithTheFigures) {
   EXPECT_EQ(runs[0].at("name"), "plan/a");
   EXPECT_EQ(runs[0].at("run_type"), "iteration");
   EXPECT_EQ(runs[0].at("repetition_index"), 0);
-  EXPECT_EQ(runs[0].at("time_unit"), "ms");
-  EXPECT_DOUBLE_EQ(runs[0].at("real_time"), 2.0);
-  EXPECT_DOUBLE_EQ(runs[1].at("cpu_time"), 3.0);
+  EXPECT_EQ(runs[0].at("time_unit"), "us");
+  EXPECT_DOUBLE_EQ(runs[0].at("real_time"), 2000.0);
+  EXPECT_DOUBLE_EQ(runs[1].at("cpu_time"), 3000.0);
   EXPECT_EQ(runs[1].at("iterations"), 10);
   const auto& median = runs[3];
   EXPECT_EQ(median.at("name"), "plan/a_median");
   EXPECT_EQ(median.at("run_name"), "plan/a");
   EXPECT_EQ(median.at("run_type"), "aggregate");
   EXPECT_EQ(median.at("aggregate_name"), "median");
-  EXPECT_DOUBLE_EQ(median.at("real_time"), 4.0);
-  EXPECT_DOUBLE_EQ(median.at("cpu_time"), 2.0);
+  EXPECT_DOUBLE_EQ(median.at("real_time"), 4000.0);
+  EXPECT_DOUBLE_EQ(median.at("cpu_time"), 2000.0);
   EXPECT_DOUBLE_EQ(median.at("p50_ms"), 1.5);
   EXPECT_EQ(median.at("label"), "note");
   EXPECT_FALSE(median.contains("none"));
@@ -73,8 +78,21 @@ TEST(JsonReport, MachineContextSaysWhatWasBuilt) {
     keys.push_back(key);
     EXPECT_FALSE(value.empty()) << key;
   }
-  for (const char* key : {"time", "commit", "compiler", "build", "cpu_cores", "gpu"}) {
+  for (const char* key : {"time", "commit", "compiler", "build", "cpu_cores", "openblas", "gpu"}) {
     EXPECT_NE(std::find(keys.begin(), keys.end(), key), keys.end()) << key;
+  }
+}
+
+TEST(JsonReport, MachineContextNamesOpenblasOrSaysThatItIsMissing) {
+  const Context context = machine_context();
+  const auto entry = std::find_if(context.begin(), context.end(),
+                                  [](const auto& each) { return each.first == "openblas"; });
+  ASSERT_NE(entry, context.end());
+  if (openblas_scorers(testing::golden_models()).empty()) {
+    EXPECT_EQ(entry->second, "none (nsbench was built without it: libopenblas-dev)");
+  } else {
+    EXPECT_THAT(entry->second,
+                ::testing::ContainsRegex("[0-9]+\\.[0-9]+.*\\(core [A-Za-z0-9_]+\\)"));
   }
 }
 

@@ -11,6 +11,7 @@ files=(--json "$folder/result.json")
 
 "$nsbench" "$command" "$@" "${files[@]}" >"$folder/report.md"
 grep -q '^# commit: ' "$folder/report.md"
+grep -q '^# openblas: ' "$folder/report.md"
 grep -q '^|--' "$folder/report.md"
 grep -q '"benchmarks": \[' "$folder/result.json"
 grep -q "\"name\": \"$command/" "$folder/result.json"

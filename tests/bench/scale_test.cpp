@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "bench/random_comm.h"
@@ -69,20 +70,40 @@ ScaleResult result(int tables, double search_ms) {
   point.devices = 4;
   point.search_ms = search_ms;
   point.plans = 3;
-  return {.tables = tables, .devices = 4, .point = point, .failure = ""};
+  return {.task_file = "", .tables = tables, .devices = 4, .point = point, .failure = ""};
 }
 
 TEST(Scale, GrowthIsTheExponentOfTheSize) {
-  const std::vector<ScaleResult> results = {
-      result(10, 1.0),
-      result(100, 10.0),
-      result(1000, 1000.0),
-      {.tables = 2000, .devices = 4, .point = std::nullopt, .failure = "> 60,000"}};
+  const std::vector<ScaleResult> results = {result(10, 1.0),
+                                            result(100, 10.0),
+                                            result(1000, 1000.0),
+                                            {.task_file = "",
+                                             .tables = 2000,
+                                             .devices = 4,
+                                             .point = std::nullopt,
+                                             .failure = "> 60,000"}};
   const std::string table = scale_table(results);
   EXPECT_THAT(table, HasSubstr("|   1.00 |"));
   EXPECT_THAT(table, HasSubstr("|   2.00 |"));
   EXPECT_THAT(table, HasSubstr("> 60,000"));
   EXPECT_THAT(scale_chart(results, {}), HasSubstr("Search time, 4 devices"));
+}
+
+// compare.py pools benchmarks of one name.
+TEST(Scale, TaskFileAndDrawnTaskOfOneSizeHaveDifferentNames) {
+  ScaleResult of_file = result(1022, 1.0);
+  of_file.task_file = "some/folder/jumbo_128gpu.json";
+  ScaleResult too_slow = result(5000, 1.0);
+  too_slow.point.reset();
+  JsonReport report;
+  for (const ScaleResult& each : {result(1022, 1.0), of_file, too_slow}) {
+    add_to_report(report, each, 1);
+  }
+  const auto json = nlohmann::json::parse(report.str({}));
+  std::set<std::string> names;
+  for (const auto& run : json.at("benchmarks")) names.insert(run.at("run_name"));
+  EXPECT_THAT(names, ::testing::ElementsAre("scale/jumbo_128gpu/tables:1022/devices:4",
+                                            "scale/tables:1022/devices:4"));
 }
 
 }  // namespace
