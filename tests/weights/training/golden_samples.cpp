@@ -6,7 +6,7 @@ namespace neuroshard::testing {
 
 void write_compute_folder(const TemporaryFolder& folder, const std::string& data,
                           const std::vector<int>& dims) {
-  // "[{...}, {...}]", without dims.
+  // "[{...}, {...}]": no dims, and no braces inside. A JSON library is not worth its compile time.
   const std::string tables = contents_of(golden_path("tables/table_configs.json"));
   std::string augmented;
   for (const int dim : dims) {
