@@ -140,33 +140,31 @@ std::vector<PlanTimes> measure_plans(const CostModels& models, std::span<const P
     planners.push_back(planner_for(models, config, options.search));
     times.push_back({.config = config, .rounds = {}});
   }
-  const Planner scalar =
-      planner_for(models, {.backend = "scalar", .reuse_work = false}, options.search);
+  const PlanConfig scalar_config{.backend = "scalar", .reuse_work = false};
+  const Planner scalar = planner_for(models, scalar_config, options.search);
   for (std::size_t i = 0; i < set.tasks.size(); ++i) {
     const std::string where = set.name + " task " + std::to_string(i);
     Reference with_memory_splits;
     Reference as_published;
-    if (i < static_cast<std::size_t>(options.checked_by_scalar)) {
-      with_memory_splits = {"scalar, no reuse", scalar.plan(set.tasks[i])};
-      require_not_worse(*with_memory_splits.result, set.published[i], where);
-    }
-    for (std::size_t c = 0; c < planners.size(); ++c) {
-      const PlanConfig& config = configs[c];
-      const PlanResult result = planners[c].plan(set.tasks[i]);
-      times[c].planned += result.plan ? 1 : 0;
+    const auto check = [&](const PlanConfig& config, const PlanResult& result) {
       Reference& reference = config.memory_splits ? with_memory_splits : as_published;
       if (reference.result) {
         require_same(
             *reference.result, result,
             where + ": '" + config.name() + "' gives another plan than '" + reference.name + "'");
-        continue;
+        return;
       }
-      if (config.memory_splits) {
-        require_not_worse(result, set.published[i], where);
-      } else {
-        require_as_published(result, set.published[i], where);
-      }
+      const auto require_as_good = config.memory_splits ? require_not_worse : require_as_published;
+      require_as_good(result, set.published[i], where);
       reference = {config.name(), result};
+    };
+    if (i < static_cast<std::size_t>(options.checked_by_scalar)) {
+      check(scalar_config, scalar.plan(set.tasks[i]));
+    }
+    for (std::size_t c = 0; c < planners.size(); ++c) {
+      const PlanResult result = planners[c].plan(set.tasks[i]);
+      times[c].planned += result.plan ? 1 : 0;
+      check(configs[c], result);
     }
   }
   for (int round = 0; round < options.rounds; ++round) {
