@@ -1,11 +1,8 @@
 #include "bench/plan_latency.h"
 
-#include <atomic>
-#include <exception>
-#include <mutex>
 #include <optional>
-#include <thread>
 
+#include "core/thread_team.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {
@@ -58,29 +55,17 @@ PlanRound concurrent_round(const Planner& planner, int callers, std::span<const 
                   .cpu_ms = {},
                   .total = {},
                   .plans = tasks.size()};
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const Stopwatch watch;
-  {
-    std::vector<std::jthread> threads;
-    for (int caller = 0; caller < callers; ++caller) {
-      threads.emplace_back([&] {
-        try {
-          for (std::size_t i = next++; i < tasks.size(); i = next++) {
-            const Stopwatch one;
-            (void)planner.plan(tasks[i]);
-            round.wall_ms[i] = one.elapsed().wall_ms;
-          }
-        } catch (...) {
-          const std::scoped_lock lock(mutex);
-          failure = std::current_exception();
-        }
-      });
-    }
+  ThreadTeam team(callers);
+  if (team.threads() != static_cast<std::size_t>(callers)) {
+    throw Error(team.shortage() + "; nothing was timed", ErrorKind::kBackend);
   }
+  const Stopwatch watch;
+  team.run(tasks.size(), [&](std::size_t i, std::size_t) {
+    const Stopwatch one;
+    (void)planner.plan(tasks[i]);
+    round.wall_ms[i] = one.elapsed().wall_ms;
+  });
   round.total = watch.elapsed();
-  if (failure) std::rethrow_exception(failure);
   return round;
 }
 

@@ -62,7 +62,7 @@ class ComputeRun final : public TrainingRun {
  private:
   TrainingOptions options_;
   training::Split split_;
-  training::WorkerTeam team_;
+  ThreadTeam team_;
   Random random_;
   training::ComputeTrainee trainee_;
   training::EpochLoop loop_;
@@ -88,7 +88,7 @@ class CommRun final : public TrainingRun {
   TrainingOptions options_;
   training::CommRows rows_;
   training::Split split_;
-  training::WorkerTeam team_;
+  ThreadTeam team_;
   Random random_;
   training::CommTrainee trainee_;
   training::EpochLoop loop_;

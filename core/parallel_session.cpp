@@ -12,7 +12,7 @@ constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
 
 }  // namespace
 
-ParallelSession::ParallelSession(WorkerPool::Lease lease,
+ParallelSession::ParallelSession(ThreadTeam::Lease lease,
                                  std::vector<std::unique_ptr<PlacementSession>> parts,
                                  std::size_t dim_limits)
     : lease_(std::move(lease)), dim_limits_(dim_limits) {
@@ -41,8 +41,8 @@ void ParallelSession::evaluate(const CandidateBatch& candidates,
     }
     parts_[p].results.resize(parts_[p].candidates.size());
   }
-  lease_.run(static_cast<int>(used), [&](int p) {
-    Part& part = parts_[static_cast<std::size_t>(p)];
+  lease_.run(used, [&](std::size_t p, std::size_t) {
+    Part& part = parts_[p];
     part.session->evaluate(part.candidates, part.results);
   });
   for (std::size_t p = 0; p < used; ++p) {

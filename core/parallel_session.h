@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/row_ids.h"
-#include "core/worker_pool.h"
+#include "core/thread_team.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
@@ -14,14 +14,14 @@ namespace neuroshard {
 class ParallelSession final : public PlacementSession {
  public:
   /// `parts`: sessions for the same problem, one or more.
-  ParallelSession(WorkerPool::Lease lease, std::vector<std::unique_ptr<PlacementSession>> parts,
+  ParallelSession(ThreadTeam::Lease lease, std::vector<std::unique_ptr<PlacementSession>> parts,
                   std::size_t dim_limits);
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
   [[nodiscard]] EvaluationCounters counters() const override;
 
  private:
-  WorkerPool::Lease lease_;
+  ThreadTeam::Lease lease_;
   struct Part {
     std::unique_ptr<PlacementSession> session;
     CandidateBatch candidates;

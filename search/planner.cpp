@@ -82,7 +82,7 @@ struct Planner::Impl {
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task) const;
   void plan_in_parallel(std::span<const Task> tasks, std::span<PlanResult> results) const;
-  WorkerPool& workers() const;
+  ThreadTeam& workers() const;
 
   PlannerOptions options;
   CpuBackend cpu;
@@ -91,10 +91,10 @@ struct Planner::Impl {
   CostModels models;
   int threads;
   mutable std::once_flag pool_started;
-  mutable std::optional<WorkerPool> pool;  ///< For single plans; started by the first one.
+  mutable std::optional<ThreadTeam> pool;  ///< For single plans; started by the first one.
 };
 
-WorkerPool& Planner::Impl::workers() const {
+ThreadTeam& Planner::Impl::workers() const {
   std::call_once(pool_started, [&] { pool.emplace(std::min(threads, kMaxThreadsOfOnePlan)); });
   return *pool;
 }
@@ -117,9 +117,9 @@ PlanResult Planner::Impl::plan_by_search(const Task& task) const {
   PlanResult result;
   SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search, no_gpu_warning);
   if (!gpu && threads > 1) {
-    WorkerPool& pool_of_workers = workers();
+    ThreadTeam& pool_of_workers = workers();
     if (auto lease = pool_of_workers.try_lease()) {
-      driver.use_threads(std::move(*lease), pool_of_workers.threads());
+      driver.use_threads(std::move(*lease), static_cast<int>(pool_of_workers.threads()));
     }
   }
   driver.add(task, result);

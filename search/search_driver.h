@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/worker_pool.h"
+#include "core/thread_team.h"
 #include "neuroshard/error.h"
 #include "search/task_search.h"
 
@@ -29,7 +29,7 @@ class SearchDriver {
         warning_(std::move(warning)) {}
 
   /// Uses the leased threads for single searches on the CPU.
-  void use_threads(WorkerPool::Lease lease, int threads) {
+  void use_threads(ThreadTeam::Lease lease, int threads) {
     lease_.emplace(std::move(lease));
     threads_ = threads;
   }
@@ -67,7 +67,7 @@ class SearchDriver {
   bool may_fall_back_;
   const CpuBackend& cpu_;
   const SearchOptions& options_;
-  std::optional<WorkerPool::Lease> lease_;
+  std::optional<ThreadTeam::Lease> lease_;
   int threads_ = 1;
   std::string warning_;
   std::vector<std::unique_ptr<Run>> runs_;

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/thread_team.h"
 #include "weights/collection/embedding_operator.h"
 #include "weights/collection/pooling_kernels.h"
-#include "weights/training/worker_team.h"
 
 namespace neuroshard {
 
@@ -15,8 +15,7 @@ namespace neuroshard {
 class CpuOperator {
  public:
   /// Both are borrowed.
-  CpuOperator(training::WorkerTeam& team, const PoolingKernels& kernels)
-      : team_(team), kernels_(kernels) {}
+  CpuOperator(ThreadTeam& team, const PoolingKernels& kernels) : team_(team), kernels_(kernels) {}
 
   /// output [batch, dim_sum].
   void forward(const OperatorShard& shard, float* output);
@@ -53,7 +52,7 @@ class CpuOperator {
   void update_bucket(const OperatorShard& shard, std::size_t table, int bucket,
                      const float* gradient, std::int64_t stride, float learning_rate);
 
-  training::WorkerTeam& team_;
+  ThreadTeam& team_;
   const PoolingKernels& kernels_;
   std::vector<TableWork> work_;
   std::vector<Slice> slices_;

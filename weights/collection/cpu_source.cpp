@@ -109,7 +109,7 @@ class CpuSource : public ComputeCostSource {
   StreamStore& streams_;
   std::size_t base_tables_;
   MeasurementProtocol protocol_;
-  training::WorkerTeam team_;
+  ThreadTeam team_;
   CpuOperator operator_;
   AlignedVector<unsigned char> flush_;
   AlignedVector<float> weights_;

@@ -1,15 +1,16 @@
 #include "weights/collection/profile_accesses.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "core/thread_team.h"
 #include "neuroshard/error.h"
 #include "weights/collection/row_counter.h"
 
@@ -68,39 +69,29 @@ Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t bat
 // Tables shared out among threads, each with a file position of its own.
 void profile_in_parallel(const AccessData& data, int threads, Progress& progress,
                          std::vector<Table>& tables) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      RowCounter counter;
-      IndexReader reader(data);
-      std::vector<std::int64_t> block(kBlock);
-      for (std::size_t t = next++; t < tables.size(); t = next++) {
-        const std::int64_t end = data.table_begin[t + 1];
-        for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
-          const auto part =
-              std::span(block).first(static_cast<std::size_t>(std::min(kBlock, end - first)));
-          reader.read(first, part);
-          check_indices(data, static_cast<std::int64_t>(t), first, part);
-          counter.add(part);
-          progress.add(part.size());
-        }
-        tables[t] = table_of(counter, end - data.table_begin[t], data.batch);
-        counter.clear();
-      }
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!failure) failure = std::current_exception();
-      next = tables.size();
-    }
+  struct Worker {
+    explicit Worker(const AccessData& data) : reader(data), block(kBlock) {}
+    RowCounter counter;
+    IndexReader reader;
+    std::vector<std::int64_t> block;
   };
-  {
-    std::vector<std::jthread> team;
-    for (int i = 1; i < threads; ++i) team.emplace_back(work);
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  ThreadTeam team(threads);
+  std::vector<std::optional<Worker>> workers(team.threads());
+  team.run(tables.size(), [&](std::size_t t, std::size_t thread) {
+    std::optional<Worker>& worker = workers[thread];
+    if (!worker) worker.emplace(data);
+    const std::int64_t end = data.table_begin[t + 1];
+    for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
+      const auto part =
+          std::span(worker->block).first(static_cast<std::size_t>(std::min(kBlock, end - first)));
+      worker->reader.read(first, part);
+      check_indices(data, static_cast<std::int64_t>(t), first, part);
+      worker->counter.add(part);
+      progress.add(part.size());
+    }
+    tables[t] = table_of(worker->counter, end - data.table_begin[t], data.batch);
+    worker->counter.clear();
+  });
 }
 
 // Blocks that one thread reads (and unpacks) while another counts.
@@ -208,12 +199,10 @@ void profile_in_order(const AccessData& data, Progress& progress, std::vector<Ta
 std::vector<Table> profile_accesses(const AccessData& data, const ProfileOptions& options) {
   std::vector<Table> tables(data.tables());
   Progress progress(options);
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int threads = options.threads > 0 ? options.threads : cores;
   if (data.compressed) {
     profile_in_order(data, progress, tables);
   } else {
-    profile_in_parallel(data, threads, progress, tables);
+    profile_in_parallel(data, options.threads, progress, tables);
   }
   return tables;
 }

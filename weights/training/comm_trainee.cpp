@@ -33,7 +33,7 @@ std::size_t most_rows(const CommRows& rows) {
 
 CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
                          std::span<const int> hidden, TrainingLoss loss,
-                         const MatrixKernels& kernels, WorkerTeam& team, Random& random)
+                         const MatrixKernels& kernels, ThreadTeam& team, Random& random)
     : rows_(rows),
       kernels_(kernels),
       team_(team),
@@ -41,7 +41,7 @@ CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> tr
       network_(widths(rows, hidden), false, random),
       adam_(network_.parameters().size()) {
   const std::size_t chunk_rows = kChunkRows - 1 + most_rows(rows);
-  for (std::size_t worker = 0; worker < team.workers(); ++worker) {
+  for (std::size_t thread = 0; thread < team.threads(); ++thread) {
     scratch_.push_back({AlignedVector<float>(chunk_rows * network_.input_stride(), 0.0F),
                         TrainableMlp::Tape(network_, chunk_rows)});
   }

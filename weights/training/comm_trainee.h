@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "core/thread_team.h"
 #include "weights/training/adam.h"
 #include "weights/training/comm_rows.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
-#include "weights/training/worker_team.h"
 
 namespace neuroshard::training {
 
@@ -22,7 +22,7 @@ class CommTrainee final : public Trainee {
   /// the hidden layers.
   CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
               std::span<const int> hidden, TrainingLoss loss, const MatrixKernels& kernels,
-              WorkerTeam& team, Random& random);
+              ThreadTeam& team, Random& random);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
@@ -54,7 +54,7 @@ class CommTrainee final : public Trainee {
 
   const CommRows& rows_;
   const MatrixKernels& kernels_;
-  WorkerTeam& team_;
+  ThreadTeam& team_;
   Normalization features_;
   CostScale scale_;
   TrainingLoss loss_;

@@ -41,7 +41,7 @@ std::size_t most_tables(const ComputeSamples& samples, std::size_t batch) {
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
                                std::span<const std::uint32_t> training,
                                const ComputeNetworkSizes& sizes, const TrainingOptions& options,
-                               const MatrixKernels& kernels, WorkerTeam& team, Random& random)
+                               const MatrixKernels& kernels, ThreadTeam& team, Random& random)
     : samples_(samples),
       kernels_(kernels),
       team_(team),

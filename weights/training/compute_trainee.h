@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "core/thread_team.h"
 #include "weights/training/adam.h"
 #include "weights/training/batch_index.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
-#include "weights/training/worker_team.h"
 
 namespace neuroshard::training {
 
@@ -22,7 +22,7 @@ class ComputeTrainee final : public Trainee {
   /// `training`: sample numbers, whose costs give the scale of the outputs.
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
                  const ComputeNetworkSizes& sizes, const TrainingOptions& options,
-                 const MatrixKernels& kernels, WorkerTeam& team, Random& random);
+                 const MatrixKernels& kernels, ThreadTeam& team, Random& random);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
@@ -49,7 +49,7 @@ class ComputeTrainee final : public Trainee {
 
   const ComputeSamples& samples_;
   const MatrixKernels& kernels_;
-  WorkerTeam& team_;
+  ThreadTeam& team_;
   Normalization features_;
   CostScale scale_;
   LossWeight weight_;

@@ -50,7 +50,7 @@ class CommTraining {
  public:
   CommTraining(std::span<const CommSamples> samples, const CommNetworkSizes& sizes,
                std::span<const int> hidden, training::CommPass pass, const TrainingOptions& options,
-               training::WorkerTeam& team)
+               ThreadTeam& team)
       : rows_(samples, sizes.architecture, pass),
         split_(split_by_device_count(rows_, options.seed)),
         random_(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
@@ -100,7 +100,7 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
   Random split_random(options.seed, kSplitStream);
   training::deal_out(numbers(0, samples.size()), "compute samples", split_random, split);
 
-  training::WorkerTeam team(options.threads);
+  ThreadTeam team(options.threads);
   Random random(options.seed, kComputeStream);
   training::ComputeTrainee trainee(samples, split.train, sizes, options,
                                    training::best_matrix_kernels(), team, random);
@@ -124,7 +124,7 @@ TrainedComm train_comm(std::span<const CommSamples> samples, const CommNetworkSi
   training::validate(options);
   training::validate_widths(hidden, "communication network");
 
-  training::WorkerTeam team(options.threads);
+  ThreadTeam team(options.threads);
   CommTraining forward(samples, sizes, hidden, training::CommPass::kForward, options, team);
   CommTraining backward(samples, sizes, hidden, training::CommPass::kBackward, options, team);
   // In turns, so that whoever stops early has both.

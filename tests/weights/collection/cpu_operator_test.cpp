@@ -19,7 +19,7 @@ std::vector<const PoolingKernels*> all_kernels() {
 class EveryKernel : public testing::TestWithParam<const PoolingKernels*> {};
 
 TEST_P(EveryKernel, PoolsLikeThePlainImplementation) {
-  training::WorkerTeam team(2);
+  ThreadTeam team(2);
   CpuOperator op(team, *GetParam());
   for (std::size_t i = 0; i < kShards.size(); ++i) {
     SCOPED_TRACE(i);
@@ -32,7 +32,7 @@ TEST_P(EveryKernel, PoolsLikeThePlainImplementation) {
 }
 
 TEST_P(EveryKernel, UpdatesLikeThePlainImplementation) {
-  training::WorkerTeam team(2);
+  ThreadTeam team(2);
   CpuOperator op(team, *GetParam());
   for (std::size_t i = 0; i < kShards.size(); ++i) {
     SCOPED_TRACE(i);
@@ -56,7 +56,7 @@ TEST(CpuOperator, GivesTheSameBitsWithAnyKernelAndNumberOfThreads) {
   std::vector<std::vector<std::vector<float>>> weights;
   for (const PoolingKernels* kernels : all_kernels()) {
     for (const int threads : {1, 3}) {
-      training::WorkerTeam team(threads);
+      ThreadTeam team(threads);
       CpuOperator op(team, *kernels);
       OperatorCase test(dims, 5000, 7);
       outputs.emplace_back(test.gradient.size());
@@ -72,7 +72,7 @@ TEST(CpuOperator, GivesTheSameBitsWithAnyKernelAndNumberOfThreads) {
 }
 
 TEST(CpuOperator, TakesTablesThatNobodyLooksUp) {
-  training::WorkerTeam team(2);
+  ThreadTeam team(2);
   CpuOperator op(team, pooling_kernels());
   OperatorCase test({8, 16}, 50, 9);
   test.streams[0] = {};

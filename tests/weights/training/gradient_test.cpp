@@ -63,7 +63,7 @@ class ComputeGradient : public ::testing::TestWithParam<TrainingLoss> {};
 
 TEST_P(ComputeGradient, IsTheSlopeOfTheLoss) {
   const ComputeSamples& samples = testing::golden_compute_samples();
-  WorkerTeam team(2);
+  ThreadTeam team(2);
   Random random(5);
   const auto batch = first_samples(200);
   TrainingOptions options;
@@ -91,7 +91,7 @@ TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
   const std::span<const CommSamples> all = testing::golden_comm_samples();
   const CommRows rows(architecture == CommArchitecture::kDense ? all.subspan(1, 1) : all,
                       architecture, pass);
-  WorkerTeam team(2);
+  ThreadTeam team(2);
   Random random(6);
   const auto batch = first_samples(rows.samples());
   const std::vector<int> hidden{11, 9};
