@@ -8,6 +8,7 @@
 namespace neuroshard {
 
 /// A session that computes nothing twice. Its results equal those of PlainSession bit for bit.
+/// After an exception it must not be used again: what it remembers may be half written.
 class ReuseSession final : public PlacementSession {
  public:
   /// Borrows `kernels` and `models`.

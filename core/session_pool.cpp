@@ -11,12 +11,14 @@ class SessionPool::Lent final : public PlacementSession {
 
   ~Lent() override {
     const std::scoped_lock lock(pool_.mutex_);
-    shelf_.idle.push_back(std::move(session_));  // Room was made when it was taken.
+    if (intact_) shelf_.idle.push_back(std::move(session_));  // Room was made when it was taken.
     --shelf_.lent;
   }
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
+    intact_ = false;
     session_->evaluate(candidates, results);
+    intact_ = true;
   }
   [[nodiscard]] EvaluationCounters counters() const override { return session_->counters(); }
 
@@ -24,6 +26,7 @@ class SessionPool::Lent final : public PlacementSession {
   SessionPool& pool_;
   Shelf& shelf_;
   std::unique_ptr<ReuseSession> session_;
+  bool intact_ = true;
 };
 
 std::unique_ptr<PlacementSession> SessionPool::take(const PlacementProblem& problem) {

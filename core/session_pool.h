@@ -11,7 +11,8 @@ namespace neuroshard {
 
 /// Sessions that have done their work and wait for the next problem. A plan takes milliseconds, and
 /// fresh memory would cost a good part of them in page faults. Thread-safe. Holds as many sessions
-/// as were ever in use at once.
+/// as were ever in use at once. A session that threw, e.g. for want of memory, does not come back:
+/// it may have stopped half-way.
 class SessionPool {
  public:
   /// Borrows both; they outlive the sessions.

@@ -9,9 +9,14 @@
 namespace {
 
 std::atomic<std::size_t> count{0};
+std::atomic<std::size_t> failing{0};  // Value of `count` at which an allocation fails.
+std::atomic<bool> has_failed{false};
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
-  ++count;
+  if (++count == failing) {
+    has_failed = true;
+    throw std::bad_alloc();
+  }
   void* memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -31,5 +36,12 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace neuroshard::testing {
 
 std::size_t allocations() { return count; }
+
+void fail_allocation(std::size_t n) {
+  has_failed = false;
+  failing = n == 0 ? 0 : count + n;
+}
+
+bool allocation_has_failed() { return has_failed; }
 
 }  // namespace neuroshard::testing

@@ -1,0 +1,107 @@
+// Memory that runs out: after any failed allocation a planner is as it was before. In a program
+// that replaces operator new.
+#include <gtest/gtest.h>
+
+#include <new>
+
+#include "golden.h"
+#include "neuroshard/planner.h"
+#include "search/counted_allocations.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::allocation_has_failed;
+using testing::fail_allocation;
+using testing::golden_models;
+using testing::golden_task;
+
+void expect_same(const PlanResult& result, const PlanResult& expected) {
+  ASSERT_EQ(result.plan, expected.plan);
+  ASSERT_EQ(result.cost.cost_ms, expected.cost.cost_ms);
+  ASSERT_EQ(result.stats.candidates, expected.stats.candidates);
+}
+
+// Does `work` with its first allocation failing, then its second, and so on, until it has none left
+// to fail. Each time `work` throws std::bad_alloc or gets by without (with a thread less, say);
+// then `check` looks at what is left behind.
+template <typename Work, typename Check>
+void fail_each_allocation(Work work, Check check) {
+  std::size_t thrown = 0;
+  for (std::size_t n = 1;; ++n) {
+    SCOPED_TRACE(n);
+    fail_allocation(n);
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+    const bool failed = allocation_has_failed();
+    fail_allocation(0);
+    ASSERT_NO_FATAL_FAILURE(check());
+    if (!failed) break;
+  }
+  EXPECT_GT(thrown, 10U);
+}
+
+class FailedAllocations : public ::testing::TestWithParam<int> {
+ protected:
+  static PlannerOptions options() { return {.threads = GetParam()}; }
+
+  const Task task_ = golden_task("2gpu_dim64", 0);
+  const Task other_ = golden_task("2gpu_dim64", 3);
+  const PlanResult expected_ = Planner(golden_models(), {.threads = 1}).plan(task_);
+  const PlanResult expected_of_other_ = Planner(golden_models(), {.threads = 1}).plan(other_);
+};
+
+TEST_P(FailedAllocations, InAPlanLeaveThePlannerAsItWas) {
+  const Planner planner(golden_models(), options());
+  expect_same(planner.plan(other_), expected_of_other_);
+  fail_each_allocation(
+      [&] { (void)planner.plan(task_); },
+      [&] {
+        ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
+        ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(other_), expected_of_other_));
+      });
+}
+
+// Everything that a planner keeps between plans is made by its first plan.
+TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
+  for (std::size_t n = 1;; n += n < 50 ? 1 : 17) {
+    SCOPED_TRACE(n);
+    const Planner planner(golden_models(), options());
+    fail_allocation(n);
+    try {
+      expect_same(planner.plan(task_), expected_);
+    } catch (const std::bad_alloc&) {
+    }
+    const bool failed = allocation_has_failed();
+    fail_allocation(0);
+    ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
+    if (!failed) break;
+  }
+}
+
+TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
+  const Planner planner(golden_models(), options());
+  const std::vector<Task> tasks{task_, other_, task_};
+  fail_each_allocation([&] { (void)planner.plan_batch(tasks); },
+                       [&] {
+                         const auto results = planner.plan_batch(tasks);
+                         ASSERT_NO_FATAL_FAILURE(expect_same(results[0], expected_));
+                         ASSERT_NO_FATAL_FAILURE(expect_same(results[1], expected_of_other_));
+                         ASSERT_NO_FATAL_FAILURE(expect_same(results[2], expected_));
+                       });
+}
+
+TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {
+  const Planner planner(golden_models(), options());
+  fail_each_allocation(
+      [&] { (void)planner.simulate(task_, *expected_.plan); },
+      [&] { ASSERT_EQ(planner.simulate(task_, *expected_.plan).cost_ms, expected_.cost.cost_ms); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, FailedAllocations, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace neuroshard
