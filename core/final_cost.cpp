@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/cost_range.h"
+
 namespace neuroshard {
 namespace {
 
@@ -33,7 +35,8 @@ double slowest_device_ms(const float* compute_ms, const float* backward_ms, cons
   for (int d = 0; d < devices; ++d) {
     const double cost = static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]) +
                         static_cast<double>(forward_ms[d]);
-    slowest = std::max(slowest, cost);
+    // max() alone would pass over NaN.
+    slowest = std::max(slowest, is_cost(cost) ? cost : std::numeric_limits<double>::infinity());
   }
   return slowest;
 }

@@ -10,7 +10,7 @@ namespace neuroshard {
 void start_offsets(const float* compute_ms, const float* backward_ms, int devices,
                    float* start_offsets_ms);
 
-/// Cost of the slowest device.
+/// Cost of the slowest device; infinite if that of any device is beyond kMaxCostMs or not a number.
 [[nodiscard]] double slowest_device_ms(const float* compute_ms, const float* backward_ms,
                                        const float* forward_ms, int devices);
 

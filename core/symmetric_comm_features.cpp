@@ -4,17 +4,18 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/cost_range.h"
+
 namespace neuroshard {
 namespace {
 
-// Integer sums do not depend on the order. 2^-20 ms is a nanosecond; 2^32 ms is beyond any cost and
-// keeps 1,024 of them within 64 bits.
+// Integer sums do not depend on the order. 2^-20 ms is a nanosecond; 1,024 times kMaxCostMs stays
+// within 64 bits.
 constexpr double kOffsetUnitsPerMs = 1048576.0;
-constexpr double kMaxOffsetMs = 4294967296.0;
 
 std::int64_t offset_units(float offset_ms) {
-  const double bounded = std::clamp(static_cast<double>(offset_ms), 0.0, kMaxOffsetMs);
-  return std::llrint(bounded * kOffsetUnitsPerMs);
+  if (!(offset_ms > 0.0F)) return 0;  // NaN too: the placement is out of the running anyway.
+  return std::llrint(std::min(static_cast<double>(offset_ms), kMaxCostMs) * kOffsetUnitsPerMs);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cost_range.h"
 #include "cuda/block_mlp.cuh"
 
 namespace neuroshard::gpu {
@@ -22,7 +23,6 @@ __device__ inline CommTile comm_tile(std::byte* memory, int width, int rows) {
 __device__ inline CommPool pool_of(const float* dim_sums, const float* start_offsets_ms,
                                    int devices) {
   constexpr double kOffsetUnitsPerMs = 1048576.0;
-  constexpr double kMaxOffsetMs = 4294967296.0;
   std::int64_t dim_total = 0;
   std::int64_t offset_total = 0;
   double max_dim = dim_sums[0];
@@ -35,7 +35,8 @@ __device__ inline CommPool pool_of(const float* dim_sums, const float* start_off
     min_dim = dim < min_dim ? dim : min_dim;
     if (start_offsets_ms == nullptr) continue;
     const double offset = start_offsets_ms[d];
-    const double bounded = offset < 0.0 ? 0.0 : offset > kMaxOffsetMs ? kMaxOffsetMs : offset;
+    // NaN counts as 0.
+    const double bounded = offset > 0.0 ? (offset > kMaxCostMs ? kMaxCostMs : offset) : 0.0;
     offset_total += __double2ll_rn(bounded * kOffsetUnitsPerMs);
     max_offset = max_offset < offset ? offset : max_offset;
   }

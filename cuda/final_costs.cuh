@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cost_range.h"
 #include "cuda/comm_network.cuh"
 #include "cuda/evaluate_layout.h"
 
@@ -35,14 +36,17 @@ __device__ inline void start_offsets(const float* compute_ms, const float* backw
   }
 }
 
-/// By one warp, in every lane.
+/// Infinite if the cost of any device is beyond kMaxCostMs or not a number. By one warp, in every
+/// lane.
 __device__ inline double slowest_device(const float* compute_ms, const float* backward_ms,
                                         const float* forward_ms, int devices) {
-  double slowest = -static_cast<double>(__uint_as_float(0x7F800000U));
+  const double kInfinity = static_cast<double>(__uint_as_float(0x7F800000U));
+  double slowest = -kInfinity;
   for (int d = lane_index(); d < devices; d += kWarpSize) {
     const double cost = static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]) +
                         static_cast<double>(forward_ms[d]);
-    slowest = slowest < cost ? cost : slowest;
+    const double bounded = fabs(cost) <= kMaxCostMs ? cost : kInfinity;
+    slowest = slowest < bounded ? bounded : slowest;
   }
   return warp_max(slowest);
 }

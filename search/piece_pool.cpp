@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "core/cost_range.h"
+#include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard {
@@ -65,6 +68,11 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   std::iota(offsets.begin(), offsets.end(), 0U);
   std::vector<float> cost_ms(pieces);
   backend.score_shards(embeddings, {offsets, std::span(offsets).first(pieces)}, cost_ms);
+  std::size_t scored = 0;
+  for (const PiecePool* pool : pools) {
+    pool->require_costs(std::span(cost_ms).subspan(scored, pool->size()));
+    scored += pool->size();
+  }
 
   if (alone) {
     pools[0]->embeddings_ = std::move(embeddings);
@@ -85,6 +93,22 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
     pool->features_ = {};
     first = end;
   }
+}
+
+void PiecePool::require_costs(std::span<const float> cost_ms) const {
+  const auto wrong =
+      std::find_if(cost_ms.begin(), cost_ms.end(), [](float ms) { return !is_cost(ms); });
+  if (wrong == cost_ms.end()) return;
+  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms.begin());
+  // Its table is the one whose pieces begin last before it.
+  const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
+    return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
+  };
+  const auto table = std::max_element(whole_.begin(), whole_.end(), begins_closer);
+  throw Error("table " + std::to_string(table - whole_.begin()) + ": the compute model predicts " +
+              std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +
+              ": its numbers overflow; train or convert the model again, or check row and "
+              "pooling_factor of the table");
 }
 
 bool PiecePool::can_split(std::uint32_t piece) const { return can_split_columns(dims_[piece]); }

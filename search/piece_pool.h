@@ -19,7 +19,8 @@ class PiecePool {
   PiecePool(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of several pools, together in two calls to the backend. They do
-  /// not depend on the backend, nor on the company.
+  /// not depend on the backend, nor on the company. Throws Error naming the table if the compute
+  /// model's cost of a piece is no number: nothing could be put in order by it.
   static void embed(const Backend& backend, std::span<PiecePool* const> pools);
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
@@ -39,6 +40,8 @@ class PiecePool {
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
+  void require_costs(std::span<const float> cost_ms) const;
+
   std::vector<std::uint32_t> whole_;
   std::vector<std::int32_t> dims_;
   std::vector<std::int64_t> size_bytes_;

@@ -135,20 +135,8 @@ double imbalance(const PlanCost& cost) {
   return sum > 0.0 ? cost.cost_ms * static_cast<double>(cost.devices.size()) / sum : 1.0;
 }
 
-std::string extrapolation_note(const PlanCost& cost) {
-  for (std::size_t i = 0; i < cost.devices.size(); ++i) {
-    const DeviceCost& device = cost.devices[i];
-    if (std::min({device.compute_ms, device.forward_ms, device.backward_ms}) >= 0.0) continue;
-    return "a predicted cost of device " + std::to_string(i) +
-           " is negative: the tables are far from those that the models were trained on, and all "
-           "figures here are doubtful";
-  }
-  return "";
-}
-
 std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
-  std::string warning = extrapolation_note(cost);
-  if (!warning.empty()) assumptions.push_back(std::move(warning));
+  if (!cost.warning.empty()) assumptions.push_back(cost.warning);
   return assumptions;
 }
 

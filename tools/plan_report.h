@@ -15,10 +15,7 @@ namespace neuroshard::tools {
 /// A line a device: the tables that go to it, with the columns of those that are split.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
 
-/// Empty, or a warning: a predicted cost below zero means that the models are asked about tables
-/// far from those that they were trained on.
-[[nodiscard]] std::string extrapolation_note(const PlanCost& cost);
-/// `assumptions` and the warning, if there is one.
+/// `assumptions` and the warning of `cost`, if there is one.
 [[nodiscard]] std::vector<std::string> plan_notes(std::vector<std::string> assumptions,
                                                   const PlanCost& cost);
 

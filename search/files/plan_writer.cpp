@@ -128,6 +128,7 @@ std::string plan_to_json_line(int task_index, const Task& task, const PlanResult
   if (result.plan) {
     json = line_json(task_index, task, *result.plan, result.cost.cost_ms);
     json["search_ms"] = result.stats.search_ms;
+    if (!result.cost.warning.empty()) json["warning"] = result.cost.warning;
   } else {
     json = {{"task", task_index}};
     json["error"] = result.infeasible ? error_json(std::string(name_of(result.infeasible->kind)),
@@ -141,6 +142,7 @@ std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan
                               const PlanCost& cost) {
   Json json = line_json(task_index, task, plan, cost.cost_ms);
   json["fits_memory"] = cost.fits_memory;
+  if (!cost.warning.empty()) json["warning"] = cost.warning;
   return dumped(json);
 }
 
