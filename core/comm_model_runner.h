@@ -24,6 +24,10 @@ class CommRunner {
   /// `cost_ms`: [rows, devices].
   void run(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
 
+  [[nodiscard]] std::size_t held_bytes() const {
+    return mlp_.held_bytes() + heap_bytes(inputs_) + heap_bytes(outputs_);
+  }
+
  private:
   void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
   void run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,

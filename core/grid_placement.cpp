@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/heap_bytes.h"
+
 namespace neuroshard {
 
 GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
@@ -44,6 +46,11 @@ void GridPlacement::start(std::span<const std::uint32_t> order) {
   placed_ = 0;
   started_ = false;
   retired_ = retired_dim_sum_ = retired_memory_ = 0;
+}
+
+std::size_t GridPlacement::held_bytes() const {
+  return heap_bytes(state_) + heap_bytes(order_) + heap_bytes(trace_) +
+         heap_bytes(highest_dim_sum_);
 }
 
 void GridPlacement::take_back_to(std::size_t step) {

@@ -34,6 +34,7 @@ class GridPlacement {
   /// Compute costs, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return board_.cost_ms(); }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return board_.dim_sums(); }
+  [[nodiscard]] std::size_t held_bytes() const;
 
  private:
   void take_back_to(std::size_t step);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/heap_bytes.h"
 #include "core/packed_mlp.h"
 
 namespace neuroshard {
@@ -15,6 +16,10 @@ class MlpRunner {
   /// `out`: [rows, out_stride]; padded_width(outputs) floats a row are written, or one if there is
   /// one output.
   void run(const float* in, int in_stride, int rows, float* out, int out_stride);
+
+  [[nodiscard]] std::size_t held_bytes() const {
+    return heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
+  }
 
  private:
   const CpuKernels& kernels_;

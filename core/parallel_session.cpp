@@ -8,7 +8,7 @@ namespace {
 
 // Below this a second thread costs more than it brings.
 constexpr std::size_t kMinCandidatesPerPart = 4;
-constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
+constexpr std::size_t kMostRememberedBytes = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ ParallelSession::ParallelSession(ThreadTeam::Lease lease,
 void ParallelSession::evaluate(const CandidateBatch& candidates,
                                std::span<CandidateResult> results) {
   greedy_runs_ += candidates.size() * dim_limits_;
-  if (orders_.stored() > kMaxStoredIntegers) {
+  if (orders_.bytes() > kMostRememberedBytes) {
     orders_.clear();
     results_.clear();
   }

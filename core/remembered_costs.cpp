@@ -77,6 +77,19 @@ void RememberedCosts::score_noted() {
   noted_compute_ms_.clear();
 }
 
+std::size_t RememberedCosts::bytes() const {
+  return placements_.bytes() + placements_.size() * sizeof(double) + dim_rows_.bytes() +
+         dim_rows_.size() * static_cast<std::size_t>(devices_) * sizeof(float) +
+         noted_compute_ms_.size() * sizeof(float);
+}
+
+std::size_t RememberedCosts::held_bytes() const {
+  return forward_.held_bytes() + backward_.held_bytes() + placements_.held_bytes() +
+         dim_rows_.held_bytes() + heap_bytes(cost_ms_) + heap_bytes(backward_ms_) +
+         heap_bytes(noted_dim_row_) + heap_bytes(noted_compute_ms_) + heap_bytes(dim_sums_) +
+         heap_bytes(offsets_ms_) + heap_bytes(forward_ms_);
+}
+
 void RememberedCosts::clear() {
   placements_.clear();
   dim_rows_.clear();

@@ -28,8 +28,10 @@ class RememberedCosts {
 
   /// Placements so far, each scored once.
   [[nodiscard]] std::size_t size() const { return placements_.size(); }
-  /// Integers kept; a measure of memory.
-  [[nodiscard]] std::size_t stored() const { return placements_.stored() + dim_rows_.stored(); }
+  /// Of what is remembered.
+  [[nodiscard]] std::size_t bytes() const;
+  /// Memory held, used or not.
+  [[nodiscard]] std::size_t held_bytes() const;
   /// Forgets everything, once nothing noted is unscored; keeps the memory.
   void clear();
 

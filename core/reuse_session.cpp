@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
+#include "core/heap_bytes.h"
+
 namespace neuroshard {
 namespace {
 
-// Bounds on what is remembered: 2^19 states take about 64 MB of sums and 8 MB of nodes.
-constexpr std::size_t kMaxStates = std::size_t{1} << 19;
-constexpr std::size_t kMaxStoredIntegers = std::size_t{1} << 23;
+// Of remembered candidates and placements; shard states have a bound of their own.
+constexpr std::size_t kMostRememberedBytes = std::size_t{96} << 20;
 
 }  // namespace
 
 ReuseSession::ReuseSession(const CpuKernels& kernels, const PackedModels& models,
-                           const PlacementProblem& problem)
+                           const PlacementProblem& problem, std::size_t most_state_bytes)
     : problem_(problem),
-      states_(kernels, models.compute(), problem_),
+      states_(kernels, models.compute(), problem_, most_state_bytes),
       grid_(kernels, states_, problem_),
       costs_(kernels, models.comm_for(problem_.devices), problem_.devices),
       compute_ms_(static_cast<std::size_t>(problem_.devices)),
@@ -55,8 +56,16 @@ void ReuseSession::place_under_all_limits(std::span<const std::uint32_t> order) 
 }
 
 bool ReuseSession::full(std::size_t pieces) const {
-  return states_.size() + pieces * problem_.dim_limits.size() >= kMaxStates ||
-         orders_.stored() + costs_.stored() >= kMaxStoredIntegers;
+  return !states_.has_room_for(pieces * problem_.dim_limits.size()) ||
+         orders_.bytes() + costs_.bytes() >= kMostRememberedBytes;
+}
+
+std::size_t ReuseSession::held_bytes() const {
+  return heap_bytes(problem_.embeddings) + heap_bytes(problem_.dims) +
+         heap_bytes(problem_.size_bytes) + heap_bytes(problem_.dim_limits) + states_.held_bytes() +
+         grid_.held_bytes() + costs_.held_bytes() + orders_.held_bytes() + heap_bytes(results_) +
+         heap_bytes(order_of_) + heap_bytes(placement_of_) + heap_bytes(compute_ms_) +
+         heap_bytes(dim_sums_);
 }
 
 void ReuseSession::forget() {

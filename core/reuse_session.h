@@ -11,12 +11,18 @@ namespace neuroshard {
 /// After an exception it must not be used again: what it remembers may be half written.
 class ReuseSession final : public PlacementSession {
  public:
-  /// Borrows `kernels` and `models`.
+  /// Borrows `kernels` and `models`. `most_state_bytes`: when shard states take more, all are
+  /// forgotten; those of one candidate may.
   ReuseSession(const CpuKernels& kernels, const PackedModels& models,
-               const PlacementProblem& problem);
+               const PlacementProblem& problem,
+               std::size_t most_state_bytes = ShardStates::kMostBytes);
 
   /// Starts anew with another problem for as many devices; keeps the memory.
   void reset(const PlacementProblem& problem);
+
+  [[nodiscard]] int devices() const { return problem_.devices; }
+  /// Memory held, used or not.
+  [[nodiscard]] std::size_t held_bytes() const;
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
   [[nodiscard]] EvaluationCounters counters() const override;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/heap_bytes.h"
+
 namespace neuroshard {
 namespace {
 
@@ -43,6 +45,10 @@ void RowIds::grow() {
     while (slots_[slot] != 0) slot = (slot + 1) & mask;
     slots_[slot] = static_cast<std::uint32_t>(id + 1);
   }
+}
+
+std::size_t RowIds::held_bytes() const {
+  return heap_bytes(values_) + heap_bytes(offsets_) + heap_bytes(hashes_) + heap_bytes(slots_);
 }
 
 void RowIds::clear() {

@@ -19,13 +19,21 @@ class RowIds {
   [[nodiscard]] std::span<const std::uint32_t> row(std::uint32_t id) const {
     return std::span(values_).subspan(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
-  /// Integers stored in all rows.
-  [[nodiscard]] std::size_t stored() const { return values_.size(); }
+  /// Of all rows and what finds them.
+  [[nodiscard]] std::size_t bytes() const {
+    return values_.size() * sizeof(std::uint32_t) + size() * kBytesOfARow;
+  }
+  /// Memory held, used or not.
+  [[nodiscard]] std::size_t held_bytes() const;
   /// Forgets all rows; keeps the memory.
   void clear();
 
  private:
   void grow();
+
+  /// Without its values: offset, hash and at most four slots.
+  static constexpr std::size_t kBytesOfARow =
+      sizeof(std::size_t) + sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t);
 
   std::vector<std::uint32_t> values_;
   std::vector<std::size_t> offsets_{0};

@@ -1,59 +1,71 @@
 #include "core/session_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace neuroshard {
 
 class SessionPool::Lent final : public PlacementSession {
  public:
-  Lent(SessionPool& pool, Shelf& shelf, std::unique_ptr<ReuseSession> session)
-      : pool_(pool), shelf_(shelf), session_(std::move(session)) {}
+  /// `entry`: one.
+  Lent(SessionPool& pool, Entries entry) : pool_(pool), entry_(std::move(entry)) {}
 
   ~Lent() override {
-    const std::scoped_lock lock(pool_.mutex_);
-    if (intact_) shelf_.idle.push_back(std::move(session_));  // Room was made when it was taken.
-    --shelf_.lent;
+    if (intact_) pool_.give_back(std::move(entry_));
   }
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
     intact_ = false;
-    session_->evaluate(candidates, results);
+    session().evaluate(candidates, results);
     intact_ = true;
   }
-  [[nodiscard]] EvaluationCounters counters() const override { return session_->counters(); }
+  [[nodiscard]] EvaluationCounters counters() const override { return session().counters(); }
 
  private:
+  [[nodiscard]] ReuseSession& session() const { return *entry_.front().session; }
+
   SessionPool& pool_;
-  Shelf& shelf_;
-  std::unique_ptr<ReuseSession> session_;
+  Entries entry_;
   bool intact_ = true;
 };
 
+SessionPool::Entries SessionPool::take_idle(int devices) {
+  Entries taken;
+  const std::scoped_lock lock(mutex_);
+  const auto found = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Entry& entry) {
+    return entry.session->devices() == devices;
+  });
+  if (found == idle_.rend()) return taken;
+  idle_bytes_ -= found->bytes;
+  taken.splice(taken.end(), idle_, std::prev(found.base()));
+  return taken;
+}
+
+void SessionPool::give_back(Entries entry) noexcept {
+  Entries dropped;  // Destroyed without the lock.
+  const std::scoped_lock lock(mutex_);
+  entry.front().bytes = entry.front().session->held_bytes();
+  idle_bytes_ += entry.front().bytes;
+  idle_.splice(idle_.end(), entry);
+  while (idle_bytes_ > most_idle_bytes_) {
+    idle_bytes_ -= idle_.front().bytes;
+    dropped.splice(dropped.end(), idle_, idle_.begin());
+  }
+}
+
 std::unique_ptr<PlacementSession> SessionPool::take(const PlacementProblem& problem) {
-  std::unique_ptr<ReuseSession> session;
-  Shelf* shelf = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    shelf = &shelves_[problem.devices];
-    shelf->idle.reserve(shelf->idle.size() + shelf->lent + 1);
-    if (!shelf->idle.empty()) {
-      session = std::move(shelf->idle.back());
-      shelf->idle.pop_back();
-    }
-    ++shelf->lent;
+  Entries entry = take_idle(problem.devices);
+  if (entry.empty()) {
+    entry.push_back({std::make_unique<ReuseSession>(kernels_, models_, problem)});
+  } else {
+    entry.front().session->reset(problem);
   }
-  try {
-    if (session) {
-      session->reset(problem);
-    } else {
-      session = std::make_unique<ReuseSession>(kernels_, models_, problem);
-    }
-    return std::make_unique<Lent>(*this, *shelf, std::move(session));
-  } catch (...) {
-    const std::scoped_lock lock(mutex_);
-    --shelf->lent;
-    throw;
-  }
+  return std::make_unique<Lent>(*this, std::move(entry));
+}
+
+std::size_t SessionPool::idle_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return idle_bytes_;
 }
 
 }  // namespace neuroshard

@@ -23,9 +23,11 @@ class ShardStates {
     float cost_ms;  ///< Compute cost of that state.
   };
 
-  /// Borrows everything.
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+  /// Borrows everything. `most_bytes`: meant for states; the owner keeps to it (has_room_for()).
   ShardStates(const CpuKernels& kernels, const PackedComputeModel& model,
-              const PlacementProblem& problem);
+              const PlacementProblem& problem, std::size_t most_bytes = kMostBytes);
 
   /// The state after `piece` joins `state`.
   Next add(Id state, std::uint32_t piece) {
@@ -54,6 +56,10 @@ class ShardStates {
 
   /// States so far, each scored once; the empty one among them.
   [[nodiscard]] std::size_t size() const { return states_; }
+  /// False if `more` states would exceed the memory that is meant for them.
+  [[nodiscard]] bool has_room_for(std::size_t more) const { return states_ + more < most_states_; }
+  /// Memory held, used or not.
+  [[nodiscard]] std::size_t held_bytes() const;
   /// Forgets all states but the empty one, because there are too many or the problem has changed;
   /// keeps the memory.
   void clear();
@@ -70,6 +76,7 @@ class ShardStates {
     Id next;  ///< Child of the same state.
   };
   Next score_new(Id from, std::uint32_t piece);
+  void make_room();
 
   const CpuKernels& kernels_;
   const PlacementProblem& problem_;
@@ -78,6 +85,7 @@ class ShardStates {
   bool two_layer_head_;
   LayerView hidden_;
   LayerView output_;
+  std::size_t most_states_;
   std::size_t states_ = 1;
   AlignedVector<float> sums_;       ///< [states, width]
   std::vector<Node> nodes_;         ///< Of each state.
