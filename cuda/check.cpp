@@ -16,6 +16,10 @@ std::string_view remedy(cudaError_t error) {
       return "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use a CPU backend";
     case cudaErrorInsufficientDriver:
       return "update the NVIDIA driver, or use a CPU backend";
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorLaunchOutOfResources:
+      return "the device cannot do this for these models or tasks; use a CPU backend";
     case cudaErrorNoKernelImageForDevice:
       return "build for this device (CMAKE_CUDA_ARCHITECTURES), or use a CPU backend";
     default:
@@ -40,6 +44,14 @@ void check(cudaError_t error, const char* call, const char* file, int line) {
   // Errors of a call alone stay behind otherwise and would be blamed on the next launch.
   (void)cudaGetLastError();
   throw Error(message, ErrorKind::kBackend);
+}
+
+void require_shared_memory(const char* what, std::size_t bytes, std::size_t available) {
+  if (bytes <= available) return;
+  throw Error(std::string("cuda backend: ") + what + " takes " + std::to_string(bytes) +
+                  " bytes of shared memory, but a block has " + std::to_string(available) +
+                  "; use a CPU backend",
+              ErrorKind::kBackend);
 }
 
 }  // namespace neuroshard::gpu

@@ -30,6 +30,8 @@ int comm_tile_rows(int width, std::size_t bytes) {
 
 void comm_costs(const CommArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                 cudaStream_t stream) {
+  require_shared_memory("a row of the communication network",
+                        comm_tile_bytes(args.network.mlp.width, 1), max_shared_bytes);
   CommArgs shaped = args;
   shaped.placements_per_block =
       std::clamp((args.placements + multiprocessors - 1) / multiprocessors, 1, kMaxTileRows);

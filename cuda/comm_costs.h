@@ -22,7 +22,8 @@ struct CommArgs {
 /// use; 0 if there is not room for one.
 [[nodiscard]] int comm_tile_rows(int width, std::size_t bytes);
 
-/// One communication network for a batch of placements.
+/// One communication network for a batch of placements. Throws Error (kBackend) if the network is
+/// too wide for shared memory.
 void comm_costs(const CommArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                 cudaStream_t stream);
 void prepare_comm_costs(std::size_t max_shared_bytes);

@@ -34,6 +34,8 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_comm_costs(shared_bytes_);
   prepare_evaluate_candidates(shared_bytes_);
   models_ = std::make_unique<DeviceModels>(models);
+  require_shared_memory("the head", score_shards_bytes(models_->head(), embedding_width),
+                        shared_bytes_);
 
   const std::vector<float> no_embeddings(static_cast<std::size_t>(embedding_width));
   const std::array<std::uint32_t, 2> one_empty_shard{0, 0};
@@ -56,7 +58,7 @@ void DeviceContext::embed_pieces(std::span<const float> features,
                      .embeddings = reinterpret_cast<float*>(out.device()),
                      .pieces = static_cast<int>(features.size() / kTableFeatures),
                      .width = embedding_width_},
-                    multiprocessors_, workspace->stream.get());
+                    multiprocessors_, shared_bytes_, workspace->stream.get());
   out.fetch();
   std::memcpy(embeddings.data(), out.receive(), embeddings.size_bytes());
 }

@@ -58,16 +58,19 @@ bool has_default_sizes(const MlpView& network) {
 
 }  // namespace
 
-void embed_pieces(const EmbedArgs& args, int multiprocessors, cudaStream_t stream) {
+void embed_pieces(const EmbedArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                  cudaStream_t stream) {
+  const std::size_t row_bytes =
+      2 * static_cast<std::size_t>(tile_stride(args.network.width)) * sizeof(float);
+  require_shared_memory("a row of the table network", row_bytes, max_shared_bytes);
   EmbedArgs shaped = args;
-  // Small batches are spread over all multiprocessors.
-  shaped.tile_rows = std::clamp((args.pieces + multiprocessors - 1) / multiprocessors,
-                                kRowsPerThread, kMaxTileRows);
+  // Small batches are spread over all multiprocessors, and wide networks have short tiles.
+  shaped.tile_rows = std::min(std::clamp((args.pieces + multiprocessors - 1) / multiprocessors,
+                                         kRowsPerThread, kMaxTileRows),
+                              static_cast<int>(max_shared_bytes / row_bytes));
   const auto blocks =
       static_cast<unsigned>((args.pieces + shaped.tile_rows - 1) / shaped.tile_rows);
-  const std::size_t shared_bytes = 2 * static_cast<std::size_t>(shaped.tile_rows) *
-                                   static_cast<std::size_t>(tile_stride(args.network.width)) *
-                                   sizeof(float);
+  const std::size_t shared_bytes = static_cast<std::size_t>(shaped.tile_rows) * row_bytes;
   launch(has_default_sizes(args.network) ? embed_pieces_kernel<true> : embed_pieces_kernel<false>,
          {blocks, kThreads, shared_bytes}, stream, shaped);
 }

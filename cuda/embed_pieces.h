@@ -16,7 +16,9 @@ struct EmbedArgs {
   int tile_rows = 0;
 };
 
-void embed_pieces(const EmbedArgs& args, int multiprocessors, cudaStream_t stream);
+/// Throws Error (kBackend) if the network is too wide for shared memory.
+void embed_pieces(const EmbedArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                  cudaStream_t stream);
 void prepare_embed_pieces(std::size_t max_shared_bytes);
 
 }  // namespace neuroshard::gpu

@@ -44,17 +44,19 @@ __global__ void __launch_bounds__(kWarps* kWarpSize) score_shards_kernel(const S
 
 }  // namespace
 
+std::size_t score_shards_bytes(const MlpView& head, int width) {
+  const int scratch = fits_registers(head, width) ? 0 : 2 * head.width;
+  return kWarps * static_cast<std::size_t>(round_to_4(width + scratch)) * sizeof(float);
+}
+
 void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t stream) {
   constexpr int kBlocksPerMultiprocessor = 2;
   const bool in_registers = fits_registers(args.head, args.width);
-  const int scratch = in_registers ? 0 : 2 * args.head.width;
   const auto blocks = static_cast<unsigned>(
       std::min((args.shards + kWarps - 1) / kWarps, multiprocessors * kBlocksPerMultiprocessor));
-  const std::size_t shared_bytes =
-      kWarps * static_cast<std::size_t>(round_to_4(args.width + scratch)) * sizeof(float);
   launch(
       in_registers ? score_shards_kernel<RegisterHead<32, 64>> : score_shards_kernel<GenericHead>,
-      {blocks, kWarps * kWarpSize, shared_bytes}, stream, args);
+      {blocks, kWarps * kWarpSize, score_shards_bytes(args.head, args.width)}, stream, args);
 }
 
 void prepare_score_shards(std::size_t max_shared_bytes) {

@@ -21,6 +21,8 @@ struct ScoreArgs {
 
 /// Compute costs of shards. Any network; the shape for small batches and odd networks.
 void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+/// Shared memory of a block of it.
+[[nodiscard]] std::size_t score_shards_bytes(const MlpView& head, int width);
 void prepare_score_shards(std::size_t max_shared_bytes);
 
 /// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_tiled.cu). Same results.

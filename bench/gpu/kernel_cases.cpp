@@ -150,8 +150,10 @@ KernelCase embed_case(const CostModels& models, const GoldenFolder& data,
                             .pieces = static_cast<int>(pieces),
                             .width = context->embedding_width()};
   const auto run = [bench, args] {
-    return bench->time(
-        [&] { gpu::embed_pieces(args, bench->context().multiprocessors(), bench->stream()); });
+    return bench->time([&] {
+      gpu::embed_pieces(args, bench->context().multiprocessors(), bench->context().shared_bytes(),
+                        bench->stream());
+    });
   };
   return {.kernel = "embed_pieces",
           .input = counted(pieces, "pieces"),

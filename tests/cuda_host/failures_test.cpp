@@ -85,6 +85,45 @@ TEST_F(Failures, TooManyDevicesForSharedMemory) {
               AllOf(HasSubstr("1024 devices"), HasSubstr("shared memory")));
 }
 
+// 1,000 units take 8 KB a row, so that 32 rows exceed a block's 227 KB.
+TEST_F(Failures, WideNetworksTakeShorterTiles) {
+  const CostModels models = testing::random_models(
+      1, {.table_network = {1000, 32}, .head = {64, 1}, .comm = {1000, 16}, .devices = {4}});
+  const auto cuda = make_cuda_backend(models);
+  const auto cpu = make_cpu_backend(models);
+  const std::size_t pieces = 150;
+  std::vector<float> features(pieces * kTableFeatures);
+  for (std::size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i % 37);
+  std::vector<float> embeddings(pieces * 32);
+  std::vector<float> expected(pieces * 32);
+  cuda->embed_pieces(features, embeddings);
+  cpu->embed_pieces(features, expected);
+  EXPECT_EQ(embeddings, expected);
+}
+
+TEST_F(Failures, NetworksTooWideForSharedMemory) {
+  host_cuda::reset({.shared_bytes_per_block = 49152});
+  EXPECT_THAT(
+      message_of(
+          [] {
+            (void)make_cuda_backend(testing::random_models(1, {.head = {2000, 1}, .devices = {}}));
+          },
+          ErrorKind::kBackend),
+      AllOf(HasSubstr("the head takes"), HasSubstr("49152"), HasSubstr("CPU backend")));
+
+  const auto cuda = make_cuda_backend(
+      testing::random_models(1, {.table_network = {7000, 32}, .comm = {7000}, .devices = {2}}));
+  std::vector<float> costs(2);
+  EXPECT_THAT(message_of([&] { cuda->backward_comm(2, std::vector<float>(2, 64.0F), costs); },
+                         ErrorKind::kBackend),
+              AllOf(HasSubstr("communication network takes"), HasSubstr("49152")));
+  std::vector<float> embedding(32);
+  EXPECT_THAT(
+      message_of([&] { cuda->embed_pieces(std::vector<float>(kTableFeatures, 1.0F), embedding); },
+                 ErrorKind::kBackend),
+      AllOf(HasSubstr("table network takes"), HasSubstr("49152"), HasSubstr("CPU backend")));
+}
+
 TEST_F(Failures, EveryLaunchCanFail) {
   const auto problem = random_problem(1, {.devices = 4}, 32);
   const auto batch = random_candidates(1, problem, 3, 20);
