@@ -26,7 +26,8 @@ struct FeatureOrder {
 };
 
 const FeatureOrder& feature_order() {
-  static const FeatureOrder order;
+  // Never destroyed: the destructor of a static object may plan.
+  static const FeatureOrder& order = *new FeatureOrder;
   return order;
 }
 

@@ -10,8 +10,9 @@ extern const unsigned char kDefaultWeights[];
 extern const std::size_t kDefaultWeightsSize;
 
 const CostModels& builtin_weights() {
-  static const CostModels models = parse_weights(
-      {reinterpret_cast<const char*>(kDefaultWeights), kDefaultWeightsSize}, "built-in weights");
+  // Never destroyed: a planner in a static object may come after it at the end of the program.
+  static const CostModels& models = *new CostModels(parse_weights(
+      {reinterpret_cast<const char*>(kDefaultWeights), kDefaultWeightsSize}, "built-in weights"));
   return models;
 }
 
