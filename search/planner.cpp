@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -62,6 +61,18 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
   }
 }
 
+// All that there is of `one` and `other`.
+std::string joined(const std::string& one, const std::string& other) {
+  return one.empty() || other.empty() ? one + other : one + "; " + other;
+}
+
+// What `impl`, the one of a planner, points to.
+template <typename Impl>
+const Impl& in_use(const std::unique_ptr<Impl>& impl) {
+  if (!impl) throw Error("the planner has been moved from; use the one that it was moved to");
+  return *impl;
+}
+
 }  // namespace
 
 struct Planner::Impl {
@@ -82,7 +93,7 @@ struct Planner::Impl {
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task) const;
   void plan_in_parallel(std::span<const Task> tasks, std::span<PlanResult> results) const;
-  ThreadTeam& workers() const;
+  ThreadTeam& team() const;
 
   PlannerOptions options;
   CpuBackend cpu;
@@ -90,13 +101,14 @@ struct Planner::Impl {
   std::unique_ptr<Backend> gpu;
   CostModels models;
   int threads;
-  mutable std::once_flag pool_started;
-  mutable std::optional<ThreadTeam> pool;  ///< For single plans; started by the first one.
+  mutable std::once_flag team_started;
+  mutable std::optional<ThreadTeam> team_of_plans;  ///< For single plans; the first one starts it.
 };
 
-ThreadTeam& Planner::Impl::workers() const {
-  std::call_once(pool_started, [&] { pool.emplace(std::min(threads, kMaxThreadsOfOnePlan)); });
-  return *pool;
+ThreadTeam& Planner::Impl::team() const {
+  std::call_once(team_started,
+                 [&] { team_of_plans.emplace(std::min(threads, kMaxThreadsOfOnePlan)); });
+  return *team_of_plans;
 }
 
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
@@ -115,11 +127,12 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task) const {
   PlanResult result;
-  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search, no_gpu_warning);
-  if (!gpu && threads > 1) {
-    ThreadTeam& pool_of_workers = workers();
-    if (auto lease = pool_of_workers.try_lease()) {
-      driver.use_threads(std::move(*lease), static_cast<int>(pool_of_workers.threads()));
+  const bool alone = gpu || threads == 1;
+  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search,
+                      alone ? no_gpu_warning : joined(no_gpu_warning, team().shortage()));
+  if (!alone) {
+    if (auto lease = team().try_lease()) {
+      driver.use_threads(std::move(*lease), static_cast<int>(team().threads()));
     }
   }
   driver.add(task, result);
@@ -132,13 +145,13 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
                                      std::span<PlanResult> results) const {
   const std::size_t window = gpu ? kSearchesInFlight : 1;
   const std::size_t together = gpu ? kSearchesStartedTogether : 1;
+  const std::size_t useful = std::max<std::size_t>(1, (tasks.size() + window - 1) / window);
+  ThreadTeam team_of_batch(static_cast<int>(std::min(useful, static_cast<std::size_t>(threads))));
+  const std::string warning = joined(no_gpu_warning, team_of_batch.shortage());
   std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
+  team_of_batch.run(team_of_batch.threads(), [&](std::size_t, std::size_t) {
+    SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search, warning);
     try {
-      SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search,
-                          no_gpu_warning);
       for (;;) {
         while (driver.in_flight() + together <= window) {
           const std::size_t first = next.fetch_add(together);
@@ -150,20 +163,10 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
         driver.advance();
       }
     } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!failure) failure = std::current_exception();
-      next = tasks.size();
+      next = tasks.size();  // The others need not go on.
+      throw;
     }
-  };
-  const std::size_t useful = (tasks.size() + window - 1) / window;
-  {
-    std::vector<std::jthread> others;
-    for (std::size_t t = 1; t < std::min(useful, static_cast<std::size_t>(threads)); ++t) {
-      others.emplace_back(work);
-    }
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  });
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -177,29 +180,32 @@ Planner::Planner(Planner&&) noexcept = default;
 Planner& Planner::operator=(Planner&&) noexcept = default;
 
 PlanResult Planner::plan(const Task& task) const {
-  impl_->require_valid(task);
-  return impl_->options.algorithm == Algorithm::kNeuroshard ? impl_->plan_by_search(task)
-                                                            : impl_->plan_by_baseline(task);
+  const Impl& impl = in_use(impl_);
+  impl.require_valid(task);
+  return impl.options.algorithm == Algorithm::kNeuroshard ? impl.plan_by_search(task)
+                                                          : impl.plan_by_baseline(task);
 }
 
 std::vector<PlanResult> Planner::plan_batch(std::span<const Task> tasks) const {
-  for (const Task& task : tasks) impl_->require_valid(task);
+  const Impl& impl = in_use(impl_);
+  for (const Task& task : tasks) impl.require_valid(task);
   std::vector<PlanResult> results(tasks.size());
-  if (impl_->options.algorithm == Algorithm::kNeuroshard) {
-    impl_->plan_in_parallel(tasks, results);
+  if (impl.options.algorithm == Algorithm::kNeuroshard) {
+    impl.plan_in_parallel(tasks, results);
   } else {
     std::ranges::transform(tasks, results.begin(),
-                           [&](const Task& task) { return impl_->plan_by_baseline(task); });
+                           [&](const Task& task) { return impl.plan_by_baseline(task); });
   }
   return results;
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  return neuroshard::simulate(impl_->cpu, task, plan);
+  return neuroshard::simulate(in_use(impl_).cpu, task, plan);
 }
 
 std::string_view Planner::backend() const {
-  return impl_->gpu ? impl_->gpu->name() : impl_->cpu.name();
+  const Impl& impl = in_use(impl_);
+  return impl.gpu ? impl.gpu->name() : impl.cpu.name();
 }
 
 }  // namespace neuroshard

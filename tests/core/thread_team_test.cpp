@@ -2,18 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
+
+#include "few_threads.h"
 
 namespace neuroshard {
 namespace {
@@ -180,7 +180,7 @@ void expect_success_in_child(Body body) {
 }
 
 // Sanitizers keep books of threads and memory that a child, or a limit of memory, breaks.
-#ifndef NEUROSHARD_TEST_SANITIZED
+#if !NEUROSHARD_SANITIZED
 TEST(ThreadTeam, InAChildOfForkTheCallerDoesAllTheWork) {
   auto team = std::make_unique<ThreadTeam>(3);
   ASSERT_EQ(runs_of(*team, 50), std::vector<int>(50, 1));
@@ -194,15 +194,9 @@ TEST(ThreadTeam, InAChildOfForkTheCallerDoesAllTheWork) {
 
 TEST(ThreadTeam, WorksWhereMemoryForStacksEnds) {
   expect_success_in_child([] {
-    std::ifstream statm("/proc/self/statm");
-    rlim_t pages = 0;
-    statm >> pages;
-    // Room for the stacks of a few threads, 8 MiB each as a rule.
-    const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{40} << 20);
-    const rlimit limit{bytes, bytes};
-    if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
+    if (!testing::leave_room_for_two_threads()) return false;
     ThreadTeam team(64);
-    return team.threads() < 64 && !team.shortage().empty() &&
+    return team.threads() == 3 && !team.shortage().empty() &&
            runs_of(team, 500) == std::vector<int>(500, 1);
   });
 }

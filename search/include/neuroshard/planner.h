@@ -70,7 +70,8 @@ struct Infeasibility {
 
 struct SearchStats {
   std::string backend;  ///< The one that finished the search.
-  std::string warning;  ///< Not empty if a GPU is there but failed, before or half-way.
+  /// Not empty if a GPU is there but failed, before or half-way, or if the system refused threads.
+  std::string warning;
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.
   std::uint64_t placements = 0;        ///< (candidate, grid step) pairs among them.
@@ -85,7 +86,10 @@ struct PlanResult {
   SearchStats stats;
 };
 
-/// Finds plans of lowest predicted cost. Immutable once built: share one between threads.
+/// Finds plans of lowest predicted cost. Immutable once built: share one between threads. If memory
+/// runs out, std::bad_alloc leaves the planner as it was. One that was moved from throws Error
+/// whatever it is asked. After fork() the child may go on with a planner that nobody was using at
+/// that moment, on one thread and not on a GPU. Static objects may plan until the process ends.
 class Planner {
  public:
   /// Throws Error on invalid models or options, or if a forced backend cannot run here.
