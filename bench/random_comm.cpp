@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard::bench {
 namespace {

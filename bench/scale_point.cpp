@@ -9,7 +9,7 @@
 #include "bench/random_comm.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 #include "weights/json_reader.h"
 
 namespace neuroshard::bench {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard::bench {
 

@@ -7,6 +7,12 @@
 #include "core/heap_bytes.h"
 
 namespace neuroshard {
+namespace {
+
+// Some ten microseconds.
+constexpr std::size_t kStepsBetweenStops = 128;
+
+}  // namespace
 
 GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
                              const PlacementProblem& problem)
@@ -97,6 +103,9 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
   std::int64_t highest = placed_ == 0 ? 0 : highest_dim_sum_[placed_ - 1];
   int chosen = choice(order_[placed_]);
   while (chosen >= 0) {
+    if (placed_ % kStepsBetweenStops == 0 && problem_.stop != nullptr && problem_.stop->reached()) {
+      return Outcome::kStopped;
+    }
     const Position& position = order_[placed_];
     const auto device = static_cast<std::size_t>(chosen);
     const ShardStates::Id state = state_[device];

@@ -24,7 +24,8 @@ class GridPlacement {
   enum class Outcome {
     kPlaced,
     kNoRoom,    ///< Some piece fits nowhere.
-    kUnchanged  ///< The last run already keeps to this limit: its outcome is that of this one.
+    kUnchanged,  ///< The last run already keeps to this limit: its outcome is that of this one.
+    kStopped     ///< The problem's stop condition is reached.
   };
   /// `dim_limit` is no higher than in the last run of this candidate.
   Outcome run(std::int64_t dim_limit);

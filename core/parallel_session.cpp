@@ -12,10 +12,10 @@ constexpr std::size_t kMostRememberedBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-ParallelSession::ParallelSession(ThreadTeam::Lease lease,
+ParallelSession::ParallelSession(ThreadTeam::Lease& lease,
                                  std::vector<std::unique_ptr<PlacementSession>> parts,
                                  std::size_t dim_limits)
-    : lease_(std::move(lease)), dim_limits_(dim_limits) {
+    : lease_(lease), dim_limits_(dim_limits) {
   for (auto& session : parts) parts_.push_back({std::move(session), {}, {}});
 }
 

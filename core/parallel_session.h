@@ -13,15 +13,15 @@ namespace neuroshard {
 /// for itself; candidates that have come up before are not dealt out at all.
 class ParallelSession final : public PlacementSession {
  public:
-  /// `parts`: sessions for the same problem, one or more.
-  ParallelSession(ThreadTeam::Lease lease, std::vector<std::unique_ptr<PlacementSession>> parts,
+  /// Borrows `lease`. `parts`: sessions for the same problem, one or more.
+  ParallelSession(ThreadTeam::Lease& lease, std::vector<std::unique_ptr<PlacementSession>> parts,
                   std::size_t dim_limits);
 
   void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
   [[nodiscard]] EvaluationCounters counters() const override;
 
  private:
-  ThreadTeam::Lease lease_;
+  ThreadTeam::Lease& lease_;
   struct Part {
     std::unique_ptr<PlacementSession> session;
     CandidateBatch candidates;

@@ -15,6 +15,7 @@ void PlainSession::evaluate(const CandidateBatch& candidates, std::span<Candidat
     const std::span<const std::uint32_t> order = candidates.pieces_of(c);
     CandidateResult best;
     for (std::size_t step = 0; step < problem_.dim_limits.size(); ++step) {
+      if (problem_.stop != nullptr && problem_.stop->reached()) break;
       ++counters_.greedy_runs;
       if (!placement_.run(order, problem_.dim_limits[step])) continue;
       ++counters_.comm_evaluations;

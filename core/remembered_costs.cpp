@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "core/final_cost.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 // Floats of a scratch row times rows: a batch that fills the kernels and stays in the cache.
 constexpr std::size_t kTargetFloats = 1 << 13;
+
+bool reached(const StopCondition* stop) { return stop != nullptr && stop->reached(); }
 
 }  // namespace
 
@@ -36,12 +39,13 @@ std::uint32_t RememberedCosts::note(std::span<const std::uint32_t> states,
   return placement;
 }
 
-void RememberedCosts::score_backward() {
+void RememberedCosts::score_backward(const StopCondition* stop) {
   const auto width = static_cast<std::size_t>(devices_);
   const std::size_t batch = dim_sums_.size() / width;
   std::size_t first = backward_ms_.size() / width;
   backward_ms_.resize(dim_rows_.size() * width);
   for (; first < dim_rows_.size(); first += batch) {
+    if (reached(stop)) return;
     const std::size_t rows = std::min(batch, dim_rows_.size() - first);
     for (std::size_t r = 0; r < rows; ++r) {
       std::ranges::copy(dim_rows_.row(static_cast<std::uint32_t>(first + r)),
@@ -52,12 +56,16 @@ void RememberedCosts::score_backward() {
   }
 }
 
-void RememberedCosts::score_noted() {
-  score_backward();
+void RememberedCosts::score_noted(const StopCondition* stop) {
+  score_backward(stop);
   const auto width = static_cast<std::size_t>(devices_);
   const std::size_t batch = dim_sums_.size() / width;
   for (std::size_t first = 0; first < noted_dim_row_.size(); first += batch) {
     const std::size_t rows = std::min(batch, noted_dim_row_.size() - first);
+    if (reached(stop)) {
+      cost_ms_.insert(cost_ms_.end(), rows, std::numeric_limits<double>::infinity());
+      continue;
+    }
     for (std::size_t r = 0; r < rows; ++r) {
       const std::uint32_t dim_row = noted_dim_row_[first + r];
       std::ranges::copy(dim_rows_.row(dim_row),

@@ -7,6 +7,7 @@
 #include "core/comm_model_runner.h"
 #include "core/packed_models.h"
 #include "core/row_ids.h"
+#include "neuroshard/stop_condition.h"
 
 namespace neuroshard {
 
@@ -22,8 +23,9 @@ class RememberedCosts {
   /// score_noted().
   std::uint32_t note(std::span<const std::uint32_t> states, std::span<const float> compute_ms,
                      std::span<const std::uint32_t> dim_sums);
-  /// Scores all placements noted since the last call, in batches.
-  void score_noted();
+  /// Scores all placements noted since the last call, in batches. Those that are not scored when
+  /// `stop` (null: never) is reached get an infinite cost.
+  void score_noted(const StopCondition* stop = nullptr);
   [[nodiscard]] double cost_ms(std::uint32_t placement) const { return cost_ms_[placement]; }
 
   /// Placements so far, each scored once.
@@ -36,7 +38,7 @@ class RememberedCosts {
   void clear();
 
  private:
-  void score_backward();
+  void score_backward(const StopCondition* stop);
 
   int devices_;
   CommRunner forward_;

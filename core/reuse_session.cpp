@@ -50,6 +50,8 @@ void ReuseSession::place_under_all_limits(std::span<const std::uint32_t> order) 
         break;
       case GridPlacement::Outcome::kUnchanged:
         break;
+      case GridPlacement::Outcome::kStopped:
+        return;
     }
     placement_of_[first + step] = placement;
   }
@@ -100,7 +102,7 @@ void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<Candidat
       order_of_.push_back(orders_.find_or_add(order));
       if (order_of_.back() == known) place_under_all_limits(order);
     }
-    costs_.score_noted();
+    costs_.score_noted(problem_.stop);
     for (std::size_t o = first_new; o < orders_.size(); ++o) {
       CandidateResult best;
       for (std::size_t step = 0; step < limits; ++step) {

@@ -1,38 +1,79 @@
 #include <array>
+#include <string>
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "neuroshard/planner.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/search_options.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 6> kAlgorithms = {{
-    {Algorithm::kNeuroshard, "neuroshard"},
-    {Algorithm::kRandom, "random"},
-    {Algorithm::kDimGreedy, "dim_greedy"},
-    {Algorithm::kSizeGreedy, "size_greedy"},
-    {Algorithm::kLookupGreedy, "lookup_greedy"},
-    {Algorithm::kSizeLookupGreedy, "size_lookup_greedy"},
-}};
+constexpr std::array kAlgorithms = {
+    Algorithm::kNeuroshard, Algorithm::kPublished,    Algorithm::kUniform,
+    Algorithm::kRandom,     Algorithm::kDimGreedy,    Algorithm::kSizeGreedy,
+    Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy,
+};
+
+constexpr std::array kEfforts = {Effort::kFast, Effort::kDefault, Effort::kThorough};
+
+// The one of `all` that is called `name`; throws Error listing their names.
+template <typename Value>
+Value named(std::span<const Value> all, std::string_view name, const std::string& kind) {
+  std::string known;
+  for (const Value value : all) {
+    if (name_of(value) == name) return value;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(value));
+  }
+  throw Error("there is no " + kind + " '" + std::string(name) + "'; use one of " + known);
+}
 
 }  // namespace
 
+std::span<const Algorithm> all_algorithms() { return kAlgorithms; }
+
+// No default: a new algorithm without a name is a warning.
 std::string_view name_of(Algorithm algorithm) {
-  for (const auto& [value, name] : kAlgorithms) {
-    if (value == algorithm) return name;
+  switch (algorithm) {
+    case Algorithm::kNeuroshard:
+      return "neuroshard";
+    case Algorithm::kPublished:
+      return "published";
+    case Algorithm::kUniform:
+      return "uniform";
+    case Algorithm::kRandom:
+      return "random";
+    case Algorithm::kDimGreedy:
+      return "dim_greedy";
+    case Algorithm::kSizeGreedy:
+      return "size_greedy";
+    case Algorithm::kLookupGreedy:
+      return "lookup_greedy";
+    case Algorithm::kSizeLookupGreedy:
+      return "size_lookup_greedy";
   }
   return "unknown";
 }
 
 Algorithm algorithm_from_name(std::string_view name) {
-  std::string known;
-  for (const auto& [value, known_name] : kAlgorithms) {
-    if (known_name == name) return value;
-    known += (known.empty() ? "" : ", ") + std::string(known_name);
-  }
-  throw Error("there is no algorithm '" + std::string(name) + "'; use one of " + known);
+  return named(all_algorithms(), name, "algorithm");
 }
+
+std::span<const Effort> all_efforts() { return kEfforts; }
+
+std::string_view name_of(Effort effort) {
+  switch (effort) {
+    case Effort::kFast:
+      return "fast";
+    case Effort::kDefault:
+      return "default";
+    case Effort::kThorough:
+      return "thorough";
+  }
+  return "unknown";
+}
+
+Effort effort_from_name(std::string_view name) { return named(all_efforts(), name, "effort"); }
 
 std::string_view name_of(Infeasibility::Kind kind) {
   switch (kind) {
@@ -42,6 +83,8 @@ std::string_view name_of(Infeasibility::Kind kind) {
       return "piece_too_large";
     case Infeasibility::Kind::kPacking:
       return "packing";
+    case Infeasibility::Kind::kNoTime:
+      return "no_time";
   }
   return "unknown";
 }

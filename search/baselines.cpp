@@ -20,6 +20,8 @@ double key_of(const Table& table, Algorithm algorithm) {
     case Algorithm::kSizeLookupGreedy:
       return lookups * std::log10(static_cast<double>(table.rows));
     case Algorithm::kNeuroshard:
+    case Algorithm::kPublished:
+    case Algorithm::kUniform:
     case Algorithm::kRandom:
       break;
   }

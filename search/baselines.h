@@ -2,7 +2,8 @@
 
 #include <optional>
 
-#include "neuroshard/planner.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/search_options.h"
 
 namespace neuroshard {
 

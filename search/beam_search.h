@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "neuroshard/planner.h"
+#include "neuroshard/search_options.h"
 #include "search/split_state.h"
 
 namespace neuroshard {

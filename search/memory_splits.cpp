@@ -162,6 +162,12 @@ Infeasibility failure_without_memory_splits(const Task& task) {
   return no_room_found(task, "the search without memory splits", "allow memory splits");
 }
 
+Infeasibility nothing_in_time(const Task& task) {
+  Infeasibility why = totals(task, Infeasibility::Kind::kNoTime);
+  why.message = "there was no time to find a plan; allow more of it";
+  return why;
+}
+
 Infeasibility baseline_failure(const Task& task, std::string_view algorithm) {
   if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
   return no_room_found(task, std::string(algorithm) + " does not split tables and",

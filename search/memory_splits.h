@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/planner.h"
+#include "neuroshard/plan_result.h"
 #include "search/split_state.h"
 
 namespace neuroshard {
@@ -33,6 +33,9 @@ void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitStat
 
 /// Says that the search found no room and was not allowed to split tables for it.
 [[nodiscard]] Infeasibility failure_without_memory_splits(const Task& task);
+
+/// Says that the search was ended before it had a plan.
+[[nodiscard]] Infeasibility nothing_in_time(const Task& task);
 
 /// Says that a baseline, which does not split tables, found no room.
 [[nodiscard]] Infeasibility baseline_failure(const Task& task, std::string_view algorithm);

@@ -24,6 +24,7 @@ class PiecePool {
   static void embed(const Backend& backend, std::span<PiecePool* const> pools);
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
+  [[nodiscard]] std::size_t tables() const { return whole_.size(); }
   /// The piece that is the whole table.
   [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
   [[nodiscard]] bool can_split(std::uint32_t piece) const;
@@ -34,6 +35,12 @@ class PiecePool {
   [[nodiscard]] std::int64_t size_bytes(std::uint32_t piece) const { return size_bytes_[piece]; }
   /// Compute cost of a shard of this piece alone.
   [[nodiscard]] float cost_ms(std::uint32_t piece) const { return cost_ms_[piece]; }
+
+  /// Floats of an embedding; 0 until embed().
+  [[nodiscard]] std::size_t embedding_width() const { return embeddings_.size() / size(); }
+  [[nodiscard]] const float* embedding(std::uint32_t piece) const {
+    return embeddings_.data() + piece * embedding_width();
+  }
 
   [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }

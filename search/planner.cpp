@@ -15,6 +15,7 @@
 #include "search/baselines.h"
 #include "search/memory_splits.h"
 #include "search/search_driver.h"
+#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {
@@ -45,6 +46,14 @@ void validate(const PlannerOptions& options) {
   require_between(options.search.max_splits, 0, 10000, "max splits");
   require_between(options.search.grid_steps, 1, 1000, "grid steps");
   require_between(options.threads, 0, 1024, "threads");
+}
+
+void validate(const PlanRequest& request) {
+  require_between(request.alternatives, 0, 1000, "alternatives");
+}
+
+bool searches(Algorithm algorithm) {
+  return algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished;
 }
 
 // "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
@@ -91,8 +100,17 @@ struct Planner::Impl {
     (void)models.comm_for(task.devices);
   }
   PlanResult plan_by_baseline(const Task& task) const;
-  PlanResult plan_by_search(const Task& task) const;
-  void plan_in_parallel(std::span<const Task> tasks, std::span<PlanResult> results) const;
+  PlanResult plan_by_search(const Task& task, const PlanRequest& request) const;
+  void plan_in_parallel(std::span<const Task> tasks, const PlanRequest& request,
+                        std::span<PlanResult> results) const;
+  SearchDriver driver(const PlanRequest& request, std::string warning) const {
+    return {{.cpu = cpu,
+             .gpu = gpu.get(),
+             .may_fall_back = options.backend == "auto",
+             .warning = std::move(warning)},
+            options,
+            request};
+  }
   ThreadTeam& team() const;
 
   PlannerOptions options;
@@ -115,7 +133,9 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
   result.stats.backend = cpu.name();
-  result.plan = place_by_baseline(task, options.algorithm, options.seed);
+  result.plan = options.algorithm == Algorithm::kUniform
+                    ? cheapest_uniform_plan(cpu, task)
+                    : place_by_baseline(task, options.algorithm, options.seed);
   if (result.plan) {
     result.cost = neuroshard::simulate(cpu, task, *result.plan);
   } else {
@@ -125,23 +145,23 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   return result;
 }
 
-PlanResult Planner::Impl::plan_by_search(const Task& task) const {
+PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request) const {
   PlanResult result;
   const bool alone = gpu || threads == 1;
-  SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search,
-                      alone ? no_gpu_warning : joined(no_gpu_warning, team().shortage()));
+  SearchDriver search =
+      driver(request, alone ? no_gpu_warning : joined(no_gpu_warning, team().shortage()));
   if (!alone) {
     if (auto lease = team().try_lease()) {
-      driver.use_threads(std::move(*lease), static_cast<int>(team().threads()));
+      search.use_threads(std::move(*lease), static_cast<int>(team().threads()));
     }
   }
-  driver.add(task, result);
-  while (driver.in_flight() > 0) driver.advance();
+  search.add(task, result);
+  while (search.in_flight() > 0) search.advance();
   return result;
 }
 
 // Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
-void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
+void Planner::Impl::plan_in_parallel(std::span<const Task> tasks, const PlanRequest& request,
                                      std::span<PlanResult> results) const {
   const std::size_t window = gpu ? kSearchesInFlight : 1;
   const std::size_t together = gpu ? kSearchesStartedTogether : 1;
@@ -150,17 +170,17 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks,
   const std::string warning = joined(no_gpu_warning, team_of_batch.shortage());
   std::atomic<std::size_t> next{0};
   team_of_batch.run(team_of_batch.threads(), [&](std::size_t, std::size_t) {
-    SearchDriver driver(gpu.get(), options.backend == "auto", cpu, options.search, warning);
+    SearchDriver searches_of_thread = driver(request, warning);
     try {
       for (;;) {
-        while (driver.in_flight() + together <= window) {
+        while (searches_of_thread.in_flight() + together <= window) {
           const std::size_t first = next.fetch_add(together);
           if (first >= tasks.size()) break;
           const std::size_t count = std::min(together, tasks.size() - first);
-          driver.add(tasks.subspan(first, count), results.subspan(first, count));
+          searches_of_thread.add(tasks.subspan(first, count), results.subspan(first, count));
         }
-        if (driver.in_flight() == 0) return;
-        driver.advance();
+        if (searches_of_thread.in_flight() == 0) return;
+        searches_of_thread.advance();
       }
     } catch (...) {
       next = tasks.size();  // The others need not go on.
@@ -179,19 +199,22 @@ Planner::~Planner() = default;
 Planner::Planner(Planner&&) noexcept = default;
 Planner& Planner::operator=(Planner&&) noexcept = default;
 
-PlanResult Planner::plan(const Task& task) const {
+PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
   impl.require_valid(task);
-  return impl.options.algorithm == Algorithm::kNeuroshard ? impl.plan_by_search(task)
-                                                          : impl.plan_by_baseline(task);
+  validate(request);
+  return searches(impl.options.algorithm) ? impl.plan_by_search(task, request)
+                                          : impl.plan_by_baseline(task);
 }
 
-std::vector<PlanResult> Planner::plan_batch(std::span<const Task> tasks) const {
+std::vector<PlanResult> Planner::plan_batch(std::span<const Task> tasks,
+                                            const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
   for (const Task& task : tasks) impl.require_valid(task);
+  validate(request);
   std::vector<PlanResult> results(tasks.size());
-  if (impl.options.algorithm == Algorithm::kNeuroshard) {
-    impl.plan_in_parallel(tasks, results);
+  if (searches(impl.options.algorithm)) {
+    impl.plan_in_parallel(tasks, request, results);
   } else {
     std::ranges::transform(tasks, results.begin(),
                            [&](const Task& task) { return impl.plan_by_baseline(task); });

@@ -1,11 +1,11 @@
 #include "search/search_driver.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/parallel_session.h"
-#include "neuroshard/error.h"
-#include "neuroshard/simulator.h"
+#include "search/canonical_task.h"
+#include "search/neuroshard_search.h"
+#include "search/published_search.h"
 
 namespace neuroshard {
 namespace {
@@ -14,91 +14,139 @@ namespace {
 // task has some 150); the GPU, two launches and two waits. Not yet measured on a GPU.
 constexpr std::size_t kLeastPiecesForGpu = 1024;
 
-double now_ms() {
-  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::milli>(since_start).count();
-}
-
 }  // namespace
 
+SearchDriver::SearchDriver(SearchMachine machine, const PlannerOptions& options,
+                           const PlanRequest& request)
+    : machine_(std::move(machine)),
+      options_(options),
+      request_(request),
+      stop_(request.deadline, request.stop) {}
+
 const Backend& SearchDriver::backend() const {
-  if (gpu_ != nullptr) return *gpu_;
-  return cpu_;
+  if (machine_.gpu != nullptr) return *machine_.gpu;
+  return machine_.cpu;
 }
 
-SearchDriver::Run::Run(const CpuBackend& cpu, const Task& run_task, const SearchOptions& options,
-                       PlanResult& run_result, double started, PiecePool pool)
-    : task(run_task),
-      result(run_result),
-      started_ms(started),
-      search(cpu, run_task, options, std::move(pool)) {}
-
-std::vector<PiecePool> SearchDriver::piece_pools(std::span<const Task> tasks) {
-  std::vector<PiecePool> pools;
+void SearchDriver::embed(std::span<PiecePool> pools) {
   std::vector<PiecePool*> all;
-  pools.reserve(tasks.size());
   std::size_t pieces = 0;
-  for (const Task& task : tasks) {
-    all.push_back(&pools.emplace_back(task));
-    pieces += pools.back().size();
+  for (PiecePool& pool : pools) {
+    all.push_back(&pool);
+    pieces += pool.size();
   }
-  if (gpu_ != nullptr && pieces >= kLeastPiecesForGpu) {
+  if (machine_.gpu != nullptr && pieces >= kLeastPiecesForGpu) {
     try {
-      PiecePool::embed(*gpu_, all);
-      return pools;
+      return PiecePool::embed(*machine_.gpu, all);
     } catch (const Error& error) {
       fall_back(error);
     }
   }
-  for (PiecePool* pool : all) PiecePool::embed(cpu_, {&pool, 1});
-  return pools;
+  for (PiecePool* pool : all) PiecePool::embed(machine_.cpu, {&pool, 1});
 }
 
 void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> results) {
-  const double started_ms = now_ms();
-  std::vector<PiecePool> pools = piece_pools(tasks);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    Run& run = *runs_.emplace_back(std::make_unique<Run>(cpu_, tasks[i], options_, results[i],
-                                                         started_ms, std::move(pools[i])));
-    if (!run.search.running()) continue;
-    try {
-      start_session(run);
-    } catch (const Error& error) {
-      fall_back(error);
-    }
+  if (options_.algorithm == Algorithm::kPublished) {
+    add_published(tasks, results);
+  } else {
+    add_neuroshard(tasks, results);
   }
 }
 
-void SearchDriver::start_session(Run& run) {
-  const PlacementProblem& problem = run.search.problem();
-  if (gpu_ != nullptr) {
-    run.session = gpu_->start(problem);
+void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResult> results) {
+  const Clock::time_point started = Clock::now();
+  std::vector<PiecePool> pools(tasks.begin(), tasks.end());
+  embed(pools);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto pool = std::make_unique<PiecePool>(std::move(pools[i]));
+    auto search =
+        std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
+    start({.result = results[i],
+           .started = started,
+           .pool = std::move(pool),
+           .search = std::move(search)});
+  }
+}
+
+void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results) {
+  const Clock::time_point started = Clock::now();
+  std::vector<CanonicalTask> canonical(tasks.begin(), tasks.end());
+  std::vector<PiecePool> pools;
+  pools.reserve(tasks.size());
+  for (const CanonicalTask& one : canonical) pools.emplace_back(one.task);
+  embed(pools);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const SearchOrder order{.effort = options_.effort,
+                            .published = options_.search,
+                            .request = request_,
+                            .stop = stop_,
+                            .team = lease_ ? &*lease_ : nullptr};
+    start({.result = results[i],
+           .started = started,
+           .pool = nullptr,
+           .search = std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i],
+                                                        std::move(canonical[i]),
+                                                        std::move(pools[i]), order, started)});
+  }
+}
+
+void SearchDriver::start(Run run) {
+  Run& started = *runs_.emplace_back(std::make_unique<Run>(std::move(run)));
+  if (!started.search->running()) return;
+  try {
+    provide_session(started);
+  } catch (const Error& error) {
+    fall_back(error);
+  }
+}
+
+void SearchDriver::provide_session(Run& run) {
+  const PlacementProblem& problem = run.search->problem();
+  if (run.problem == &problem) return;
+  end_session(run);
+  if (machine_.gpu != nullptr) {
+    run.session = machine_.gpu->start(problem);
   } else if (lease_) {
     std::vector<std::unique_ptr<PlacementSession>> parts;
     parts.reserve(static_cast<std::size_t>(threads_));
-    for (int part = 0; part < threads_; ++part) parts.push_back(cpu_.start(problem));
-    run.session = std::make_unique<ParallelSession>(*std::exchange(lease_, std::nullopt),
-                                                    std::move(parts), problem.dim_limits.size());
+    for (int part = 0; part < threads_; ++part) parts.push_back(machine_.cpu.start(problem));
+    run.session =
+        std::make_unique<ParallelSession>(*lease_, std::move(parts), problem.dim_limits.size());
   } else {
-    run.session = cpu_.start(problem);
+    run.session = machine_.cpu.start(problem);
   }
+  run.problem = &problem;
+}
+
+void SearchDriver::end_session(Run& run) {
+  if (!run.session) return;
+  const EvaluationCounters counters = run.session->counters();
+  run.result.stats.placements += counters.greedy_runs;
+  run.result.stats.head_evaluations += counters.head_evaluations;
+  run.result.stats.comm_evaluations += counters.comm_evaluations;
+  run.session.reset();
+  run.problem = nullptr;
 }
 
 void SearchDriver::fall_back(const Error& error) {
-  if (gpu_ == nullptr || !may_fall_back_ || error.kind() != ErrorKind::kBackend) throw;
-  warning_ = std::string("the GPU failed (") + error.what() + "); went on with the CPU";
-  gpu_ = nullptr;
+  if (machine_.gpu == nullptr || !machine_.may_fall_back || error.kind() != ErrorKind::kBackend) {
+    throw;
+  }
+  machine_.warning = std::string("the GPU failed (") + error.what() + "); went on with the CPU";
+  machine_.gpu = nullptr;
   for (const auto& run : runs_) {
-    if (run->search.running()) start_session(*run);
+    end_session(*run);
+    if (run->search->running()) provide_session(*run);
   }
 }
 
 void SearchDriver::evaluate() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->search.running()) continue;
-    run->results.resize(run->search.candidates().size());
-    requests_.push_back({run->session.get(), &run->search.candidates(), run->results});
+    if (!run->search->running()) continue;
+    const CandidateBatch& candidates = run->search->candidates();
+    run->results.resize(candidates.size());
+    requests_.push_back({run->session.get(), &candidates, run->results});
   }
   backend().evaluate(requests_);
 }
@@ -111,27 +159,28 @@ void SearchDriver::advance() {
     evaluate();
   }
   for (const auto& run : runs_) {
-    if (run->search.running()) run->search.take(run->results);
-    if (!run->search.running()) finish(*run);
+    if (run->search->running()) run->search->take(run->results);
+    if (!run->search->running()) {
+      finish(*run);
+      continue;
+    }
+    try {
+      provide_session(*run);
+    } catch (const Error& error) {
+      fall_back(error);
+    }
   }
-  std::erase_if(runs_, [](const auto& run) { return !run->search.running(); });
+  std::erase_if(runs_, [](const auto& run) { return !run->search->running(); });
 }
 
 void SearchDriver::finish(Run& run) {
+  end_session(run);
   SearchStats& stats = run.result.stats;
   stats.backend = backend().name();
-  stats.warning = warning_;
-  stats.candidates = run.search.candidates_examined();
-  if (run.session) {
-    const EvaluationCounters counters = run.session->counters();
-    stats.placements = counters.greedy_runs;
-    stats.head_evaluations = counters.head_evaluations;
-    stats.comm_evaluations = counters.comm_evaluations;
-  }
-  run.result.plan = std::move(run.search.plan());
-  run.result.infeasible = std::move(run.search.infeasible());
-  if (run.result.plan) run.result.cost = simulate(cpu_, run.task, *run.result.plan);
-  stats.search_ms = now_ms() - run.started_ms;
+  stats.warning = machine_.warning;
+  run.search->finish(run.result);
+  const std::chrono::duration<double, std::milli> elapsed = Clock::now() - run.started;
+  stats.search_ms = elapsed.count();
 }
 
 }  // namespace neuroshard

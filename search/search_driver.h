@@ -1,32 +1,41 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/cpu_backend.h"
 #include "core/thread_team.h"
 #include "neuroshard/error.h"
+#include "neuroshard/plan_request.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/search_options.h"
+#include "search/piece_pool.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
+
+/// Where searches run. Borrows everything.
+struct SearchMachine {
+  const CpuBackend& cpu;
+  const Backend* gpu = nullptr;  ///< May be null.
+  /// Whether a failure of the GPU is survived, or thrown to the caller, who asked for that backend
+  /// and no other.
+  bool may_fall_back = true;
+  /// Goes to the statistics of every search; a later one takes its place.
+  std::string warning;
+};
 
 /// Runs searches on a backend, many in common launches if wanted. If a GPU fails half-way, goes on
 /// where it was on the CPU: the arithmetic is the same, so the plans are. One per thread and call.
 class SearchDriver {
  public:
-  /// Borrows everything. `gpu` may be null; `may_fall_back`: whether its failure is survived, or
-  /// thrown to the caller, who asked for that backend and no other. `warning` goes to the
-  /// statistics of every search; a later one takes its place.
-  SearchDriver(const Backend* gpu, bool may_fall_back, const CpuBackend& cpu,
-               const SearchOptions& options, std::string warning = {})
-      : gpu_(gpu),
-        may_fall_back_(may_fall_back),
-        cpu_(cpu),
-        options_(options),
-        warning_(std::move(warning)) {}
+  /// Borrows `options` and `request`. `options.algorithm` is one that searches: kNeuroshard or
+  /// kPublished.
+  SearchDriver(SearchMachine machine, const PlannerOptions& options, const PlanRequest& request);
 
   /// Uses the leased threads for single searches on the CPU.
   void use_threads(ThreadTeam::Lease lease, int threads) {
@@ -43,33 +52,37 @@ class SearchDriver {
   void advance();
 
  private:
-  struct Run {
-    Run(const CpuBackend& cpu, const Task& task, const SearchOptions& options, PlanResult& result,
-        double started_ms, PiecePool pool);
+  using Clock = std::chrono::steady_clock;
 
-    const Task& task;
+  struct Run {
     PlanResult& result;
-    double started_ms;
-    TaskSearch search;
-    std::unique_ptr<PlacementSession> session;
-    std::vector<CandidateResult> results;
+    Clock::time_point started;
+    std::unique_ptr<PiecePool> pool;  ///< Borrowed by the search, unless it has taken it.
+    std::unique_ptr<TaskSearch> search;
+    const PlacementProblem* problem = nullptr;  ///< That of the session.
+    std::unique_ptr<PlacementSession> session{};
+    std::vector<CandidateResult> results{};
   };
 
   [[nodiscard]] const Backend& backend() const;
-  [[nodiscard]] std::vector<PiecePool> piece_pools(std::span<const Task> tasks);
-  void start_session(Run& run);
+  void embed(std::span<PiecePool> pools);
+  void add_published(std::span<const Task> tasks, std::span<PlanResult> results);
+  void add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results);
+  void start(Run run);
+  /// The session for what the search asks for now.
+  void provide_session(Run& run);
+  void end_session(Run& run);
   void evaluate();
   /// Call in a handler: throws again unless `error` is a failure of the GPU that can be survived.
   void fall_back(const Error& error);
   void finish(Run& run);
 
-  const Backend* gpu_;
-  bool may_fall_back_;
-  const CpuBackend& cpu_;
-  const SearchOptions& options_;
+  SearchMachine machine_;
+  const PlannerOptions& options_;
+  const PlanRequest& request_;
+  StopCondition stop_;
   std::optional<ThreadTeam::Lease> lease_;
   int threads_ = 1;
-  std::string warning_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Backend::Request> requests_;
 };

@@ -13,7 +13,7 @@
 #include "cuda/embed_pieces.h"
 #include "cuda/evaluation.h"
 #include "neuroshard/error.h"
-#include "search/task_search.h"
+#include "search/published_search.h"
 
 namespace neuroshard::bench {
 namespace {

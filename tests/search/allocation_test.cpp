@@ -5,7 +5,7 @@
 #include "golden.h"
 #include "search/counted_allocations.h"
 #include "search/split_state.h"
-#include "search/task_search.h"
+#include "search/published_search.h"
 
 namespace neuroshard {
 namespace {

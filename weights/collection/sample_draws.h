@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "neuroshard/task.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard {
 

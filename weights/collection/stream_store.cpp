@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard {
 namespace {

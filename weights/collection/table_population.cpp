@@ -10,7 +10,7 @@
 #include "neuroshard/error.h"
 #include "weights/collection/access_statistics.h"
 #include "weights/collection/access_stream.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 #include "weights/collection/table_statistics.h"
 
 namespace neuroshard {

@@ -9,7 +9,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/collection/access_statistics.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "neuroshard/training.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard::training {
 

@@ -6,7 +6,7 @@
 #include "core/cpu_kernels.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 #include "weights/training/matrix_kernels.h"
 
 namespace neuroshard::training {

@@ -10,6 +10,7 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
+#include "neuroshard/stop_condition.h"
 
 namespace neuroshard {
 
@@ -32,6 +33,9 @@ struct PlacementProblem {
   std::vector<std::int64_t> size_bytes;  ///< [pieces]
   /// Highest dim sum allowed on a device, one entry per grid step, ascending.
   std::vector<std::int64_t> dim_limits;
+  /// Once it is reached, a CPU session places nothing more, and what is not placed or not scored by
+  /// then has an infinite cost; a GPU ends the launch that is under way. Null: never. Borrowed.
+  const StopCondition* stop = nullptr;
 
   [[nodiscard]] std::size_t pieces() const { return dims.size(); }
 };

@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "weights/collection/random.h"
+#include "core/random.h"
 #include "weights/torch_writer.h"
 
 namespace neuroshard::testing {

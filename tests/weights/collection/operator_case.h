@@ -6,7 +6,7 @@
 
 #include "weights/collection/access_stream.h"
 #include "weights/collection/embedding_operator.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "neuroshard/training.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard::training {
 namespace {

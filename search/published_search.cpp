@@ -1,9 +1,10 @@
-#include "search/task_search.h"
+#include "search/published_search.h"
 
 #include <cmath>
 #include <utility>
 
 #include "core/greedy_placement.h"
+#include "neuroshard/simulator.h"
 #include "search/memory_splits.h"
 
 namespace neuroshard {
@@ -20,18 +21,20 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   return limits;
 }
 
-TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
-                       PiecePool pool)
+PublishedSearch::PublishedSearch(const CpuBackend& cpu, const Task& task,
+                                 const SearchOptions& options, const PiecePool& pool,
+                                 const StopCondition* stop)
     : cpu_(cpu),
       task_(task),
       options_(options),
-      pool_(std::move(pool)),
+      pool_(pool),
       problem_{.devices = task.devices,
                .memory_bytes = task.memory_bytes,
                .embeddings = pool_.embeddings(),
                .dims = pool_.dims(),
                .size_bytes = pool_.sizes_bytes(),
-               .dim_limits = grid_dim_limits(task, options.grid_steps)},
+               .dim_limits = grid_dim_limits(task, options.grid_steps),
+               .stop = stop},
       starts_{SplitState(pool_, task.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
@@ -46,7 +49,7 @@ TaskSearch::TaskSearch(const CpuBackend& cpu, const Task& task, const SearchOpti
   request(starts_);
 }
 
-void TaskSearch::request(const std::vector<SplitState>& states) {
+void PublishedSearch::request(const std::vector<SplitState>& states) {
   batch_.clear();
   for (const SplitState& state : states) {
     state.append_ordered_pieces(batch_.piece_ids);
@@ -55,11 +58,11 @@ void TaskSearch::request(const std::vector<SplitState>& states) {
   examined_ += states.size();
 }
 
-const CandidateBatch& TaskSearch::candidates() const {
+const CandidateBatch& PublishedSearch::candidates() const {
   return phase_ == Phase::kBeam ? beam_->candidates() : batch_;
 }
 
-void TaskSearch::take(std::span<const CandidateResult> results) {
+void PublishedSearch::take(std::span<const CandidateResult> results) {
   switch (phase_) {
     case Phase::kStart:
       for (std::size_t i = starts_.size(); i-- > 0;) pending_.push_back({starts_[i], results[i]});
@@ -84,7 +87,7 @@ void TaskSearch::take(std::span<const CandidateResult> results) {
   }
 }
 
-void TaskSearch::next_beam() {
+void PublishedSearch::next_beam() {
   phase_ = Phase::kBeam;
   beam_.emplace(pool_, options_, std::move(pending_.back()));
   pending_.pop_back();
@@ -92,11 +95,11 @@ void TaskSearch::next_beam() {
   if (!beam_->running()) after_beam();
 }
 
-void TaskSearch::after_beam() {
+void PublishedSearch::after_beam() {
   const ScoredState& found = beam_->best();
   if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = found;
   if (!pending_.empty()) return next_beam();
-  if (std::isfinite(best_->result.cost_ms)) return finish();
+  if (std::isfinite(best_->result.cost_ms)) return place_winner();
   if (options_.memory_splits) return start_memory_splits();
   phase_ = Phase::kFinished;
   infeasible_ = failure_without_memory_splits(task_);
@@ -104,7 +107,7 @@ void TaskSearch::after_beam() {
 
 // The published search gives up here. Memory, or the limit on dim sums, left no room for some
 // piece: make pieces smaller until they can be packed, and search on from there.
-void TaskSearch::start_memory_splits() {
+void PublishedSearch::start_memory_splits() {
   ladder_ = memory_split_ladder(pool_, starts_.back());
   if (ladder_.empty()) return pack_without_grid();
   phase_ = Phase::kMemorySplits;
@@ -113,7 +116,7 @@ void TaskSearch::start_memory_splits() {
 
 // No placement keeps dim sums within 1.5 times the mean, e.g. one table on two devices that cannot
 // be split. A plan that is valid is better than none.
-void TaskSearch::pack_without_grid() {
+void PublishedSearch::pack_without_grid() {
   phase_ = Phase::kFinished;
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
@@ -131,7 +134,7 @@ void TaskSearch::pack_without_grid() {
   infeasible_ = packing_failure(task_, pool_, ladder_.back());
 }
 
-void TaskSearch::finish() {
+void PublishedSearch::place_winner() {
   const ScoredState& best = *best_;
   phase_ = Phase::kFinished;
   std::vector<std::uint32_t> pieces;
@@ -145,6 +148,13 @@ void TaskSearch::finish() {
     plan_->shards[static_cast<std::size_t>(placement.device_of()[position])].push_back(
         static_cast<int>(best.state.order[position]));
   }
+}
+
+void PublishedSearch::finish(PlanResult& result) {
+  result.stats.candidates += examined_;
+  result.plan = std::move(plan_);
+  result.infeasible = std::move(infeasible_);
+  if (result.plan) result.cost = simulate(cpu_, task_, *result.plan);
 }
 
 }  // namespace neuroshard

@@ -1,4 +1,4 @@
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 #include <cmath>
 #include <numbers>

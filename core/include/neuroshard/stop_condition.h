@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace neuroshard {
+
+/// When to end a computation early: at a point in time, when somebody asks for it, or never. Looking
+/// costs some 30 ns.
+class StopCondition {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  StopCondition() = default;  ///< Never.
+  StopCondition(std::optional<Clock::time_point> deadline, std::stop_token token)
+      : deadline_(deadline), token_(std::move(token)) {}
+
+  /// False if it can never be reached.
+  [[nodiscard]] bool possible() const { return deadline_.has_value() || token_.stop_possible(); }
+  [[nodiscard]] bool reached() const {
+    return token_.stop_requested() || (deadline_ && Clock::now() >= *deadline_);
+  }
+
+ private:
+  std::optional<Clock::time_point> deadline_;
+  std::stop_token token_;
+};
+
+}  // namespace neuroshard

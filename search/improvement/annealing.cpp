@@ -1,0 +1,75 @@
+#include "search/improvement/annealing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "search/improvement/edit_costs.h"
+#include "search/improvement/edit_source.h"
+#include "search/improvement/working_plan.h"
+
+namespace neuroshard {
+namespace {
+
+// Below this a plan is not better but rounded otherwise.
+constexpr double kLeastGain = 1e-7;
+
+// Some thirty microseconds.
+constexpr std::uint64_t kStepsBetweenStops = 64;
+
+constexpr std::uint64_t kSeed = 0x6E736861;
+
+bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
+          std::int64_t memory_bytes) {
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (outcome.memory[side] > memory_bytes &&
+        outcome.memory[side] > plan.memory(edit.device(side))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task, const Layout& start,
+                const AnnealingOptions& options, const StopCondition& stop) {
+  WorkingPlan plan(pool, task.devices, start);
+  EditCosts costs(cpu, plan);
+  EditSource source(plan, kSeed, options.stream);
+  AlignedVector<float> sums(2 * pool.embedding_width());
+
+  Annealed best{.layout = start, .cost_ms = costs.cost_ms()};
+  bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
+  double temperature_ms = options.hottest * std::abs(best.cost_ms);
+  const double cooling = std::pow(options.coldest / options.hottest,
+                                  1.0 / static_cast<double>(std::max<std::uint64_t>(options.steps, 1)));
+  for (std::uint64_t step = 0; step < options.steps; ++step, temperature_ms *= cooling) {
+    if (step % kStepsBetweenStops == 0 && stop.reached()) break;
+    ++best.edits;
+    const std::optional<PlanEdit> edit = source.draw(costs.critical());
+    if (!edit) continue;
+    const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
+    if (!fits(plan, *edit, outcome, task.memory_bytes)) continue;
+    // Metropolis: accepted with probability exp(-loss / temperature).
+    const double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
+    const std::optional<double> cost_ms = costs.estimate(*edit, outcome, sums.data(), limit_ms);
+    if (!cost_ms || *cost_ms > limit_ms) continue;
+    if (at_best) best.layout = plan.layout();
+    plan.apply(*edit);
+    costs.accept(*edit);
+    at_best = false;
+    const double threshold_ms = best.cost_ms - kLeastGain * std::abs(best.cost_ms);
+    if (costs.cost_ms() < threshold_ms && !costs.exact()) costs.synchronize();
+    if (costs.cost_ms() < threshold_ms) {
+      best.cost_ms = costs.cost_ms();
+      at_best = true;
+    }
+  }
+  if (at_best) best.layout = plan.layout();
+  best.head_evaluations = costs.head_evaluations();
+  best.comm_evaluations = costs.comm_evaluations();
+  return best;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu_backend.h"
+#include "neuroshard/stop_condition.h"
+#include "search/layout.h"
+
+namespace neuroshard {
+
+struct AnnealingOptions {
+  std::uint64_t steps = 0;   ///< Edits drawn.
+  std::uint64_t stream = 0;  ///< Of random numbers; another one takes another way.
+  /// Temperatures at the first and the last step, as shares of the start's cost.
+  double hottest = 3e-3;
+  double coldest = 3e-5;
+};
+
+/// What annealing has found, and what it took.
+struct Annealed {
+  Layout layout;         ///< The cheapest plan met; the start if there was none cheaper.
+  double cost_ms = 0.0;  ///< By EditCosts: as exact as embeddings summed in another order are.
+  std::uint64_t edits = 0;
+  std::uint64_t head_evaluations = 0;
+  std::uint64_t comm_evaluations = 0;
+};
+
+/// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
+/// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds `memory_bytes`
+/// that did not before. The same on every machine: it runs on the CPU whatever places candidates,
+/// and kernels agree to the last bit.
+[[nodiscard]] Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task,
+                              const Layout& start, const AnnealingOptions& options,
+                              const StopCondition& stop);
+
+}  // namespace neuroshard

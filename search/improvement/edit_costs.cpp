@@ -1,0 +1,315 @@
+#include "search/improvement/edit_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/cost_range.h"
+#include "core/final_cost.h"
+
+namespace neuroshard {
+namespace {
+
+// Devices that a symmetric network is asked for: the two of an edit, and those that the plan waits
+// for: slowest, second slowest, last ready, first ready.
+constexpr std::size_t kMostRows = 6;
+
+// With so few devices pricing all of them is as cheap as bookkeeping.
+constexpr std::size_t kFewDevices = 16;
+// Edits between two synchronizations of more devices than that.
+constexpr int kMostAccepted = 16;
+
+// A device that is ready later by x delays everybody by about x. Networks do not know that exactly,
+// so an edit is refused unseen only if already this share of it is too much.
+constexpr double kCertainShareOfDelay = 0.5;
+
+constexpr std::size_t kRemembered = 1024;
+
+int row_stride(const PackedCommNetwork& network) { return padded_width(network.mlp.inputs()); }
+
+}  // namespace
+
+EditCosts::EditCosts(const CpuBackend& cpu, const WorkingPlan& plan)
+    : cpu_(cpu),
+      plan_(plan),
+      comm_(cpu.models().comm_for(static_cast<int>(plan.devices()))),
+      devices_(plan.devices()),
+      width_(cpu.embedding_width()),
+      log2_devices_(static_cast<float>(std::log2(static_cast<double>(devices_)))),
+      dim_sum_(devices_),
+      compute_ms_(devices_),
+      backward_ms_(devices_),
+      forward_ms_(devices_),
+      total_ms_(devices_),
+      head_(cpu.kernels(), cpu.models().compute().head, /*relu_last=*/false),
+      forward_(cpu.kernels(), comm_.forward, static_cast<int>(devices_)),
+      backward_(cpu.kernels(), comm_.backward, static_cast<int>(devices_)),
+      forward_row_(cpu.kernels(), comm_.forward.mlp, /*relu_last=*/false),
+      backward_row_(cpu.kernels(), comm_.backward.mlp, /*relu_last=*/false),
+      offsets_ms_(devices_),
+      trial_dim_sum_(devices_),
+      trial_backward_ms_(devices_),
+      trial_forward_ms_(devices_),
+      rows_(kMostRows * static_cast<std::size_t>(row_stride(comm_.forward))),
+      backward_input_(static_cast<std::size_t>(row_stride(comm_.backward))),
+      remembered_(comm_.backward.symmetric ? kRemembered : 0) {
+  const AlignedVector<float> zero(static_cast<std::size_t>(width_), 0.0F);
+  head_.run(zero.data(), width_, 1, &empty_ms_, 1);
+  head_.run(plan.sum(0), width_, static_cast<int>(devices_), compute_ms_.data(), 1);
+  head_evaluations_ += devices_;
+  double dims = 0.0;
+  for (const std::int64_t dim_sum : plan.dim_sums()) dims += static_cast<double>(dim_sum);
+  mean_dim_sum_ = static_cast<float>(dims / static_cast<double>(devices_));
+  synchronize();
+}
+
+void EditCosts::synchronize() {
+  for (std::size_t d = 0; d < devices_; ++d) {
+    dim_sum_[d] = static_cast<float>(plan_.dim_sums()[d]);
+    if (plan_.on_device(static_cast<std::uint32_t>(d)).empty()) compute_ms_[d] = empty_ms_;
+  }
+  const int devices = static_cast<int>(devices_);
+  backward_.run(dim_sum_.data(), nullptr, 1, backward_ms_.data());
+  start_offsets(compute_ms_.data(), backward_ms_.data(), devices, offsets_ms_.data());
+  forward_.run(dim_sum_.data(), offsets_ms_.data(), 1, forward_ms_.data());
+  ++comm_evaluations_;
+  for (std::size_t d = 0; d < devices_; ++d) {
+    total_ms_[d] = ready_ms(static_cast<std::uint32_t>(d)) + static_cast<double>(forward_ms_[d]);
+  }
+  cost_ms_ = slowest_device_ms(compute_ms_.data(), backward_ms_.data(), forward_ms_.data(), devices);
+  exact_ = true;
+  accepted_ = 0;
+  rank_devices();
+}
+
+void EditCosts::rank_devices() {
+  critical_ = {};
+  first_ready_ = 0;
+  second_slowest_ = 0;
+  sum_of_ready_ms_ = 0.0;
+  max_dim_sum_ = min_dim_sum_ = dim_sum_[0];
+  double first_ms = ready_ms(0);
+  double last_ms = first_ms;
+  for (std::uint32_t d = 0; d < devices_; ++d) {
+    const double ready = ready_ms(d);
+    sum_of_ready_ms_ += ready;
+    if (ready < first_ms) {
+      first_ms = ready;
+      first_ready_ = d;
+    }
+    if (ready > last_ms) {
+      last_ms = ready;
+      critical_.last_ready = d;
+    }
+    if (total_ms_[d] > total_ms_[critical_.slowest]) {
+      second_slowest_ = critical_.slowest;
+      critical_.slowest = d;
+    } else if (second_slowest_ == critical_.slowest || total_ms_[d] > total_ms_[second_slowest_]) {
+      second_slowest_ = d;
+    }
+    if (dim_sum_[d] > max_dim_sum_) {
+      max_dim_sum_ = dim_sum_[d];
+      critical_.widest = d;
+    }
+    min_dim_sum_ = std::min(min_dim_sum_, dim_sum_[d]);
+  }
+}
+
+float EditCosts::backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum) {
+  const auto hash = static_cast<std::uint32_t>(dim_sum) * 2654435761U ^
+                    static_cast<std::uint32_t>(max_dim_sum) * 2246822519U ^
+                    static_cast<std::uint32_t>(min_dim_sum) * 3266489917U;
+  Remembered& entry = remembered_[(hash >> 16U) % kRemembered];
+  if (entry.dim_sum != dim_sum || entry.max_dim_sum != max_dim_sum ||
+      entry.min_dim_sum != min_dim_sum) {
+    float cost_ms = 0.0F;
+    put_row(comm_.backward, dim_sum, 0.0F, {max_dim_sum, min_dim_sum, 0.0F, 0.0F},
+            backward_input_.data());
+    backward_row_.run(backward_input_.data(), row_stride(comm_.backward), 1, &cost_ms, 1);
+    entry = {dim_sum, max_dim_sum, min_dim_sum, cost_ms};
+  }
+  return entry.backward_ms;
+}
+
+void EditCosts::put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
+                        const Pooled& pooled, float* row) const {
+  const std::array<float, kSymmetricCommFeatures> features = {
+      dim_sum,
+      offset_ms,
+      mean_dim_sum_,
+      pooled.max_dim_sum,
+      pooled.min_dim_sum,
+      pooled.mean_offset_ms,
+      pooled.max_offset_ms,
+      log2_devices_};
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    row[i] = (features[i] - network.features.mean[i]) / network.features.std[i];
+  }
+}
+
+// Whether the devices of the edit are ready so late, with all others `shift_ms` later than now,
+// that the plan cannot cost less than the limit.
+bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
+  const double last = std::max(sides_[0].ready_ms(), sides_[1].ready_ms());
+  const double delay = last - ready_ms(critical_.last_ready) - shift_ms;
+  return cost_ms_ + shift_ms + kCertainShareOfDelay * std::max(delay, 0.0) > limit_ms;
+}
+
+std::optional<double> EditCosts::estimate(const PlanEdit& edit,
+                                          const WorkingPlan::Outcome& outcome, const float* sums,
+                                          double limit_ms) {
+  const int rows = edit.one_device() ? 1 : 2;
+  float compute_ms[2];
+  head_.run(sums, width_, rows, compute_ms, 1);
+  head_evaluations_ += static_cast<std::uint64_t>(rows);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint32_t device = edit.device(i);
+    sides_[i] = {.device = device,
+                 .dim_sum = static_cast<float>(outcome.dim_sum[i]),
+                 .compute_ms = outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i],
+                 .backward_ms = backward_ms_[device]};
+  }
+  if (surely_above(limit_ms, 0.0)) return std::nullopt;
+  const bool columns_move = sides_[0].dim_sum != dim_sum_[edit.device(0)];
+  const std::optional<double> cost_ms = comm_.forward.symmetric
+                                            ? estimate_symmetric(columns_move, limit_ms)
+                                            : estimate_dense(columns_move, limit_ms);
+  if (cost_ms) estimate_ms_ = *cost_ms;
+  return cost_ms;
+}
+
+std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_ms) {
+  const int devices = static_cast<int>(devices_);
+  trial_dim_sum_ = dim_sum_;
+  if (columns_move) {
+    for (const Side& side : sides_) trial_dim_sum_[side.device] = side.dim_sum;
+    backward_.run(trial_dim_sum_.data(), nullptr, 1, trial_backward_ms_.data());
+  } else {
+    trial_backward_ms_ = backward_ms_;
+  }
+  for (Side& side : sides_) side.backward_ms = trial_backward_ms_[side.device];
+  if (columns_move && surely_above(limit_ms, 0.0)) return std::nullopt;
+  const std::array<float, 2> before_ms = {compute_ms_[sides_[0].device],
+                                          compute_ms_[sides_[1].device]};
+  for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
+  start_offsets(compute_ms_.data(), trial_backward_ms_.data(), devices, offsets_ms_.data());
+  forward_.run(trial_dim_sum_.data(), offsets_ms_.data(), 1, trial_forward_ms_.data());
+  ++comm_evaluations_;
+  const double cost_ms = slowest_device_ms(compute_ms_.data(), trial_backward_ms_.data(),
+                                           trial_forward_ms_.data(), devices);
+  for (std::size_t i = 0; i < 2; ++i) compute_ms_[sides_[i].device] = before_ms[i];
+  return cost_ms;
+}
+
+std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double limit_ms) {
+  float max_dim_sum = max_dim_sum_;
+  float min_dim_sum = min_dim_sum_;
+  double shift_ms = 0.0;
+  pool_changed_ = false;
+  if (columns_move) {
+    const auto [low, high] = std::minmax(sides_[0].dim_sum, sides_[1].dim_sum);
+    const auto held = [&](float extreme) {
+      return dim_sum_[sides_[0].device] == extreme || dim_sum_[sides_[1].device] == extreme;
+    };
+    max_dim_sum = std::max(max_dim_sum, high);
+    min_dim_sum = std::min(min_dim_sum, low);
+    if ((held(max_dim_sum_) && high < max_dim_sum_) || (held(min_dim_sum_) && low > min_dim_sum_)) {
+      max_dim_sum = high;
+      min_dim_sum = low;
+      for (std::uint32_t d = 0; d < devices_; ++d) {
+        if (touched(d)) continue;
+        max_dim_sum = std::max(max_dim_sum, dim_sum_[d]);
+        min_dim_sum = std::min(min_dim_sum, dim_sum_[d]);
+      }
+    }
+    for (Side& side : sides_) {
+      side.backward_ms = backward_ms(side.dim_sum, max_dim_sum, min_dim_sum);
+    }
+    pool_changed_ = max_dim_sum != max_dim_sum_ || min_dim_sum != min_dim_sum_;
+    if (pool_changed_) {
+      // All other devices change by about as much as the one that is ready last.
+      const std::uint32_t last = critical_.last_ready;
+      shift_ms = static_cast<double>(backward_ms(dim_sum_[last], max_dim_sum, min_dim_sum)) -
+                 static_cast<double>(backward_ms_[last]);
+    }
+    if (surely_above(limit_ms, std::min(shift_ms, 0.0))) return std::nullopt;
+  }
+
+  double first = std::min(sides_[0].ready_ms(), sides_[1].ready_ms());
+  double last = std::max(sides_[0].ready_ms(), sides_[1].ready_ms());
+  if (touched(first_ready_) || touched(critical_.last_ready)) {
+    for (std::uint32_t d = 0; d < devices_; ++d) {
+      if (touched(d)) continue;
+      const double ready = ready_ms(d) + shift_ms;
+      first = std::min(first, ready);
+      last = std::max(last, ready);
+    }
+  } else {
+    first = std::min(first, ready_ms(first_ready_) + shift_ms);
+    last = std::max(last, ready_ms(critical_.last_ready) + shift_ms);
+  }
+  const bool one_device = sides_[0].device == sides_[1].device;
+  double sum = sum_of_ready_ms_ + shift_ms * static_cast<double>(devices_);
+  for (std::size_t i = 0; i < (one_device ? 1U : 2U); ++i) {
+    sum += sides_[i].ready_ms() - ready_ms(sides_[i].device) - shift_ms;
+  }
+  const Pooled pooled = {
+      max_dim_sum, min_dim_sum,
+      static_cast<float>(std::max(sum / static_cast<double>(devices_) - first, 0.0)),
+      static_cast<float>(last - first)};
+
+  std::array<double, kMostRows> ready{};
+  std::array<float, kMostRows> forward_ms{};
+  std::size_t rows = 0;
+  const auto stride = static_cast<std::size_t>(row_stride(comm_.forward));
+  const auto put = [&](float dim_sum, double ready_at) {
+    put_row(comm_.forward, dim_sum, static_cast<float>(ready_at - first), pooled,
+            rows_.data() + rows * stride);
+    ready[rows++] = ready_at;
+  };
+  put(sides_[0].dim_sum, sides_[0].ready_ms());
+  if (!one_device) put(sides_[1].dim_sum, sides_[1].ready_ms());
+  std::array<std::uint32_t, 4> others = {critical_.slowest, second_slowest_, critical_.last_ready,
+                                         first_ready_};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto end = others.begin() + static_cast<std::ptrdiff_t>(i);
+    if (touched(others[i]) || std::find(others.begin(), end, others[i]) != end) continue;
+    const double ready_at =
+        pool_changed_ ? static_cast<double>(compute_ms_[others[i]]) +
+                            static_cast<double>(backward_ms(dim_sum_[others[i]], max_dim_sum,
+                                                            min_dim_sum))
+                      : ready_ms(others[i]);
+    put(dim_sum_[others[i]], ready_at);
+  }
+  forward_row_.run(rows_.data(), static_cast<int>(stride), static_cast<int>(rows),
+                   forward_ms.data(), 1);
+  ++comm_evaluations_;
+  double slowest = -kMaxCostMs;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const double total = ready[row] + static_cast<double>(forward_ms[row]);
+    if (!is_cost(total)) return std::nullopt;
+    slowest = std::max(slowest, total);
+    if (row < 2) side_total_ms_[row] = total;
+  }
+  if (one_device) side_total_ms_[1] = side_total_ms_[0];
+  return slowest;
+}
+
+void EditCosts::accept(const PlanEdit& edit) {
+  for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
+  ++accepted_;
+  if (!comm_.forward.symmetric || devices_ <= kFewDevices || pool_changed_ ||
+      accepted_ >= kMostAccepted) {
+    return synchronize();
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint32_t device = edit.device(i);
+    dim_sum_[device] = sides_[i].dim_sum;
+    backward_ms_[device] = sides_[i].backward_ms;
+    total_ms_[device] = side_total_ms_[i];
+  }
+  cost_ms_ = estimate_ms_;
+  exact_ = false;
+  rank_devices();
+}
+
+}  // namespace neuroshard

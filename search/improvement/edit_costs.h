@@ -1,0 +1,132 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/comm_model_runner.h"
+#include "core/cpu_backend.h"
+#include "core/mlp_forward.h"
+#include "search/improvement/edit_source.h"
+
+namespace neuroshard {
+
+/// What edits of a plan would cost. An edit changes two shards, so two evaluations of the head
+/// price its computation. Its communication is priced exactly where a dense network prices all
+/// devices at once; a symmetric network is asked only for the two devices and for those that the
+/// plan waits for now. Such an estimate is never too high by itself, only by what has changed since
+/// the last synchronize().
+class EditCosts {
+ public:
+  /// Borrows both.
+  EditCosts(const CpuBackend& cpu, const WorkingPlan& plan);
+
+  /// Cost of the plan: exact after synchronize(), an estimate after accept().
+  [[nodiscard]] double cost_ms() const { return cost_ms_; }
+  [[nodiscard]] bool exact() const { return exact_; }
+  [[nodiscard]] const CriticalDevices& critical() const { return critical_; }
+
+  /// Cost of the plan after `edit`; nothing if it is certainly above `limit_ms`, which can often be
+  /// told without asking the communication models.
+  [[nodiscard]] std::optional<double> estimate(const PlanEdit& edit,
+                                               const WorkingPlan::Outcome& outcome,
+                                               const float* sums, double limit_ms);
+  /// Call after the plan has taken the edit that was estimated last.
+  void accept(const PlanEdit& edit);
+  /// Prices all devices anew.
+  void synchronize();
+
+  [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
+  /// Placements, or parts of them, that the forward model has seen.
+  [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_evaluations_; }
+
+ private:
+  // Shared inputs of the symmetric network that depend on the placement.
+  struct Pooled {
+    float max_dim_sum;
+    float min_dim_sum;
+    float mean_offset_ms;
+    float max_offset_ms;
+  };
+  // The two devices of an edit, as it would leave them.
+  struct Side {
+    std::uint32_t device;
+    float dim_sum;
+    float compute_ms;
+    float backward_ms;
+    [[nodiscard]] double ready_ms() const {
+      return static_cast<double>(compute_ms) + static_cast<double>(backward_ms);
+    }
+  };
+
+  void rank_devices();
+  [[nodiscard]] std::optional<double> estimate_dense(bool columns_move, double limit_ms);
+  [[nodiscard]] std::optional<double> estimate_symmetric(bool columns_move, double limit_ms);
+  [[nodiscard]] bool surely_above(double limit_ms, double shift_ms) const;
+  [[nodiscard]] double ready_ms(std::uint32_t device) const {
+    return static_cast<double>(compute_ms_[device]) + static_cast<double>(backward_ms_[device]);
+  }
+  [[nodiscard]] bool touched(std::uint32_t device) const {
+    return device == sides_[0].device || device == sides_[1].device;
+  }
+  [[nodiscard]] float backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum);
+  void put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
+               const Pooled& pooled, float* row) const;
+
+  const CpuBackend& cpu_;
+  const WorkingPlan& plan_;
+  const PackedCommModel& comm_;
+  std::size_t devices_;
+  int width_;
+  float empty_ms_ = 0.0F;  ///< head(0)
+  float mean_dim_sum_ = 0.0F;
+  float log2_devices_ = 0.0F;
+
+  // Of each device; forward costs and totals as of the last time that they were asked for.
+  std::vector<float> dim_sum_;
+  std::vector<float> compute_ms_;
+  std::vector<float> backward_ms_;
+  std::vector<float> forward_ms_;
+  std::vector<double> total_ms_;
+  double cost_ms_ = 0.0;
+  bool exact_ = false;
+  int accepted_ = 0;  ///< Since the last synchronize().
+
+  CriticalDevices critical_;
+  std::uint32_t second_slowest_ = 0;
+  std::uint32_t first_ready_ = 0;
+  double sum_of_ready_ms_ = 0.0;
+  float max_dim_sum_ = 0.0F;
+  float min_dim_sum_ = 0.0F;
+
+  // The edit that was estimated last.
+  std::array<Side, 2> sides_{};
+  std::array<double, 2> side_total_ms_{};
+  double estimate_ms_ = 0.0;
+  bool pool_changed_ = false;
+
+  MlpRunner head_;
+  CommRunner forward_;
+  CommRunner backward_;
+  MlpRunner forward_row_;   ///< Of a symmetric network.
+  MlpRunner backward_row_;  ///< Of a symmetric network.
+  std::vector<float> offsets_ms_;
+  std::vector<float> trial_dim_sum_;  ///< Of all devices under an edit; of a dense network.
+  std::vector<float> trial_backward_ms_;
+  std::vector<float> trial_forward_ms_;
+  AlignedVector<float> rows_;  ///< Inputs of forward_row_, and of backward_row_ below.
+  AlignedVector<float> backward_input_;
+  // Backward costs of a symmetric network that were asked for lately: dim sums recur.
+  struct Remembered {
+    float dim_sum = -1.0F;
+    float max_dim_sum = 0.0F;
+    float min_dim_sum = 0.0F;
+    float backward_ms = 0.0F;
+  };
+  std::vector<Remembered> remembered_;
+  std::uint64_t head_evaluations_ = 0;
+  std::uint64_t comm_evaluations_ = 0;
+};
+
+}  // namespace neuroshard

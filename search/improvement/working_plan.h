@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/aligned_vector.h"
+#include "search/improvement/plan_edit.h"
+#include "search/layout.h"
+
+namespace neuroshard {
+
+/// A complete plan that is being changed. Knows of each device what the cost models look at, and
+/// keeps that true by looking only at the devices that an edit touches.
+class WorkingPlan {
+ public:
+  /// Borrows `pool`. Slices are numbered as in `layout`, until the first edit.
+  WorkingPlan(const PiecePool& pool, int devices, const Layout& layout);
+
+  [[nodiscard]] const PiecePool& pool() const { return pool_; }
+  [[nodiscard]] std::uint32_t devices() const { return static_cast<std::uint32_t>(on_.size()); }
+  [[nodiscard]] const Layout& layout() const { return slices_; }
+  [[nodiscard]] const PlacedSlice& slice(std::uint32_t index) const { return slices_[index]; }
+  /// Indices of slices.
+  [[nodiscard]] std::span<const std::uint32_t> on_device(std::uint32_t device) const {
+    return on_[device];
+  }
+  [[nodiscard]] std::span<const std::uint32_t> of_table(std::uint32_t table) const {
+    return of_[table];
+  }
+
+  /// Sum of the embeddings of a device, [embedding width].
+  [[nodiscard]] const float* sum(std::uint32_t device) const {
+    return sums_.data() + device * width_;
+  }
+  [[nodiscard]] std::int64_t dim_sum(std::uint32_t device) const { return dim_sums_[device]; }
+  [[nodiscard]] std::int64_t memory(std::uint32_t device) const { return memory_[device]; }
+  [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return dim_sums_; }
+
+  /// What `edit` would make of its two devices.
+  struct Outcome {
+    std::int64_t dim_sum[2];
+    std::int64_t memory[2];
+    bool empty[2];
+  };
+  /// `sums`: [2, embedding width] is written.
+  [[nodiscard]] Outcome outcome(const PlanEdit& edit, float* sums) const;
+  /// Slices that replace removed ones take their numbers.
+  void apply(const PlanEdit& edit);
+
+ private:
+  void add(const PlacedSlice& slice, std::uint32_t index);
+  void unlist(std::uint32_t index);
+  void recompute(std::uint32_t device);
+
+  /// Where a slice is listed.
+  struct Listed {
+    std::uint32_t on_device;
+    std::uint32_t of_table;
+  };
+
+  const PiecePool& pool_;
+  std::size_t width_;
+  Layout slices_;
+  std::vector<Listed> listed_;                 ///< Of each slice.
+  std::vector<std::vector<std::uint32_t>> on_;  ///< Slices of each device.
+  std::vector<std::vector<std::uint32_t>> of_;  ///< Slices of each table.
+  AlignedVector<float> sums_;                   ///< [devices, width]
+  std::vector<std::int64_t> dim_sums_;
+  std::vector<std::int64_t> memory_;
+};
+
+}  // namespace neuroshard

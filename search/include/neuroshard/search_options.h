@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+enum class Algorithm {
+  kNeuroshard,        ///< Many starts, the published search among them, and their improvement.
+  kPublished,         ///< Beam search over column splits, grid search over placements.
+  kUniform,           ///< Every table cut to one width, largest first, to the fewest columns.
+  kRandom,            ///< Every table on a device drawn uniformly.
+  kDimGreedy,         ///< The others: largest key first, to the device with the lowest key sum.
+  kSizeGreedy,        ///< Key: bytes.
+  kLookupGreedy,      ///< Key: dim * pooling factor.
+  kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
+};
+
+/// All of them, the default one first.
+[[nodiscard]] std::span<const Algorithm> all_algorithms();
+/// "neuroshard", "published", "uniform", "random", "dim_greedy", "size_greedy", "lookup_greedy",
+/// "size_lookup_greedy".
+[[nodiscard]] std::string_view name_of(Algorithm algorithm);
+/// Throws Error listing the names.
+[[nodiscard]] Algorithm algorithm_from_name(std::string_view name);
+
+/// How much work Algorithm::kNeuroshard puts into a plan. More effort never gives a dearer plan.
+enum class Effort {
+  kFast,      ///< Good for what-ifs: no more time than the published search took here.
+  kDefault,   ///< Never dearer than the published search.
+  kThorough,  ///< Seconds: close to the best that is known.
+};
+
+[[nodiscard]] std::span<const Effort> all_efforts();
+/// "fast", "default", "thorough".
+[[nodiscard]] std::string_view name_of(Effort effort);
+/// Throws Error listing the names.
+[[nodiscard]] Effort effort_from_name(std::string_view name);
+
+/// Sizes of the published search; the defaults are those of the published system.
+struct SearchOptions {
+  int beam_width = 3;   ///< States of column splits kept per level (K).
+  int candidates = 10;  ///< Tables tried per state: this many largest, and as many costliest (N).
+  int max_splits = 10;  ///< Levels (L); splits that memory forces are not counted.
+  int grid_steps = 11;  ///< Limits on a device's dim sum, from 1.0 to 1.5 times the mean (M).
+  /// Also split tables that exceed a device, or that find no room otherwise, and as a last resort
+  /// exceed the highest dim limit. Off: as published, which splits to lower costs only and gives
+  /// up on most such tasks. Algorithm::kPublished alone.
+  bool memory_splits = true;
+};
+
+struct PlannerOptions {
+  Algorithm algorithm = Algorithm::kNeuroshard;
+  Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
+  SearchOptions search;
+  std::string backend = "auto";  ///< "auto", "scalar", "avx2" or "cuda".
+  int threads = 0;               ///< CPU threads for one plan or one batch; 0: one per core.
+  std::uint64_t seed = 0;        ///< Of Algorithm::kRandom.
+  /// Off: every placement is computed anew. Plans are the same; for tests and benchmarks.
+  bool reuse_work = true;
+};
+
+}  // namespace neuroshard

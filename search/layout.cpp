@@ -1,0 +1,87 @@
+#include "search/layout.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace neuroshard {
+
+void sort_layout(Layout& layout) {
+  std::sort(layout.begin(), layout.end(), [](const PlacedSlice& a, const PlacedSlice& b) {
+    return std::tie(a.device, a.piece, a.table) < std::tie(b.device, b.piece, b.table);
+  });
+}
+
+Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan) {
+  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+  Layout layout;
+  layout.reserve(slices.size());
+  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    for (const int index : plan.shards[device]) {
+      const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+      const auto table = static_cast<std::uint32_t>(slice.table);
+      std::uint32_t piece = pool.whole(table);
+      while (pool.dim(piece) > slice.dim) piece = pool.half(piece);
+      layout.push_back({piece, table, static_cast<std::uint32_t>(device)});
+    }
+  }
+  return layout;
+}
+
+Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint32_t> original,
+             const Layout& layout) {
+  Plan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+
+  // Slices of the layout by table, the widest first, then by device.
+  std::vector<std::uint32_t> by_table(layout.size());
+  for (std::size_t i = 0; i < layout.size(); ++i) by_table[i] = static_cast<std::uint32_t>(i);
+  std::sort(by_table.begin(), by_table.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(layout[a].table, layout[a].piece, layout[a].device, a) <
+           std::tie(layout[b].table, layout[b].piece, layout[b].device, b);
+  });
+
+  // Halve each table's slices, first ones first, until one has the width that is asked for next.
+  std::vector<int> index_of(layout.size());
+  int slices = static_cast<int>(task.tables.size());
+  struct Node {
+    std::uint32_t piece;
+    int index;
+  };
+  std::vector<Node> open;
+  for (std::size_t i = 0; i < by_table.size();) {
+    const std::uint32_t table = layout[by_table[i]].table;
+    open.assign(1, {pool.whole(table), static_cast<int>(original[table])});
+    for (; i < by_table.size() && layout[by_table[i]].table == table; ++i) {
+      while (open.back().piece != layout[by_table[i]].piece) {
+        Node& node = open.back();
+        plan.column_splits.push_back(node.index);
+        node.piece = pool.half(node.piece);
+        const Node first = node;
+        node.index = slices++;
+        open.push_back(first);
+      }
+      index_of[by_table[i]] = open.back().index;
+      open.pop_back();
+    }
+  }
+  for (std::size_t i = 0; i < layout.size(); ++i) plan.shards[layout[i].device].push_back(index_of[i]);
+  return plan;
+}
+
+PlanCost cost_of(const Backend& backend, const PiecePool& pool, const Task& task,
+                 const Layout& layout) {
+  std::vector<std::uint32_t> offsets(static_cast<std::size_t>(task.devices) + 1, 0);
+  for (const PlacedSlice& slice : layout) ++offsets[slice.device + 1];
+  for (std::size_t d = 0; d + 1 < offsets.size(); ++d) offsets[d + 1] += offsets[d];
+  std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
+  std::vector<std::uint32_t> ids(layout.size());
+  for (const PlacedSlice& slice : layout) ids[next[slice.device]++] = slice.piece;
+  return cost_of_shards(backend, {.devices = task.devices,
+                                  .memory_bytes = task.memory_bytes,
+                                  .embeddings = pool.embeddings(),
+                                  .dims = pool.dims(),
+                                  .size_bytes = pool.sizes_bytes(),
+                                  .shards = {offsets, ids}});
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/shards_cost.h"
+#include "search/piece_pool.h"
+
+namespace neuroshard {
+
+/// A slice of a table on a device.
+struct PlacedSlice {
+  std::uint32_t piece = 0;  ///< In the task's pool; says the table's kind and the width.
+  std::uint32_t table = 0;
+  std::uint32_t device = 0;
+
+  friend auto operator<=>(const PlacedSlice&, const PlacedSlice&) = default;
+};
+
+/// A complete plan by its slices, in any order. The order within a device is that in which
+/// embeddings are summed. Which columns of its table a slice has is left open: all choices cost the
+/// same.
+using Layout = std::vector<PlacedSlice>;
+
+/// Slices by device, then by piece, then by table: what a layout's cost depends on comes first.
+void sort_layout(Layout& layout);
+
+/// A plan for the task of `pool` as a layout; `plan` is valid.
+[[nodiscard]] Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan);
+
+/// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a table
+/// get its columns from left to right, the widest first, so that each is a node of the tree of
+/// halvings.
+[[nodiscard]] Plan plan_of(const PiecePool& pool, const Task& task,
+                           std::span<const std::uint32_t> original, const Layout& layout);
+
+/// Predicted cost, as simulate() of the layout's plan has it to the last bit.
+[[nodiscard]] PlanCost cost_of(const Backend& backend, const PiecePool& pool, const Task& task,
+                               const Layout& layout);
+
+}  // namespace neuroshard

@@ -1,0 +1,312 @@
+#include "search/neuroshard_search.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/greedy_placement.h"
+#include "search/baselines.h"
+#include "search/improvement/annealing.h"
+#include "search/improvement/tidying.h"
+#include "search/memory_splits.h"
+#include "search/uniform_baseline.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr int kCoarse = 1;  // Rungs from a share to its half.
+constexpr int kFine = 2;
+
+// Slices in all rungs of a ladder, for each table or device, whatever there is more of.
+constexpr std::size_t kCoarseSlices = 60;
+constexpr std::size_t kFineSlices = 240;
+constexpr std::size_t kAnySlices = 4000;
+
+// A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
+constexpr std::size_t kSlicesOfBatch = 2048;
+
+// The best placements of a ladder that are looked at more closely.
+constexpr std::size_t kBestRungs = 2;
+
+// Plans within this of the cheapest count as equal, and the one with the fewest slices is taken.
+constexpr double kAboutEqual = 1.001;
+
+// Improvement. A plan for more devices takes more steps to settle; beyond some sixteen the gain is
+// slow, and time counts.
+constexpr std::uint64_t kStepsPerPairOfDevices = 190;
+constexpr std::uint64_t kLeastSteps = 1000;
+constexpr std::uint64_t kMostSteps = 60000;
+constexpr std::uint64_t kStepsPerSlice = 400;
+constexpr std::uint64_t kFastShare = 4;
+constexpr std::uint64_t kStepsWorthAThread = 8000;
+constexpr std::uint64_t kThoroughSteps = 500000;
+constexpr std::size_t kThoroughChains = 4;
+constexpr double kWarm = 3e-3;  // Share of the cost, as AnnealingOptions::hottest.
+constexpr double kHot = 1e-2;
+
+// Plans kept beside the alternatives that are asked for, to improve them.
+constexpr std::size_t kKept = 4;
+
+constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
+                                         Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy};
+constexpr int kWidestUniform = 256;
+
+}  // namespace
+
+NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
+                                   CanonicalTask canonical, PiecePool pool,
+                                   const SearchOrder& order, Clock::time_point started)
+    : cpu_(cpu),
+      listed_(listed),
+      canonical_(std::move(canonical)),
+      pool_(std::move(pool)),
+      order_(order),
+      started_(started),
+      problem_{.devices = listed.devices,
+               .memory_bytes = listed.memory_bytes,
+               .embeddings = pool_.embeddings(),
+               .dims = pool_.dims(),
+               .size_bytes = pool_.sizes_bytes(),
+               .dim_limits = ladder_dim_limits(listed),
+               .stop = &order.stop},
+      found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
+      ceiling_ms_(std::numeric_limits<double>::infinity()),
+      infeasible_(proof_of_infeasibility(listed)) {
+  if (infeasible_) return;
+  try_heuristics();
+  if (!done_early()) start_ladder(Phase::kCoarseLadder);
+}
+
+const PlacementProblem& NeuroshardSearch::problem() const {
+  return phase_ == Phase::kPublished ? published_->problem() : problem_;
+}
+
+const CandidateBatch& NeuroshardSearch::candidates() const {
+  return phase_ == Phase::kPublished ? published_->candidates() : batch_;
+}
+
+void NeuroshardSearch::take(std::span<const CandidateResult> results) {
+  if (phase_ == Phase::kPublished) {
+    published_->take(results);
+    if (!done_early() && !published_->running()) after_published();
+    return;
+  }
+  take_rungs(results);
+  if (done_early()) return;
+  if (next_rung_ < rungs_.size()) return request_rungs();
+  after_ladder();
+}
+
+bool NeuroshardSearch::done_early() {
+  if (!order_.stop.reached()) return false;
+  complete_ = false;
+  end();
+  return true;
+}
+
+void NeuroshardSearch::consider(Layout layout) {
+  PlanCost cost = cost_of(cpu_, pool_, canonical_.task, layout);
+  if (!found_.add(std::move(layout), std::move(cost)) || !order_.request.on_improvement) return;
+  const FoundPlans::Found& best = found_.best();
+  const Plan plan = plan_of(pool_, listed_, canonical_.original, best.layout);
+  const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
+  order_.request.on_improvement({.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count()});
+}
+
+void NeuroshardSearch::consider_simple(Layout layout) {
+  consider(std::move(layout));
+  ceiling_ms_ = std::min(ceiling_ms_, found_.best().cost.cost_ms);
+}
+
+void NeuroshardSearch::try_heuristics() {
+  const Task& task = canonical_.task;
+  int widest = 0;
+  for (const Table& table : task.tables) widest = std::max(widest, table.dim);
+  for (int width = kDimMultiple; width <= kWidestUniform; width *= 2) {
+    if (order_.stop.reached()) return;
+    if (const auto plan = plan_of_uniform_width(task, width)) {
+      consider_simple(layout_of(pool_, task, *plan));
+    }
+    if (width >= widest) break;  // Wider ones are the same.
+  }
+  for (const Algorithm baseline : kGreedyBaselines) {
+    if (order_.stop.reached()) return;
+    if (const auto plan = place_by_baseline(task, baseline, 0)) {
+      consider_simple(layout_of(pool_, task, *plan));
+    }
+  }
+}
+
+void NeuroshardSearch::start_ladder(Phase phase) {
+  phase_ = phase;
+  const bool coarse = phase == Phase::kCoarseLadder;
+  const std::size_t size =
+      std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
+  rungs_ = cut_ladder(pool_, canonical_.task, coarse ? kCoarse : kFine,
+                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices));
+  next_rung_ = 0;
+  request_rungs();
+}
+
+void NeuroshardSearch::request_rungs() {
+  const bool somebody_waits = order_.stop.possible() || order_.request.on_improvement;
+  batch_.clear();
+  asked_.clear();
+  std::vector<std::uint32_t> pieces;
+  std::size_t slices = 0;
+  while (next_rung_ < rungs_.size() && (!somebody_waits || slices < kSlicesOfBatch)) {
+    const Layout& layout = asked_.emplace_back(ordered_slices(pool_, rungs_[next_rung_++]));
+    pieces.clear();
+    for (const PlacedSlice& slice : layout) pieces.push_back(slice.piece);
+    batch_.add(pieces);
+    slices += pieces.size();
+  }
+  stats_.candidates += batch_.size();
+}
+
+void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
+  std::vector<std::size_t> ranking(results.size());
+  std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+  std::erase_if(ranking, [&](std::size_t i) { return results[i].grid_step < 0; });
+  std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t a, std::size_t b) {
+    return results[a].cost_ms < results[b].cost_ms;
+  });
+  ranking.resize(std::min(ranking.size(), kBestRungs));
+  if (ranking.empty()) return;
+  GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
+  for (const std::size_t i : ranking) {
+    const auto limit =
+        problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
+    placement.run(batch_.pieces_of(i), limit);
+    Layout& layout = asked_[i];
+    for (std::size_t slice = 0; slice < layout.size(); ++slice) {
+      layout[slice].device = static_cast<std::uint32_t>(placement.device_of()[slice]);
+    }
+    sort_layout(layout);
+    consider(std::move(layout));
+  }
+}
+
+void NeuroshardSearch::after_ladder() {
+  if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
+  improve(std::max(steps_of_default() / kFastShare, kLeastSteps / kFastShare), 1, kWarm);
+  settle();
+  if (order_.effort == Effort::kFast) return end();
+  if (!done_early()) start_ladder(Phase::kFineLadder);
+}
+
+void NeuroshardSearch::start_published() {
+  phase_ = Phase::kPublished;
+  published_.emplace(cpu_, canonical_.task, order_.published, pool_, &order_.stop);
+  if (!published_->running()) after_published();
+}
+
+void NeuroshardSearch::after_published() {
+  stats_.candidates += published_->candidates_examined();
+  if (const std::optional<Plan>& plan = published_->plan()) {
+    consider_simple(layout_of(pool_, canonical_.task, *plan));
+  }
+  if (found_.empty()) {
+    infeasible_ = published_->infeasible();
+    return end();
+  }
+  if (order_.effort == Effort::kFast) {
+    improve(std::max(steps_of_default() / kFastShare, kLeastSteps / kFastShare), 1, kWarm);
+    settle();
+    return end();
+  }
+  const std::uint64_t steps = steps_of_default();
+  improve(steps, steps < kStepsWorthAThread ? 1 : 2, kWarm);
+  settle();
+  if (order_.effort == Effort::kThorough && !done_early()) {
+    improve(kThoroughSteps, kThoroughChains, kHot);
+    improve(kThoroughSteps, kThoroughChains, kWarm);
+    settle();
+  }
+  end();
+}
+
+std::uint64_t NeuroshardSearch::steps_of_default() const {
+  const auto devices = static_cast<std::uint64_t>(listed_.devices);
+  const std::uint64_t steps =
+      std::clamp(kStepsPerPairOfDevices * devices * devices, kLeastSteps, kMostSteps);
+  return std::min(steps, kLeastSteps + kStepsPerSlice * found_.best().layout.size());
+}
+
+// Chains start from the best plans found so far. Each has random numbers of its own, so that what
+// they find does not depend on which thread runs them.
+void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double hottest) {
+  if (listed_.devices < 2 || order_.stop.reached()) return;
+  std::vector<Annealed> annealed(chains);
+  const auto run_chain = [&](std::size_t chain, std::size_t) {
+    const std::vector<FoundPlans::Found>& plans = found_.all();
+    annealed[chain] = anneal(cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
+                             {.steps = steps, .stream = rounds_ + chain, .hottest = hottest},
+                             order_.stop);
+  };
+  if (order_.team != nullptr && chains > 1) {
+    order_.team->run(chains, run_chain);
+  } else {
+    for (std::size_t chain = 0; chain < chains; ++chain) run_chain(chain, 0);
+  }
+  rounds_ += chains;
+  for (Annealed& result : annealed) {
+    stats_.edits += result.edits;
+    stats_.head_evaluations += result.head_evaluations;
+    stats_.comm_evaluations += result.comm_evaluations;
+    sort_layout(result.layout);
+    consider(std::move(result.layout));
+  }
+}
+
+void NeuroshardSearch::settle() {
+  const double best_ms = found_.best().cost.cost_ms;
+  ceiling_ms_ = std::min(ceiling_ms_, std::max(best_ms, best_ms * kAboutEqual));
+  const FoundPlans::Found* chosen = &found_.best();
+  for (const FoundPlans::Found& found : found_.all()) {
+    if (found.cost.cost_ms <= ceiling_ms_ && found.layout.size() < chosen->layout.size()) {
+      chosen = &found;
+    }
+  }
+  settled_ = *chosen;
+  Layout joined = tidied(cpu_, pool_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
+  if (joined.size() < chosen->layout.size()) {
+    sort_layout(joined);
+    PlanCost cost = cost_of(cpu_, pool_, canonical_.task, joined);
+    if (cost.cost_ms <= ceiling_ms_) settled_ = {std::move(joined), std::move(cost)};
+  }
+  ceiling_ms_ = std::min(ceiling_ms_, settled_->cost.cost_ms);
+}
+
+void NeuroshardSearch::end() {
+  phase_ = Phase::kFinished;
+  if (!found_.empty() && (!settled_ || found_.best().cost.cost_ms < settled_->cost.cost_ms) &&
+      !complete_) {
+    settled_ = found_.best();  // There is no time to settle.
+  }
+  if (settled_ || infeasible_) return;
+  infeasible_ = nothing_in_time(listed_);
+}
+
+void NeuroshardSearch::finish(PlanResult& result) {
+  result.complete = complete_;
+  result.infeasible = std::move(infeasible_);
+  result.stats.candidates += stats_.candidates;
+  result.stats.edits += stats_.edits;
+  result.stats.head_evaluations += stats_.head_evaluations;
+  result.stats.comm_evaluations += stats_.comm_evaluations;
+  if (!settled_) return;
+  result.plan = plan_of(pool_, listed_, canonical_.original, settled_->layout);
+  result.cost = std::move(settled_->cost);
+  const auto wanted = static_cast<std::size_t>(order_.request.alternatives);
+  for (const FoundPlans::Found& found : found_.all()) {
+    if (result.alternatives.size() == wanted) break;
+    if (same_plan(found.layout, settled_->layout)) continue;
+    result.alternatives.push_back(
+        {plan_of(pool_, listed_, canonical_.original, found.layout), found.cost});
+  }
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/cpu_backend.h"
+#include "core/thread_team.h"
+#include "neuroshard/plan_request.h"
+#include "neuroshard/search_options.h"
+#include "search/canonical_task.h"
+#include "search/found_plans.h"
+#include "search/published_search.h"
+#include "search/starts/cut_ladder.h"
+#include "search/task_search.h"
+
+namespace neuroshard {
+
+/// What a search is told beside the task. Borrowed, but for the effort.
+struct SearchOrder {
+  Effort effort = Effort::kDefault;
+  const SearchOptions& published;
+  const PlanRequest& request;
+  const StopCondition& stop;
+  ThreadTeam::Lease* team = nullptr;  ///< For improvement; null: one thread.
+};
+
+/// Algorithm::kNeuroshard. Starts everywhere: simple heuristics, a ladder of cuts, the published
+/// search. Then improves the best plans. What less effort does is the beginning of what more effort
+/// does, and a plan once found is only ever given up for one that costs no more, so that more effort
+/// never gives a dearer plan:
+///   fast      heuristics, a coarse ladder, a short improvement (the published search too if
+///             nothing fits otherwise);
+///   default   and a fine ladder, the published search, an improvement;
+///   thorough  and long improvements from several plans.
+/// At the end of each, of plans that cost about the same, one with few slices is taken.
+class NeuroshardSearch final : public TaskSearch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Borrows all but `canonical` and `pool`: the task's, with embeddings. `listed` is valid, and the
+  /// models serve its device count.
+  NeuroshardSearch(const CpuBackend& cpu, const Task& listed, CanonicalTask canonical,
+                   PiecePool pool, const SearchOrder& order, Clock::time_point started);
+
+  [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
+  [[nodiscard]] const PlacementProblem& problem() const override;
+  [[nodiscard]] const CandidateBatch& candidates() const override;
+  void take(std::span<const CandidateResult> results) override;
+  void finish(PlanResult& result) override;
+
+ private:
+  enum class Phase { kCoarseLadder, kFineLadder, kPublished, kFinished };
+
+  void try_heuristics();
+  void start_ladder(Phase phase);
+  void request_rungs();
+  void take_rungs(std::span<const CandidateResult> results);
+  void after_ladder();
+  void start_published();
+  void after_published();
+  void improve(std::uint64_t steps, std::size_t chains, double hottest);
+  /// Ends the work of one effort: settles what its plan is.
+  void settle();
+  void end();
+
+  void consider(Layout layout);
+  /// The simple way to a plan, which ours never exceeds in cost.
+  void consider_simple(Layout layout);
+  [[nodiscard]] std::uint64_t steps_of_default() const;
+  [[nodiscard]] bool done_early();
+
+  const CpuBackend& cpu_;
+  const Task& listed_;
+  CanonicalTask canonical_;
+  PiecePool pool_;
+  SearchOrder order_;
+  Clock::time_point started_;
+
+  Phase phase_ = Phase::kFinished;
+  PlacementProblem problem_;  ///< Of the ladder.
+  std::vector<LadderRung> rungs_;
+  std::size_t next_rung_ = 0;     ///< The first one that has not been asked for.
+  std::size_t first_asked_ = 0;   ///< Of the current batch.
+  std::vector<Layout> asked_;     ///< Of the current batch.
+  CandidateBatch batch_;
+  std::optional<PublishedSearch> published_;
+
+  FoundPlans found_;
+  std::optional<FoundPlans::Found> settled_;  ///< The plan of the highest effort that has ended.
+  double ceiling_ms_;                         ///< No plan that is returned costs more.
+  std::uint64_t rounds_ = 0;                  ///< Of improvement: each has its random numbers.
+  bool complete_ = true;
+  std::optional<Infeasibility> infeasible_;
+  SearchStats stats_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/cpu_backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/search_options.h"
+#include "search/beam_search.h"
+#include "search/piece_pool.h"
+#include "search/task_search.h"
+
+namespace neuroshard {
+
+/// Algorithm::kPublished: the beam search from the unsplit tables and, with memory splits, from the
+/// splits that memory forces; then, if nothing fits, splits that make packing easier.
+class PublishedSearch final : public TaskSearch {
+ public:
+  /// Borrows everything; `pool` has its embeddings, `task` is valid, and the models serve its device
+  /// count. `cpu` places the winner once more to learn which device every slice went to. `stop` is
+  /// for sessions; null: never.
+  PublishedSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
+                  const PiecePool& pool, const StopCondition* stop = nullptr);
+
+  [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
+  [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
+  [[nodiscard]] const CandidateBatch& candidates() const override;
+  void take(std::span<const CandidateResult> results) override;
+  void finish(PlanResult& result) override;
+
+  /// Once finished: the plan, or else why there is none.
+  [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
+  [[nodiscard]] std::optional<Infeasibility>& infeasible() { return infeasible_; }
+  /// Candidates handed out so far.
+  [[nodiscard]] std::uint64_t candidates_examined() const { return examined_; }
+
+ private:
+  enum class Phase { kStart, kBeam, kMemorySplits, kFinished };
+
+  void request(const std::vector<SplitState>& states);
+  void next_beam();
+  void after_beam();
+  void start_memory_splits();
+  void pack_without_grid();
+  void place_winner();
+
+  const CpuBackend& cpu_;
+  const Task& task_;
+  const SearchOptions& options_;
+  const PiecePool& pool_;
+  PlacementProblem problem_;
+  Phase phase_ = Phase::kStart;
+  /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds
+  /// a device, the splits that memory forces.
+  std::vector<SplitState> starts_;
+  std::vector<ScoredState> pending_;  ///< Starts whose beam search is still to come.
+  CandidateBatch batch_;              ///< Of the phases other than kBeam.
+  std::vector<SplitState> ladder_;    ///< Of phase kMemorySplits: ever more splits.
+  std::optional<BeamSearch> beam_;
+  std::optional<ScoredState> best_;
+  std::uint64_t examined_ = 0;
+  std::optional<Plan> plan_;
+  std::optional<Infeasibility> infeasible_;
+};
+
+/// Column limits of the grid search: floor(scale * mean dim sum) for scales 1.0 ... 1.5.
+[[nodiscard]] std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps);
+
+}  // namespace neuroshard

@@ -1,0 +1,138 @@
+#include "search/starts/cut_ladder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace neuroshard {
+namespace {
+
+constexpr int kWidest = 256;
+constexpr double kHighestShare = 4.0;
+constexpr double kLowestShare = 0.01;
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+// Above the mean a device may hold what it likes for its share of the cost, but columns are what
+// the all-to-alls wait for.
+constexpr std::array<double, 8> kDimLimitScales = {1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0};
+
+struct CutRule {
+  double most_cost_ms = kNoLimit;
+  double most_columns = kNoLimit;
+};
+
+LadderRung cut(const PiecePool& pool, std::int64_t memory_bytes, const CutRule& rule) {
+  LadderRung rung;
+  rung.piece_of_table.reserve(pool.tables());
+  for (std::size_t table = 0; table < pool.tables(); ++table) {
+    std::uint32_t piece = pool.whole(table);
+    std::size_t slices = 1;
+    while (pool.can_split(piece) && (static_cast<double>(pool.cost_ms(piece)) > rule.most_cost_ms ||
+                                     pool.dim(piece) > rule.most_columns ||
+                                     pool.size_bytes(piece) > memory_bytes)) {
+      piece = pool.half(piece);
+      slices *= 2;
+    }
+    rung.piece_of_table.push_back(piece);
+    rung.slices += slices;
+  }
+  return rung;
+}
+
+double total_dims(const Task& task) {
+  double dims = 0.0;
+  for (const Table& table : task.tables) dims += table.dim;
+  return dims;
+}
+
+std::size_t slices_of(const PiecePool& pool, std::size_t table, std::uint32_t piece) {
+  return static_cast<std::size_t>(pool.dim(pool.whole(table)) / pool.dim(piece));
+}
+
+}  // namespace
+
+std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int fineness,
+                                   std::size_t most_slices) {
+  double cost_ms = 0.0;
+  for (std::size_t table = 0; table < pool.tables(); ++table) {
+    cost_ms += std::max(0.0F, pool.cost_ms(pool.whole(table)));
+  }
+  const double mean_cost_ms = cost_ms / task.devices;
+  const double mean_dims = total_dims(task) / task.devices;
+
+  std::vector<CutRule> rules;
+  for (int width = kWidest; width >= kDimMultiple; width /= 2) {
+    rules.push_back({.most_columns = static_cast<double>(width)});
+  }
+  const double step = std::exp2(-1.0 / fineness);
+  for (double share = kHighestShare; share >= kLowestShare; share *= step) {
+    rules.push_back({.most_cost_ms = share * mean_cost_ms});
+    rules.push_back({.most_columns = share * mean_dims});
+    rules.push_back({.most_cost_ms = share * mean_cost_ms, .most_columns = share * mean_dims});
+  }
+
+  std::set<std::vector<std::uint32_t>> seen;
+  std::vector<LadderRung> rungs;
+  for (const CutRule& rule : rules) {
+    LadderRung rung = cut(pool, task.memory_bytes, rule);
+    if (!seen.insert(rung.piece_of_table).second) continue;
+    for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
+      rung.order = order;
+      rungs.push_back(rung);
+    }
+  }
+  std::stable_sort(rungs.begin(), rungs.end(), [](const LadderRung& a, const LadderRung& b) {
+    return a.slices < b.slices;
+  });
+  std::size_t slices = 0;
+  const auto too_many = std::find_if(rungs.begin() + 1, rungs.end(), [&](const LadderRung& rung) {
+    return (slices += rung.slices) > most_slices;
+  });
+  rungs.erase(too_many, rungs.end());
+  return rungs;
+}
+
+Layout ordered_slices(const PiecePool& pool, const LadderRung& rung) {
+  std::vector<std::uint32_t> tables(rung.piece_of_table.size());
+  std::iota(tables.begin(), tables.end(), 0U);
+  const bool by_columns = rung.order == LadderRung::Order::kColumns;
+  std::sort(tables.begin(), tables.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t piece_a = rung.piece_of_table[a];
+    const std::uint32_t piece_b = rung.piece_of_table[b];
+    if (by_columns && pool.dim(piece_a) != pool.dim(piece_b)) {
+      return pool.dim(piece_a) > pool.dim(piece_b);
+    }
+    const float cost_a = pool.cost_ms(piece_a);
+    const float cost_b = pool.cost_ms(piece_b);
+    if (cost_a != cost_b) return cost_a > cost_b;
+    return piece_a != piece_b ? piece_a < piece_b : a < b;
+  });
+  Layout layout;
+  layout.reserve(rung.slices);
+  for (const std::uint32_t table : tables) {
+    const std::uint32_t piece = rung.piece_of_table[table];
+    layout.insert(layout.end(), slices_of(pool, table, piece), {piece, table, 0});
+  }
+  return layout;
+}
+
+std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
+  const double dims = total_dims(task);
+  const auto rounded_up = static_cast<std::int64_t>(
+      std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
+  std::vector<std::int64_t> limits;
+  for (const double scale : kDimLimitScales) {
+    const auto limit = static_cast<std::int64_t>(scale * static_cast<double>(rounded_up)) /
+                       kDimMultiple * kDimMultiple;
+    if (limits.empty() || limit > limits.back()) limits.push_back(limit);
+  }
+  const auto all = static_cast<std::int64_t>(dims);
+  if (all > limits.back()) limits.push_back(all);
+  return limits;
+}
+
+}  // namespace neuroshard

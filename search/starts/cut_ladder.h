@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "search/layout.h"
+
+namespace neuroshard {
+
+/// How finely every table is cut, all slices of a table alike, and in which order the slices are
+/// placed.
+struct LadderRung {
+  enum class Order { kCost, kColumns };  ///< Costliest first; or widest, then costliest.
+
+  std::vector<std::uint32_t> piece_of_table;
+  Order order = Order::kCost;
+  std::size_t slices = 0;
+};
+
+/// Ways of cutting that span what can pay: every table to one of the widths 4 ... 256; and halved
+/// until no slice exceeds a share of the mean cost of a device, of its columns, or of both, for
+/// shares from 4 to 0.01. Slices that exceed `memory_bytes` are halved in any case.
+/// `fineness`: rungs between a share and its half. No two rungs are alike. Those of fewer slices
+/// come first, and the sum of slices is at most `most_slices`, but for the first rung.
+[[nodiscard]] std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task,
+                                                 int fineness, std::size_t most_slices);
+
+/// Slices of a rung in the order of placement; their devices are 0.
+[[nodiscard]] Layout ordered_slices(const PiecePool& pool, const LadderRung& rung);
+
+/// Limits on a device's dim sum for placements of the rungs: from the mean, rounded up to what
+/// slices of 4 columns can reach, to no limit at all, ascending.
+[[nodiscard]] std::vector<std::int64_t> ladder_dim_limits(const Task& task);
+
+}  // namespace neuroshard
