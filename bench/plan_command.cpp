@@ -25,7 +25,7 @@ by ours. CPU time, of all threads, does not count what other programs on the mac
 Examples:
   nsbench plan                                   all tasks with published plans
   nsbench plan --sets 4gpu_dim128 --no-reuse
-  nsbench plan --sets 16gpu_dim128 --as-published
+  nsbench plan --sets 16gpu_dim128 --searches default,as_published
   nsbench plan --concurrency 1,2,8 --threads 1
   nsbench plan --task tools/examples/jumbo_128gpu.json)";
 
@@ -38,7 +38,7 @@ struct PlanOptions {
   std::vector<int> concurrency = {1};
   std::size_t batch = 0;
   bool no_reuse = false;
-  bool as_published = false;
+  std::vector<std::string> searches = {all_searches().front()};
   std::string task_file;
   int devices = 0;
   double memory_gb = 0.0;
@@ -47,16 +47,23 @@ struct PlanOptions {
 std::vector<PlanConfig> configs_of(const PlanOptions& options) {
   std::vector<PlanConfig> configs;
   for (const std::string& backend : options.backends) {
-    if (options.no_reuse) configs.push_back({.backend = backend, .reuse_work = false});
-    for (const int threads : options.threads) {
-      for (const int callers : options.concurrency) {
-        configs.push_back({.backend = backend, .threads = threads, .concurrency = callers});
+    for (const std::string& search : options.searches) {
+      if (options.no_reuse) {
+        configs.push_back({.backend = backend, .reuse_work = false, .search = search});
       }
-      if (options.as_published) {
-        configs.push_back({.backend = backend, .threads = threads, .memory_splits = false});
-      }
-      if (options.batch > 0) {
-        configs.push_back({.backend = backend, .threads = threads, .batch = options.batch});
+      for (const int threads : options.threads) {
+        for (const int callers : options.concurrency) {
+          configs.push_back({.backend = backend,
+                             .threads = threads,
+                             .search = search,
+                             .concurrency = callers});
+        }
+        if (options.batch > 0) {
+          configs.push_back({.backend = backend,
+                             .threads = threads,
+                             .search = search,
+                             .batch = options.batch});
+        }
       }
     }
   }
@@ -140,10 +147,10 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   command->add_option("--batch", options->batch, "Also time plan_batch on so many tasks a call");
   command->add_flag("--no-reuse", options->no_reuse,
                     "Also time one thread that computes every placement anew");
-  command->add_flag(
-      "--as-published", options->as_published,
-      "Also time, with one caller, the search without memory splits, which gives up where the "
-      "published search does");
+  list("--searches", options->searches,
+       "Efforts, and published; as_published: that without memory splits, which gives up where the "
+       "published program does")
+      ->check(CLI::IsMember(all_searches()));
   command->add_option("--rounds", options->measurement.rounds, "Passes over each set")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

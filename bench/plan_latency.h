@@ -10,12 +10,17 @@
 
 namespace neuroshard::bench {
 
+/// Names of searches for PlanConfig, the one by default first.
+[[nodiscard]] std::vector<std::string> all_searches();
+
 /// One way of planning a set of tasks.
 struct PlanConfig {
   std::string backend;
   int threads = 1;  ///< Of one plan, or of one batch.
   bool reuse_work = true;
-  bool memory_splits = true;  ///< Off: the published search, which may find no plan.
+  /// An effort; "published"; or "as_published": the same without memory splits, which may find no
+  /// plan.
+  std::string search = "default";
   int concurrency = 1;        ///< Callers that plan at the same time.
   std::size_t batch = 0;      ///< Tasks handed over in one call; 0: one by one.
 

@@ -37,7 +37,7 @@ AlgorithmRuns run_algorithm(const std::string& name, const CostModels& models, c
 }
 
 AlgorithmRuns published_runs(const TaskSet& set) {
-  AlgorithmRuns algorithm{.name = "published", .cost_ms = {{}}, .search_ms = {}};
+  AlgorithmRuns algorithm{.name = "published program", .cost_ms = {{}}, .search_ms = {}};
   for (const auto& run : set.published) {
     algorithm.cost_ms.front().push_back(run ? run->cost_ms : std::nullopt);
     algorithm.search_ms.push_back(run ? std::optional(run->seconds * 1e3) : std::nullopt);
@@ -50,17 +50,20 @@ AlgorithmRuns published_runs(const TaskSet& set) {
 std::vector<AlgorithmRuns> run_algorithms(const CostModels& models, const TaskSet& set,
                                           const PlannerOptions& options, int random_runs) {
   std::vector<AlgorithmRuns> all;
-  all.push_back(run_algorithm("neuroshard", models, set, options, 1));
   PlannerOptions changed = options;
+  changed.algorithm = Algorithm::kNeuroshard;
+  all.push_back(run_algorithm("neuroshard", models, set, changed, 1));
+  changed.effort = Effort::kFast;
+  all.push_back(run_algorithm("neuroshard, fast", models, set, changed, 1));
+  changed.algorithm = Algorithm::kPublished;
   changed.search.max_splits = 0;
   changed.search.memory_splits = false;
-  all.push_back(run_algorithm("neuroshard, no column splits", models, set, changed, 1));
-  changed = options;
+  all.push_back(run_algorithm("published, no column splits", models, set, changed, 1));
+  changed.search = options.search;
   changed.search.grid_steps = 1;
-  all.push_back(run_algorithm("neuroshard, no grid", models, set, changed, 1));
-  for (const Algorithm algorithm :
-       {Algorithm::kRandom, Algorithm::kDimGreedy, Algorithm::kSizeGreedy, Algorithm::kLookupGreedy,
-        Algorithm::kSizeLookupGreedy}) {
+  all.push_back(run_algorithm("published, no grid", models, set, changed, 1));
+  for (const Algorithm algorithm : all_algorithms()) {
+    if (algorithm == Algorithm::kNeuroshard) continue;
     changed = options;
     changed.algorithm = algorithm;
     all.push_back(run_algorithm(std::string(name_of(algorithm)), models, set, changed,

@@ -16,8 +16,8 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kCoarse = 1;  // Rungs from a share to its half.
-constexpr int kFine = 2;
+constexpr int kCoarse = 2;  // Rungs from a share to its half.
+constexpr int kFine = 4;
 
 // Slices in all rungs of a ladder, for each table or device, whatever there is more of.
 constexpr std::size_t kCoarseSlices = 60;
@@ -35,11 +35,11 @@ constexpr double kAboutEqual = 1.001;
 
 // Improvement. A plan for more devices takes more steps to settle; beyond some sixteen the gain is
 // slow, and time counts.
-constexpr std::uint64_t kStepsPerPairOfDevices = 190;
+constexpr std::uint64_t kStepsPerPairOfDevices = 400;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 60000;
 constexpr std::uint64_t kStepsPerSlice = 400;
-constexpr std::uint64_t kFastShare = 4;
+constexpr std::uint64_t kFastSteps = 1500;
 constexpr std::uint64_t kStepsWorthAThread = 8000;
 constexpr std::uint64_t kThoroughSteps = 500000;
 constexpr std::size_t kThoroughChains = 4;
@@ -191,7 +191,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
 
 void NeuroshardSearch::after_ladder() {
   if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
-  improve(std::max(steps_of_default() / kFastShare, kLeastSteps / kFastShare), 1, kWarm);
+  improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
   settle();
   if (order_.effort == Effort::kFast) return end();
   if (!done_early()) start_ladder(Phase::kFineLadder);
@@ -213,7 +213,7 @@ void NeuroshardSearch::after_published() {
     return end();
   }
   if (order_.effort == Effort::kFast) {
-    improve(std::max(steps_of_default() / kFastShare, kLeastSteps / kFastShare), 1, kWarm);
+    improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
     settle();
     return end();
   }

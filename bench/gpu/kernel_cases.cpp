@@ -230,8 +230,9 @@ class Level {
         tasks_(std::move(tasks)),
         cpu_(select_cpu_kernels("auto"), models, true) {
     for (const Task& task : tasks_) {
-      TaskSearch& search =
-          *searches_.emplace_back(std::make_unique<TaskSearch>(cpu_, task, options_));
+      const PiecePool& pool = *pools_.emplace_back(std::make_unique<PiecePool>(cpu_, task));
+      PublishedSearch& search =
+          *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, pool));
       search.take(on_cpu(search));
       sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, search.problem()));
       results_.emplace_back(search.candidates().size());
@@ -271,7 +272,7 @@ class Level {
   }
 
  private:
-  std::vector<CandidateResult> on_cpu(const TaskSearch& search) const {
+  std::vector<CandidateResult> on_cpu(const PublishedSearch& search) const {
     std::vector<CandidateResult> results(search.candidates().size());
     cpu_.start(search.problem())->evaluate(search.candidates(), results);
     return results;
@@ -291,7 +292,8 @@ class Level {
   std::vector<Task> tasks_;
   CpuBackend cpu_;
   SearchOptions options_;
-  std::vector<std::unique_ptr<TaskSearch>> searches_;
+  std::vector<std::unique_ptr<PiecePool>> pools_;
+  std::vector<std::unique_ptr<PublishedSearch>> searches_;
   std::vector<std::unique_ptr<gpu::CudaSession>> sessions_;
   std::vector<std::vector<CandidateResult>> results_;
   EventTimer timer_;

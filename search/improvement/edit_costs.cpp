@@ -15,8 +15,9 @@ constexpr std::size_t kMostRows = 6;
 
 // With so few devices pricing all of them is as cheap as bookkeeping.
 constexpr std::size_t kFewDevices = 16;
-// Edits between two synchronizations of more devices than that.
-constexpr int kMostAccepted = 16;
+// Edits between two synchronizations of more devices than that: one for so many devices, at least.
+constexpr std::size_t kDevicesPerAccepted = 8;
+constexpr std::size_t kLeastAccepted = 16;
 
 // A device that is ready later by x delays everybody by about x. Networks do not know that exactly,
 // so an edit is refused unseen only if already this share of it is too much.
@@ -225,6 +226,8 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
       side.backward_ms = backward_ms(side.dim_sum, max_dim_sum, min_dim_sum);
     }
     pool_changed_ = max_dim_sum != max_dim_sum_ || min_dim_sum != min_dim_sum_;
+    trial_max_dim_sum_ = max_dim_sum;
+    trial_min_dim_sum_ = min_dim_sum;
     if (pool_changed_) {
       // All other devices change by about as much as the one that is ready last.
       const std::uint32_t last = critical_.last_ready;
@@ -297,9 +300,16 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
 void EditCosts::accept(const PlanEdit& edit) {
   for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
   ++accepted_;
-  if (!comm_.forward.symmetric || devices_ <= kFewDevices || pool_changed_ ||
-      accepted_ >= kMostAccepted) {
+  if (!comm_.forward.symmetric || devices_ <= kFewDevices ||
+      accepted_ >= std::max(kLeastAccepted, devices_ / kDevicesPerAccepted)) {
     return synchronize();
+  }
+  if (pool_changed_) {
+    for (std::uint32_t d = 0; d < devices_; ++d) {
+      const float before_ms = backward_ms_[d];
+      backward_ms_[d] = backward_ms(dim_sum_[d], trial_max_dim_sum_, trial_min_dim_sum_);
+      total_ms_[d] += static_cast<double>(backward_ms_[d]) - static_cast<double>(before_ms);
+    }
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const std::uint32_t device = edit.device(i);

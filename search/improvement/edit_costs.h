@@ -91,7 +91,7 @@ class EditCosts {
   std::vector<double> total_ms_;
   double cost_ms_ = 0.0;
   bool exact_ = false;
-  int accepted_ = 0;  ///< Since the last synchronize().
+  std::size_t accepted_ = 0;  ///< Since the last synchronize().
 
   CriticalDevices critical_;
   std::uint32_t second_slowest_ = 0;
@@ -104,7 +104,9 @@ class EditCosts {
   std::array<Side, 2> sides_{};
   std::array<double, 2> side_total_ms_{};
   double estimate_ms_ = 0.0;
-  bool pool_changed_ = false;
+  bool pool_changed_ = false;  ///< By the edit: highest or lowest dim sum.
+  float trial_max_dim_sum_ = 0.0F;
+  float trial_min_dim_sum_ = 0.0F;
 
   MlpRunner head_;
   CommRunner forward_;

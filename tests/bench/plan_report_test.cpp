@@ -77,7 +77,7 @@ TEST(PlanConfig, NamesSayWhatIsSpecial) {
             "avx2, 2 threads, 4 callers");
   EXPECT_EQ((PlanConfig{.backend = "avx2", .reuse_work = false}).path(),
             "backend:avx2/threads:1/reuse:0");
-  EXPECT_EQ((PlanConfig{.backend = "avx2", .memory_splits = false}).name(),
+  EXPECT_EQ((PlanConfig{.backend = "avx2", .search = "as_published"}).name(),
             "avx2, 1 thread, as published");
   EXPECT_EQ((PlanConfig{.backend = "avx2", .batch = 64}).path(), "backend:avx2/threads:1/batch:64");
 }

@@ -97,7 +97,7 @@ TEST(PlanLatency, SearchAsPublishedMustSucceedAndFailWhereThePublishedOneDid) {
   measurement.rounds = 1;
   measurement.checked_by_scalar = 0;
   const std::vector<PlanConfig> configs = {{.backend = "auto"},
-                                           {.backend = "auto", .memory_splits = false}};
+                                           {.backend = "auto", .search = "as_published"}};
   EXPECT_EQ(measure_plans(folder.models(), configs, set, measurement).size(), 2U);
   set.published[0]->cost_ms = 1e9;
   EXPECT_THROW((void)measure_plans(folder.models(), configs, set, measurement), Error);

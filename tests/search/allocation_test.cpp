@@ -3,6 +3,7 @@
 
 #include "core/cpu_backend.h"
 #include "golden.h"
+#include "neuroshard/planner.h"
 #include "search/counted_allocations.h"
 #include "search/split_state.h"
 #include "search/published_search.h"
@@ -46,6 +47,7 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
 TEST(Allocation, APlanAllocatesForStatesAndNotForPlacements) {
   for (const int threads : {1, 2}) {
     PlannerOptions options;
+    options.algorithm = Algorithm::kPublished;
     options.threads = threads;
     const Planner planner(golden_models(), options);
     const Task task = golden_task("4gpu_dim128", 0);

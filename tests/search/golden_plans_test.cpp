@@ -6,6 +6,7 @@
 
 #include "golden.h"
 #include "neuroshard/planner.h"
+#include "repetitions.h"
 
 namespace neuroshard {
 namespace {
@@ -15,9 +16,10 @@ using testing::golden_plans;
 using testing::golden_sets;
 using testing::golden_task;
 using testing::GoldenPlan;
+using testing::repetitions;
 
-TEST(GoldenPlans, NeverWorseAndMostlyTheSameSteps) {
-  const Planner planner(golden_models());
+TEST(GoldenPlans, OfThePublishedSearchAreNeverWorseAndMostlyTheSameSteps) {
+  const Planner planner(golden_models(), {.algorithm = Algorithm::kPublished});
   int with_plan = 0;
   int same_steps = 0;
   for (const std::string& set : golden_sets()) {
@@ -46,6 +48,7 @@ TEST(GoldenPlans, NeverWorseAndMostlyTheSameSteps) {
 
 TEST(GoldenPlans, WithoutMemorySplitsTheSearchSucceedsAndFailsAsPublished) {
   PlannerOptions options;
+  options.algorithm = Algorithm::kPublished;
   options.search.memory_splits = false;
   const Planner planner(golden_models(), options);
   int with_plan = 0;
@@ -69,6 +72,30 @@ TEST(GoldenPlans, WithoutMemorySplitsTheSearchSucceedsAndFailsAsPublished) {
   EXPECT_GT(without, 0);
   // Where most candidates fit nowhere, the last bit of a cost decides which of them live on.
   EXPECT_GE(same_cost, with_plan - 2);
+}
+
+TEST(GoldenPlans, AreNeverCheaperThanOursAndOnAverageDearer) {
+  const Planner planner(golden_models());
+  double log_of_ratios = 0.0;
+  int with_plan = 0;
+  for (const std::string& set : golden_sets()) {
+    const std::vector<GoldenPlan> plans = golden_plans(set);
+    for (std::size_t i = 0; i < repetitions(plans.size()); ++i) {
+      const GoldenPlan& golden = plans[i];
+      SCOPED_TRACE(set + " task " + std::to_string(golden.task));
+      const Task task = golden_task(set, golden.task);
+      const PlanResult ours = planner.plan(task);
+      ASSERT_TRUE(ours.plan.has_value()) << ours.infeasible->message;
+      EXPECT_TRUE(ours.cost.fits_memory);
+      EXPECT_EQ(planner.simulate(task, *ours.plan).cost_ms, ours.cost.cost_ms);
+      if (!golden.plan) continue;
+      const double published_ms = planner.simulate(task, *golden.plan).cost_ms;
+      EXPECT_LE(ours.cost.cost_ms, published_ms);
+      log_of_ratios += std::log(ours.cost.cost_ms / published_ms);
+      ++with_plan;
+    }
+  }
+  EXPECT_LE(std::exp(log_of_ratios / with_plan), 0.99);
 }
 
 }  // namespace

@@ -44,10 +44,11 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
   options.backend = GetParam();
   // A small search reaches every path; thousands of tasks matter more here.
   options.search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3};
+  options.effort = Effort::kFast;
   const Planner planner(random_models(1), options);
   int infeasible = 0;
   int packing_failures = 0;
-  const std::uint64_t tasks = testing::repetitions(GetParam() == "scalar" ? 200 : 3000);
+  const std::uint64_t tasks = testing::repetitions(GetParam() == "scalar" ? 100 : 1500);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
@@ -85,7 +86,7 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
   const Planner scalar(random_models(3), options);
   options.backend = available_cpu_backends().front();
   const Planner best(random_models(3), options);
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const PlanResult a = scalar.plan(task);
@@ -97,8 +98,9 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
 
 TEST(Planner, ThreadsAndBatchesChangeNothing) {
   std::vector<Task> tasks;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) tasks.push_back(random_task(seed));
+  for (std::uint64_t seed = 0; seed < 30; ++seed) tasks.push_back(random_task(seed));
   PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 4};
   options.threads = 1;
   const Planner one(random_models(7), options);
   options.threads = 4;
@@ -117,6 +119,7 @@ TEST(Planner, ThreadsAndBatchesChangeNothing) {
 TEST(Planner, IsShareableBetweenThreads) {
   PlannerOptions options;
   options.threads = 2;
+  options.effort = Effort::kFast;
   const Planner planner(random_models(8), options);
   constexpr int kThreads = 4;
   std::vector<std::vector<PlanResult>> results(kThreads);
@@ -135,8 +138,8 @@ TEST(Planner, IsShareableBetweenThreads) {
 }
 
 TEST(Planner, BaselinesPlaceEveryTableWithinMemory) {
-  for (const auto algorithm : {Algorithm::kRandom, Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
-                               Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy}) {
+  for (const Algorithm algorithm : all_algorithms()) {
+    if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) continue;
     PlannerOptions options;
     options.algorithm = algorithm;
     const Planner planner(random_models(4), options);

@@ -22,6 +22,7 @@ using testing::repetitions;
 
 PlannerOptions options_with(bool reuse_work) {
   PlannerOptions options;
+  options.algorithm = Algorithm::kPublished;
   options.backend = available_cpu_backends().front();
   options.reuse_work = reuse_work;
   return options;
@@ -131,6 +132,20 @@ TEST(Reuse, SamePlansWithOtherLayerSizes) {
       expect_same(result, plain.plan(task));
       expect_same(result, scalar.plan(task));
     }
+  }
+}
+
+TEST(Reuse, SamePlansWhereTheSearchStartsEverywhere) {
+  PlannerOptions fast_options = options_with(true);
+  PlannerOptions plain_options = options_with(false);
+  fast_options.algorithm = plain_options.algorithm = Algorithm::kNeuroshard;
+  fast_options.effort = plain_options.effort = Effort::kFast;
+  const Planner fast(random_models(5), fast_options);
+  const Planner plain(random_models(5), plain_options);
+  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    expect_same(fast.plan(task), plain.plan(task));
   }
 }
 

@@ -54,7 +54,7 @@ struct SearchOptions {
 struct PlannerOptions {
   Algorithm algorithm = Algorithm::kNeuroshard;
   Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
-  SearchOptions search;
+  SearchOptions search{};
   std::string backend = "auto";  ///< "auto", "scalar", "avx2" or "cuda".
   int threads = 0;               ///< CPU threads for one plan or one batch; 0: one per core.
   std::uint64_t seed = 0;        ///< Of Algorithm::kRandom.
