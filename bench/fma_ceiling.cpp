@@ -3,15 +3,32 @@
 #include "bench/fma_loop.h"
 
 namespace neuroshard::bench {
+namespace {
 
-std::uint64_t run_multiply_adds(std::uint64_t rounds) {
-#ifdef NEUROSHARD_BENCH_HAS_AVX2
+using Loop = std::uint64_t (*)(std::uint64_t rounds);
+
+struct Instructions {
+  std::string_view name;
+  Loop loop = nullptr;
+};
+
+Instructions widest() {
+#ifdef NEUROSHARD_BENCH_X86_LOOPS
+  if (__builtin_cpu_supports("avx512f")) return {"AVX-512", fma_loop_avx512};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return fma_loop_avx2(rounds);
+    return {"AVX2", fma_loop_avx2};
   }
 #endif
-  (void)rounds;
-  return 0;
+  return {};
 }
+
+}  // namespace
+
+std::uint64_t run_multiply_adds(std::uint64_t rounds) {
+  const Loop loop = widest().loop;
+  return loop == nullptr ? 0 : loop(rounds);
+}
+
+std::string_view multiply_add_instructions() { return widest().name; }
 
 }  // namespace neuroshard::bench

@@ -6,6 +6,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
+#include "bench/fma_ceiling.h"
 #include "bench/gpu_scorers.h"
 #include "bench/markdown_table.h"
 #include "bench/score_report.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr const char* kFooter =
     R"(Embeddings of the pieces are at hand, as in a search; a shard is the sum of its pieces' embeddings,
 then the head of the compute model. The ceiling counts the head's multiply-adds only, against what
-an AVX2 loop on registers does in the same run. Baselines: the scalar backend, OpenBLAS, cuBLAS.
+a loop on the widest registers does in the same run. Baselines: the scalar backend, OpenBLAS, cuBLAS.
 On a CPU, ratios and the share of the ceiling go by CPU time, which does not count what other
 programs on the machine take.
 
@@ -79,7 +80,8 @@ void run_score(const ScoreOptions& options, std::ostream& out) {
   ScoreCeilings ceilings = ceilings_of(times);
   ceilings.gpu = gpu_multiply_adds_per_second();
   context.emplace_back("ceiling", ceilings.per_core > 0.0
-                                      ? giga(ceilings.per_core) + " a core (AVX2)"
+                                      ? giga(ceilings.per_core) + " a core (" +
+                                            std::string(multiply_add_instructions()) + ")"
                                       : "not known: no AVX2");
   if (ceilings.gpu) context.emplace_back("gpu_ceiling", giga(*ceilings.gpu));
   out << context_block({context.begin() + known, context.end()});

@@ -127,7 +127,7 @@ std::string score_chart(std::span<const ScoreTimes> times, const ScoreCeilings& 
     }
     if (ceilings.per_core > 0.0 && high > 0.0) {
       const double ceiling = ceilings.per_core * threads / multiply_adds_a_shard;
-      chart.series.push_back({"AVX2 FMA ceiling", {{low, ceiling}, {high, ceiling}}});
+      chart.series.push_back({"FMA ceiling", {{low, ceiling}, {high, ceiling}}});
     }
     panels.push_back(std::move(chart));
   }

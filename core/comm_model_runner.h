@@ -25,7 +25,8 @@ class CommRunner {
   void run(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
 
   [[nodiscard]] std::size_t held_bytes() const {
-    return mlp_.held_bytes() + heap_bytes(inputs_) + heap_bytes(outputs_);
+    return mlp_.held_bytes() + heap_bytes(layers_) + heap_bytes(inputs_) + heap_bytes(outputs_) +
+           heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
   }
 
  private:
@@ -35,11 +36,15 @@ class CommRunner {
 
   const PackedCommNetwork& network_;
   int devices_;
-  int input_stride_;
+  int input_stride_;  ///< Dense: of a row. Symmetric: of an input.
   int output_stride_;
   int block_rows_;  ///< Placements per pass through the network.
-  MlpRunner mlp_;
-  AlignedVector<float> inputs_;
+  const CpuKernels& kernels_;
+  MlpRunner mlp_;                  ///< Of a dense network.
+  std::vector<LayerView> layers_;  ///< Of a symmetric network.
+  float log2_devices_;
+  AlignedVector<float> inputs_;  ///< Dense: a row a placement. Symmetric: a column a device.
+  AlignedVector<float> scratch_[2];
   AlignedVector<float> outputs_;
 };
 

@@ -94,10 +94,20 @@ std::unique_ptr<Backend> make_cpu_backend(const CostModels& models, const Backen
   return std::make_unique<CpuBackend>(select_cpu_kernels(options.name), models, options.reuse_work);
 }
 
+std::vector<std::string> cpu_backends() {
+  std::vector<std::string> names;
+  for (const CpuKernels* kernels : all_cpu_kernels()) names.emplace_back(kernels->name);
+  return names;
+}
+
 std::vector<std::string> available_cpu_backends() {
   std::vector<std::string> names;
-  for (const CpuKernels* kernels : all_cpu_kernels()) {
-    if (kernels->supported()) names.emplace_back(kernels->name);
+  for (const bool automatic : {true, false}) {
+    for (const CpuKernels* kernels : all_cpu_kernels()) {
+      if (kernels->supported() && kernels->automatic() == automatic) {
+        names.emplace_back(kernels->name);
+      }
+    }
   }
   return names;
 }

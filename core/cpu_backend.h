@@ -6,7 +6,7 @@
 
 namespace neuroshard {
 
-/// The scalar and AVX2 backends: one set of kernels each.
+/// The CPU backends, which differ in their set of kernels.
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const CpuKernels& kernels, const CostModels& models, bool reuse_work);

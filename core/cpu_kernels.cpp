@@ -3,19 +3,45 @@
 #include <string>
 
 #include "core/kernels_avx2.h"
+#include "core/kernels_avx512.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
 
-#ifdef NEUROSHARD_HAS_AVX2
-// Not in a file compiled for AVX2: supported() runs on every CPU.
+#ifdef NEUROSHARD_X86_KERNELS
+// Not in files compiled for AVX: supported() runs on every CPU.
+const CpuKernels kAvx512Kernels = {
+    .name = "avx512",
+    .supported =
+        [] {
+          return kAvx2Kernels.supported() && __builtin_cpu_supports("avx512f") != 0 &&
+                 __builtin_cpu_supports("avx512vl") != 0 &&
+                 __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+        },
+    // Twice as fast on batches, but whole plans, which score one shard at a time, gain too little
+    // to be sure of (docs/performance.md).
+    .automatic = [] { return false; },
+    .dense_layer = avx512::dense_layer,
+    .one_output_layer = avx2::one_output_layer,
+    .two_layer_head = avx512::two_layer_head,
+    .mlp_columns = avx512::mlp_columns,
+    .score_shards_32_64 = avx512::score_shards_32_64,
+    .add_and_score = avx512::add_and_score,
+    .add = avx2::add,
+    .sum_embeddings = avx2::sum_embeddings,
+    .index_of_lowest = avx2::index_of_lowest,
+    .choose_device = avx2::choose_device,
+};
+
 const CpuKernels kAvx2Kernels = {
     .name = "avx2",
     .supported =
         [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
+    .automatic = [] { return true; },
     .dense_layer = avx2::dense_layer,
     .one_output_layer = avx2::one_output_layer,
     .two_layer_head = avx2::two_layer_head,
+    .mlp_columns = avx2::mlp_columns,
     .score_shards_32_64 = avx2::score_shards_32_64,
     .add_and_score = avx2::add_and_score,
     .add = avx2::add,
@@ -27,7 +53,8 @@ const CpuKernels kAvx2Kernels = {
 
 std::span<const CpuKernels* const> all_cpu_kernels() {
   static constexpr const CpuKernels* kKernels[] = {
-#ifdef NEUROSHARD_HAS_AVX2
+#ifdef NEUROSHARD_X86_KERNELS
+      &kAvx512Kernels,
       &kAvx2Kernels,
 #endif
       &kScalarKernels,
@@ -36,14 +63,20 @@ std::span<const CpuKernels* const> all_cpu_kernels() {
 }
 
 const CpuKernels& select_cpu_kernels(std::string_view name) {
-  if (name != "auto" && name != "avx2" && name != "scalar") {
-    throw Error("there is no CPU backend '" + std::string(name) + "'; use auto, avx2 or scalar");
-  }
+  std::string names = "auto";
+  bool known = false;
   for (const CpuKernels* kernels : all_cpu_kernels()) {
-    if ((name == "auto" || name == kernels->name) && kernels->supported()) return *kernels;
+    const bool wanted = name == "auto" ? kernels->automatic() : name == kernels->name;
+    if (wanted && kernels->supported()) return *kernels;
+    known |= wanted;
+    names += kernels == all_cpu_kernels().back() ? " or " : ", ";
+    names += kernels->name;
   }
-  throw Error("backend '" + std::string(name) + "' cannot run on this CPU; use auto or scalar",
-              ErrorKind::kBackend);
+  if (known) {
+    throw Error("backend '" + std::string(name) + "' cannot run on this CPU; use auto or scalar",
+                ErrorKind::kBackend);
+  }
+  throw Error("there is no CPU backend '" + std::string(name) + "'; use " + names);
 }
 
 }  // namespace neuroshard

@@ -13,6 +13,11 @@ inline constexpr int kLanes = 8;
   return (width + kLanes - 1) / kLanes * kLanes;
 }
 
+/// Rows that CpuKernels::mlp_columns has in flight at once, at most: its scratch memory.
+inline constexpr int kColumnBlock = 48;
+/// Rows of one register, of the widest ones: rows side by side are padded to it.
+inline constexpr int kColumnAlignment = 16;
+
 /// One layer as the CPU kernels read it: outputs side by side, so that a kernel that broadcasts an
 /// input walks the weights with unit stride. Padding is 0; both arrays start on a cache line.
 struct LayerView {
@@ -30,6 +35,9 @@ struct LayerView {
 struct CpuKernels {
   std::string_view name;
   bool (*supported)();
+  /// Whether it is the fastest, of those supported, on CPUs like this one; else it is only chosen
+  /// by name.
+  bool (*automatic)();
 
   /// A layer with several outputs. `in`: [rows, in_stride]; `out`: [rows, out_stride], of which
   /// padded_width(outputs) floats a row are written.
@@ -43,6 +51,15 @@ struct CpuKernels {
   /// Both layers of a head with one hidden layer. `in`: [rows, in_stride]; `out`: [rows].
   void (*two_layer_head)(const LayerView& hidden, const LayerView& output, const float* in,
                          int in_stride, int rows, float* out);
+
+  /// A network of `count` layers that ends in one output, for rows that lie side by side: a
+  /// register holds one input of many rows, and no sum goes across lanes. ReLU between layers.
+  /// Input i of row r is `in[i * in_stride + r]`; `in_stride` is a multiple of kColumnAlignment and
+  /// at least `rows`. `out`: [rows]. `scratch`: [padded_width of the widest layer, kColumnBlock]
+  /// each, and
+  /// the first layer's inputs fit in one, too.
+  void (*mlp_columns)(const LayerView* layers, int count, const float* in, int in_stride, int rows,
+                      float* const (&scratch)[2], float* out);
 
   /// sum_embeddings() and two_layer_head() at once, for the published sizes: embeddings of 32
   /// floats and 64 hidden units. Null if there is nothing to be gained.
@@ -75,12 +92,13 @@ struct CpuKernels {
 
 extern const CpuKernels kScalarKernels;
 extern const CpuKernels kAvx2Kernels;
+extern const CpuKernels kAvx512Kernels;
 
-/// Those compiled in, best first.
+/// Those compiled in, best first where all are automatic.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
 
-/// The best that this CPU supports, or the one named. Throws Error if it cannot run here
-/// (kBackend) or if there is none of that name (kInvalidInput). `name` may be "auto".
+/// The first automatic one that this CPU supports if `name` is "auto", or the one named. Throws
+/// Error if that cannot run here (kBackend) or if there is none of that name (kInvalidInput).
 [[nodiscard]] const CpuKernels& select_cpu_kernels(std::string_view name);
 
 }  // namespace neuroshard

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "core/kernels_avx2.h"
-#include "core/unroll_avx2.h"
+#include "core/unroll.h"
 
 namespace neuroshard::avx2 {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/kernels_avx2.h"
 #include "core/sum_rows_avx2.h"
-#include "core/unroll_avx2.h"
+#include "core/unroll.h"
 
 namespace neuroshard::avx2 {
 namespace {

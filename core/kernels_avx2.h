@@ -14,6 +14,8 @@ void one_output_layer(const LayerView& layer, const float* in, int in_stride, in
                       float* out, int out_stride);
 void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
                     int in_stride, int rows, float* out);
+void mlp_columns(const LayerView* layers, int count, const float* in, int in_stride, int rows,
+                 float* const (&scratch)[2], float* out);
 void score_shards_32_64(const LayerView& hidden, const LayerView& output, const float* embeddings,
                         const std::uint32_t* offsets, const std::uint32_t* ids, int shards,
                         float* out);

@@ -56,6 +56,26 @@ void two_layer_head(const LayerView& hidden, const LayerView& output, const floa
   }
 }
 
+void mlp_columns(const LayerView* layers, int count, const float* in, int in_stride, int rows,
+                 float* const (&scratch)[2], float* out) {
+  for (int row = 0; row < rows; ++row) {
+    const float* x = scratch[1];
+    for (int i = 0; i < layers[0].inputs; ++i) {
+      scratch[1][i] = in[static_cast<std::ptrdiff_t>(i) * in_stride + row];
+    }
+    for (int k = 0; k < count; ++k) {
+      const bool last = k + 1 == count;
+      float* y = last ? out + row : scratch[k % 2];
+      if (layers[k].outputs == 1) {
+        one_output_layer(layers[k], x, 0, 1, !last, y, 0);
+      } else {
+        dense_layer(layers[k], x, 0, 1, !last, y, 0);
+      }
+      x = y;
+    }
+  }
+}
+
 void add(const float* a, const float* b, int width, float* out) {
   for (int i = 0; i < width; ++i) out[i] = a[i] + b[i];
 }
@@ -106,9 +126,11 @@ int choose_device(const float* cost_ms, const std::int64_t* memory, const std::i
 const CpuKernels kScalarKernels = {
     .name = "scalar",
     .supported = [] { return true; },
+    .automatic = [] { return true; },
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,
+    .mlp_columns = mlp_columns,
     .score_shards_32_64 = nullptr,
     .add_and_score = add_and_score,
     .add = add,

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/kernels_avx2.h"
-#include "core/unroll_avx2.h"
+#include "core/unroll.h"
 
 namespace neuroshard::avx2 {
 

@@ -1,6 +1,7 @@
 #include "core/symmetric_comm_features.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -15,33 +16,42 @@ constexpr double kOffsetUnitsPerMs = 1048576.0;
 
 std::int64_t offset_units(float offset_ms) {
   if (!(offset_ms > 0.0F)) return 0;  // NaN too: the placement is out of the running anyway.
-  return std::llrint(std::min(static_cast<double>(offset_ms), kMaxCostMs) * kOffsetUnitsPerMs);
+  // Rounds to the nearest integer, as std::llrint does, but without a call: doubles from 2^52 to
+  // 2^53 are whole numbers, and their last 52 bits count up from 2^52.
+  constexpr double kWhole = 0x1p52;
+  static_assert(kMaxCostMs * kOffsetUnitsPerMs <= kWhole);
+  const double units =
+      std::min(static_cast<double>(offset_ms), kMaxCostMs) * kOffsetUnitsPerMs + kWhole;
+  return std::bit_cast<std::int64_t>(units) - std::bit_cast<std::int64_t>(kWhole);
 }
 
 }  // namespace
 
-SymmetricCommPool::SymmetricCommPool(const float* dim_sums, const float* start_offsets_ms,
-                                     int devices) {
+PooledCommFeatures pooled_comm_features(const float* dim_sums, const float* start_offsets_ms,
+                                        int devices, float log2_devices) {
   std::int64_t dim_total = 0;
-  std::int64_t offset_total = 0;
   float max_dim = dim_sums[0];
   float min_dim = dim_sums[0];
-  float max_offset = 0.0F;
   for (int d = 0; d < devices; ++d) {
     dim_total += static_cast<std::int64_t>(dim_sums[d]);
     max_dim = std::max(max_dim, dim_sums[d]);
     min_dim = std::min(min_dim, dim_sums[d]);
-    if (start_offsets_ms == nullptr) continue;
+  }
+  std::int64_t offset_total = 0;
+  float max_offset = 0.0F;
+  for (int d = 0; start_offsets_ms != nullptr && d < devices; ++d) {
     offset_total += offset_units(start_offsets_ms[d]);
     max_offset = std::max(max_offset, start_offsets_ms[d]);
   }
   const double count = devices;
-  mean_dim_sum_ = static_cast<float>(static_cast<double>(dim_total) / count);
-  max_dim_sum_ = max_dim;
-  min_dim_sum_ = min_dim;
-  mean_offset_ = static_cast<float>(static_cast<double>(offset_total) / kOffsetUnitsPerMs / count);
-  max_offset_ = max_offset;
-  log2_devices_ = static_cast<float>(std::log2(count));
+  return {static_cast<float>(static_cast<double>(dim_total) / count),
+          max_dim,
+          min_dim,
+          static_cast<float>(static_cast<double>(offset_total) / kOffsetUnitsPerMs / count),
+          max_offset,
+          log2_devices};
 }
+
+float log2_of_devices(int devices) { return static_cast<float>(std::log2(devices)); }
 
 }  // namespace neuroshard

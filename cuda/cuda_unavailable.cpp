@@ -12,7 +12,7 @@ std::unique_ptr<Backend> make_cuda_backend(const CostModels& /*models*/,
                                            const CudaOptions& /*options*/) {
   throw Error(
       "cuda backend: this library was built without CUDA; configure it with NEUROSHARD_CUDA=ON and "
-      "nvcc on PATH, or choose the backend 'avx2' or 'scalar'",
+      "nvcc on PATH, or choose the backend 'auto'",
       ErrorKind::kBackend);
 }
 

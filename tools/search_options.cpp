@@ -2,11 +2,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "neuroshard/backend.h"
+
 namespace neuroshard::tools {
 
 void add_backend_options(CLI::App& command, PlannerOptions& options) {
   const std::string group = "Computation";
-  command.add_option("--backend", options.backend, "auto, scalar, avx2 or cuda; same plans on all")
+  std::string names = "auto";
+  for (const std::string& name : cpu_backends()) names += ", " + name;
+  command.add_option("--backend", options.backend, names + " or cuda; same plans on all")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);

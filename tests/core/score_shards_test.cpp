@@ -3,13 +3,16 @@
 
 #include <random>
 
+#include "every_cpu_backend.h"
 #include "neuroshard/backend.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
 namespace {
 
-TEST(ScoreShards, AgreesWithScalarOnEveryBatchSize) {
+class ScoreShards : public testing::EveryCpuBackend {};
+
+TEST_P(ScoreShards, AgreesWithScalarOnEveryBatchSize) {
   const testing::ModelShape shapes[] = {
       {.devices = {}},
       {.table_network = {16}, .head = {64, 1}, .devices = {}},
@@ -20,11 +23,11 @@ TEST(ScoreShards, AgreesWithScalarOnEveryBatchSize) {
   for (const auto& shape : shapes) {
     const CostModels models = testing::random_models(4, shape);
     const auto scalar = make_cpu_backend(models, {.name = "scalar"});
-    const auto best = make_cpu_backend(models);
+    const auto backend = make_cpu_backend(models, {.name = GetParam()});
     constexpr std::size_t kPieces = 50;
     std::vector<float> features(kPieces * kTableFeatures);
     for (float& x : features) x = static_cast<float>(random() % 1000) / 100.0F;
-    std::vector<float> embeddings(kPieces * static_cast<std::size_t>(best->embedding_width()));
+    std::vector<float> embeddings(kPieces * static_cast<std::size_t>(backend->embedding_width()));
     scalar->embed_pieces(features, embeddings);
     for (std::size_t shards = 0; shards < 60; ++shards) {
       SCOPED_TRACE(shards);
@@ -40,11 +43,13 @@ TEST(ScoreShards, AgreesWithScalarOnEveryBatchSize) {
       std::vector<float> expected(shards);
       std::vector<float> actual(shards);
       scalar->score_shards(embeddings, {offsets, pieces}, expected);
-      best->score_shards(embeddings, {offsets, pieces}, actual);
+      backend->score_shards(embeddings, {offsets, pieces}, actual);
       ASSERT_EQ(actual, expected);
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Cpu, ScoreShards, ::testing::ValuesIn(cpu_backends()));
 
 }  // namespace
 }  // namespace neuroshard

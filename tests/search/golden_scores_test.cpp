@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "every_cpu_backend.h"
 #include "golden.h"
 #include "neuroshard/backend.h"
 
@@ -14,15 +15,19 @@ using testing::golden_models;
 using testing::golden_scores;
 using testing::golden_tables;
 
-class GoldenScores : public ::testing::TestWithParam<std::string> {
+class GoldenScores : public testing::EveryCpuBackend {
  protected:
   static void expect_close(double actual, double expected) {
     EXPECT_LE(std::abs(actual - expected), std::max(1e-6, 1e-5 * std::abs(expected)))
         << actual << " for " << expected;
   }
 
-  std::unique_ptr<Backend> backend_ =
-      make_cpu_backend(golden_models(), {.name = GetParam(), .reuse_work = true});
+  void SetUp() override {
+    EveryCpuBackend::SetUp();
+    if (!IsSkipped()) backend_ = make_cpu_backend(golden_models(), {.name = GetParam()});
+  }
+
+  std::unique_ptr<Backend> backend_;
 };
 
 TEST_P(GoldenScores, ComputeCosts) {
@@ -69,7 +74,7 @@ TEST_P(GoldenScores, CommunicationCosts) {
   EXPECT_GT(checked, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, GoldenScores, ::testing::ValuesIn(available_cpu_backends()));
+INSTANTIATE_TEST_SUITE_P(EveryBackend, GoldenScores, ::testing::ValuesIn(cpu_backends()));
 
 }  // namespace
 }  // namespace neuroshard

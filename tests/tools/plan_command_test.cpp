@@ -24,7 +24,7 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   }
   EXPECT_THAT(outcome.out, ContainsRegex("cost     [0-9.]+ ms per iteration, set by device [0-3]; "
                                          "imbalance 1\\.[0-9]+"));
-  EXPECT_THAT(outcome.out, ContainsRegex("search   [0-9.]+ ms on backend (avx2|scalar)"));
+  EXPECT_THAT(outcome.out, ContainsRegex("search   [0-9.]+ ms on backend (avx512|avx2|scalar)"));
   EXPECT_THAT(outcome.out, HasSubstr("weights  built-in weights"));
   EXPECT_THAT(outcome.out, HasSubstr("not measured on hardware"));
   EXPECT_THAT(outcome.out, HasSubstr("\ndevice 3: "));

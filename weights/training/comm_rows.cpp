@@ -43,10 +43,13 @@ void CommRows::inputs_of(std::uint32_t sample, std::size_t stride, float* rows) 
   }
   thread_local std::vector<float> as_floats;
   as_floats.assign(dim_sums, dim_sums + devices);
-  const SymmetricCommPool pool(as_floats.data(), offsets, samples.devices);
+  const PooledCommFeatures shared = pooled_comm_features(as_floats.data(), offsets, samples.devices,
+                                                         log2_of_devices(samples.devices));
   for (std::size_t r = 0; r < devices; ++r) {
-    const auto features = pool.features(as_floats[r], offsets != nullptr ? offsets[r] : 0.0F);
-    std::copy(features.begin(), features.end(), rows + r * stride);
+    float* row = rows + r * stride;
+    row[0] = as_floats[r];
+    row[1] = offsets != nullptr ? offsets[r] : 0.0F;
+    std::copy(shared.begin(), shared.end(), row + 2);
   }
 }
 

@@ -104,8 +104,8 @@ class Backend {
   virtual void embed_pieces(std::span<const float> features, std::span<float> embeddings) const = 0;
 
   /// Compute cost of each shard, from `embeddings` [pieces, embedding width]. `cost_ms` has one
-  /// entry per shard. An empty shard costs head(0). The AVX2 backend is a tenth faster if
-  /// `embeddings` starts on a cache line (AlignedVector).
+  /// entry per shard. An empty shard costs head(0). The vector backends are a tenth faster
+  /// if `embeddings` starts on a cache line (AlignedVector).
   virtual void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                             std::span<float> cost_ms) const = 0;
 
@@ -143,7 +143,7 @@ class Backend {
 };
 
 struct BackendOptions {
-  /// "auto", "scalar", "avx2" or "cuda".
+  /// "auto" (the fastest here) or one of cpu_backends().
   std::string name = "auto";
   /// Remember repeated work (CPU backends). Off: every placement is computed anew, step by step;
   /// the results are the same bit for bit, which tests and benchmarks rely on.
@@ -154,7 +154,9 @@ struct BackendOptions {
 /// name.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CostModels& models,
                                                         const BackendOptions& options = {});
-/// Names of the CPU backends that this machine can run, best first.
+/// Names of all CPU backends that are compiled in.
+[[nodiscard]] std::vector<std::string> cpu_backends();
+/// Those that this machine can run; the first one is what "auto" takes.
 [[nodiscard]] std::vector<std::string> available_cpu_backends();
 
 }  // namespace neuroshard
