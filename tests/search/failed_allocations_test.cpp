@@ -46,12 +46,13 @@ void fail_each_allocation(Work work, Check check) {
 
 class FailedAllocations : public ::testing::TestWithParam<int> {
  protected:
-  static PlannerOptions options() { return {.threads = GetParam()}; }
+  static PlannerOptions options() { return {.search = {}, .threads = GetParam()}; }
 
   const Task task_ = golden_task("2gpu_dim64", 0);
   const Task other_ = golden_task("2gpu_dim64", 3);
-  const PlanResult expected_ = Planner(golden_models(), {.threads = 1}).plan(task_);
-  const PlanResult expected_of_other_ = Planner(golden_models(), {.threads = 1}).plan(other_);
+  const PlanResult expected_ = Planner(golden_models(), {.search = {}, .threads = 1}).plan(task_);
+  const PlanResult expected_of_other_ =
+      Planner(golden_models(), {.search = {}, .threads = 1}).plan(other_);
 };
 
 TEST_P(FailedAllocations, InAPlanLeaveThePlannerAsItWas) {
@@ -84,13 +85,12 @@ TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
 
 TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
   const Planner planner(golden_models(), options());
-  const std::vector<Task> tasks{task_, other_, task_};
+  const std::vector<Task> tasks{task_, other_};
   fail_each_allocation([&] { (void)planner.plan_batch(tasks); },
                        [&] {
                          const auto results = planner.plan_batch(tasks);
                          ASSERT_NO_FATAL_FAILURE(expect_same(results[0], expected_));
                          ASSERT_NO_FATAL_FAILURE(expect_same(results[1], expected_of_other_));
-                         ASSERT_NO_FATAL_FAILURE(expect_same(results[2], expected_));
                        });
 }
 

@@ -1,7 +1,9 @@
 // Planners and the process that they live in: threads that cannot start, fork, exit, and moves.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <utility>
 
 #include "few_threads.h"
@@ -20,8 +22,7 @@ using testing::random_models;
 
 // Fifty tables, so that more than one thread has something to do.
 Task task_for_threads() {
-  Task task = testing::random_task(1);
-  task.tables.clear();
+  Task task;
   for (int i = 0; i < 50; ++i) {
     Table table;
     table.rows = 100'000 + 1000 * i;
@@ -57,14 +58,12 @@ TEST(PlannerInProcess, MovedFromItRefusesWork) {
 // Sanitizers keep books of threads and memory that a child, or a limit of memory, breaks.
 #if !NEUROSHARD_SANITIZED
 
-using PlannerInProcessDeathTest = ::testing::Test;  // gtest runs these first, before any threads.
-
 TEST(PlannerInProcessDeathTest, WithTooFewThreadsItGoesOnAndSaysSo) {
   const auto plan = [] {
     const Task task = task_for_threads();
-    const PlanResult expected = Planner(random_models(1), {.threads = 1}).plan(task);
+    const PlanResult expected = Planner(random_models(1), {.search = {}, .threads = 1}).plan(task);
     if (!testing::leave_room_for_two_threads()) std::_Exit(1);
-    const Planner planner(random_models(1), {.threads = 8});
+    const Planner planner(random_models(1), {.search = {}, .threads = 8});
     const PlanResult result = planner.plan(task);
     if (result.plan != expected.plan || !expected.stats.warning.empty()) std::_Exit(2);
     if (result.stats.warning.find("3 of 8 threads") == std::string::npos) std::_Exit(3);
@@ -80,7 +79,7 @@ TEST(PlannerInProcessDeathTest, WithTooFewThreadsItGoesOnAndSaysSo) {
 
 TEST(PlannerInProcessDeathTest, AChildOfForkPlansAndEnds) {
   const Task task = task_for_threads();
-  static const Planner planner(random_models(1), {.threads = 3});
+  static const Planner planner(random_models(1), {.search = {}, .threads = 3});
   const PlanResult expected = planner.plan(task);
   const auto child = [&] {
     alarm(60);
@@ -98,8 +97,9 @@ TEST(PlannerInProcessDeathTest, TheDestructorOfAStaticObjectMayPlan) {
   struct PlansAtExit {
     ~PlansAtExit() {
       // Not the status of exit(): that is 3.
-      const bool planned =
-          Planner(builtin_weights(), {.threads = 2}).plan(task_for_threads()).plan.has_value();
+      const bool planned = Planner(builtin_weights(), {.search = {}, .threads = 2})
+                               .plan(task_for_threads())
+                               .plan.has_value();
       std::_Exit(planned ? 0 : 1);
     }
   };
