@@ -36,14 +36,18 @@ std::span<const CpuKernels* const> all_cpu_kernels() {
 }
 
 const CpuKernels& select_cpu_kernels(std::string_view name) {
-  if (name != "auto" && name != "avx2" && name != "scalar") {
-    throw Error("there is no CPU backend '" + std::string(name) + "'; use auto, avx2 or scalar");
-  }
   for (const CpuKernels* kernels : all_cpu_kernels()) {
     if ((name == "auto" || name == kernels->name) && kernels->supported()) return *kernels;
   }
-  throw Error("backend '" + std::string(name) + "' cannot run on this CPU; use auto or scalar",
-              ErrorKind::kBackend);
+  std::string names = "auto";
+  for (const CpuKernels* kernels : all_cpu_kernels()) {
+    if (name == kernels->name) {
+      throw Error("backend '" + std::string(name) + "' cannot run on this CPU; use auto or scalar",
+                  ErrorKind::kBackend);
+    }
+    names.append(", ").append(kernels->name);
+  }
+  throw Error("there is no CPU backend '" + std::string(name) + "'; use one of: " + names);
 }
 
 }  // namespace neuroshard

@@ -6,7 +6,10 @@ namespace neuroshard::tools {
 
 void add_backend_options(CLI::App& command, PlannerOptions& options) {
   const std::string group = "Computation";
-  command.add_option("--backend", options.backend, "auto, scalar, avx2 or cuda; same plans on all")
+  command
+      .add_option("--backend", options.backend,
+                  "auto, scalar, avx2 or cuda; same plans on all. auto: what the environment "
+                  "variable NEUROSHARD_BACKEND names, else the fastest that works here")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
