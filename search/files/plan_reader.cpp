@@ -36,7 +36,8 @@ PlanRecord read_line(const JsonObject& line) {
   record.where = line.where();
   if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
   if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
-  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory"}) (void)line.has(name);
+  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning"})
+    (void)line.has(name);
   if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
   const bool has_steps = line.has("steps");
   if (line.has("error")) {

@@ -67,6 +67,12 @@ TEST(PlanReader, ReadsALineWithOnlyShards) {
               ElementsAre(ElementsAre(1), ElementsAre(0)));
 }
 
+TEST(PlanReader, ReadsALineWithAWarning) {
+  const auto records =
+      parse_plans(R"({"shards": [[1], [0]], "cost": -1.5, "warning": "negative"})", "p.json");
+  EXPECT_EQ(records.at(0).cost_ms, -1.5);
+}
+
 TEST(PlanReader, ReadsLinesWithoutPlans) {
   const auto records = parse_plans(
       "{\"task\": 3, \"error\": {\"kind\": \"packing\", \"message\": \"too much\"}}\n\n"
