@@ -227,7 +227,7 @@ TEST_F(BadInput, OutputThatIsAnInput) {
   expect_kept({"train", "compute", "--data", folder_ / "", "--output", samples}, "--data");
   expect_kept(
       {"train", "compute", "--data", "d", "--output", folder_ / "new", "--log", folder_ / "new"},
-      "--output and --log are one file");
+      "--log and --output are one file");
   EXPECT_EQ(contents_of(samples), "1 2\n");
 }
 

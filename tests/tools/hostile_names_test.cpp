@@ -62,7 +62,8 @@ TEST_F(HostileNames, InErrors) {
   EXPECT_EQ(table.code, kExitBadInput);
   expect_shown(table.err);
   const std::string field = std::string(R"({"format": "neuroshard.task", "version": 1, ")") +
-                            kHostile + R"(": 1, "tables": []})";
+                            kHostile +
+                            R"(": 1, "tables": [{"row": 9, "dim": 8, "pooling_factor": 1}]})";
   expect_shown(run_command("plan", {"--task", folder_.write("field.json", field)}).err);
   const auto raw = nlohmann::json::parse(std::string("\"") + kHostile + "\"").get<std::string>();
   expect_shown(run_command("plan", {"--task", folder_ / raw}).err);
