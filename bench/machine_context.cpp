@@ -4,12 +4,12 @@
 #include <ctime>
 #include <thread>
 
-#include "bench/build_info.h"
 #include "bench/clock_rate.h"
 #include "bench/gpu_scorers.h"
 #include "bench/markdown_table.h"
 #include "bench/proc_files.h"
 #include "bench/scorer.h"
+#include "build_info.h"
 #include "neuroshard/cuda_backend.h"
 
 namespace neuroshard::bench {
@@ -35,8 +35,8 @@ std::string compiler() {
 }
 
 std::string build_flags() {
-  std::string flags = kBuildType;
-  for (const char* part : {kCompilerFlags, kSanitizers}) {
+  std::string flags = build_info::kBuildType;
+  for (const char* part : {build_info::kCompilerFlags, build_info::kSanitizers}) {
     if (*part != '\0') flags += std::string(" ") + part;
   }
 #ifndef NDEBUG
@@ -77,7 +77,7 @@ void add_gpus(Context& context) {
 Context machine_context() {
   const std::string cpuinfo = contents_if_readable("/proc/cpuinfo");
   Context context = {{"time", utc_now()},
-                     {"commit", kCommit},
+                     {"commit", build_info::kCommit},
                      {"compiler", compiler()},
                      {"build", build_flags()},
                      {"cpu", field_of(cpuinfo, "model name")},
@@ -98,7 +98,9 @@ Context machine_context() {
 
 std::string context_block(const Context& context) {
   std::string text;
-  for (const auto& [key, value] : context) text += "# " + key + ": " + value + "\n";
+  for (const auto& [key, value] : context) {
+    text.append("# ").append(key).append(": ").append(value).append("\n");
+  }
   return text;
 }
 

@@ -2,20 +2,24 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <new>
 #include <ostream>
 
 #include "bench/commands.h"
+#include "tools/command_line/arguments.h"
 
 namespace neuroshard::bench {
 
 int run_program(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
+  const std::string name = "nsbench";
   try {
     CLI::App program(
         "nsbench measures scoring, planning, training, the quality of plans, and how they scale.",
-        "nsbench");
+        name);
     program.footer(
         "Every command checks the results before it times them, and prints Markdown tables.\n"
-        "Exit codes: 0 done; 1 bad input, or a check that failed; more: usage.");
+        "Exit codes: 0 done; 2 bad input or usage, a check that failed, a report that cannot be "
+        "written.");
     program.require_subcommand(1);
     Action chosen;
     add_score_command(program, chosen);
@@ -24,20 +28,16 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_scale_command(program, chosen);
     add_kernels_command(program, chosen);
     add_train_command(program, chosen);
-    try {
-      // CLI11 takes the arguments last one first.
-      program.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-    } catch (const CLI::ParseError& error) {
-      return program.exit(error, out, err);
-    }
-    chosen(out);
+    const auto ended = command_line::parse(program, args, out, err);
+    if (!ended) chosen(out);
     out << std::flush;
-    if (out) return 0;
-    err << "nsbench: error: standard output: not everything could be written\n";
+    if (out) return ended.value_or(kExitOk);
+    return command_line::fail(err, name, "standard output: not everything could be written");
+  } catch (const std::bad_alloc&) {
+    return command_line::fail(err, name, "out of memory");
   } catch (const std::exception& error) {
-    err << "nsbench: error: " << error.what() << '\n';
+    return command_line::fail(err, name, error.what());
   }
-  return 1;
 }
 
 }  // namespace neuroshard::bench

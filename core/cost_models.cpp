@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/comm_choice.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -76,14 +77,7 @@ bool CostModels::has_comm_for(int devices) const {
 }
 
 const CommModel& CostModels::comm_for(int devices) const {
-  if (const auto found = dense_comm.find(devices); found != dense_comm.end()) return found->second;
-  if (symmetric_comm.has_value()) return *symmetric_comm;
-  std::string known;
-  for (const auto& [count, model] : dense_comm) {
-    known += (known.empty() ? "" : ", ") + std::to_string(count);
-  }
-  throw Error("no communication model for " + std::to_string(devices) +
-              " devices; the weights have " + (known.empty() ? "none" : "one for " + known));
+  return comm_model_for(dense_comm, symmetric_comm, devices);
 }
 
 void validate(const ComputeModel& model, const std::string& where) {

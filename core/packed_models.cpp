@@ -1,6 +1,6 @@
 #include "core/packed_models.h"
 
-#include "neuroshard/error.h"
+#include "core/comm_choice.h"
 
 namespace neuroshard {
 
@@ -10,9 +10,7 @@ PackedModels::PackedModels(const CostModels& models) : compute_(models.compute) 
 }
 
 const PackedCommModel& PackedModels::comm_for(int devices) const {
-  if (const auto found = dense_.find(devices); found != dense_.end()) return found->second;
-  if (symmetric_) return *symmetric_;
-  throw Error("no communication model for " + std::to_string(devices) + " devices");
+  return comm_model_for(dense_, symmetric_, devices);
 }
 
 }  // namespace neuroshard

@@ -24,8 +24,7 @@ void require_share(double value, const std::string& what, const std::string& whe
 
 std::int64_t bytes_from_gib(double gib) {
   if (!std::isfinite(gib) || gib <= 0.0 || gib >= 8589934592.0) {
-    throw Error("device memory is " + std::to_string(gib) +
-                " GB; give a positive number of GiB, e.g. 4");
+    throw Error("device memory is " + std::to_string(gib) + " GiB; give a positive number, e.g. 4");
   }
   return static_cast<std::int64_t>(gib * kGib);
 }

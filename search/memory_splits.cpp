@@ -1,19 +1,14 @@
 #include "search/memory_splits.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
+
+#include "core/message_text.h"
 
 namespace neuroshard {
 namespace {
 
 constexpr int kMaxMemorySplits = 4096;
-
-std::string gib_text(std::int64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f GB", gib_from_bytes(bytes));
-  return text;
-}
 
 std::string label_of(const Task& task, int table) {
   const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
@@ -42,8 +37,13 @@ Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
 }
 
 std::string devices_text(const Task& task) {
-  return std::to_string(task.devices) + (task.devices == 1 ? " device of " : " devices of ") +
-         gib_text(task.memory_bytes);
+  return counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
+         format_bytes(task.memory_bytes);
+}
+
+std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
+  return devices_text(task) + (task.devices == 1 ? " holds " : " hold ") +
+         format_bytes(available_bytes);
 }
 
 // Blames the largest table.
@@ -57,7 +57,7 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
   }
   why.message = who + " found no room for all tables on " + devices_text(task) +
                 "; the largest is " + label_of(task, why.table) + " with " +
-                gib_text(why.largest_piece_bytes) + "; " + remedy;
+                format_bytes(why.largest_piece_bytes) + "; " + remedy;
   return why;
 }
 
@@ -75,19 +75,19 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   }
   if (why.needed_bytes > why.available_bytes) {
     why.kind = Infeasibility::Kind::kTotalMemory;
-    why.message = "the tables need " + gib_text(why.needed_bytes) + ", but " + devices_text(task) +
-                  " hold " + gib_text(why.available_bytes) + ": " +
-                  gib_text(why.needed_bytes - why.available_bytes) +
+    why.message = "the tables need " + format_bytes(why.needed_bytes) + ", but " +
+                  devices_hold_text(task, why.available_bytes) + ": " +
+                  format_bytes(why.needed_bytes - why.available_bytes) +
                   " are short; use more devices or more memory per device";
     return why;
   }
   if (why.table >= 0) {
     const Table& table = task.tables[static_cast<std::size_t>(why.table)];
-    why.message = label_of(task, why.table) + " needs " + gib_text(why.largest_piece_bytes) +
+    why.message = label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
                   " on one device even when split into columns of dim " +
                   std::to_string(smallest_dim(table.dim)) + ", but a device has " +
-                  gib_text(task.memory_bytes) + ": " +
-                  gib_text(why.largest_piece_bytes - task.memory_bytes) +
+                  format_bytes(task.memory_bytes) + ": " +
+                  format_bytes(why.largest_piece_bytes - task.memory_bytes) +
                   " are short; use devices with more memory";
     return why;
   }
@@ -150,10 +150,10 @@ Infeasibility packing_failure(const Task& task, const PiecePool& pool, const Spl
   why.largest_piece_bytes = pool.size_bytes(state.pieces[largest]);
   why.table = split_columns(task, state.column_splits)[largest].table;
   why.message =
-      "the tables need " + gib_text(why.needed_bytes) + " and " + devices_text(task) + " hold " +
-      gib_text(why.available_bytes) +
+      "the tables need " + format_bytes(why.needed_bytes) + " and " +
+      devices_hold_text(task, why.available_bytes) +
       ", but no way was found to pack the pieces even when split finely; the largest is " +
-      gib_text(why.largest_piece_bytes) + ", of " + label_of(task, why.table) +
+      format_bytes(why.largest_piece_bytes) + ", of " + label_of(task, why.table) +
       "; use more devices or more memory per device";
   return why;
 }

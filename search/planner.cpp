@@ -12,6 +12,7 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
+#include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/memory_splits.h"
 #include "search/search_driver.h"
@@ -192,6 +193,7 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks, const PlanRequ
 Planner::Planner(CostModels models, PlannerOptions options) {
   neuroshard::validate(models);
   validate(options);
+  options.backend = chosen_backend(options.backend);
   impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
 }
 

@@ -24,7 +24,7 @@ namespace neuroshard::testing {
 [[nodiscard]] std::vector<Table> golden_tables(const std::vector<int>& ids,
                                                const std::vector<int>& dims);
 
-/// Task `index` of a set such as "4gpu_dim128", with 4 GB a device.
+/// Task `index` of a set such as "4gpu_dim128", with 4 GiB a device.
 [[nodiscard]] Task golden_task(const std::string& set, int index);
 
 /// What the published search answered.

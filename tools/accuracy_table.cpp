@@ -10,7 +10,7 @@ std::string percent(double share) { return format_number(100.0 * share, 2) + " %
 }  // namespace
 
 std::string test_name(const TestResult& test) {
-  return test.devices == 0 ? "tables" : std::to_string(test.devices) + " devices";
+  return test.devices == 0 ? "tables" : counted(static_cast<std::uint64_t>(test.devices), "device");
 }
 
 std::string accuracy_table(const std::string& header, std::span<const TestResult> tests) {

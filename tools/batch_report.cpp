@@ -13,9 +13,9 @@ BatchReport::BatchReport()
 
 void BatchReport::add_cost(int index, const Task& task, const Plan& plan, const PlanCost& cost,
                            std::string last) {
-  table_.add_row({std::to_string(index), std::to_string(task.tables.size()),
-                  std::to_string(task.devices), format_ms(cost.cost_ms),
-                  format_number(imbalance(cost), 3), std::to_string(plan.column_splits.size()),
+  table_.add_row({std::to_string(index), format_count(task.tables.size()),
+                  format_count(static_cast<std::uint64_t>(task.devices)), format_ms(cost.cost_ms),
+                  format_number(imbalance(cost), 3), format_count(plan.column_splits.size()),
                   std::move(last)});
   ++planned_;
   cost_ms_ += cost.cost_ms;
@@ -38,9 +38,15 @@ void BatchReport::add(int index, const Task& task, const Plan& plan, const PlanC
 }
 
 void BatchReport::add_without_plan(int index, const Task& task, const std::string& reason) {
-  table_.add_row({std::to_string(index), std::to_string(task.tables.size()),
-                  std::to_string(task.devices), "-", "-", "-", reason});
-  ++infeasible_;
+  table_.add_row({std::to_string(index), format_count(task.tables.size()),
+                  format_count(static_cast<std::uint64_t>(task.devices)), "-", "-", "-",
+                  printable(reason)});
+  ++others_;
+}
+
+void BatchReport::add_error(int index, const std::string& reason) {
+  table_.add_row({std::to_string(index), "-", "-", "-", "-", "-", printable(reason)});
+  ++others_;
 }
 
 std::string BatchReport::page(const std::string& weights, const std::vector<std::string>& notes,
@@ -49,10 +55,10 @@ std::string BatchReport::page(const std::string& weights, const std::vector<std:
   const auto add = [&](const char* label, const std::string& line) {
     text += paragraph(label, line, 11, style);
   };
-  add("planned", format_count(planned_) + " of " + format_count(planned_ + infeasible_) + " tasks");
+  add("planned", format_count(planned_) + " of " + format_count(planned_ + others_) + " tasks");
   if (planned_ > 0) add("mean cost", format_ms(cost_ms_ / static_cast<double>(planned_)) + " ms");
-  add("weights", weights);
-  for (const std::string& note : notes) add("note", note);
+  add("weights", printable(weights));
+  for (const std::string& note : notes) add("note", printable(note));
   return text;
 }
 

@@ -18,8 +18,9 @@ class BatchReport {
   /// A plan that was given, not searched for.
   void add(int index, const Task& task, const Plan& plan, const PlanCost& cost);
   void add_without_plan(int index, const Task& task, const std::string& reason);
+  /// A task that was not planned, since it is invalid or planning failed.
+  void add_error(int index, const std::string& reason);
 
-  [[nodiscard]] std::size_t infeasible() const { return infeasible_; }
   /// `weights` says where the cost models come from.
   [[nodiscard]] std::string page(const std::string& weights, const std::vector<std::string>& notes,
                                  const TextStyle& style) const;
@@ -30,7 +31,7 @@ class BatchReport {
 
   TextTable table_;
   std::size_t planned_ = 0;
-  std::size_t infeasible_ = 0;
+  std::size_t others_ = 0;  ///< Without a plan.
   double cost_ms_ = 0.0;
 };
 

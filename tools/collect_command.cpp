@@ -28,8 +28,9 @@ int run_collection(const CollectionOptions& options, Console& console,
   const std::string path = (std::filesystem::path(options.output) / "data.txt").string();
   SampleLog log(path);
   if (log.removed_bytes() > 0) {
-    console.err << "neuroshard: warning: " << path << ": removed " << log.removed_bytes()
-                << " bytes of a line that an earlier run had not finished\n";
+    console.err << "neuroshard: warning: " << printable(path) << ": removed "
+                << format_bytes(static_cast<std::int64_t>(log.removed_bytes()))
+                << " of a line that an earlier run had not finished\n";
   }
   const std::uint64_t before = log.size();
   const InterruptGuard guard;
@@ -46,7 +47,7 @@ int run_collection(const CollectionOptions& options, Console& console,
     collect(run, log);
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  console.out << path << ": " << format_count(log.size()) << " samples, "
+  console.out << printable(path) << ": " << format_count(log.size()) << " samples, "
               << format_count(log.size() - before) << " of them new, in "
               << format_number(seconds, 1) << " s\n";
   if (log.size() < options.samples) {
@@ -59,6 +60,7 @@ void add_collect_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "collect",
       "Measure the costs that the models are trained on, or compute them from datasheets");
+  command->footer("'neuroshard collect compute --help' lists its options, with examples.");
   command->require_subcommand(1);
   add_collect_compute(*command, chosen);
   add_collect_comm(*command, chosen);

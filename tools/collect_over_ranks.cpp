@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "tools/collect_comm.h"
 #include "tools/interrupt.h"
@@ -66,7 +67,8 @@ std::string place(const RankGroup& group) {
 
 // An error that the other ranks do not know of: they wait for this one.
 [[noreturn]] void abort_all(const RankGroup& group, Console& console, const char* what) {
-  console.err << "neuroshard: error: " << place(group) << ": " << what << '\n' << std::flush;
+  console.err << "neuroshard: error: " << printable(place(group) + ": " + what) << '\n'
+              << std::flush;
   RankGroup::abort(kExitBadInput);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/command_line/exit_code.h"
 #include "tools/console.h"
 
 namespace CLI {
@@ -12,14 +13,8 @@ class App;
 
 namespace neuroshard::tools {
 
-/// What every sub-command returns to the shell.
-enum ExitCode : int {
-  kExitOk = 0,
-  kExitInfeasible = 1,  ///< Some task has no plan.
-  kExitBadInput = 2,    ///< Bad input or usage; also a disk that is full, a backend that fails.
-};
-
-/// What the chosen sub-command does once all options are parsed. Throws Error on bad input.
+/// What the chosen sub-command does once all options are parsed. Returns an ExitCode; throws Error
+/// on bad input.
 using Action = std::function<int(Console&)>;
 
 // Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.

@@ -61,7 +61,7 @@ void report(const EvaluateCommand& command, const std::string& weights,
   if (command.json) {
     console.out << to_json(weights, networks).dump(2) << '\n';
   } else {
-    console.out << "weights  " << weights << '\n';
+    console.out << "weights  " << printable(weights) << '\n';
     for (const Evaluated& evaluated : networks) {
       console.out << '\n' << accuracy_table(evaluated.network, evaluated.tests);
     }
@@ -127,6 +127,7 @@ void add_kind(CLI::App& evaluate, const std::string& kind, const std::string& de
 void add_evaluate_command(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("evaluate", "Measure how well cost models predict collected costs");
+  command->footer("'neuroshard evaluate compute --help' lists its options, with examples.");
   command->require_subcommand(1);
   add_kind(*command, "compute", "Cost of the embedding tables of one device", kComputeExamples,
            evaluate_compute_command, chosen);

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <vector>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "tools/commands.h"
@@ -56,8 +57,9 @@ int generate_tasks(const GenerateCommand& command, Console& console) {
     text += draw_task_line(configs.tables, options, random) + '\n';
   }
   write_file(command.output, text);
-  console.out << command.output << ": " << *command.tasks << " tasks for " << options.devices
-              << " devices\n";
+  console.out << printable(command.output) << ": "
+              << counted(static_cast<std::uint64_t>(*command.tasks), "task") << " for "
+              << counted(static_cast<std::uint64_t>(options.devices), "device") << '\n';
   return kExitOk;
 }
 
@@ -75,7 +77,8 @@ int generate_wide_tables(const GenerateCommand& command, Console& console) {
   }
   write_file(std::filesystem::path(command.output) / "table_configs.json",
              serialize_table_configs(tables, false));
-  console.out << command.output << ": " << tables.size() << " tables of every kind\n";
+  console.out << printable(command.output) << ": " << counted(tables.size(), "table")
+              << " of every kind\n";
   return kExitOk;
 }
 

@@ -4,7 +4,9 @@
 #include <system_error>
 #include <vector>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "tools/interrupt.h"
 #include "tools/progress_bar.h"
 #include "weights/atomic_file.h"
 #include "weights/collection/access_stream.h"
@@ -64,6 +66,7 @@ TableStatistics write_generated_tables(const std::filesystem::path& folder,
   if (error) {
     throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
   }
+  const InterruptGuard guard;  // Before there are files of which a part would stay.
   std::optional<StreamFiles> files;
   if (streams) files.emplace(folder, options, lookups_of(population, options));
 
@@ -72,6 +75,10 @@ TableStatistics write_generated_tables(const std::filesystem::path& folder,
   {
     ProgressBar progress(console, "generating", population.size());
     for (const PopulationTable& drawn : population) {
+      if (guard.interrupted()) {
+        throw Error("interrupted after " + counted(tables.size(), "table") +
+                    "; nothing of them is kept");
+      }
       Random random(options.seed, drawn.stream);
       const auto touches = plan_touches(drawn.table, options.batch, random);
       tables.push_back(with_statistics_of(drawn.table, touches, options.batch));

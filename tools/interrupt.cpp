@@ -1,9 +1,9 @@
 #include "tools/interrupt.h"
 
-#include <csignal>
-
 namespace neuroshard::tools {
 namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 volatile std::sig_atomic_t received = 0;
 
@@ -19,13 +19,15 @@ void remember(int signal) {
 
 InterruptGuard::InterruptGuard() {
   received = 0;
-  std::signal(SIGINT, remember);
-  std::signal(SIGTERM, remember);
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    before_[i] = std::signal(kSignals[i], remember);
+    // Who started the program wants it to go on, as nohup does.
+    if (before_[i] == SIG_IGN) std::signal(kSignals[i], SIG_IGN);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (std::size_t i = 0; i < before_.size(); ++i) std::signal(kSignals[i], before_[i]);
 }
 
 bool InterruptGuard::interrupted() const { return received != 0; }

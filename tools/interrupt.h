@@ -1,9 +1,13 @@
 #pragma once
 
+#include <array>
+#include <csignal>
+
 namespace neuroshard::tools {
 
-/// While one lives, Ctrl-C (SIGINT) and SIGTERM do not end the program but are remembered, so that
-/// a long run can end in good order. A second Ctrl-C ends it at once. One at a time.
+/// While one lives, Ctrl-C (SIGINT), SIGTERM and a terminal that is closed (SIGHUP) do not end the
+/// program but are remembered, so that a long run can end in good order. A second one ends it at
+/// once. Signals that the program was started to ignore stay ignored. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -12,6 +16,9 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   [[nodiscard]] bool interrupted() const;
+
+ private:
+  std::array<void (*)(int), 3> before_{};  ///< What the signals did.
 };
 
 }  // namespace neuroshard::tools

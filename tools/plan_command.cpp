@@ -4,16 +4,20 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <variant>
 
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/version.h"
+#include "neuroshard/weights.h"
 #include "tools/batch_report.h"
 #include "tools/commands.h"
 #include "tools/model_options.h"
 #include "tools/plan_report.h"
 #include "tools/progress_bar.h"
 #include "tools/result_output.h"
+#include "tools/resumable_lines.h"
 #include "tools/search_options.h"
 #include "tools/task_options.h"
 
@@ -28,7 +32,7 @@ constexpr const char* kExamples = R"(Examples:
 
 Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
 Exit codes: 0 every task has a plan; 1 some task has none, and the reason is given; 2 bad input or
-usage.)";
+usage. A line of --tasks that is no valid task does not keep the others from being planned.)";
 
 struct PlanCommand {
   TaskOptions tasks;
@@ -38,29 +42,58 @@ struct PlanCommand {
   std::string format = "table";
   std::string output;
   bool list_shards = false;
+  bool resume = false;
 };
 
 void warn(const std::string& warning, Console& console) {
-  if (!warning.empty()) console.err << "neuroshard: warning: " << warning << '\n';
+  if (!warning.empty()) console.err << "neuroshard: warning: " << printable(warning) << '\n';
 }
 
 // Chunks of tasks that take about this long keep the progress bar moving and every thread, or a
-// GPU, busy.
+// GPU, busy; and are lost if an interrupt ends the program.
 constexpr double kChunkSeconds = 0.25;
 
-// Plans all tasks in order and hands every result to `take(i, result)`.
+/// What came of one task: a result, or why it was not planned.
+using Outcome = std::variant<PlanResult, Error>;
+
+// A task that fails does not cost the others.
+std::vector<Outcome> plan_each(const Planner& planner, std::span<const Task> tasks) {
+  std::vector<Outcome> outcomes;
+  try {
+    for (PlanResult& result : planner.plan_batch(tasks)) outcomes.emplace_back(std::move(result));
+    return outcomes;
+  } catch (const Error&) {
+    outcomes.clear();
+  }
+  for (const Task& task : tasks) {
+    try {
+      outcomes.emplace_back(planner.plan(task));
+    } catch (const Error& error) {
+      outcomes.emplace_back(error);
+    }
+  }
+  return outcomes;
+}
+
+// Plans the tasks from `first` on in order and hands every outcome to `take(i, outcome)`.
 template <typename Take>
-void plan_in_chunks(const Planner& planner, std::span<const Task> tasks, ProgressBar& progress,
-                    const Take& take) {
+void plan_in_chunks(const Planner& planner, const LoadedTasks& loaded, std::size_t first,
+                    ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
   std::size_t chunk = 16;
-  for (std::size_t first = 0; first < tasks.size();) {
-    const std::size_t count = std::min(chunk, tasks.size() - first);
+  while (first < loaded.tasks.size()) {
+    const std::size_t end = std::min(first + chunk, loaded.tasks.size());
+    std::vector<Task> valid;
+    for (std::size_t i = first; i < end; ++i) {
+      if (!loaded.errors[i]) valid.push_back(loaded.tasks[i]);
+    }
     const Clock::time_point start = Clock::now();
-    const std::vector<PlanResult> results = planner.plan_batch(tasks.subspan(first, count));
+    const std::vector<Outcome> outcomes = plan_each(planner, valid);
     if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
-    for (std::size_t i = 0; i < count; ++i) take(first + i, results[i]);
-    first += count;
+    auto next = outcomes.begin();
+    for (; first < end; ++first) {
+      take(first, loaded.errors[first] ? Outcome(*loaded.errors[first]) : *next++);
+    }
     progress.update(first);
   }
 }
@@ -72,13 +105,19 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
   const Task& task = loaded.tasks[0];
   const PlanResult result = planner.plan(task);
   warn(result.stats.warning, console);
-  if (format == OutputFormat::kJsonl || !result.plan) {
-    if (!result.plan) {
-      console.err << "neuroshard: no plan: " << loaded.titles[0] << ": "
-                  << result.infeasible->message << '\n';
-    }
+  if (!result.plan) {
+    console.err << "neuroshard: no plan: "
+                << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
     if (format == OutputFormat::kTable) return kExitInfeasible;
+  }
+  if (format == OutputFormat::kJsonl) {
     output.write(plan_to_json_line(loaded.indices[0], task, result) + '\n');
+  } else if (!result.plan) {
+    output.write(plan_to_json(NoPlanDocument{.task = task,
+                                             .infeasible = *result.infeasible,
+                                             .task_name = loaded.titles[0],
+                                             .weights = weights,
+                                             .notes = loaded.notes}));
   } else {
     const PlanDocument document{.task = task,
                                 .plan = *result.plan,
@@ -95,24 +134,75 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
   return result.plan ? kExitOk : kExitInfeasible;
 }
 
+// What there is to say at the end of many tasks.
+struct BatchEnd {
+  std::size_t infeasible = 0;
+  std::size_t failed = 0;
+  std::string first_failure;
+  std::set<std::string> warnings;
+
+  void count(const Outcome& outcome) {
+    if (const auto* error = std::get_if<Error>(&outcome)) {
+      if (failed++ == 0) first_failure = error->what();
+      return;
+    }
+    const auto& result = std::get<PlanResult>(outcome);
+    if (!result.plan) ++infeasible;
+    warnings.insert(result.stats.warning);
+  }
+
+  // A line that an earlier run has written.
+  void count(const PlanRecord& record) {
+    if (record.plan) return;
+    const bool error = record.error_kind == "invalid_task" || record.error_kind == "failed";
+    if (!error) {
+      ++infeasible;
+    } else if (failed++ == 0) {
+      first_failure = record.where + " says why";
+    }
+  }
+
+  [[nodiscard]] int report(std::size_t tasks, Console& console) const {
+    for (const std::string& warning : warnings) warn(warning, console);
+    if (failed > 0) {
+      console.err << "neuroshard: error: " << format_count(failed) << " of "
+                  << counted(tasks, "task") << " could not be planned, the first because "
+                  << printable(first_failure) << '\n';
+      return kExitBadInput;
+    }
+    return infeasible == 0 ? kExitOk : kExitInfeasible;
+  }
+};
+
+std::string line_of(int index, const Task& task, const Outcome& outcome) {
+  if (const auto* error = std::get_if<Error>(&outcome)) return error_to_json_line(index, *error);
+  return plan_to_json_line(index, task, std::get<PlanResult>(outcome));
+}
+
+void add_row(BatchReport& batch, int index, const Task& task, const Outcome& outcome) {
+  if (const auto* error = std::get_if<Error>(&outcome))
+    return batch.add_error(index, error->what());
+  batch.add(index, task, std::get<PlanResult>(outcome));
+}
+
 // Several get a line each.
 int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
               const Planner& planner, const std::string& weights, Console& console) {
   ResultOutput output(console, command.output);
   BatchReport batch;
-  std::set<std::string> warnings;
+  BatchEnd end;
   {
     Console bar_console = console;  // Lines that scroll by show progress enough.
     if (format == OutputFormat::kJsonl && command.output.empty() && console.out_is_terminal) {
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    plan_in_chunks(planner, loaded.tasks, progress, [&](std::size_t i, const PlanResult& result) {
-      const Task& task = loaded.tasks[i];
-      warnings.insert(result.stats.warning);
-      batch.add(loaded.indices[i], task, result);
+    plan_in_chunks(planner, loaded, 0, progress, [&](std::size_t i, const Outcome& outcome) {
+      end.count(outcome);
       if (format == OutputFormat::kJsonl) {
-        output.write(plan_to_json_line(loaded.indices[i], task, result) + '\n');
+        output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
+      } else {
+        add_row(batch, loaded.indices[i], loaded.tasks[i], outcome);
       }
     });
   }
@@ -120,8 +210,66 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
     output.write(batch.page(weights, loaded.notes, output.style()));
   }
   output.finish();
-  for (const std::string& warning : warnings) warn(warning, console);
-  return batch.infeasible() == 0 ? kExitOk : kExitInfeasible;
+  return end.report(loaded.tasks.size(), console);
+}
+
+// All that decides the plans: not the backend, nor the number of threads.
+std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& loaded,
+                             const CostModels& models) {
+  Fingerprint fingerprint;
+  const auto add_number = [&](auto value) {
+    fingerprint.add({reinterpret_cast<const char*>(&value), sizeof value});
+  };
+  fingerprint.add(NEUROSHARD_VERSION);
+  fingerprint.add(serialize_weights(models));
+  fingerprint.add(command.algorithm);
+  const SearchOptions& search = command.planner.search;
+  for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,
+                         search.memory_splits ? 1 : 0}) {
+    add_number(size);
+  }
+  add_number(command.planner.seed);
+  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
+    const Task& task = loaded.tasks[i];
+    fingerprint.add(loaded.errors[i] ? loaded.errors[i]->what() : "");
+    add_number(loaded.indices[i]);
+    add_number(task.devices);
+    add_number(task.memory_bytes);
+    for (const Table& table : task.tables) {
+      fingerprint.add(table.name);
+      add_number(table.rows);
+      add_number(table.dim);
+      add_number(table.pooling_factor);
+      for (const double share : table.access_histogram) add_number(share);
+    }
+  }
+  return fingerprint.value();
+}
+
+// As JSON lines that outlive an interrupt.
+int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const Planner& planner,
+                   const CostModels& models, Console& console) {
+  const ResultOutput probe(console, command.output);
+  ResumableLines lines(command.output, fingerprint_of(command, loaded, models));
+  BatchEnd end;
+  const std::size_t earlier = lines.lines().size();
+  for (std::size_t i = 0; i < earlier; ++i) {
+    const std::string where = command.output + ": line " + std::to_string(i + 1);
+    for (const PlanRecord& record : parse_plans(lines.lines()[i], where)) end.count(record);
+  }
+  if (earlier > 0) {
+    console.err << "neuroshard: " << printable(command.output) << ": going on after "
+                << counted(earlier, "finished task") << '\n';
+  }
+  {
+    ProgressBar progress(console, "planning", loaded.tasks.size());
+    plan_in_chunks(planner, loaded, earlier, progress, [&](std::size_t i, const Outcome& outcome) {
+      end.count(outcome);
+      lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
+    });
+  }
+  lines.finish();
+  return end.report(loaded.tasks.size(), console);
 }
 
 int run_plan(const PlanCommand& command, Console& console) {
@@ -137,9 +285,16 @@ int run_plan(const PlanCommand& command, Console& console) {
   if (command.list_shards && !(one && format == OutputFormat::kTable)) {
     throw Error("--list-shards belongs to --format table and one task; json and jsonl list them");
   }
+  if (command.resume &&
+      (format != OutputFormat::kJsonl || command.output.empty() || is_device(command.output))) {
+    throw Error("--resume keeps the finished lines of --format jsonl --output FILE; give both");
+  }
   const LoadedModels models = load_models(command.models);
-  for (const Task& task : loaded.tasks) require_comm_model(models, task.devices);
+  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
+    if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
+  }
   const Planner planner(models.models, planner_options);
+  if (command.resume) return plan_resumably(command, loaded, planner, models.models, console);
   return (one ? plan_one : plan_many)(command, format, loaded, planner, models.origin, console);
 }
 
@@ -157,6 +312,11 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   command
       ->add_flag("--list-shards", options->list_shards,
                  "Also list which columns of which table go to each device (--format table)")
+      ->group("Output");
+  command
+      ->add_flag("--resume", options->resume,
+                 "Keep finished lines in FILE.partial (--format jsonl --output FILE); if there are "
+                 "some of an interrupted run, go on after them")
       ->group("Output");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_plan(*options, console); };

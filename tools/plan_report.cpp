@@ -10,10 +10,6 @@ constexpr int kMinBarCells = 8;
 constexpr int kMaxBarCells = 48;
 constexpr int kMemoryBarCells = 6;
 
-std::string counted(std::uint64_t count, const std::string& noun) {
-  return format_count(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::int64_t total_bytes(const Task& task) {
   std::int64_t sum = 0;
   for (const Table& table : task.tables) sum += table.size_bytes();
@@ -24,7 +20,7 @@ std::string percent(double share) { return format_number(100.0 * share, 0) + "%"
 
 std::string table_label(const Task& task, int table) {
   const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
-  return name.empty() ? "table " + std::to_string(table) : name;
+  return name.empty() ? "table " + std::to_string(table) : printable(name);
 }
 
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
@@ -37,7 +33,7 @@ std::vector<std::string> device_row(int device, const DeviceCost& cost, const Ta
           format_ms(cost.backward_ms),
           format_bytes(cost.memory_bytes),
           percent(used),
-          std::to_string(cost.slices)};
+          format_count(static_cast<std::uint64_t>(cost.slices))};
 }
 
 // The cost bars take the columns that the figures leave.
@@ -116,7 +112,8 @@ std::string splits_line(const Task& task, const Plan& plan) {
   for (const auto& [table, count] : pieces) {
     if (count == 1) continue;
     if (listed++ == 8) return text + ", ...";
-    text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " + std::to_string(count);
+    text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " +
+            format_count(static_cast<std::uint64_t>(count));
   }
   return text;
 }
@@ -167,10 +164,10 @@ std::string shard_lists(const PlanDocument& document) {
 
 std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   const Task& task = document.task;
-  std::string text = bold(document.task_name, style) + ": " + counted(task.tables.size(), "table") +
-                     ", " + format_bytes(total_bytes(task)) + ", on " +
-                     counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
-                     format_bytes(task.memory_bytes) + "\n\n";
+  std::string text = bold(printable(document.task_name), style) + ": " +
+                     counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) +
+                     ", on " + counted(static_cast<std::uint64_t>(task.devices), "device") +
+                     " of " + format_bytes(task.memory_bytes) + "\n\n";
   text += device_table(document, style) + '\n';
   const auto add = [&](const char* label, const std::string& line) {
     text += paragraph(label, line, 9, style);
@@ -179,8 +176,8 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
   add("splits", splits_line(task, document.plan));
   if (document.stats != nullptr) add("search", search_line(*document.stats));
-  add("weights", document.weights);
-  for (const std::string& note : document.notes) add("note", note);
+  add("weights", printable(document.weights));
+  for (const std::string& note : document.notes) add("note", printable(note));
   return text;
 }
 

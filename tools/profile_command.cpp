@@ -45,8 +45,8 @@ int run_profile(const ProfileCommand& command, Console& console) {
   output.write(serialize_table_configs(tables, false));
   output.finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  console.err << command.files.accesses << ": " << format_count(tables.size()) << " tables, batch "
-              << format_count(static_cast<std::uint64_t>(data.batch)) << ", "
+  console.err << printable(command.files.accesses) << ": " << format_count(tables.size())
+              << " tables, batch " << format_count(static_cast<std::uint64_t>(data.batch)) << ", "
               << format_count(static_cast<std::uint64_t>(data.lookups())) << " lookups, "
               << format_number(seconds, 1) << " s\n";
   return kExitOk;

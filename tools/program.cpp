@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <exception>
 #include <new>
-#include <sstream>
 
-#include "neuroshard/error.h"
+#include "tools/command_line/arguments.h"
 #include "tools/commands.h"
+#include "tools/kept_inputs.h"
+#include "tools/version_page.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -15,26 +15,18 @@ constexpr const char* kDescription =
     "accelerators, with neural cost models of computation and communication.";
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done; 1 some task has no plan; 2 bad input or usage.\n"
+    "Exit codes: 0 done; 1 a task has no plan, or a plan does not fit (plan, simulate); 2 bad "
+    "input\n"
+    "or usage, or a result that cannot be written.\n"
     "'neuroshard COMMAND --help' lists the options of a command, with examples.";
-
-int fail(Console& console, const std::string& message) {
-  console.err << "neuroshard: error: " << message << '\n' << std::flush;
-  return kExitBadInput;
-}
-
-std::string usage_hint(const CLI::App& program) {
-  const auto chosen = program.get_subcommands();
-  const std::string name = chosen.empty() ? "" : " " + chosen.front()->get_name();
-  return "; see 'neuroshard" + name + " --help'";
-}
 
 }  // namespace
 
 int run_program(const std::vector<std::string>& args, Console& console) {
+  const std::string name = "neuroshard";
   try {
-    CLI::App program(kDescription, "neuroshard");
-    program.set_version_flag("--version", "neuroshard " NEUROSHARD_VERSION);
+    CLI::App program(kDescription, name);
+    program.set_version_flag("--version", version_page);
     program.footer(kFooter);
     program.require_subcommand(1);
     Action chosen;
@@ -47,24 +39,15 @@ int run_program(const std::vector<std::string>& args, Console& console) {
     add_collect_command(program, chosen);
     add_train_command(program, chosen);
     add_evaluate_command(program, chosen);
-    try {
-      // CLI11 takes the arguments last one first.
-      program.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-    } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() != 0) return fail(console, error.what() + usage_hint(program));
-      std::ostringstream text;  // Of --help or --version.
-      program.exit(error, text, text);
-      console.out << text.str() << (text.str().ends_with('\n') ? "" : "\n");
-      require_written(console.out, "standard output");
-      return kExitOk;
-    }
-    const int code = chosen(console);
+    const auto ended = command_line::parse(program, args, console.out, console.err);
+    if (!ended) require_inputs_kept(program);
+    const int code = ended ? *ended : chosen(console);
     require_written(console.out, "standard output");
     return code;
   } catch (const std::bad_alloc&) {
-    return fail(console, "out of memory");
+    return command_line::fail(console.err, name, "out of memory");
   } catch (const std::exception& error) {
-    return fail(console, error.what());
+    return command_line::fail(console.err, name, error.what());
   }
 }
 

@@ -14,6 +14,11 @@ OutputFormat output_format_from_name(std::string_view name) {
   throw Error("--format: there is no format '" + std::string(name) + "'; use table, json or jsonl");
 }
 
+bool is_device(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(std::filesystem::status(path, ignored));
+}
+
 ResultOutput::ResultOutput(Console& console, const std::string& path)
     : console_(console), path_(path) {
   if (path.empty()) {
@@ -21,11 +26,7 @@ ResultOutput::ResultOutput(Console& console, const std::string& path)
     return;
   }
   // Not a pipe, whose reader would take the probe for the whole file.
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored) ||
-      !std::filesystem::is_other(std::filesystem::status(path, ignored))) {
-    const AtomicFile probe(path);
-  }
+  if (!is_device(path)) const AtomicFile probe(path);
 }
 
 void ResultOutput::write(std::string_view text) {

@@ -12,6 +12,9 @@ enum class OutputFormat { kTable, kJson, kJsonl };
 /// Throws Error listing the names.
 [[nodiscard]] OutputFormat output_format_from_name(std::string_view name);
 
+/// True for a device or pipe that exists: it is written to as it comes, and never replaced.
+[[nodiscard]] bool is_device(const std::string& path);
+
 /// Where a command's result goes: standard output as it comes, or a file that appears whole at the
 /// end. Made before the work starts, so that a file that cannot be written costs no time. Nothing
 /// is on disk while the work goes on, so nothing remains if it is interrupted.

@@ -99,9 +99,11 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
 int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const LoadedTasks& loaded,
                   const std::string& weights, ResultOutput& output) {
   BatchReport batch;
+  bool all_fit = true;
   for (const Simulated& simulated : all) {
     const int index = loaded.indices[simulated.task];
     const Task& task = loaded.tasks[simulated.task];
+    all_fit = all_fit && simulated.record->plan && simulated.cost.fits_memory;
     if (!simulated.record->plan) {
       batch.add_without_plan(index, task, "the plan file says that there is none");
       continue;
@@ -115,7 +117,7 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
     output.write(batch.page(weights, loaded.notes, output.style()));
   }
   output.finish();
-  return batch.infeasible() == 0 ? kExitOk : kExitInfeasible;
+  return all_fit ? kExitOk : kExitInfeasible;
 }
 
 /// Where the costs of plans come from, and what to call it.
@@ -126,7 +128,9 @@ struct CostSource {
 
 CostSource models_source(const SimulateCommand& command, const LoadedTasks& loaded) {
   const LoadedModels models = load_models(command.models);
-  for (const Task& task : loaded.tasks) require_comm_model(models, task.devices);
+  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
+    if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
+  }
   const auto planner = std::make_shared<Planner>(models.models, command.planner);
   return {[planner](const Task& task, const Plan& plan) { return planner->simulate(task, plan); },
           models.origin};
@@ -163,6 +167,7 @@ int run_simulate(const SimulateCommand& command, Console& console) {
   const CostSource source = cost_source(command, loaded);
   for (Simulated& simulated : plans) {
     if (!simulated.record->plan && !one) continue;  // A line that says that there is no plan.
+    if (loaded.errors[simulated.task]) throw Error(*loaded.errors[simulated.task]);
     const Task& task = loaded.tasks[simulated.task];
     simulated.cost = source.cost(task, plan_for(*simulated.record, task));
   }

@@ -67,9 +67,9 @@ std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
   largest.add_row({"table", "name", "rows", "pooling factor", "dim", "size"});
   for (const std::size_t i : order) {
     const Table& table = tables[i];
-    largest.add_row({std::to_string(i), table.name, format_rows(table.rows),
+    largest.add_row({std::to_string(i), printable(table.name), format_rows(table.rows),
                      format_number(table.pooling_factor, 2),
-                     have_dims ? std::to_string(table.dim) : "-",
+                     have_dims ? format_rows(table.dim) : "-",
                      have_dims ? format_bytes(table.size_bytes()) : "-"});
   }
   return text + "\nlargest\n" + largest.str();
@@ -78,40 +78,44 @@ std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
 }  // namespace
 
 std::string task_page(const TaskFile& task, const std::string& name) {
-  std::string text = name + ": task";
-  if (!task.name.empty()) text += " '" + task.name + "'";
-  text += ", " + format_count(task.tables.size()) + " tables";
-  if (task.devices) text.append(", ").append(std::to_string(*task.devices)).append(" devices");
+  std::string text = printable(name) + ": task";
+  if (!task.name.empty()) text += " '" + printable(task.name) + "'";
+  text += ", " + counted(task.tables.size(), "table");
+  if (task.devices) {
+    text.append(", ").append(counted(static_cast<std::uint64_t>(*task.devices), "device"));
+  }
   if (task.memory_bytes) text.append(" of ").append(format_bytes(*task.memory_bytes));
   text += '\n';
-  for (const std::string& source : task.source) text += "source: " + source + '\n';
-  if (!task.notes.empty()) text += "notes: " + task.notes + '\n';
+  for (const std::string& source : task.source) {
+    text += "source: " + printable(source) + '\n';
+  }
+  if (!task.notes.empty()) text += "notes: " + printable(task.notes) + '\n';
   return text + '\n' + tables_text(task.tables, task.derived_histograms.size());
 }
 
 std::string table_configs_page(const TableConfigs& configs, const std::string& name) {
-  return name + ": table list, " + format_count(configs.tables.size()) + " tables\n\n" +
+  return printable(name) + ": table list, " + counted(configs.tables.size(), "table") + "\n\n" +
          tables_text(configs.tables, configs.derived_histograms.size());
 }
 
 std::string plans_page(const std::vector<PlanRecord>& plans, const std::string& name) {
-  std::string text =
-      name + ": " + format_count(plans.size()) + (plans.size() == 1 ? " plan\n\n" : " plans\n\n");
+  std::string text = printable(name) + ": " + counted(plans.size(), "plan") + "\n\n";
   TextTable table({kRight, kRight, kRight, kRight, kRight, kLeft});
   table.add_row({"task", "tables", "devices", "splits", "cost ms", "slices per device"});
   for (const PlanRecord& record : plans) {
-    std::vector<std::string> row = {record.task ? std::to_string(*record.task) : "-",
-                                    record.tables ? std::to_string(*record.tables) : "-"};
+    std::vector<std::string> row = {
+        record.task ? std::to_string(*record.task) : "-",
+        record.tables ? format_count(static_cast<std::uint64_t>(*record.tables)) : "-"};
     if (!record.plan) {
       row.insert(row.end(), {"-", "-", "-", "no plan"});
     } else {
       std::string slices;
       for (const auto& shard : record.plan->shards) {
         if (!slices.empty()) slices += ' ';
-        slices += std::to_string(shard.size());
+        slices += format_count(shard.size());
       }
-      row.insert(row.end(), {std::to_string(record.plan->shards.size()),
-                             std::to_string(record.plan->column_splits.size()),
+      row.insert(row.end(), {format_count(record.plan->shards.size()),
+                             format_count(record.plan->column_splits.size()),
                              record.cost_ms ? format_ms(*record.cost_ms) : "-", slices});
     }
     table.add_row(std::move(row));

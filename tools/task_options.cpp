@@ -3,13 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 
 namespace neuroshard::tools {
 namespace {
 
-std::vector<TaskFile> load_files(const TaskOptions& options) {
+std::vector<TaskLine> load_files(const TaskOptions& options) {
   const bool published = !options.tables.empty() || !options.tasks.empty();
   if (options.task.empty() && !published) {
     throw Error("there is no task; give --task FILE, or --tables FILE and --tasks FILE");
@@ -19,18 +20,18 @@ std::vector<TaskFile> load_files(const TaskOptions& options) {
   }
   if (!options.task.empty()) {
     if (options.index) throw Error("--index picks a line of --tasks; --task has one task only");
-    return {load_task(options.task)};
+    return {{load_task(options.task), std::nullopt}};
   }
   if (options.tables.empty() || options.tasks.empty()) {
     throw Error("--tables and --tasks belong together: ids in a task line count the tables");
   }
-  std::vector<TaskFile> files = load_task_lines(options.tasks, load_table_configs(options.tables));
-  if (files.empty()) throw Error(options.tasks + ": there are no tasks; give at least one line");
+  std::vector<TaskLine> files =
+      load_each_task_line(options.tasks, load_table_configs(options.tables));
   if (!options.index) return files;
   const long long index = *options.index;
   if (index < 0 || std::cmp_greater_equal(index, files.size())) {
     throw Error("--index " + std::to_string(index) + ": " + options.tasks + " has " +
-                std::to_string(files.size()) + " tasks; count from 0");
+                counted(files.size(), "task") + "; count from 0");
   }
   return {std::move(files[static_cast<std::size_t>(index)])};
 }
@@ -84,17 +85,30 @@ LoadedTasks load_tasks(const TaskOptions& options) {
   LoadedTasks loaded;
   std::size_t derived = 0;
   const int first = options.index ? static_cast<int>(*options.index) : 0;
-  for (const TaskFile& file : load_files(options)) {
-    loaded.tasks.push_back(complete_task(file, options));
+  bool any_valid = false;
+  for (const auto& [file, line_error] : load_files(options)) {
+    std::optional<Error> error = line_error;
+    Task task;
+    try {
+      if (!error) task = complete_task(file, options);
+    } catch (const Error& incomplete) {
+      error = incomplete;
+    }
+    any_valid = any_valid || !error;
+    loaded.tasks.push_back(std::move(task));
+    loaded.errors.push_back(std::move(error));
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
     loaded.titles.push_back(file.name.empty() ? file.where : file.name);
     derived += file.derived_histograms.size();
     if (!file.notes.empty()) loaded.notes.push_back(file.notes);
   }
+  // Then it is rather the options that are wrong.
+  if (!any_valid) throw Error(*loaded.errors.front());
   if (derived > 0) {
-    loaded.notes.push_back("the access histograms of " + std::to_string(derived) +
-                           " tables are not measured: they are computed from rows, pooling factor "
-                           "and a Zipf exponent");
+    loaded.notes.push_back(
+        "the access histograms of " + counted(derived, "table") +
+        " are not measured: they are computed from rows, pooling factor and a Zipf "
+        "exponent");
   }
   return loaded;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/error.h"
 #include "neuroshard/task.h"
 
 namespace CLI {
@@ -26,13 +27,14 @@ void add_task_options(CLI::App& command, TaskOptions& options);
 
 struct LoadedTasks {
   std::vector<Task> tasks;
-  std::vector<int> indices;         ///< Line of each in its file, from 0.
-  std::vector<std::string> titles;  ///< For people.
-  std::vector<std::string> notes;   ///< What was assumed, e.g. access histograms.
+  std::vector<std::optional<Error>> errors;  ///< Of each task: why it is none. Then it is empty.
+  std::vector<int> indices;                  ///< Line of each in its file, from 0.
+  std::vector<std::string> titles;           ///< For people.
+  std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
 };
 
-/// At least one task, all valid. Throws Error if the options do not fit together, a file cannot be
-/// used, or a task has numbers that cannot be.
+/// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
+/// or no task is valid.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options);
 
 }  // namespace neuroshard::tools

@@ -123,24 +123,6 @@ std::string bold(std::string_view text, const TextStyle& style) {
   return "\033[1m" + std::string(text) + std::string(kReset);
 }
 
-std::string format_bytes(std::int64_t bytes) {
-  constexpr std::array<std::string_view, 4> kUnits = {" KB", " MB", " GB", " TB"};
-  if (bytes < 1024) return std::to_string(bytes) + " B";
-  double value = static_cast<double>(bytes) / 1024.0;
-  std::size_t unit = 0;
-  while (value >= 1000.0 && unit + 1 < kUnits.size()) {
-    value /= 1024.0;
-    ++unit;
-  }
-  return format_number(value, value < 10.0 ? 2 : value < 100.0 ? 1 : 0) + std::string(kUnits[unit]);
-}
-
-std::string format_number(double value, int digits) {
-  char text[400];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string format_short(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
@@ -154,14 +136,6 @@ std::string format_ms(double ms) {
                            : size < 100.0  ? 2
                            : size < 1000.0 ? 1
                                            : 0);
-}
-
-std::string format_count(std::uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  }
-  return digits;
 }
 
 void TextTable::add_row(std::vector<std::string> cells) {

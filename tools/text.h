@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/message_text.h"
 #include "tools/console.h"
 
 namespace neuroshard::tools {
@@ -35,16 +35,10 @@ namespace neuroshard::tools {
 
 [[nodiscard]] std::string bold(std::string_view text, const TextStyle& style);
 
-/// "12.3 GB" (GiB, as everywhere), "640 MB", "12 KB", "17 B".
-[[nodiscard]] std::string format_bytes(std::int64_t bytes);
-/// `digits` after the point.
-[[nodiscard]] std::string format_number(double value, int digits);
 /// Three significant digits, with an exponent where that is shorter: "0.0123", "1.23e-05".
 [[nodiscard]] std::string format_short(double value);
 /// Milliseconds with enough digits for three significant ones: "0.0123", "4.56", "1234".
 [[nodiscard]] std::string format_ms(double ms);
-/// 12,345,678.
-[[nodiscard]] std::string format_count(std::uint64_t count);
 
 /// Rows of cells, aligned in columns two spaces apart.
 class TextTable {

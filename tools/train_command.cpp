@@ -180,6 +180,7 @@ void add_train_comm(CLI::App& train, Action& chosen) {
 void add_train_command(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("train", "Train cost models on samples that were collected");
+  command->footer("'neuroshard train compute --help' lists its options, with examples.");
   command->require_subcommand(1);
   add_train_compute(*command, chosen);
   add_train_comm(*command, chosen);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "neuroshard/error.h"
+#include "neuroshard/version.h"
 #include "tools/accuracy_table.h"
 #include "tools/text.h"
 #include "weights/collection/collection_folder.h"

@@ -90,7 +90,7 @@ void TrainingSession::finish() {
   if (!trained_) throw Error("stopped in the first epoch; nothing is written");
   output_.write(serialize_weights(models_));
   output_.finish();
-  console_.out << "wrote " << options_.output << '\n';
+  console_.out << "wrote " << printable(options_.output) << '\n';
   if (log_) log_->finish();
   if (scatter_) {
     scatter_->write(scatter_svg(panels_, 2));

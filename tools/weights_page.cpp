@@ -31,12 +31,12 @@ std::string layer_sizes(const Mlp& mlp) {
 
 std::string weights_page(const CostModels& models, const std::string& name) {
   using enum TextTable::Align;
-  std::string text = name + ": cost models\n\n";
+  std::string text = printable(name) + ": cost models\n\n";
   TextTable networks({kLeft, kLeft, kRight});
   add_network(networks, "compute, table network", models.compute.table_network);
   add_network(networks, "compute, head", models.compute.head);
   for (const auto& [devices, comm] : models.dense_comm) {
-    const std::string label = std::to_string(devices) + " devices, ";
+    const std::string label = counted(static_cast<std::uint64_t>(devices), "device") + ", ";
     add_network(networks, label + "forward", network_of(comm.forward));
     add_network(networks, label + "backward", network_of(comm.backward));
   }
@@ -50,7 +50,8 @@ std::string weights_page(const CostModels& models, const std::string& name) {
   text += "\nmetadata\n";
   if (models.metadata.empty()) text += "  none: the file does not say how these were trained\n";
   TextTable metadata({kLeft, kLeft});
-  for (const auto& [key, value] : models.metadata) metadata.add_row({"  " + key, value});
+  for (const auto& [key, value] : models.metadata)
+    metadata.add_row({"  " + printable(key), printable(value)});
   return text + metadata.str();
 }
 
@@ -58,15 +59,16 @@ std::string compute_checkpoint_page(const ComputeModel& model, const std::string
   TextTable networks({TextTable::Align::kLeft, TextTable::Align::kLeft, TextTable::Align::kRight});
   add_network(networks, "table network", model.table_network);
   add_network(networks, "head", model.head);
-  return name + ": published compute checkpoint\n\nnetworks\n" + networks.str();
+  return printable(name) + ": published compute checkpoint\n\nnetworks\n" + networks.str();
 }
 
 std::string comm_checkpoint_page(const CommCheckpoint& checkpoint, const std::string& name) {
   TextTable networks({TextTable::Align::kLeft, TextTable::Align::kLeft, TextTable::Align::kRight});
   const bool forward = checkpoint.direction == CommDirection::kForward;
   add_network(networks, forward ? "forward" : "backward", checkpoint.network.network);
-  return name + ": published communication checkpoint for " + std::to_string(checkpoint.devices) +
-         " devices\n\nnetworks\n" + networks.str();
+  return printable(name) + ": published communication checkpoint for " +
+         counted(static_cast<std::uint64_t>(checkpoint.devices), "device") + "\n\nnetworks\n" +
+         networks.str();
 }
 
 }  // namespace neuroshard::tools

@@ -20,11 +20,7 @@ constexpr std::array<KnownGlobal, 6> kKnownGlobals = {{
     {"torch", "LongStorage", Global::kLongStorage},
 }};
 
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, 60)) result += c >= ' ' && c <= '~' ? c : '?';
-  return result;
-}
+std::string shortened(std::string_view text) { return std::string(text.substr(0, 60)); }
 
 }  // namespace
 
@@ -49,7 +45,7 @@ void Machine::push_global(std::string_view module, std::string_view name) {
       return;
     }
   }
-  fail("asks for '" + printable(module) + "." + printable(name) +
+  fail("asks for '" + shortened(module) + "." + shortened(name) +
        "'; only tensors of floats or integers in dicts and tuples are read, and nothing is "
        "executed");
 }

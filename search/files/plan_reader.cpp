@@ -23,17 +23,26 @@ std::vector<int> read_indices(const Json& array, const std::string& place) {
   return indices;
 }
 
+/// Empty if the file does not say: the published system writes a text or a number.
+std::string read_error_kind(const JsonObject& file) {
+  if (!file.value("error").is_object()) return "";
+  const JsonObject error = file.object("error");
+  return error.has("kind") ? error.text("kind") : "";
+}
+
 /// One line of results: ours, or of the published system, whose extra fields mean nothing here.
 PlanRecord read_line(const JsonObject& line) {
   PlanRecord record;
   record.where = line.where();
   if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
   if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
-  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory"}) (void)line.has(name);
+  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning"})
+    (void)line.has(name);
   if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
-  const bool failed = line.has("error");
   const bool has_steps = line.has("steps");
-  if (!failed && !line.value("shards").is_null()) {
+  if (line.has("error")) {
+    record.error_kind = read_error_kind(line);
+  } else if (!line.value("shards").is_null()) {
     Plan& plan = record.plan.emplace();
     if (has_steps) plan.column_splits = read_indices(line.array("steps"), line.place("steps"));
     for (const Json& shard : line.array("shards")) {
@@ -45,52 +54,80 @@ PlanRecord read_line(const JsonObject& line) {
   return record;
 }
 
-/// Adds the slices of one device to the plan, and what is said of them to the record.
-void read_shard(const JsonObject& device, PlanRecord& record) {
+struct StatedSlice {
+  int index = 0;
+  TableSlice slice;
+  std::string where;
+};
+
+/// Adds the slices of one device to the plan, and what is said of them to `stated`.
+void read_shard(const JsonObject& device, PlanRecord& record, std::vector<StatedSlice>& stated) {
   std::vector<int>& shard = record.plan->shards.emplace_back();
-  const Json& list = device.array("shard");
-  // `slices` is indexed by slice: a plan has at most this many, whatever an index says.
-  const std::size_t most = record.slices.size();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const JsonObject entry(list[i], device.place("shard: entry " + std::to_string(i)));
-    const int index = entry.small_integer("slice", 0, static_cast<int>(most) - 1);
-    record.slices[static_cast<std::size_t>(index)] = {
-        entry.small_integer("table", 0, kMaxIndex), entry.small_integer("first_column", 0, kMaxDim),
-        entry.small_integer("dim", 1, kMaxDim)};
+  for (const Json& item : device.array("shard")) {
+    const JsonObject entry(item, device.place("shard: entry " + std::to_string(shard.size())));
+    const int index = entry.small_integer("slice", 0, kMaxIndex);
+    const TableSlice slice = {entry.small_integer("table", 0, kMaxIndex),
+                              entry.small_integer("first_column", 0, kMaxDim),
+                              entry.small_integer("dim", 1, kMaxDim)};
     for (const char* name : {"name", "size_bytes"}) (void)entry.has(name);
     entry.reject_unknown_fields();
     shard.push_back(index);
+    stated.push_back({index, slice, entry.where()});
   }
+}
+
+/// By index, of which there must be 0, 1, 2, ... once each.
+std::vector<TableSlice> in_order(std::vector<StatedSlice> stated, const std::string& where) {
+  std::stable_sort(stated.begin(), stated.end(),
+                   [](const StatedSlice& a, const StatedSlice& b) { return a.index < b.index; });
+  std::vector<TableSlice> slices;
+  for (const StatedSlice& next : stated) {
+    const auto wanted = static_cast<int>(slices.size());
+    if (next.index < wanted) {
+      throw Error(next.where + ": slice " + std::to_string(next.index) +
+                  " is listed already; place each slice once");
+    }
+    if (next.index > wanted) {
+      throw Error(where + ": slice " + std::to_string(wanted) + " is on no device, but slice " +
+                  std::to_string(next.index) + " is; place each slice once");
+    }
+    slices.push_back(next.slice);
+  }
+  return slices;
 }
 
 PlanRecord read_document(const JsonObject& file) {
   check_format(file, "neuroshard.plan", 1);
   PlanRecord record;
   record.where = file.where();
-  const JsonObject task = file.object("task");
-  record.tables = task.small_integer("tables", 1, kMaxIndex);
-  for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
-  task.reject_unknown_fields();
+  if (file.has("task")) {
+    const JsonObject task = file.object("task");
+    if (task.has("tables")) record.tables = task.small_integer("tables", 1, kMaxIndex);
+    for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
+    task.reject_unknown_fields();
+  }
   for (const char* name : {"weights", "notes", "fits_memory", "search"}) (void)file.has(name);
-  record.cost_ms = file.number("cost_ms");
+  if (file.has("error")) {
+    record.error_kind = read_error_kind(file);
+    file.reject_unknown_fields();
+    return record;
+  }
+  if (file.has("cost_ms")) record.cost_ms = file.number("cost_ms");
 
   Plan& plan = record.plan.emplace();
   plan.column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
   const Json& devices = file.array("devices");
-  std::size_t slices = 0;
-  for (const Json& device : devices) {
-    if (device.is_object() && device.contains("shard")) slices += device["shard"].size();
-  }
-  record.slices.resize(slices);
+  std::vector<StatedSlice> stated;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const JsonObject device(devices[i], file.where() + ": device " + std::to_string(i));
     const auto place = static_cast<int>(i);
     (void)device.small_integer("device", place, place);
     for (const char* name : {"cost", "memory_gb", "dim_sum"}) (void)device.has(name);
-    read_shard(device, record);
+    read_shard(device, record, stated);
     device.reject_unknown_fields();
   }
   file.reject_unknown_fields();
+  record.slices = in_order(std::move(stated), file.where());
   return record;
 }
 

@@ -96,20 +96,37 @@ Json error_json(const std::string& kind, const std::string& message) {
   return {{"kind", kind}, {"message", message}};
 }
 
+Json error_json(const Infeasibility& infeasible) {
+  return error_json(std::string(name_of(infeasible.kind)), infeasible.message);
+}
+
+/// What a document of either kind begins with.
+Json document_json(const Task& task, const std::string& task_name, const std::string& weights,
+                   const std::vector<std::string>& notes) {
+  Json json = {{"format", "neuroshard.plan"}, {"version", 1}};
+  Json& about = json["task"];
+  if (!task_name.empty()) about["name"] = task_name;
+  about["tables"] = task.tables.size();
+  about["size_gb"] = gib_from_bytes(total_bytes(task));
+  about["devices"] = task.devices;
+  about["memory_gb"] = gib_from_bytes(task.memory_bytes);
+  if (!weights.empty()) json["weights"] = weights;
+  if (!notes.empty()) json["notes"] = notes;
+  return json;
+}
+
+std::string printed(const Json& json) {
+  std::string text;
+  print(json, 0, text);
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string plan_to_json(const PlanDocument& document) {
   const Task& task = document.task;
   const auto slices = split_columns(task, document.plan.column_splits);
-  Json json = {{"format", "neuroshard.plan"}, {"version", 1}};
-  Json& about = json["task"];
-  if (!document.task_name.empty()) about["name"] = document.task_name;
-  about["tables"] = task.tables.size();
-  about["size_gb"] = gib_from_bytes(total_bytes(task));
-  about["devices"] = task.devices;
-  about["memory_gb"] = gib_from_bytes(task.memory_bytes);
-  if (!document.weights.empty()) json["weights"] = document.weights;
-  if (!document.notes.empty()) json["notes"] = document.notes;
+  Json json = document_json(task, document.task_name, document.weights, document.notes);
   json["cost_ms"] = document.cost.cost_ms;
   json["fits_memory"] = document.cost.fits_memory;
   if (document.stats != nullptr) json["search"] = search_json(*document.stats);
@@ -118,9 +135,18 @@ std::string plan_to_json(const PlanDocument& document) {
   for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
     devices.push_back(device_json(document, slices, device));
   }
-  std::string text;
-  print(json, 0, text);
-  return text + '\n';
+  return printed(json);
+}
+
+std::string plan_to_json(const NoPlanDocument& document) {
+  Json json = document_json(document.task, document.task_name, document.weights, document.notes);
+  Json error = error_json(document.infeasible);
+  error["needed_bytes"] = document.infeasible.needed_bytes;
+  error["available_bytes"] = document.infeasible.available_bytes;
+  error["largest_piece_bytes"] = document.infeasible.largest_piece_bytes;
+  if (document.infeasible.table >= 0) error["table"] = document.infeasible.table;
+  json["error"] = std::move(error);
+  return printed(json);
 }
 
 std::string plan_to_json_line(int task_index, const Task& task, const PlanResult& result) {
@@ -131,11 +157,16 @@ std::string plan_to_json_line(int task_index, const Task& task, const PlanResult
     if (!result.cost.warning.empty()) json["warning"] = result.cost.warning;
   } else {
     json = {{"task", task_index}};
-    json["error"] = result.infeasible ? error_json(std::string(name_of(result.infeasible->kind)),
-                                                   result.infeasible->message)
-                                      : error_json("none", "no plan");
+    json["error"] =
+        result.infeasible ? error_json(*result.infeasible) : error_json("none", "no plan");
   }
   return dumped(json);
+}
+
+std::string error_to_json_line(int task_index, const Error& error) {
+  const bool invalid = error.kind() == ErrorKind::kInvalidInput;
+  return dumped({{"task", task_index},
+                 {"error", error_json(invalid ? "invalid_task" : "failed", error.what())}});
 }
 
 std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,

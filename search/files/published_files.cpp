@@ -98,18 +98,39 @@ TableConfigs load_table_configs(const std::filesystem::path& path) {
   return parse_table_configs(read_file(path), path.string());
 }
 
-std::vector<TaskFile> parse_task_lines(std::string_view text, const std::string& where,
-                                       const TableConfigs& configs) {
-  std::vector<TaskFile> tasks;
+std::vector<TaskLine> parse_each_task_line(std::string_view text, const std::string& where,
+                                           const TableConfigs& configs) {
+  std::vector<TaskLine> lines;
   int line_number = 0;
   for (const std::string_view line : split(text, "\n")) {
     ++line_number;
     const std::vector<std::string_view> columns = columns_of(line);
     if (columns.empty()) continue;
-    tasks.push_back(
-        parse_task_line(columns, where + ": line " + std::to_string(line_number), configs));
+    TaskLine& read = lines.emplace_back();
+    const std::string place = where + ": line " + std::to_string(line_number);
+    try {
+      read.task = parse_task_line(columns, place, configs);
+    } catch (const Error& error) {
+      read.task.where = place;
+      read.error = error;
+    }
   }
-  if (tasks.empty()) throw Error(where + ": has no tasks; give lines 'id,id,... dim,dim,...'");
+  if (lines.empty()) throw Error(where + ": has no tasks; give lines 'id,id,... dim,dim,...'");
+  return lines;
+}
+
+std::vector<TaskLine> load_each_task_line(const std::filesystem::path& path,
+                                          const TableConfigs& configs) {
+  return parse_each_task_line(read_file(path), path.string(), configs);
+}
+
+std::vector<TaskFile> parse_task_lines(std::string_view text, const std::string& where,
+                                       const TableConfigs& configs) {
+  std::vector<TaskFile> tasks;
+  for (TaskLine& line : parse_each_task_line(text, where, configs)) {
+    if (line.error) throw Error(*line.error);
+    tasks.push_back(std::move(line.task));
+  }
   return tasks;
 }
 

@@ -10,6 +10,7 @@
 #include "bench/task_sets.h"
 #include "golden.h"
 #include "neuroshard/error.h"
+#include "tools/command_line/exit_code.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -33,23 +34,41 @@ Outcome run(const std::vector<std::string>& args) {
 
 TEST(Program, BadInputNamesPlaceAndRemedy) {
   const Outcome folder = run({"plan", "--data", "no-such-folder"});
-  EXPECT_EQ(folder.code, 1);
+  EXPECT_EQ(folder.code, kExitBadInput);
   EXPECT_THAT(folder.err, HasSubstr("no-such-folder"));
   EXPECT_THAT(folder.err, HasSubstr("--data"));
   const Outcome set = run({"plan", "--data", golden_folder(), "--sets", "elsewhere"});
-  EXPECT_EQ(set.code, 1);
+  EXPECT_EQ(set.code, kExitBadInput);
   EXPECT_THAT(set.err, HasSubstr("elsewhere"));
   const Outcome point = run({"scale", "--data", golden_folder(), "--points", "12by4"});
-  EXPECT_EQ(point.code, 1);
+  EXPECT_EQ(point.code, kExitBadInput);
   EXPECT_THAT(point.err, HasSubstr("12by4"));
-  EXPECT_GT(run({"plan", "--threads", "0"}).code, 1);
-  EXPECT_GT(run({}).code, 1);
+}
+
+TEST(Program, BadUsageEndsAsThatOfTheOtherProgram) {
+  EXPECT_EQ(run({"plan", "--threads", "0"}).code, kExitBadInput);
+  EXPECT_EQ(run({"plan", "--bogus"}).code, kExitBadInput);
+  EXPECT_EQ(run({}).code, kExitBadInput);
+  const Outcome command = run({"plna"});
+  EXPECT_EQ(command.code, kExitBadInput);
+  EXPECT_EQ(command.err,
+            "nsbench: error: there is no command 'plna'; did you mean 'plan'? See 'nsbench "
+            "--help'\n");
+}
+
+TEST(Program, HelpStaysWithin100Columns) {
+  for (const char* command : {"plan", "quality", "scale", "score", "train"}) {
+    const Outcome help = run({command, "--help"});
+    EXPECT_EQ(help.code, kExitOk);
+    std::istringstream lines(help.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  }
 }
 
 TEST(Program, ReportThatCannotBeWrittenIsAnError) {
   const Outcome outcome = run({"quality", "--data", golden_folder(), "--sets", "2gpu_dim32",
                                "--tasks", "1", "--max-splits", "1", "--json", "/no/such/folder/x"});
-  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.code, kExitBadInput);
   EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder/x"));
 }
 

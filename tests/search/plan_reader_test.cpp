@@ -17,6 +17,12 @@ using ::testing::StartsWith;
 
 const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
 
+// All that a reader needs, for two_tables().
+constexpr const char* kMinimal = R"({"format": "neuroshard.plan", "version": 1, "column_splits": [],
+  "devices": [
+    {"device": 0, "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 8}]},
+    {"device": 1, "shard": [{"slice": 0, "table": 0, "first_column": 0, "dim": 16}]}]})";
+
 Task two_tables() {
   Task task;
   task.tables = {{"", 100, 16, 1.0, {}}, {"", 200, 8, 2.0, {}}};
@@ -61,6 +67,12 @@ TEST(PlanReader, ReadsALineWithOnlyShards) {
               ElementsAre(ElementsAre(1), ElementsAre(0)));
 }
 
+TEST(PlanReader, ReadsALineWithAWarning) {
+  const auto records =
+      parse_plans(R"({"shards": [[1], [0]], "cost": -1.5, "warning": "negative"})", "p.json");
+  EXPECT_EQ(records.at(0).cost_ms, -1.5);
+}
+
 TEST(PlanReader, ReadsLinesWithoutPlans) {
   const auto records = parse_plans(
       "{\"task\": 3, \"error\": {\"kind\": \"packing\", \"message\": \"too much\"}}\n\n"
@@ -72,6 +84,36 @@ TEST(PlanReader, ReadsLinesWithoutPlans) {
   EXPECT_EQ(records[1].where, "p.jsonl: line 3");
   EXPECT_EQ(message_of([&] { (void)plan_for(records[1], two_tables()); }),
             "p.jsonl: line 3: has no plan; the search found none");
+}
+
+TEST(PlanReader, ReadsADocumentOfColumnSplitsAndSlicesAlone) {
+  const auto records = parse_plans(kMinimal, "p.json");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].cost_ms, std::nullopt);
+  EXPECT_THAT(plan_for(records[0], two_tables()).shards,
+              ElementsAre(ElementsAre(1), ElementsAre(0)));
+}
+
+TEST(PlanReader, SaysWhichSliceIsMissingOrThereTwice) {
+  const auto with = [](const char* from, const char* to) {
+    std::string text = kMinimal;
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    return plan_error(text);
+  };
+  EXPECT_THAT(with("\"slice\": 0", "\"slice\": 2"),
+              HasSubstr("slice 0 is on no device, but slice 1 is; place each slice once"));
+  EXPECT_THAT(with("\"slice\": 1", "\"slice\": 0"),
+              HasSubstr("slice 0 is listed already; place each slice once"));
+}
+
+TEST(PlanReader, ReadsADocumentWithoutAPlan) {
+  const auto records = parse_plans(R"({"format": "neuroshard.plan", "version": 1,
+      "task": {"tables": 2}, "error": {"kind": "packing", "message": "x", "needed_bytes": 3}})",
+                                   "p.json");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_FALSE(records[0].plan.has_value());
+  EXPECT_EQ(records[0].error_kind, "packing");
+  EXPECT_EQ(records[0].tables, 2);
 }
 
 TEST(PlanReader, RejectsOtherContents) {

@@ -95,7 +95,7 @@ TEST_F(BadInput, PublishedFiles) {
         "--devices", "4",    "--memory-gb", "4"};
   };
   EXPECT_EQ(run_command("plan", with_lines("0,1 8,8\n")).code, kExitOk);
-  expect_error("plan", with_lines("0,1 8,8\n0,856 8,8\n"), "856");
+  expect_error("plan", with_lines("0,1 8\n0,856 8,8\n"), "line 1");  // Not one valid task.
   expect_error("plan", with_lines("0,-1 8,8\n"), "t.txt");
   expect_error("plan", with_lines("0,1 8\n"), "t.txt");
   expect_error("plan", with_lines("0,1 8,7\n"), "7");
@@ -199,6 +199,38 @@ TEST_F(BadInput, UnwritableOutput) {
   EXPECT_THAT(folder_.names(), IsEmpty());
 }
 
+TEST_F(BadInput, OutputThatIsAnInput) {
+  const std::string task = folder_.write("task.json", one_table(R"("row": 10, "dim": 8,
+      "pooling_factor": 1)"));
+  const std::string before = contents_of(task);
+  const auto expect_kept = [&](const std::vector<std::string>& args, const std::string& reason) {
+    const Outcome outcome = run_command(args);
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    EXPECT_THAT(outcome.err, HasSubstr(reason));
+    EXPECT_EQ(contents_of(task), before);
+  };
+  expect_kept({"plan", "--task", task, "--output", task}, "also what --task reads");
+  std::filesystem::create_symlink(task, folder_ / "link");
+  expect_kept({"plan", "--task", task, "--output", folder_ / "link"}, "also what --task reads");
+  expect_kept({"plan", "--task", folder_ / "./task.json", "--output", folder_ / "link"}, "--task");
+  expect_kept({"simulate", "--task", task, "--plan", "x", "--output", task}, "--task");
+  expect_kept({"simulate", "--task", "x", "--plan", task, "--output", task}, "--plan");
+  expect_kept({"convert", "--compute-model", "c", "--forward-comm-model", "f",
+               "--forward-comm-model", task, "--backward-comm-model", "b", "--output", task},
+              "--forward-comm-model");
+  expect_kept({"profile", task, "--output", task}, "accesses");
+  expect_kept({"generate", "--tasks", "3", "--table-configs", task, "--output", task},
+              "--table-configs");
+  expect_kept({"evaluate", "compute", "--data", "d", "--weights", task, "--scatter", task},
+              "--weights");
+  const std::string samples = folder_.write("data.txt", "1 2\n");
+  expect_kept({"train", "compute", "--data", folder_ / "", "--output", samples}, "--data");
+  expect_kept(
+      {"train", "compute", "--data", "d", "--output", folder_ / "new", "--log", folder_ / "new"},
+      "--log and --output are one file");
+  EXPECT_EQ(contents_of(samples), "1 2\n");
+}
+
 TEST_F(BadInput, OptionsThatDoNotFitTogether) {
   const std::string task = folder_.write("task.json", one_table(R"("row": 10, "dim": 8,
       "pooling_factor": 1)"));
@@ -216,6 +248,10 @@ TEST_F(BadInput, OptionsThatDoNotFitTogether) {
                "--memory-gb");
   expect_error("plan", golden_tasks({"--format", "json"}), "--index");
   expect_error("plan", golden_tasks({"--list-shards"}), "--list-shards");
+  expect_error("plan", golden_tasks({"--resume"}), "--resume");
+  expect_error("plan", {"--task", task, "--backend", "gpu"},
+               "there is no backend 'gpu'; use auto, ");
+  expect_error("plan", {"--task", task, "--backend", "gpu"}, "or cuda");
   expect_error("plan", {"--task", task, "--format", "xml"}, "table, json or jsonl");
   expect_error("plan", {"--task", task, "--algorithm", "magic"}, "size_lookup_greedy");
   expect_error("plan", {"--task", task, "--backend", "abacus"}, "abacus");

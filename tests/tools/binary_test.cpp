@@ -121,6 +121,62 @@ TEST_F(Binary, InterruptedLeavesNoPartOfAFile) {
   }
 }
 
+// A file that must not grow further (ulimit -f) is a write error, not a signal that kills.
+TEST_F(Binary, FileTooLargeLeavesNoPartOfAFile) {
+  std::vector<std::string> args =
+      golden_tasks({"--format", "jsonl", "--output", folder_ / "plans"});
+  args.insert(args.begin(), "plan");
+  const Outcome outcome = run(args, "", "ulimit -f 8; ");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("plans: cannot be written: File too large"));
+  EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+TEST_F(Binary, ResumesAfterTheLinesThatWereFinished) {
+  const auto plan = [&](const std::string& output, const std::string& devices,
+                        const std::string& prefix) {
+    return run(
+        {"plan", "--tables", golden("tables/table_configs.json"), "--tasks",
+         golden("tasks/4gpu_dim64.txt"), "--devices", devices, "--memory-gb", "4", "--algorithm",
+         "dim_greedy", "--format", "jsonl", "--output", folder_ / output, "--resume"},
+        "", prefix);
+  };
+  const auto plans_in = [&](const std::string& name) {
+    std::vector<std::string> lines = lines_of(contents_of(folder_ / name));
+    for (std::string& line : lines) line = line.substr(0, line.find("\"search_ms\""));
+    return lines;
+  };
+  ASSERT_NE(plan("whole", "4", "").code, 2);
+  EXPECT_EQ(folder_.names(), std::set<std::string>{"whole"});
+  EXPECT_EQ(plan("plans", "4", "ulimit -f 8; ").code, 2);
+  EXPECT_EQ(folder_.names(), (std::set<std::string>{"whole", "plans.partial"}));
+  const auto kept = lines_of(contents_of(folder_ / "plans.partial"));
+  EXPECT_GT(kept.size(), 3U);
+  EXPECT_LT(kept.size(), 100U);
+  const Outcome other = plan("plans", "2", "");  // Another task.
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("plans.partial: was begun with other tasks"));
+  const Outcome resumed = plan("plans", "4", "");
+  EXPECT_NE(resumed.code, 2) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on after"));
+  EXPECT_EQ(folder_.names(), (std::set<std::string>{"whole", "plans"}));
+  EXPECT_EQ(plans_in("plans"), plans_in("whole"));
+  EXPECT_EQ(lines_of(contents_of(folder_ / "plans"))[1], kept[2]);
+}
+
+TEST_F(Binary, InterruptedGenerationLeavesNoTemporaryFile) {
+  for (const char* seconds : {"0.1", "0.4"}) {
+    const Outcome outcome =
+        run({"generate", "--streams", "--batch", "8192", "--output", folder_ / "tables"}, "",
+            std::string("timeout -s TERM --preserve-status ") + seconds + " ");
+    EXPECT_NE(outcome.code, 0) << "Nothing was interrupted.";
+    std::error_code ignored;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "tables", ignored)) {
+      ADD_FAILURE() << file.path() << " is left";
+    }
+  }
+}
+
 // The first tries may end before the first epoch does; then there is no file, not a bad one.
 TEST_F(Binary, InterruptedTrainingKeepsTheBestEpochSoFar) {
   const std::string base = folder_ / "base";

@@ -18,7 +18,7 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   const Outcome outcome = run_command("plan", golden_tasks({"--index", "0", "--list-shards"}));
   EXPECT_EQ(outcome.code, kExitOk);
   EXPECT_THAT(outcome.err, IsEmpty());
-  EXPECT_THAT(outcome.out, ContainsRegex("24 tables, .* GB, on 4 devices of 4.00 GB"));
+  EXPECT_THAT(outcome.out, ContainsRegex("24 tables, .* GiB, on 4 devices of 4.00 GiB"));
   for (const char* device : {"\n     0  #+=*-*", "\n     1  #", "\n     2  #", "\n     3  #"}) {
     EXPECT_THAT(outcome.out, ContainsRegex(device));
   }
@@ -47,7 +47,7 @@ TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {
     if (line.contains("error")) {
       EXPECT_EQ(i, 4U);
       EXPECT_EQ(line["error"]["kind"], "total_memory");
-      EXPECT_THAT(line["error"]["message"].get<std::string>(), HasSubstr("GB"));
+      EXPECT_THAT(line["error"]["message"].get<std::string>(), HasSubstr("GiB"));
     } else {
       EXPECT_LT(i, 4U);
       EXPECT_GT(line["cost"].get<double>(), 0.0);
@@ -57,6 +57,63 @@ TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {
       EXPECT_GT(line["tables"].get<int>(), 0);
     }
   }
+}
+
+TEST(PlanCommand, InvalidTasksDoNotCostTheOthers) {
+  const TemporaryFolder folder;
+  const std::string bad = "0,856 8,8\n0,1 8,7\n";
+  const Outcome good = run_command("plan", first_tasks(folder, 2, {"--format", "jsonl"}));
+  const Outcome outcome = run_command("plan", first_tasks(folder, 2, {"--format", "jsonl"}, bad));
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("2 of 4 tasks could not be planned"));
+  EXPECT_THAT(outcome.err, HasSubstr("tasks.txt: line 3: id 1 is 856"));
+  const auto lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), 4U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(json::parse(lines[i])["shards"], json::parse(lines_of(good.out)[i])["shards"]);
+    const json error = json::parse(lines[i + 2]);
+    EXPECT_EQ(error["task"], i + 2);
+    EXPECT_EQ(error["error"]["kind"], "invalid_task");
+  }
+  EXPECT_THAT(lines[3], HasSubstr("dim 7 is not a multiple of 4"));
+
+  const std::string plans = folder.write("plans.jsonl", outcome.out);
+  const Outcome table = run_command("plan", first_tasks(folder, 2, {}, bad));
+  EXPECT_EQ(table.code, kExitBadInput);
+  EXPECT_THAT(table.out, HasSubstr("planned    2 of 4 tasks"));
+  EXPECT_THAT(table.out, HasSubstr("id 1 is 856"));
+  EXPECT_EQ(run_command("simulate", first_tasks(folder, 2, {"--plan", plans}, bad)).code,
+            kExitInfeasible);
+}
+
+TEST(PlanCommand, DocumentOfATaskWithoutAPlanSaysWhy) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const Outcome outcome = run_command(
+      "plan", first_tasks(folder, 0, {"--format", "json", "--output", plan}, kImpossibleTask));
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  const json document = json::parse(contents_of(plan));
+  EXPECT_EQ(document["format"], "neuroshard.plan");
+  EXPECT_EQ(document["task"]["devices"], 4);
+  EXPECT_EQ(document["error"]["kind"], "total_memory");
+  EXPECT_GT(document["error"]["needed_bytes"].get<std::int64_t>(), std::int64_t{16} << 30);
+  EXPECT_EQ(document["error"]["available_bytes"], std::int64_t{16} << 30);
+  EXPECT_FALSE(document.contains("cost_ms"));
+  const Outcome simulate =
+      run_command("simulate", first_tasks(folder, 0, {"--plan", plan}, kImpossibleTask));
+  EXPECT_EQ(simulate.code, kExitBadInput);
+  EXPECT_THAT(simulate.err, HasSubstr("has no plan; the search found none"));
+  EXPECT_THAT(run_command("inspect", {plan}).out, HasSubstr("no plan"));
+}
+
+TEST(PlanCommand, ShortageHasAUnitThatShowsIt) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write("task.json", R"({"format": "neuroshard.task", "version": 1,
+      "devices": 1, "memory_gb": 0.001953125,
+      "tables": [{"row": 131200, "dim": 4, "pooling_factor": 1}]})");
+  EXPECT_THAT(run_command("plan", {"--task", task}).err,
+              HasSubstr("the tables need 2.00 MiB, but 1 device of 2.00 MiB holds 2.00 MiB: 2.00 "
+                        "KiB are short"));
 }
 
 TEST(PlanCommand, OneLineOfATaskFileKeepsItsNumber) {

@@ -3,12 +3,15 @@
 
 #include <sstream>
 
+#include "neuroshard/version.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(Program, HelpAndVersionGoToStandardOutput) {
@@ -29,6 +32,64 @@ TEST(Program, BadUsageIsReportedOnStandardError) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, StartsWith("neuroshard: error: "));
     EXPECT_THAT(outcome.err, HasSubstr("--help"));
+  }
+}
+
+TEST(Program, VersionSaysWhatWasBuiltAndWhatRunsHere) {
+  const auto lines = lines_of(run_command({"--version"}).out);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0], "neuroshard " NEUROSHARD_VERSION);
+  EXPECT_THAT(lines[1], ContainsRegex("^commit    ([0-9a-f]{12}|unknown)"));
+  EXPECT_THAT(lines[2], ContainsRegex("^backends  .*scalar.*cuda"));
+  EXPECT_THAT(lines[3], StartsWith("weights   built-in weights (hardware: "));
+}
+
+TEST(Program, MistypedNamesAreAnsweredWithTheNearest) {
+  const auto error = [](const std::vector<std::string>& args) { return run_command(args).err; };
+  EXPECT_EQ(error({"pln"}),
+            "neuroshard: error: there is no command 'pln'; did you mean 'plan'? See 'neuroshard "
+            "--help'\n");
+  EXPECT_THAT(error({"simluate", "--task", "x"}), HasSubstr("did you mean 'simulate'?"));
+  EXPECT_THAT(error({"plan", "--taks", "x"}),
+              HasSubstr("there is no option '--taks'; did you mean '--task'? See 'neuroshard plan "
+                        "--help'"));
+  EXPECT_THAT(error({"plan", "--task", "x", "--ouput=y"}), HasSubstr("did you mean '--output'?"));
+  EXPECT_THAT(error({"collect", "compue"}),
+              HasSubstr("did you mean 'compute'? See 'neuroshard collect --help'"));
+  EXPECT_EQ(error({"frobnicate"}),
+            "neuroshard: error: there is no command 'frobnicate'; see 'neuroshard --help'\n");
+}
+
+TEST(Program, HelpStaysWithin100Columns) {
+  const std::vector<std::vector<std::string>> commands = {{},
+                                                          {"plan"},
+                                                          {"simulate"},
+                                                          {"inspect"},
+                                                          {"convert"},
+                                                          {"profile"},
+                                                          {"generate"},
+                                                          {"collect"},
+                                                          {"collect", "compute"},
+                                                          {"collect", "comm"},
+                                                          {"train"},
+                                                          {"train", "compute"},
+                                                          {"train", "comm"},
+                                                          {"evaluate"},
+                                                          {"evaluate", "compute"},
+                                                          {"evaluate", "comm"}};
+  for (std::vector<std::string> args : commands) {
+    args.emplace_back("--help");
+    const Outcome help = run_command(args);
+    EXPECT_EQ(help.code, kExitOk);
+    EXPECT_THAT(help.out, HasSubstr("Usage: neuroshard"));
+    for (const std::string& line : lines_of(help.out)) EXPECT_LE(line.size(), 100U) << line;
+  }
+}
+
+TEST(Program, ExitCodesAreThoseOfTheCommand) {
+  EXPECT_THAT(run_command({"plan", "--help"}).out, HasSubstr("1 some task has none"));
+  for (const char* command : {"collect", "train", "evaluate"}) {
+    EXPECT_THAT(run_command({command, "--help"}).out, Not(HasSubstr("has no plan")));
   }
 }
 

@@ -50,7 +50,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// 38 GB of one table: more than the four devices of 4 GB have.
+/// 38 GiB of one table: more than the four devices of 4 GiB have.
 inline constexpr std::string_view kImpossibleTask = "211 256\n";
 
 /// The first `count` of the published tasks, and `last_line`, as options.

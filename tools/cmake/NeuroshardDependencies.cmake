@@ -1,27 +1,24 @@
-# Libraries that others keep well. Debian's packages first, else a pinned download.
-include(FetchContent)
+# Libraries that others keep well, as distributions package them. Nothing is downloaded.
 
-function(neuroshard_need package repository tag)
+function(neuroshard_need package debian_package)
   find_package(${package} QUIET)
   if(NOT ${package}_FOUND)
-    message(STATUS "${package} is not installed; downloading ${tag}")
-    string(TOLOWER ${package} content)
-    FetchContent_Declare(${content} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW ON SYSTEM)
-    FetchContent_MakeAvailable(${content})
+    message(FATAL_ERROR "${package} is not installed; install it (Debian, Ubuntu: "
+                        "apt-get install ${debian_package}), or say where it is with "
+                        "CMAKE_PREFIX_PATH")
   endif()
 endfunction()
 
 find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(LibZip REQUIRED)
-neuroshard_need(nlohmann_json https://github.com/nlohmann/json.git v3.11.2)
+neuroshard_need(ZLIB zlib1g-dev)
+neuroshard_need(LibZip libzip-dev)
+neuroshard_need(nlohmann_json nlohmann-json3-dev)
 if(NEUROSHARD_BUILD_TOOLS OR NEUROSHARD_BUILD_BENCH)
-  neuroshard_need(CLI11 https://github.com/CLIUtils/CLI11.git v2.1.2)
+  neuroshard_need(CLI11 libcli11-dev)
 endif()
 if(NEUROSHARD_BUILD_TESTS)
-  neuroshard_need(GTest https://github.com/google/googletest.git v1.12.1)
+  neuroshard_need(GTest "libgtest-dev libgmock-dev")
 endif()
 if(NEUROSHARD_BUILD_BENCH)
-  set(BENCHMARK_ENABLE_TESTING OFF)
-  neuroshard_need(benchmark https://github.com/google/benchmark.git v1.7.1)
+  neuroshard_need(benchmark libbenchmark-dev)
 endif()

@@ -14,10 +14,24 @@ if(NEUROSHARD_SANITIZE)
   target_link_options(neuroshard_build_flags INTERFACE -fsanitize=${NEUROSHARD_SANITIZE})
 endif()
 
+# Hardening of what reads files and arguments: everything but the modules whose inner loops it would
+# slow. Programs are linked to match.
+add_library(neuroshard_hardening_flags INTERFACE)
+if(NOT NEUROSHARD_SANITIZE)
+  target_compile_options(neuroshard_hardening_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong>
+    # It needs optimisation.
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+endif()
+
 # Most of the code computes little, and optimising it would be most of a build: tests, and, where
 # sanitizers look for errors, the programs. The library and its kernels are optimised always.
 add_library(neuroshard_program_flags INTERFACE)
-target_link_libraries(neuroshard_program_flags INTERFACE neuroshard_build_flags)
+target_link_libraries(neuroshard_program_flags INTERFACE
+  neuroshard_build_flags neuroshard_hardening_flags)
+if(NOT APPLE)
+  target_link_options(neuroshard_program_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
 add_library(neuroshard_test_flags INTERFACE)
 target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_program_flags)
 if(NEUROSHARD_SANITIZE)
@@ -41,6 +55,9 @@ function(neuroshard_add_module name)
     "${PROJECT_SOURCE_DIR}/core/include" "${PROJECT_SOURCE_DIR}/weights/include"
     "${PROJECT_SOURCE_DIR}/search/include" "${PROJECT_SOURCE_DIR}/cuda/include")
   target_link_libraries(neuroshard_${name} PRIVATE neuroshard_build_flags)
+  if(NOT name MATCHES "^(core|cuda|training)$")
+    target_link_libraries(neuroshard_${name} PRIVATE neuroshard_hardening_flags)
+  endif()
   target_sources(neuroshard PRIVATE $<TARGET_OBJECTS:neuroshard_${name}>)
   target_include_directories(neuroshard PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)

@@ -12,11 +12,11 @@ enum class ErrorKind {
   kBackend,       ///< A forced backend cannot run here, or a device failed.
 };
 
-/// The one exception type of the library. `what()` says place, fact and remedy.
+/// The one exception type of the library. `what()` says place, fact and remedy, in one line that is
+/// safe to print: control characters, which names from files may hold, are written as \n or \x1b.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message, ErrorKind kind = ErrorKind::kInvalidInput)
-      : std::runtime_error(message), kind_(kind) {}
+  explicit Error(const std::string& message, ErrorKind kind = ErrorKind::kInvalidInput);
 
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 

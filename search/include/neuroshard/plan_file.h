@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/planner.h"
 
@@ -27,12 +28,25 @@ struct PlanDocument {
 /// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.
 [[nodiscard]] std::string plan_to_json(const PlanDocument& document);
 
+/// What goes into the file of a task that has no plan. Borrows task and reason.
+struct NoPlanDocument {
+  const Task& task;
+  const Infeasibility& infeasible;
+  std::string task_name{};           ///< May be empty, like the two below.
+  std::string weights{};             ///< Where the cost models come from.
+  std::vector<std::string> notes{};  ///< What was assumed.
+};
+/// The same document with the reason in place of cost, column splits and devices.
+[[nodiscard]] std::string plan_to_json(const NoPlanDocument& document);
+
 /// One task's result as one line of JSON, without the line's end.
 [[nodiscard]] std::string plan_to_json_line(int task_index, const Task& task,
                                             const PlanResult& result);
 /// The same for a plan that was given, not searched for.
 [[nodiscard]] std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,
                                             const PlanCost& cost);
+/// The line of a task that was not planned because of `error`: it is invalid, or planning failed.
+[[nodiscard]] std::string error_to_json_line(int task_index, const Error& error);
 
 /// A plan as a file states it.
 struct PlanRecord {
@@ -43,7 +57,8 @@ struct PlanRecord {
 
   // What the file says of the task that the plan is for, as far as it does.
   std::optional<int> tables;
-  std::vector<TableSlice> slices;  ///< By slice index; empty, or one per slice of the plan.
+  std::vector<TableSlice> slices;         ///< By slice index; empty, or one per slice of the plan.
+  std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
 };
 
 /// All plans of a file: one JSON document, or one line per task in either form; at least one.

@@ -55,9 +55,11 @@ struct PlannerOptions {
   Algorithm algorithm = Algorithm::kNeuroshard;
   Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
   SearchOptions search{};
-  std::string backend = "auto";  ///< "auto", one of cpu_backends(), or "cuda".
-  int threads = 0;               ///< CPU threads for one plan or one batch; 0: one per core.
-  std::uint64_t seed = 0;        ///< Of Algorithm::kRandom.
+  /// "auto", one of cpu_backends(), or "cuda". "auto" is what the environment variable
+  /// NEUROSHARD_BACKEND names, if it is set, else the fastest that works here.
+  std::string backend = "auto";
+  int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
+  std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.
   /// Off: every placement is computed anew. Plans are the same; for tests and benchmarks.
   bool reuse_work = true;
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/error.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -44,6 +45,17 @@ struct TableConfigs {
 /// `configs`. Blank lines do not count. The tables are named after their ids, "id 17".
 [[nodiscard]] std::vector<TaskFile> load_task_lines(const std::filesystem::path& path,
                                                     const TableConfigs& configs);
+
+/// The same, but a line that is no valid task is a result and does not cost the others.
+struct TaskLine {
+  TaskFile task;               ///< Without tables if there is an error.
+  std::optional<Error> error;  ///< What load_task_lines would have thrown.
+};
+[[nodiscard]] std::vector<TaskLine> load_each_task_line(const std::filesystem::path& path,
+                                                        const TableConfigs& configs);
+[[nodiscard]] std::vector<TaskLine> parse_each_task_line(std::string_view text,
+                                                         const std::string& where,
+                                                         const TableConfigs& configs);
 [[nodiscard]] std::vector<TaskFile> parse_task_lines(std::string_view text,
                                                      const std::string& where,
                                                      const TableConfigs& configs);

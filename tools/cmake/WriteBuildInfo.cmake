@@ -20,12 +20,12 @@ endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT [[
 #pragma once
 
-namespace neuroshard::bench {
+namespace neuroshard::build_info {
 
 inline constexpr const char* kCommit = "@commit@";
 inline constexpr const char* kBuildType = "@BUILD_TYPE@";
 inline constexpr const char* kCompilerFlags = "@COMPILER_FLAGS@";
 inline constexpr const char* kSanitizers = "@SANITIZERS@";
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::build_info
 ]] @ONLY)

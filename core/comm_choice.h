@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+
+/// The rule by which communication models are chosen, for models in any form: the one for just
+/// `devices` devices, else the symmetric one. Throws Error listing the device counts there are.
+template <typename Model>
+const Model& comm_model_for(const std::map<int, Model>& dense,
+                            const std::optional<Model>& symmetric, int devices) {
+  if (const auto found = dense.find(devices); found != dense.end()) return found->second;
+  if (symmetric.has_value()) return *symmetric;
+  std::string known;
+  for (const auto& [count, model] : dense) {
+    known += (known.empty() ? "" : ", ") + std::to_string(count);
+  }
+  throw Error("no communication model for " + std::to_string(devices) +
+              " devices; the weights have " + (known.empty() ? "none" : "one for " + known));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+// How text from elsewhere and numbers are written wherever people read them: in messages, and on
+// the pages of the programs. Files meant for programs hold the bytes and numbers as they are.
+
+/// `text` (a name, a path, a note) with whatever could steer a terminal or forge a line made
+/// visible: control characters as \n, \t, \r or \x1b, bytes that are not UTF-8 as \xff, characters
+/// that turn the direction of writing or end lines as \u202e. All else, backslashes too, stays as
+/// it is, so doing it twice changes nothing.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// "12.3 GiB", "640 MiB", "12.0 KiB", "17 B".
+[[nodiscard]] std::string format_bytes(std::int64_t bytes);
+/// `digits` after the point.
+[[nodiscard]] std::string format_number(double value, int digits);
+/// 12,345,678.
+[[nodiscard]] std::string format_count(std::uint64_t count);
+/// "1 device", "1,022 devices".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
+
+}  // namespace neuroshard

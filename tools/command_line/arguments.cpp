@@ -1,0 +1,133 @@
+#include "tools/command_line/arguments.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <memory>
+#include <ostream>
+#include <sstream>
+
+#include "core/message_text.h"
+#include "tools/command_line/help_formatter.h"
+#include "tools/command_line/nearest_name.h"
+
+namespace neuroshard::command_line {
+namespace {
+
+void use_formatter(CLI::App& app, const std::shared_ptr<CLI::FormatterBase>& formatter) {
+  app.formatter(formatter);
+  for (CLI::App* command : app.get_subcommands({})) use_formatter(*command, formatter);
+}
+
+/// "neuroshard collect compute", as far as commands were given.
+std::string chosen_command(const CLI::App& program) {
+  std::string path = program.get_name();
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    path += ' ' + app->get_name();
+  }
+  return path;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string did_you_mean(std::string_view typed, const std::vector<std::string>& names) {
+  const std::string_view nearest = nearest_name(typed, names);
+  return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
+}
+
+/// What is wrong with the first name that does not exist; empty if all of them do.
+std::string unknown_name(const CLI::App& program, const std::vector<std::string>& args) {
+  const CLI::App* app = &program;
+  for (const std::string& arg : args) {
+    if (arg == "--") break;
+    if (arg.starts_with("--")) {
+      const std::string name = arg.substr(0, arg.find('='));
+      if (app->get_option_no_throw(name) != nullptr) continue;
+      return "there is no option '" + name + "'" + did_you_mean(name, option_names(*app));
+    }
+    if (arg.starts_with('-')) continue;
+    const std::vector<std::string> commands = command_names(*app);
+    if (commands.empty()) continue;  // A value of an option.
+    if (app->get_option_no_throw(arg) != nullptr) continue;
+    const auto named =
+        app->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == arg; });
+    if (named.empty()) {
+      return "there is no command '" + arg + "'" + did_you_mean(arg, commands);
+    }
+    app = named.front();
+  }
+  return "";
+}
+
+std::string usage_error(const CLI::App& program, const CLI::ParseError& error,
+                        const std::vector<std::string>& args) {
+  std::string message;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    message = unknown_name(program, args);
+  }
+  if (message.empty()) message = error.what();
+  return message + (message.ends_with('?') ? " See '" : "; see '") + chosen_command(program) +
+         " --help'";
+}
+
+// A closed standard stream would lend its number to the next file opened, and what is meant for
+// the stream would land in that file. /dev/null, opened the wrong way round, makes it fail instead.
+void occupy_closed_streams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) != -1) continue;
+    const int mode = descriptor == 0 ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", mode) != descriptor) ::_exit(kExitBadInput);
+  }
+}
+
+}  // namespace
+
+std::optional<ExitCode> parse(CLI::App& program, const std::vector<std::string>& args,
+                              std::ostream& out, std::ostream& err) {
+  use_formatter(program, std::make_shared<HelpFormatter>());
+  try {
+    // CLI11 takes the arguments last one first.
+    program.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      return fail(err, program.get_name(), usage_error(program, error, args));
+    }
+    std::ostringstream text;  // Of --help or --version.
+    program.exit(error, text, text);
+    out << text.str() << (text.str().ends_with('\n') ? "" : "\n");
+    return kExitOk;
+  }
+}
+
+ExitCode fail(std::ostream& err, const std::string& program, const std::string& message) {
+  err << program << ": error: " << printable(message) << '\n' << std::flush;
+  return kExitBadInput;
+}
+
+void prepare_process() {
+  occupy_closed_streams();
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+}  // namespace neuroshard::command_line

@@ -1,0 +1,36 @@
+#include "tools/version_page.h"
+
+#include "build_info.h"
+#include "core/message_text.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/version.h"
+#include "neuroshard/weights.h"
+#include "tools/model_options.h"
+
+namespace neuroshard::tools {
+namespace {
+
+std::string backends() {
+  std::string text;
+  for (const std::string& name : available_cpu_backends()) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  if (!cuda_backend_built()) return text + " (built without cuda)";
+  int usable = 0;
+  for (const CudaDevice& device : cuda_devices()) usable += device.usable ? 1 : 0;
+  return text + ", cuda (" +
+         (usable == 0 ? "no usable device here"
+                      : counted(static_cast<std::uint64_t>(usable), "usable device")) +
+         ")";
+}
+
+}  // namespace
+
+std::string version_page() {
+  return std::string("neuroshard " NEUROSHARD_VERSION "\ncommit    ") + build_info::kCommit +
+         "\nbackends  " + backends() + "\nweights   built-in weights (" +
+         printable(training_origin(builtin_weights())) + ")\n";
+}
+
+}  // namespace neuroshard::tools
