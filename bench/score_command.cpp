@@ -19,7 +19,8 @@ namespace {
 constexpr const char* kFooter =
     R"(Embeddings of the pieces are at hand, as in a search; a shard is the sum of its pieces' embeddings,
 then the head of the compute model. The ceiling counts the head's multiply-adds only, against what
-a loop on the widest registers does in the same run. Baselines: the scalar backend, OpenBLAS, cuBLAS.
+a loop on the widest registers does in the same run. Baselines: the scalar backend, OpenBLAS,
+cuBLAS.
 On a CPU, ratios and the share of the ceiling go by CPU time, which does not count what other
 programs on the machine take.
 

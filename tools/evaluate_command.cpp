@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/message_text.h"
 #include "neuroshard/evaluation.h"
 #include "tools/accuracy_table.h"
 #include "tools/commands.h"

@@ -39,6 +39,9 @@ struct PlanCommand {
   ModelOptions models;
   PlannerOptions planner;
   std::string algorithm = "neuroshard";
+  std::string effort = "default";
+  std::optional<double> deadline_ms;
+  std::optional<int> alternatives;
   std::string format = "table";
   std::string output;
   bool list_shards = false;
@@ -49,6 +52,39 @@ void warn(const std::string& warning, Console& console) {
   if (!warning.empty()) console.err << "neuroshard: warning: " << printable(warning) << '\n';
 }
 
+// Longer than anybody waits, and no trouble for clocks.
+constexpr double kLongestDeadlineMs = 1e9;
+
+void require_valid(const PlanCommand& command, bool one_task) {
+  if (command.deadline_ms && !(*command.deadline_ms >= 0.0 &&
+                               *command.deadline_ms <= kLongestDeadlineMs)) {
+    throw Error("--deadline-ms is not a time; give between 0 and 1e9 milliseconds");
+  }
+  if (!command.alternatives) return;
+  if (*command.alternatives < 1 || *command.alternatives > 1000) {
+    throw Error("--alternatives is " + std::to_string(*command.alternatives) +
+                "; give between 1 and 1000, or leave it out");
+  }
+  if (!one_task) throw Error("--alternatives belongs to one task; pick one with --index");
+}
+
+// The deadline counts from now.
+PlanRequest request_of(const PlanCommand& command) {
+  PlanRequest request;
+  if (command.deadline_ms) {
+    request.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                           std::chrono::duration<double, std::milli>(*command.deadline_ms));
+  }
+  request.alternatives = command.alternatives.value_or(0);
+  return request;
+}
+
+void warn_if_ended_early(const PlanResult& result, Console& console) {
+  if (result.complete || !result.plan) return;
+  warn("the deadline ended the search: the plan is the best found by then", console);
+}
+
 // Chunks of tasks that take about this long keep the progress bar moving and every thread, or a
 // GPU, busy; and are lost if an interrupt ends the program.
 constexpr double kChunkSeconds = 0.25;
@@ -57,17 +93,21 @@ constexpr double kChunkSeconds = 0.25;
 using Outcome = std::variant<PlanResult, Error>;
 
 // A task that fails does not cost the others.
-std::vector<Outcome> plan_each(const Planner& planner, std::span<const Task> tasks) {
+std::vector<Outcome> plan_each(const PlanCommand& command, const Planner& planner,
+                               std::span<const Task> tasks) {
   std::vector<Outcome> outcomes;
   try {
-    for (PlanResult& result : planner.plan_batch(tasks)) outcomes.emplace_back(std::move(result));
-    return outcomes;
+    // A deadline is one of each task, so that they cannot be planned together.
+    if (!command.deadline_ms) {
+      for (PlanResult& result : planner.plan_batch(tasks)) outcomes.emplace_back(std::move(result));
+      return outcomes;
+    }
   } catch (const Error&) {
     outcomes.clear();
   }
   for (const Task& task : tasks) {
     try {
-      outcomes.emplace_back(planner.plan(task));
+      outcomes.emplace_back(planner.plan(task, request_of(command)));
     } catch (const Error& error) {
       outcomes.emplace_back(error);
     }
@@ -77,7 +117,7 @@ std::vector<Outcome> plan_each(const Planner& planner, std::span<const Task> tas
 
 // Plans the tasks from `first` on in order and hands every outcome to `take(i, outcome)`.
 template <typename Take>
-void plan_in_chunks(const Planner& planner, const LoadedTasks& loaded, std::size_t first,
+void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded, std::size_t first,
                     ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
   std::size_t chunk = 16;
@@ -88,7 +128,7 @@ void plan_in_chunks(const Planner& planner, const LoadedTasks& loaded, std::size
       if (!loaded.errors[i]) valid.push_back(loaded.tasks[i]);
     }
     const Clock::time_point start = Clock::now();
-    const std::vector<Outcome> outcomes = plan_each(planner, valid);
+    const std::vector<Outcome> outcomes = plan_each(command, planner, valid);
     if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
     auto next = outcomes.begin();
     for (; first < end; ++first) {
@@ -103,8 +143,9 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
              const Planner& planner, const std::string& weights, Console& console) {
   ResultOutput output(console, command.output);
   const Task& task = loaded.tasks[0];
-  const PlanResult result = planner.plan(task);
+  const PlanResult result = planner.plan(task, request_of(command));
   warn(result.stats.warning, console);
+  warn_if_ended_early(result, console);
   if (!result.plan) {
     console.err << "neuroshard: no plan: "
                 << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
@@ -125,7 +166,9 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
                                 .stats = &result.stats,
                                 .task_name = loaded.titles[0],
                                 .weights = weights,
-                                .notes = plan_notes(loaded.notes, result.cost)};
+                                .notes = plan_notes(loaded.notes, result.cost),
+                                .complete = result.complete,
+                                .alternatives = result.alternatives};
     output.write(format == OutputFormat::kJson ? plan_to_json(document)
                                                : plan_page(document, output.style()));
     if (command.list_shards) output.write('\n' + shard_lists(document));
@@ -197,7 +240,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    plan_in_chunks(planner, loaded, 0, progress, [&](std::size_t i, const Outcome& outcome) {
+    plan_in_chunks(command, planner, loaded, 0, progress, [&](std::size_t i, const Outcome& outcome) {
       end.count(outcome);
       if (format == OutputFormat::kJsonl) {
         output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
@@ -223,6 +266,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
   fingerprint.add(NEUROSHARD_VERSION);
   fingerprint.add(serialize_weights(models));
   fingerprint.add(command.algorithm);
+  fingerprint.add(command.effort);
   const SearchOptions& search = command.planner.search;
   for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,
                          search.memory_splits ? 1 : 0}) {
@@ -263,7 +307,7 @@ int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const 
   }
   {
     ProgressBar progress(console, "planning", loaded.tasks.size());
-    plan_in_chunks(planner, loaded, earlier, progress, [&](std::size_t i, const Outcome& outcome) {
+    plan_in_chunks(command, planner, loaded, earlier, progress, [&](std::size_t i, const Outcome& outcome) {
       end.count(outcome);
       lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
     });
@@ -276,8 +320,10 @@ int run_plan(const PlanCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   PlannerOptions planner_options = command.planner;
   planner_options.algorithm = algorithm_from_name(command.algorithm);
+  planner_options.effort = effort_from_name(command.effort);
   const LoadedTasks loaded = load_tasks(command.tasks);
   const bool one = loaded.tasks.size() == 1;
+  require_valid(command, one);
   if (!one && format == OutputFormat::kJson) {
     throw Error("--format json holds one task, and there are " +
                 std::to_string(loaded.tasks.size()) + "; pick one with --index, or use jsonl");
@@ -306,7 +352,17 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   command->footer(kExamples);
   add_task_options(*command, options->tasks);
   add_model_options(*command, options->models);
-  add_search_options(*command, options->planner, options->algorithm);
+  add_search_options(*command, options->planner, options->algorithm, options->effort);
+  command
+      ->add_option("--deadline-ms", options->deadline_ms,
+                   "Return the best plan found within so many milliseconds, for each task")
+      ->type_name("MS")
+      ->group("Search");
+  command
+      ->add_option("--alternatives", options->alternatives,
+                   "Also give so many other plans that the search came across (one task)")
+      ->type_name("K")
+      ->group("Search");
   add_backend_options(*command, options->planner);
   add_output_options(*command, options->format, options->output);
   command

@@ -121,7 +121,8 @@ std::string splits_line(const Task& task, const Plan& plan) {
 std::string search_line(const SearchStats& stats) {
   return format_ms(stats.search_ms) + " ms on backend " + stats.backend + "; " +
          counted(stats.candidates, "candidate") + ", " + counted(stats.placements, "placement") +
-         ", " + counted(stats.head_evaluations, "shard") + " scored";
+         ", " + (stats.edits == 0 ? "" : counted(stats.edits, "edit") + ", ") +
+         counted(stats.head_evaluations, "shard") + " scored";
 }
 
 }  // namespace
@@ -176,6 +177,10 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
   add("splits", splits_line(task, document.plan));
   if (document.stats != nullptr) add("search", search_line(*document.stats));
+  for (const CostedPlan& other : document.alternatives) {
+    add("another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
+                       counted(other.plan.column_splits.size(), "column split"));
+  }
   add("weights", printable(document.weights));
   for (const std::string& note : document.notes) add("note", printable(note));
   return text;

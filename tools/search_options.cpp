@@ -23,29 +23,41 @@ void add_backend_options(CLI::App& command, PlannerOptions& options) {
       ->group(group);
 }
 
-void add_search_options(CLI::App& command, PlannerOptions& options, std::string& algorithm) {
+void add_search_options(CLI::App& command, PlannerOptions& options, std::string& algorithm,
+                        std::string& effort) {
   const std::string group = "Search";
+  std::string baselines;
+  for (const Algorithm known : all_algorithms()) {
+    if (known == Algorithm::kNeuroshard) continue;
+    baselines += (baselines.empty() ? "" : ", ") + std::string(name_of(known));
+  }
   command
       .add_option("--algorithm", algorithm,
-                  "neuroshard, or a baseline: random, dim_greedy, size_greedy, lookup_greedy, "
-                  "size_lookup_greedy")
+                  std::string(name_of(Algorithm::kNeuroshard)) + ", or to compare: " + baselines)
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--effort", effort,
+                  "Of neuroshard: fast (for what-ifs), default, or thorough (seconds). More effort "
+                  "never gives a dearer plan")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {
     command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
   };
-  add_size("--beam-width", options.search.beam_width, "States of column splits kept per level");
+  add_size("--beam-width", options.search.beam_width, "Published search: states of column splits kept per level");
   add_size("--candidates", options.search.candidates,
-           "Tables tried per state: this many largest and as many costliest");
+           "Published search: tables tried per state, this many largest and as many costliest");
   add_size("--max-splits", options.search.max_splits,
-           "Levels of column splits, beyond those that memory forces");
+           "Published search: levels of column splits, beyond those that memory forces");
   add_size("--grid-steps", options.search.grid_steps,
-           "Limits tried on a device's columns, from 1.0 to 1.5 times the mean");
+           "Published search: limits tried on a device's columns, from 1.0 to 1.5 times the mean");
   command
       .add_flag_callback(
           "--no-memory-splits", [&options] { options.search.memory_splits = false; },
-          "The search as published: tables that exceed a device, or find no room, are not split "
+          "--algorithm published, as published: tables that exceed a device, or find no room, are not split "
           "for that, and most such tasks get no plan")
       ->group(group);
   command.add_option("--seed", options.seed, "Of the random algorithm")

@@ -36,7 +36,7 @@ PlanRecord read_line(const JsonObject& line) {
   record.where = line.where();
   if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
   if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
-  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning"})
+  for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning", "complete"})
     (void)line.has(name);
   if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
   const bool has_steps = line.has("steps");
@@ -106,7 +106,7 @@ PlanRecord read_document(const JsonObject& file) {
     for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
     task.reject_unknown_fields();
   }
-  for (const char* name : {"weights", "notes", "fits_memory", "search"}) (void)file.has(name);
+  for (const char* name : {"weights", "notes", "fits_memory", "search", "alternatives"}) (void)file.has(name);
   if (file.has("error")) {
     record.error_kind = read_error_kind(file);
     file.reject_unknown_fields();

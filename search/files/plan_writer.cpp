@@ -73,11 +73,13 @@ Json device_json(const PlanDocument& document, const std::vector<TableSlice>& sl
           {"shard", std::move(shard)}};
 }
 
-Json search_json(const SearchStats& stats) {
+Json search_json(const SearchStats& stats, bool complete) {
   Json json = {{"backend", stats.backend},
+               {"complete", complete},
                {"search_ms", stats.search_ms},
                {"candidates", stats.candidates},
                {"placements", stats.placements},
+               {"edits", stats.edits},
                {"head_evaluations", stats.head_evaluations},
                {"comm_evaluations", stats.comm_evaluations}};
   if (!stats.warning.empty()) json["warning"] = stats.warning;
@@ -129,11 +131,16 @@ std::string plan_to_json(const PlanDocument& document) {
   Json json = document_json(task, document.task_name, document.weights, document.notes);
   json["cost_ms"] = document.cost.cost_ms;
   json["fits_memory"] = document.cost.fits_memory;
-  if (document.stats != nullptr) json["search"] = search_json(*document.stats);
+  if (document.stats != nullptr) json["search"] = search_json(*document.stats, document.complete);
   json["column_splits"] = document.plan.column_splits;
   Json& devices = json["devices"] = Json::array();
   for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
     devices.push_back(device_json(document, slices, device));
+  }
+  for (const CostedPlan& other : document.alternatives) {
+    json["alternatives"].push_back({{"cost_ms", other.cost.cost_ms},
+                                    {"column_splits", other.plan.column_splits},
+                                    {"shards", other.plan.shards}});
   }
   return printed(json);
 }
@@ -154,6 +161,7 @@ std::string plan_to_json_line(int task_index, const Task& task, const PlanResult
   if (result.plan) {
     json = line_json(task_index, task, *result.plan, result.cost.cost_ms);
     json["search_ms"] = result.stats.search_ms;
+    if (!result.complete) json["complete"] = false;
     if (!result.cost.warning.empty()) json["warning"] = result.cost.warning;
   } else {
     json = {{"task", task_index}};

@@ -5,6 +5,7 @@
 
 #include "core/cost_range.h"
 #include "core/final_cost.h"
+#include "core/symmetric_comm_features.h"
 
 namespace neuroshard {
 namespace {
@@ -35,7 +36,7 @@ EditCosts::EditCosts(const CpuBackend& cpu, const WorkingPlan& plan)
       comm_(cpu.models().comm_for(static_cast<int>(plan.devices()))),
       devices_(plan.devices()),
       width_(cpu.embedding_width()),
-      log2_devices_(static_cast<float>(std::log2(static_cast<double>(devices_)))),
+      log2_devices_(log2_of_devices(static_cast<int>(devices_))),
       dim_sum_(devices_),
       compute_ms_(devices_),
       backward_ms_(devices_),

@@ -41,7 +41,7 @@ TEST(CommonOptions, SecondsInRangeAreTaken) {
 
 TEST(CommonOptions, RangeOfTasksIsReadable) {
   for (const char* value : {"0", "-1", "1000001"}) {
-    EXPECT_THAT(refusal({"plan", "--tasks", value}), HasSubstr("not in range 1 to 1000000\n"));
+    EXPECT_THAT(refusal({"plan", "--tasks", value}), HasSubstr("not in range 1 to 1000000;"));
   }
 }
 

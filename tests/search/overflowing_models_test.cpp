@@ -55,8 +55,9 @@ TEST(OverflowingModels, ADeviceWithoutACostMakesThePlacementInfinitelyCostly) {
 TEST(OverflowingModels, StartOffsetsThatAreNoNumbersCountAsNone) {
   const float dim_sums[3] = {64.0F, 64.0F, 64.0F};
   const float offsets_ms[3] = {kNan, 1.5F, kNan};
-  const auto features = SymmetricCommPool(dim_sums, offsets_ms, 3).features(64.0F, 0.0F);
-  EXPECT_EQ(features[5], 0.5F);  // Their mean.
+  const PooledCommFeatures pooled =
+      pooled_comm_features(dim_sums, offsets_ms, 3, log2_of_devices(3));
+  EXPECT_EQ(pooled[3], 0.5F);  // Their mean.
 }
 
 TEST(OverflowingModels, OfCommunicationAreNamed) {

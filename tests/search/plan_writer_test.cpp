@@ -30,7 +30,14 @@ Planned small_plan() {
   planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1}, {1.5, 0.5, 0.25, 268499456, 80, 2}};
   planned.cost.cost_ms = 3.25;
   planned.cost.fits_memory = true;
-  planned.stats = {"scalar", "", 0.5, 12, 132, 90, 24};
+  planned.stats = {.backend = "scalar",
+                   .warning = "",
+                   .search_ms = 0.5,
+                   .candidates = 12,
+                   .placements = 132,
+                   .edits = 7,
+                   .head_evaluations = 90,
+                   .comm_evaluations = 24};
   return planned;
 }
 
@@ -52,7 +59,7 @@ TEST(PlanWriter, WritesWhatTheDocumentationShows) {
              "memory_gb": 4.0},
     "weights": "built-in", "notes": ["one", "two"], "cost_ms": 3.25, "fits_memory": true,
     "search": {"backend": "scalar", "search_ms": 0.5, "candidates": 12, "placements": 132,
-               "head_evaluations": 90, "comm_evaluations": 24},
+               "edits": 7, "head_evaluations": 90, "comm_evaluations": 24, "complete": true},
     "column_splits": [0],
     "devices": [
       {"device": 0,
@@ -152,12 +159,13 @@ TEST(PlanReader, RejectsDamagedDocuments) {
   EXPECT_THAT(error_with([](Json& j) { j["devices"][0]["shard"] = "x"; }),
               HasSubstr("p.json: device 0: shard is \"x\"; give an array"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 3; }),
-              HasSubstr("p.json: device 1: shard: entry 0: slice is 3; give an integer between"));
+              HasSubstr("p.json: slice 1 is on no device, but slice"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 2; }),
-              HasSubstr("slice 2 is already in shard 0"));
+              HasSubstr("slice 1 is on no device, but slice 2 is; place each slice once"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"].erase(0); }),
-              HasSubstr("slice is 2; give an integer between 0 and 1"));
-  EXPECT_THAT(error_with([](Json& j) { j["devices"].erase(1); }), HasSubstr("slice is 2"));
+              HasSubstr("slice 1 is on no device, but slice 2 is"));
+  EXPECT_THAT(error_with([](Json& j) { j["devices"].erase(1); }),
+              HasSubstr("slice 0 is on no device, but slice 2 is"));
   EXPECT_THAT(error_with([](Json& j) { j["cost_ms"] = "x"; }), HasSubstr("cost_ms is \"x\""));
 }
 

@@ -168,7 +168,8 @@ TEST_F(Binary, InterruptedGenerationLeavesNoTemporaryFile) {
   for (const char* seconds : {"0.1", "0.4"}) {
     const Outcome outcome =
         run({"generate", "--streams", "--batch", "8192", "--output", folder_ / "tables"}, "",
-            std::string("timeout -s TERM --preserve-status ") + seconds + " ");
+            // In the foreground: else the whole group gets a second signal, which ends it at once.
+            std::string("timeout --foreground -s TERM --preserve-status ") + seconds + " ");
     EXPECT_NE(outcome.code, 0) << "Nothing was interrupted.";
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(folder_ / "tables", ignored)) {

@@ -90,7 +90,8 @@ TEST_F(HostileNames, StayAsTheyAreInJson) {
   const auto plan = nlohmann::json::parse(outcome.out);
   const auto raw = nlohmann::json::parse(std::string("\"") + kHostile + "\"").get<std::string>();
   EXPECT_EQ(plan["task"]["name"], raw);
-  EXPECT_EQ(plan["devices"][0]["shard"].size() + plan["devices"][1]["shard"].size(), 1U);
+  EXPECT_EQ(plan["devices"][0]["shard"].size() + plan["devices"][1]["shard"].size(),
+            plan["column_splits"].size() + 1);
 }
 
 }  // namespace

@@ -157,7 +157,8 @@ TEST(PlanCommand, ResultsDoNotDependOnThreadsOrBackend) {
 // A task of which one table exceeds a device.
 TEST(PlanCommand, WithoutMemorySplitsItGivesUpAndSaysWhatWouldHelp) {
   EXPECT_EQ(run_command("plan", golden_tasks({"--index", "4"})).code, kExitOk);
-  const Outcome outcome = run_command("plan", golden_tasks({"--index", "4", "--no-memory-splits"}));
+  const Outcome outcome = run_command(
+      "plan", golden_tasks({"--index", "4", "--algorithm", "published", "--no-memory-splits"}));
   EXPECT_EQ(outcome.code, kExitInfeasible);
   EXPECT_THAT(outcome.out + outcome.err, HasSubstr("allow memory splits"));
 }

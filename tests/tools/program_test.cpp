@@ -37,7 +37,7 @@ TEST(Program, BadUsageIsReportedOnStandardError) {
 
 TEST(Program, VersionSaysWhatWasBuiltAndWhatRunsHere) {
   const auto lines = lines_of(run_command({"--version"}).out);
-  ASSERT_EQ(lines.size(), 4U);
+  ASSERT_GE(lines.size(), 4U);
   EXPECT_EQ(lines[0], "neuroshard " NEUROSHARD_VERSION);
   EXPECT_THAT(lines[1], ContainsRegex("^commit    ([0-9a-f]{12}|unknown)"));
   EXPECT_THAT(lines[2], ContainsRegex("^backends  .*scalar.*cuda"));

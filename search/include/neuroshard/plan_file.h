@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@ namespace neuroshard {
 
 // The formats are described in docs/plan_format.md.
 
-/// What goes into a plan file. Borrows task, plan, cost and stats.
+/// What goes into a plan file. Borrows task, plan, cost, stats and alternatives.
 struct PlanDocument {
   const Task& task;
   const Plan& plan;
@@ -23,6 +24,8 @@ struct PlanDocument {
   std::string task_name{};             ///< May be empty, like the two below.
   std::string weights{};               ///< Where the cost models come from.
   std::vector<std::string> notes{};    ///< What was assumed.
+  bool complete = true;                ///< As in PlanResult.
+  std::span<const CostedPlan> alternatives{};
 };
 
 /// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.
