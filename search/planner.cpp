@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -141,6 +142,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
     result.cost = neuroshard::simulate(cpu, task, *result.plan);
   } else {
     result.infeasible = baseline_failure(task, name_of(options.algorithm));
+    result.cost.cost_ms = std::numeric_limits<double>::infinity();
   }
   result.stats.search_ms = milliseconds_since(start);
   return result;

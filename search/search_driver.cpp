@@ -1,5 +1,6 @@
 #include "search/search_driver.h"
 
+#include <limits>
 #include <utility>
 
 #include "core/parallel_session.h"
@@ -179,6 +180,7 @@ void SearchDriver::finish(Run& run) {
   stats.backend = backend().name();
   stats.warning = machine_.warning;
   run.search->finish(run.result);
+  if (!run.result.plan) run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - run.started;
   stats.search_ms = elapsed.count();
 }

@@ -55,7 +55,7 @@ struct DeviceCost {
 
 struct PlanCost {
   std::vector<DeviceCost> devices;
-  double cost_ms = 0.0;      ///< Of the slowest device.
+  double cost_ms = 0.0;      ///< Of the slowest device; infinite if there is no plan.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
   /// Not empty if a predicted time is negative: the models are then asked about tables far from
   /// those that they were trained on.
