@@ -60,7 +60,7 @@ std::vector<AlgorithmRuns> run_algorithms(const CostModels& models, const TaskSe
   all.push_back(run_algorithm("neuroshard, no grid", models, set, changed, 1));
   for (const Algorithm algorithm :
        {Algorithm::kRandom, Algorithm::kDimGreedy, Algorithm::kSizeGreedy, Algorithm::kLookupGreedy,
-        Algorithm::kSizeLookupGreedy}) {
+        Algorithm::kSizeLookupGreedy, Algorithm::kUniform}) {
     changed = options;
     changed.algorithm = algorithm;
     all.push_back(run_algorithm(std::string(name_of(algorithm)), models, set, changed,

@@ -7,13 +7,14 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::array<std::pair<Algorithm, std::string_view>, 6> kAlgorithms = {{
+constexpr std::array<std::pair<Algorithm, std::string_view>, 7> kAlgorithms = {{
     {Algorithm::kNeuroshard, "neuroshard"},
     {Algorithm::kRandom, "random"},
     {Algorithm::kDimGreedy, "dim_greedy"},
     {Algorithm::kSizeGreedy, "size_greedy"},
     {Algorithm::kLookupGreedy, "lookup_greedy"},
     {Algorithm::kSizeLookupGreedy, "size_lookup_greedy"},
+    {Algorithm::kUniform, "uniform"},
 }};
 
 }  // namespace

@@ -21,6 +21,7 @@ double key_of(const Table& table, Algorithm algorithm) {
       return lookups * std::log10(static_cast<double>(table.rows));
     case Algorithm::kNeuroshard:
     case Algorithm::kRandom:
+    case Algorithm::kUniform:
       break;
   }
   return 0.0;

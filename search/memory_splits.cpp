@@ -162,10 +162,10 @@ Infeasibility failure_without_memory_splits(const Task& task) {
   return no_room_found(task, "the search without memory splits", "allow memory splits");
 }
 
-Infeasibility baseline_failure(const Task& task, std::string_view algorithm) {
+Infeasibility baseline_failure(const Task& task, Algorithm algorithm) {
   if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
-  return no_room_found(task, std::string(algorithm) + " does not split tables and",
-                       "use the algorithm neuroshard");
+  const char* why = algorithm == Algorithm::kUniform ? "" : " does not split tables and";
+  return no_room_found(task, std::string(name_of(algorithm)) + why, "use the algorithm neuroshard");
 }
 
 }  // namespace neuroshard

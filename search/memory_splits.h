@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "neuroshard/planner.h"
@@ -34,7 +33,7 @@ void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitStat
 /// Says that the search found no room and was not allowed to split tables for it.
 [[nodiscard]] Infeasibility failure_without_memory_splits(const Task& task);
 
-/// Says that a baseline, which does not split tables, found no room.
-[[nodiscard]] Infeasibility baseline_failure(const Task& task, std::string_view algorithm);
+/// Says that a baseline found no room; all but kUniform do not split tables.
+[[nodiscard]] Infeasibility baseline_failure(const Task& task, Algorithm algorithm);
 
 }  // namespace neuroshard

@@ -16,6 +16,7 @@
 #include "search/baselines.h"
 #include "search/memory_splits.h"
 #include "search/search_driver.h"
+#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {
@@ -103,11 +104,13 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
   result.stats.backend = cpu.name();
-  result.plan = place_by_baseline(task, options.algorithm, options.seed);
+  result.plan = options.algorithm == Algorithm::kUniform
+                    ? cheapest_uniform_plan(cpu, task)
+                    : place_by_baseline(task, options.algorithm, options.seed);
   if (result.plan) {
     result.cost = neuroshard::simulate(cpu, task, *result.plan);
   } else {
-    result.infeasible = baseline_failure(task, name_of(options.algorithm));
+    result.infeasible = baseline_failure(task, options.algorithm);
   }
   result.stats.search_ms = milliseconds_since(start);
   return result;

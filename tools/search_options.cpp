@@ -21,7 +21,7 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
   command
       .add_option("--algorithm", algorithm,
                   "neuroshard, or a baseline: random, dim_greedy, size_greedy, lookup_greedy, "
-                  "size_lookup_greedy")
+                  "size_lookup_greedy, uniform")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);

@@ -136,7 +136,8 @@ TEST(Planner, IsShareableBetweenThreads) {
 
 TEST(Planner, BaselinesPlaceEveryTableWithinMemory) {
   for (const auto algorithm : {Algorithm::kRandom, Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
-                               Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy}) {
+                               Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy,
+                               Algorithm::kUniform}) {
     PlannerOptions options;
     options.algorithm = algorithm;
     const Planner planner(random_models(4), options);

@@ -17,13 +17,17 @@ namespace neuroshard {
 enum class Algorithm {
   kNeuroshard,        ///< Beam search over column splits, grid search over placements.
   kRandom,            ///< Every table on a device drawn uniformly.
-  kDimGreedy,         ///< The others: largest key first, to the device with the lowest key sum.
+  kDimGreedy,         ///< This and the next three: largest key first, to the device with the lowest key sum.
   kSizeGreedy,        ///< Key: bytes.
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
+  /// Every table in slices of one width, 4 to 256, heaviest first to the device with the lowest dim
+  /// sum; the cheapest of these plans by prediction.
+  kUniform,
 };
 
-/// "neuroshard", "random", "dim_greedy", "size_greedy", "lookup_greedy", "size_lookup_greedy".
+/// "neuroshard", "random", "dim_greedy", "size_greedy", "lookup_greedy", "size_lookup_greedy",
+/// "uniform".
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
 /// Throws Error listing the names.
 [[nodiscard]] Algorithm algorithm_from_name(std::string_view name);
