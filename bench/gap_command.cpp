@@ -158,7 +158,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
             },
             description)
         ->delimiter(',')
-        ->expected(0, 1)
+        ->expected(0, -1)
         ->type_name("[NAME,...]");
   };
   add_names("--golden", options->golden, options->with_golden,
