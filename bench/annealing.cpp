@@ -1,5 +1,6 @@
 #include "bench/annealing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -122,6 +123,33 @@ Move draw_move(Random& random) {
   return percent < 85 ? Move::kHalve : Move::kMerge;
 }
 
+void anneal_round(const CpuBackend& backend, const Task& task, std::int64_t steps, double hottest,
+                  double coldest, Random& random, AnnealingResult& best) {
+  SliceBoard board(backend, task, best.plan);
+  Proposals proposals(board, random);
+  const double hottest_ms = hottest * board.cost_ms();
+  const double fall = std::log(coldest / hottest);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const Move move = draw_move(random);
+    const auto kind = static_cast<std::size_t>(move);
+    const std::optional<Change> change = proposals.draw(move);
+    if (!change) continue;
+    ++best.tried[kind];
+    const double done = static_cast<double>(step) / static_cast<double>(steps);
+    const double temperature_ms = hottest_ms * std::exp(fall * done);
+    // Metropolis' rule, with the random number drawn first: the limit ends most steps early.
+    const double limit_ms = board.cost_ms() - temperature_ms * std::log(1.0 - random.uniform());
+    if (!board.try_change(*change, limit_ms)) continue;
+    board.make_change(*change);
+    ++best.accepted[kind];
+    if (board.cost_ms() < best.cost_ms) {
+      ++best.improved[kind];
+      best.cost_ms = board.cost_ms();
+      best.plan = board.plan();
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Move move) {
@@ -141,31 +169,18 @@ std::string_view name_of(Move move) {
 AnnealingResult anneal(const CpuBackend& backend, const Task& task, const Plan& start,
                        const AnnealingOptions& options) {
   validate(start, task);
-  SliceBoard board(backend, task, start);
   Random random(options.seed);
-  Proposals proposals(board, random);
-  AnnealingResult result{
-      .plan = start, .cost_ms = board.cost_ms(), .tried = {}, .accepted = {}, .improved = {}};
-  const double hottest_ms = options.hottest * board.cost_ms();
-  const double fall = std::log(options.coldest / options.hottest);
-  for (std::int64_t step = 0; step < options.steps; ++step) {
-    const Move move = draw_move(random);
-    const auto kind = static_cast<std::size_t>(move);
-    const std::optional<Change> change = proposals.draw(move);
-    if (!change) continue;
-    ++result.tried[kind];
-    const double done = static_cast<double>(step) / static_cast<double>(options.steps);
-    const double temperature_ms = hottest_ms * std::exp(fall * done);
-    // Metropolis' rule, with the random number drawn first: the limit ends most steps early.
-    const double limit_ms = board.cost_ms() - temperature_ms * std::log(1.0 - random.uniform());
-    if (!board.try_change(*change, limit_ms)) continue;
-    board.make_change(*change);
-    ++result.accepted[kind];
-    if (board.cost_ms() < result.cost_ms) {
-      ++result.improved[kind];
-      result.cost_ms = board.cost_ms();
-      result.plan = board.plan();
-    }
+  AnnealingResult result{.plan = start,
+                         .cost_ms = SliceBoard(backend, task, start).cost_ms(),
+                         .tried = {},
+                         .accepted = {},
+                         .improved = {}};
+  std::int64_t done = 0;
+  for (int round = 0; round < options.rounds; ++round) {
+    const std::int64_t steps = options.steps * (round + 1) / options.rounds - done;
+    done += steps;
+    const double hottest = std::max(options.hottest * std::exp2(-round), options.coldest);
+    anneal_round(backend, task, steps, hottest, options.coldest, random, result);
   }
   return result;
 }

@@ -18,7 +18,10 @@ inline constexpr std::size_t kMoves = 4;
 struct AnnealingOptions {
   std::int64_t steps = 100000;
   std::uint64_t seed = 1;
-  /// Temperatures as shares of the cost at the start; falls geometrically from step to step.
+  /// Rounds share the steps. Each begins at the cheapest plan so far: the first at the highest
+  /// temperature, which leaves the start far behind, each further one at half the one before.
+  int rounds = 4;
+  /// Temperatures as shares of the cost; within a round they fall geometrically.
   double hottest = 1e-2;
   double coldest = 1e-5;
 };

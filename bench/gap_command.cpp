@@ -189,6 +189,8 @@ void add_gap_command(CLI::App& program, Action& chosen) {
   add("--annealing-seed", options->annealing.seed, "Of annealing");
   add("--annealed-devices", options->annealed_devices, "Most devices of a task that is annealed")
       ->check(CLI::Range(1, kMaxDevices));
+  add("--rounds", options->annealing.rounds, "Rounds of annealing, each cooler than the one before")
+      ->check(CLI::Range(1, 1000));
   add("--hottest", options->annealing.hottest, "First temperature, as a share of the cost")
       ->check(CLI::Range(1e-9, 1.0));
   add("--coldest", options->annealing.coldest, "Last temperature")->check(CLI::Range(1e-12, 1.0));
