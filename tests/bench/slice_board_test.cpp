@@ -7,6 +7,7 @@
 #include <random>
 
 #include "golden.h"
+#include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"

@@ -122,7 +122,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
   int found = 0;
   int not_found = 0;
   std::set<std::size_t> numbers_of_splits;
-  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     double cheapest = std::numeric_limits<double>::infinity();
@@ -172,7 +172,7 @@ TEST(Baselines, UniformDoesNotDependOnTheOrderOfTables) {
   const CostModels models = random_models(5);
   const auto backend = make_cpu_backend(models);
   std::mt19937_64 random(1);
-  for (std::uint64_t seed = 0; seed < repetitions(100); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     Task shuffled = task;

@@ -21,9 +21,9 @@ enum class Algorithm {
   kSizeGreedy,        ///< Key: bytes.
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
-  /// Every table in slices of one width, 4 to 256, heaviest first to the device with the lowest dim
-  /// sum; the cheapest of these plans by prediction.
-  kUniform,
+  kUniform,           ///< Every table in slices of one width, of 4 to 256 columns, the heaviest
+                      ///< first to the device with the lowest dim sum; the cheapest of these
+                      ///< plans by prediction. Independent of the order of the tables.
 };
 
 /// "neuroshard", "random", "dim_greedy", "size_greedy", "lookup_greedy", "size_lookup_greedy",
