@@ -17,7 +17,7 @@ namespace neuroshard {
 enum class Algorithm {
   kNeuroshard,        ///< Beam search over column splits, grid search over placements.
   kRandom,            ///< Every table on a device drawn uniformly.
-  kDimGreedy,         ///< This and the next three: largest key first, to the device with the lowest key sum.
+  kDimGreedy,         ///< Up to kSizeLookupGreedy: largest key first, to the lowest key sum.
   kSizeGreedy,        ///< Key: bytes.
   kLookupGreedy,      ///< Key: dim * pooling factor.
   kSizeLookupGreedy,  ///< Key: dim * pooling factor * log10(rows).
