@@ -19,14 +19,15 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       ->capture_default_str();
   command
       .add_option("--weights", options.weights,
-                  "Weights file, or 'builtin' (default: the checkpoints in --data)")
-      ->type_name("FILE");
+                  "Weights file, 'builtin', or 'checkpoints': those in --data")
+      ->type_name("FILE")
+      ->capture_default_str();
   command.add_option("--json", options.json, "Results as Google Benchmark writes them")
       ->type_name("FILE");
 }
 
 CostModels load_models(const CommonOptions& options) {
-  if (options.weights.empty()) return GoldenFolder(options.data).models();
+  if (options.weights == "checkpoints") return GoldenFolder(options.data).models();
   return options.weights == "builtin" ? builtin_weights() : load_weights(options.weights);
 }
 

@@ -18,12 +18,12 @@ namespace neuroshard::bench {
 /// What all sub-commands take.
 struct CommonOptions {
   std::string data = "tests/data/golden";
-  std::string weights;
+  std::string weights = "checkpoints";
   std::string json;
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
 
-/// Those of `--weights`: a file, "builtin", or (empty) the published checkpoints in `--data`.
+/// Those of `--weights`: a file, "builtin", or "checkpoints", the published ones in `--data`.
 [[nodiscard]] CostModels load_models(const CommonOptions& options);
 
 /// Which task sets, and how much of each.

@@ -62,6 +62,8 @@ std::string three_digits(double value) {
   return fixed(value, std::min(9, std::max(0, 3 - before_point)));
 }
 
+std::string three_decimals(double value) { return std::isfinite(value) ? fixed(value, 3) : "-"; }
+
 std::string percent(double share) {
   return std::isfinite(share) ? fixed(100.0 * share, 1) + " %" : "-";
 }

@@ -21,6 +21,8 @@ class MarkdownTable {
 
 /// Three significant digits, thousands separated: "0.0123", "4.56", "12,300". Never an exponent.
 [[nodiscard]] std::string three_digits(double value);
+/// "1.234", "-" if not finite.
+[[nodiscard]] std::string three_decimals(double value);
 /// A share of 1 as a percentage: "98.5 %".
 [[nodiscard]] std::string percent(double share);
 /// 12,345,678.

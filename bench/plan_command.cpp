@@ -90,7 +90,8 @@ std::vector<TaskSet> load_sets(const PlanOptions& options) {
        published_only ? folder.published_set_names() : options.sets.names) {
     sets.push_back(folder.load_set(name, options.sets.max_tasks, published_only));
     // With other models or a smaller search, neither costs nor times can be compared.
-    if (options.common.weights.empty() && no_smaller(options.measurement.search, {})) continue;
+    if (options.common.weights == "checkpoints" && no_smaller(options.measurement.search, {}))
+      continue;
     std::fill(sets.back().published.begin(), sets.back().published.end(), std::nullopt);
   }
   if (sets.empty()) throw Error(options.common.data + ": has no published plans; say --sets");

@@ -20,7 +20,7 @@ struct AlgorithmRuns {
   std::vector<std::optional<double>> search_ms;
 };
 
-/// "neuroshard" first, then it without column splits and without the grid, the five baselines, and
+/// "neuroshard" first, then it without column splits and without the grid, the baselines, and
 /// what the published search answered, if the set says. Throws Error if a plan is not valid.
 [[nodiscard]] std::vector<AlgorithmRuns> run_algorithms(const CostModels& models,
                                                         const TaskSet& set,

@@ -49,10 +49,8 @@ struct PointOptions {
 // Of a size, or of a task file.
 std::vector<std::string> point_args(const ScaleOptions& options, const ScaleResult& size) {
   const SearchOptions& search = options.planner.search;
-  std::vector<std::string> args = {"scale-point", "--data", options.common.data};
-  if (!options.common.weights.empty()) {
-    args.insert(args.end(), {"--weights", options.common.weights});
-  }
+  std::vector<std::string> args = {"scale-point", "--data", options.common.data, "--weights",
+                                   options.common.weights};
   const auto add = [&](const char* name, const std::string& value) {
     args.insert(args.end(), {name, value});
   };

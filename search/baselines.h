@@ -7,7 +7,8 @@
 
 namespace neuroshard {
 
-/// Places unsplit tables by one of the published baselines, `algorithm` other than kNeuroshard.
+/// Places unsplit tables by one of the published baselines, kRandom or kDimGreedy to
+/// kSizeLookupGreedy.
 /// The greedy ones take tables in descending order of (key, size, index) and put each on the device
 /// with the lowest key sum that has memory left; kRandom draws uniformly among the devices that
 /// have memory left. Nothing if some table finds no room; baselines do not split.

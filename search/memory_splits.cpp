@@ -168,10 +168,10 @@ Infeasibility nothing_in_time(const Task& task) {
   return why;
 }
 
-Infeasibility baseline_failure(const Task& task, std::string_view algorithm) {
+Infeasibility baseline_failure(const Task& task, Algorithm algorithm) {
   if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
-  return no_room_found(task, std::string(algorithm) + " does not split tables and",
-                       "use the algorithm neuroshard");
+  const char* why = algorithm == Algorithm::kUniform ? "" : " does not split tables and";
+  return no_room_found(task, std::string(name_of(algorithm)) + why, "use the algorithm neuroshard");
 }
 
 }  // namespace neuroshard

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "neuroshard/plan_result.h"
+#include "neuroshard/search_options.h"
 #include "search/split_state.h"
 
 namespace neuroshard {
@@ -37,7 +37,7 @@ void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitStat
 /// Says that the search was ended before it had a plan.
 [[nodiscard]] Infeasibility nothing_in_time(const Task& task);
 
-/// Says that a baseline, which does not split tables, found no room.
-[[nodiscard]] Infeasibility baseline_failure(const Task& task, std::string_view algorithm);
+/// Says that a baseline found no room; all but kUniform do not split tables.
+[[nodiscard]] Infeasibility baseline_failure(const Task& task, Algorithm algorithm);
 
 }  // namespace neuroshard

@@ -141,7 +141,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   if (result.plan) {
     result.cost = neuroshard::simulate(cpu, task, *result.plan);
   } else {
-    result.infeasible = baseline_failure(task, name_of(options.algorithm));
+    result.infeasible = baseline_failure(task, options.algorithm);
     result.cost.cost_ms = std::numeric_limits<double>::infinity();
   }
   result.stats.search_ms = milliseconds_since(start);

@@ -108,7 +108,8 @@ TEST(NeuroshardSearch, DoesNotLookAtTheOrderOfTables) {
     const PlanResult other = planner.plan(shuffled);
     ASSERT_EQ(listed.plan.has_value(), other.plan.has_value());
     EXPECT_EQ(cost_or_infinity(listed), cost_or_infinity(other));
-    if (listed.plan) EXPECT_NO_THROW(validate(*other.plan, shuffled));
+    if (!listed.plan) continue;
+    EXPECT_NO_THROW(validate(*other.plan, shuffled));
   }
 }
 

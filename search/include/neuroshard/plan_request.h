@@ -20,14 +20,14 @@ struct Improvement {
 /// none of it.
 struct PlanRequest {
   /// When to return with the best plan found so far.
-  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Another way to end early: the search looks at it every few ten microseconds.
-  std::stop_token stop;
+  std::stop_token stop{};
   /// How many other plans to return, the best ones that the search came across. 0 to 1,000.
   int alternatives = 0;
   /// Called on the planning thread for each better plan, from the first one on. An exception that
   /// it throws ends the search and reaches the caller.
-  std::function<void(const Improvement&)> on_improvement;
+  std::function<void(const Improvement&)> on_improvement{};
 };
 
 }  // namespace neuroshard

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/annealing.h"
+#include "bench/gap_cases.h"
+#include "bench/stopwatch.h"
+#include "core/cpu_backend.h"
+#include "neuroshard/planner.h"
+
+namespace neuroshard::bench {
+
+/// A plan as the report shows it.
+struct GapPlan {
+  double cost_ms = 0.0;
+  Elapsed time;
+  int slices = 0;
+  int empty_devices = 0;
+};
+
+/// What came of a case; empty: no plan, or not asked for.
+struct GapResult {
+  std::string name;
+  int devices = 0;
+  int tables = 0;
+  std::optional<GapPlan> ours;
+  std::optional<GapPlan> uniform;
+  std::optional<GapPlan> annealed;  ///< From the better of the two.
+  AnnealingResult annealing;        ///< Its moves.
+};
+
+/// Plans `gap_case` by `planner` and by `uniform`, and anneals the better plan for
+/// `annealing.steps` steps, if that is more than 0. Every cost is that of simulate(). Throws Error
+/// if a plan is not valid or exceeds memory, or if the annealed plan does not cost what annealing
+/// says.
+[[nodiscard]] GapResult measure_gap(const CpuBackend& backend, const Planner& planner,
+                                    const Planner& uniform, const GapCase& gap_case,
+                                    const AnnealingOptions& annealing);
+
+}  // namespace neuroshard::bench

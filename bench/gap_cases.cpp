@@ -1,0 +1,83 @@
+#include "bench/gap_cases.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "bench/scale_point.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "core/random.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr double kRandomMemoryGib = 16.0;
+constexpr std::array kRandomDevices = {4, 8, 16};
+constexpr std::uint64_t kMostRandomTables = 100;
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    throw Error(folder.string() +
+                    ": is not a folder; run from the top of the repository, or say --set-folder "
+                    "FOLDER (a folder like bench/data/table_sets)",
+                ErrorKind::kIo);
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool may_fit(const Task& task) {
+  const double needed = std::accumulate(
+      task.tables.begin(), task.tables.end(), 0.0,
+      [](double sum, const Table& table) { return sum + static_cast<double>(table.size_bytes()); });
+  return needed <= static_cast<double>(task.memory_bytes) * task.devices;
+}
+
+}  // namespace
+
+std::vector<GapCase> golden_cases(const GoldenFolder& folder, std::vector<std::string> set_names,
+                                  std::size_t max_tasks) {
+  if (set_names.empty()) set_names = folder.set_names();
+  std::vector<GapCase> cases;
+  for (const std::string& name : set_names) {
+    TaskSet set = folder.load_set(name, max_tasks, /*published_only=*/false);
+    for (std::size_t i = 0; i < set.tasks.size(); ++i) {
+      cases.push_back({name + " task " + std::to_string(i), std::move(set.tasks[i])});
+    }
+  }
+  return cases;
+}
+
+std::vector<GapCase> table_set_cases(const std::filesystem::path& folder,
+                                     std::vector<std::string> names,
+                                     const std::vector<int>& devices, double memory_gib) {
+  if (names.empty()) names = names_in(folder);
+  std::vector<GapCase> cases;
+  for (const int count : devices) {
+    for (const std::string& name : names) {
+      Task task = load_whole_task(folder / (name + ".json"), count, memory_gib);
+      if (may_fit(task)) cases.push_back({name, std::move(task)});
+    }
+  }
+  return cases;
+}
+
+std::vector<GapCase> random_cases(const std::vector<Table>& tables, int count, std::uint64_t seed) {
+  std::vector<GapCase> cases;
+  for (int i = 0; i < count; ++i) {
+    Random random(seed, static_cast<std::uint64_t>(i));
+    const int devices = kRandomDevices[random.below(kRandomDevices.size())];
+    const int drawn = static_cast<int>(2 + random.below(kMostRandomTables - 1));
+    Task task = drawn_task(tables, drawn, devices, random.next());
+    task.memory_bytes = bytes_from_gib(kRandomMemoryGib);
+    if (may_fit(task)) cases.push_back({"random " + std::to_string(i), std::move(task)});
+  }
+  return cases;
+}
+
+}  // namespace neuroshard::bench
