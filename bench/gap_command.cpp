@@ -28,6 +28,7 @@ struct GapOptions {
   CommonOptions common;
   PlannerOptions planner;
   std::string algorithm = "neuroshard";
+  std::string effort = "default";
   std::vector<std::string> golden;
   std::size_t max_tasks = 100000;
   std::vector<std::string> sets;
@@ -90,6 +91,7 @@ void run_gap(const GapOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
   PlannerOptions our_options = options.planner;
   our_options.algorithm = algorithm_from_name(options.algorithm);
+  our_options.effort = effort_from_name(options.effort);
   PlannerOptions uniform_options = options.planner;
   uniform_options.algorithm = Algorithm::kUniform;
   const Planner planner(models, our_options);
@@ -98,6 +100,7 @@ void run_gap(const GapOptions& options, std::ostream& out) {
 
   Context context = machine_context();
   context.emplace_back("algorithm", options.algorithm);
+  context.emplace_back("effort", options.effort);
   context.emplace_back("search", text_of(our_options.search));
   context.emplace_back("threads", std::to_string(our_options.threads));
   context.emplace_back("annealing", with_separators(options.annealing.steps) + " steps, seed " +
@@ -195,6 +198,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1e-9, 1.0));
   add("--coldest", options->annealing.coldest, "Last temperature")->check(CLI::Range(1e-12, 1.0));
   add("--algorithm", options->algorithm, "Whose plans are judged");
+  add("--effort", options->effort, "Of the algorithm neuroshard");
   add("--backend", options->planner.backend, "Backend of the planner");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   add("--svg", options->svg, "Chart by device count")->type_name("FILE");

@@ -16,19 +16,20 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kCoarse = 2;  // Rungs from a share to its half.
+constexpr int kCoarse = 1;  // Rungs from a share to its half.
 constexpr int kFine = 4;
 
 // Slices in all rungs of a ladder, for each table or device, whatever there is more of.
-constexpr std::size_t kCoarseSlices = 60;
+constexpr std::size_t kCoarseSlices = 10;
 constexpr std::size_t kFineSlices = 240;
-constexpr std::size_t kAnySlices = 4000;
+constexpr std::size_t kAnySlices = 2500;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
 
-// The best placements of a ladder that are looked at more closely.
-constexpr std::size_t kBestRungs = 2;
+// The best placements of a batch of rungs that are taken up, if they beat what there is.
+constexpr std::size_t kBestOfCoarse = 1;
+constexpr std::size_t kBestOfFine = 2;
 
 // Plans within this of the cheapest count as equal, and the one with the fewest slices is taken.
 constexpr double kAboutEqual = 1.001;
@@ -39,7 +40,7 @@ constexpr std::uint64_t kStepsPerPairOfDevices = 400;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 60000;
 constexpr std::uint64_t kStepsPerSlice = 400;
-constexpr std::uint64_t kFastSteps = 1500;
+constexpr std::uint64_t kFastSteps = 700;
 constexpr std::uint64_t kStepsWorthAThread = 8000;
 constexpr std::uint64_t kThoroughSteps = 500000;
 constexpr std::size_t kThoroughChains = 4;
@@ -169,11 +170,14 @@ void NeuroshardSearch::request_rungs() {
 void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   std::vector<std::size_t> ranking(results.size());
   std::iota(ranking.begin(), ranking.end(), std::size_t{0});
-  std::erase_if(ranking, [&](std::size_t i) { return results[i].grid_step < 0; });
+  const double best_ms =
+      found_.empty() ? std::numeric_limits<double>::infinity() : found_.best().cost.cost_ms;
+  std::erase_if(ranking, [&](std::size_t i) { return !(results[i].cost_ms < best_ms); });
   std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t a, std::size_t b) {
     return results[a].cost_ms < results[b].cost_ms;
   });
-  ranking.resize(std::min(ranking.size(), kBestRungs));
+  ranking.resize(std::min(
+      ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
   if (ranking.empty()) return;
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {

@@ -12,7 +12,7 @@ namespace {
 
 // Bound the time on plans of very many slices.
 constexpr int kMostTries = 20000;
-constexpr int kMostUnderestimates = 64;
+constexpr int kMostDevicesPriced = 1 << 14;
 
 // Another slice of the same width and table, the first one after `index` in the table's list.
 std::optional<std::uint32_t> other_half(const WorkingPlan& plan, std::uint32_t index) {
@@ -48,7 +48,22 @@ Layout tidied(const CpuBackend& cpu, const PiecePool& pool, const Task& task, co
   };
   start_from(layout);
   AlignedVector<float> sums(2 * pool.embedding_width());
-  int underestimates = 0;
+  Layout kept = layout;  // The last plan that surely costs no more than allowed.
+  bool one_by_one = false;
+  int prices = 0;
+  // Takes back what was joined since `kept` if it costs too much in truth. From then on joins are
+  // checked one by one.
+  const auto check = [&] {
+    if (!costs->exact()) costs->synchronize();
+    ++prices;
+    if (costs->cost_ms() <= most_ms) {
+      kept = plan->layout();
+      return true;
+    }
+    one_by_one = true;
+    start_from(kept);
+    return false;
+  };
   const auto try_joining = [&](std::uint32_t stays, std::uint32_t comes) {
     const PlanEdit edit = joining(*plan, stays, comes);
     const WorkingPlan::Outcome outcome = plan->outcome(edit, sums.data());
@@ -59,26 +74,29 @@ Layout tidied(const CpuBackend& cpu, const PiecePool& pool, const Task& task, co
     }
     const std::optional<double> cost_ms = costs->estimate(edit, outcome, sums.data(), most_ms);
     if (!cost_ms || *cost_ms > most_ms) return false;
-    const Layout before = plan->layout();
     plan->apply(edit);
     costs->accept(edit);
-    if (!costs->exact()) costs->synchronize();
-    if (costs->cost_ms() <= most_ms) return true;
-    ++underestimates;
-    start_from(before);
-    return false;
+    return !(one_by_one || costs->exact()) || check();
   };
   int tries = 0;
-  for (std::uint32_t index = 0; index < plan->layout().size(); ++index) {
-    // A join may be followed by another one of what it made.
-    while (const std::optional<std::uint32_t> other = other_half(*plan, index)) {
-      if (++tries > kMostTries || underestimates > kMostUnderestimates || stop.reached()) {
-        return plan->layout();
-      }
-      if (!try_joining(index, *other) && !try_joining(*other, index)) break;
+  const auto enough = [&] {
+    return ++tries > kMostTries || prices * task.devices > kMostDevicesPriced || stop.reached();
+  };
+  for (std::uint32_t index = 0; index < plan->layout().size();) {
+    const std::optional<std::uint32_t> other = other_half(*plan, index);
+    if (!other) {
+      ++index;
+      continue;
     }
+    if (enough()) break;
+    // What was joined may be joined again: the same index once more. A plan that was taken back has
+    // other slices there.
+    if (try_joining(index, *other)) continue;
+    if (other_half(*plan, index) == other && try_joining(*other, index)) continue;
+    ++index;
   }
-  return plan->layout();
+  (void)check();
+  return kept;
 }
 
 }  // namespace neuroshard
