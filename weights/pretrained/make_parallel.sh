@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# usage: weights/pretrained/make.sh FOLDER [NEUROSHARD]
+# Makes default.safetensors anew: tables, samples and training, all in FOLDER (about 500 MB). The
+# same program gives the same file. docs/model_card.md describes the result.
+set -euo pipefail
+[ $# -ge 1 ] || {
+  sed -n '2,4s/^# //p' "$0" >&2
+  exit 2
+}
+folder=$1
+neuroshard=${2:-build/release/tools/neuroshard}
+other_tables=$(dirname "$0")/../../tests/data/golden/tables
+mkdir -p "$folder"
+
+"$neuroshard" generate --count 2000 --seed 1 --output "$folder/like_published" >"$folder/tables.txt"
+"$neuroshard" generate --wide --count 4000 --seed 2 --output "$folder/wide"
+
+compute_data=()
+# usage: compute NAME TABLES OPTION...
+compute() {
+  local name=$1 tables=$2
+  shift 2
+  "$neuroshard" collect compute --backend analytic --table-configs "$tables/table_configs.json" \
+    --output "$folder/compute_$name" "$@"
+  compute_data+=(--data "$folder/compute_$name")
+}
+compute published "$folder/like_published" --samples 40000 --seed 11
+compute many "$folder/like_published" --samples 8000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
+# Analytic costs need no memory, so tables of any size can be drawn.
+compute wide "$folder/wide" --samples 40000 --seed 13 --max-dim 256 --memory-gb 1e6
+compute wide_few "$folder/wide" --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
+compute wide_many "$folder/wide" --samples 8000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
+compute wide_odd "$folder/wide" --samples 8000 --seed 16 --max-dim 192 --memory-gb 1e6
+# Devices of real plans: hundreds of narrow slices of few tables, or one slice.
+compute slices "$folder/wide" --slices --samples 60000 --seed 19 --max-tables 600 --max-dim 256 \
+  --memory-gb 1e6
+# Drawn by another program; some histograms show fewer touches than so few rows must get.
+compute other "$other_tables" --samples 30000 --seed 17
+compute other_many "$other_tables" --samples 6000 --seed 18 --max-tables 60 --memory-gb 40 \
+  --max-dim 256
+
+comm_data=()
+# usage: comm NAME DEVICES SAMPLES OPTION...
+comm() {
+  local name=$1 devices=$2 samples=$3
+  shift 3
+  "$neuroshard" collect comm --backend analytic --devices "$devices" --samples "$samples" \
+    --output "$folder/comm_${name}_$devices" "$@"
+  comm_data+=(--data "$folder/comm_${name}_$devices")
+}
+# As published; badly balanced devices.
+for count in 1:1000 2:5000 3:2000 4:5000 6:2000 8:5000 12:2000 16:5000 24:1500 32:3000 48:1000 \
+  64:2000 96:800 128:1500 256:400 512:200 1024:100; do
+  comm published "${count%:*}" "${count#*:}" --seed 21
+  comm uneven "${count%:*}" $((${count#*:} / 4)) --seed 23 --start-offset-scale 6 \
+    --min-tables-per-device 0.5 --max-tables-per-device 100
+done
+# Few columns or thousands, on as many devices as there can be. Costs jump where devices no longer
+# fit in one node, and in two, so there must be samples on both sides.
+for devices in {1..8}; do comm wide "$devices" 4000 --wide --seed 31; done
+for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36 44 48 56 64; do
+  comm wide "$devices" 2500 --wide --seed 31
+done
+for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
+  1024; do
+  comm wide "$devices" 500 --wide --seed 31
+done
+
+source="analytic: costs computed from datasheets, not measured on hardware"
+export SOURCE_DATE_EPOCH=1795219200
+"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 40 --batch 128 --seed 5 --threads 1 \
+  --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv" > $folder/compute.log 2>&1 &
+"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 40 --batch 32 --seed 5 --threads 1 \
+  --source "$source" --base weights/pretrained/default.safetensors --output "$folder/comm.safetensors" \
+  --log "$folder/comm.csv" > $folder/comm.log 2>&1 &
+wait
