@@ -22,5 +22,6 @@ void add_scale_command(CLI::App& program, Action& chosen);
 /// Only in builds with CUDA; else it adds nothing.
 void add_kernels_command(CLI::App& program, Action& chosen);
 void add_train_command(CLI::App& program, Action& chosen);
+void add_accuracy_command(CLI::App& program, Action& chosen);
 
 }  // namespace neuroshard::bench
