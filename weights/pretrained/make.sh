@@ -58,18 +58,19 @@ done
 # Few columns or thousands, on as many devices as there can be. Costs jump where devices no longer
 # fit in one node, and in two, so there must be samples on both sides.
 for devices in {1..8}; do comm wide "$devices" 4000 --wide --seed 31; done
-for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36 44 48 56 64; do
-  comm wide "$devices" 2500 --wide --seed 31
+for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36; do
+  comm wide "$devices" 4500 --wide --seed 31
 done
+for devices in 44 48 56 64; do comm wide "$devices" 2500 --wide --seed 31; done
 for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
   1024; do
   comm wide "$devices" 500 --wide --seed 31
 done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 60 --batch 128 --seed 5 \
+"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 40 --batch 128 --seed 5 \
   --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
-"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 50 --batch 32 --seed 5 \
+"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 80 --batch 32 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
   --log "$folder/comm.csv"
 echo "done: $folder/default.safetensors"
