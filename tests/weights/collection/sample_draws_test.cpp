@@ -98,7 +98,7 @@ TEST(DrawShard, DrawsSlicesOfFewTablesAndMostlyOneDim) {
     EXPECT_LE(tables.size(), 16U);
     single += ids.size() == 1 ? 1 : 0;
     hundreds += ids.size() >= 100 ? 1 : 0;
-    one_narrow_dim += ids.size() >= 10 && dims.size() == 1 && *dims.begin() <= 8 ? 1 : 0;
+    one_narrow_dim += ids.size() >= 3 && dims.size() == 1 && *dims.begin() <= 8 ? 1 : 0;
   }
   EXPECT_GT(single, 150);
   EXPECT_GT(hundreds, 250);
@@ -205,7 +205,7 @@ TEST(DrawComm, DrawsEveryKindOfPlacementIfWide) {
     EXPECT_GT(tiny_offsets, 150);
     if (devices == 1) continue;
     EXPECT_GT(some_empty, 60);
-    EXPECT_GT(large_offsets, 5);
+    if (devices > 2) EXPECT_GT(large_offsets, 5);
   }
 }
 
