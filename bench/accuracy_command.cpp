@@ -1,16 +1,13 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <ostream>
 
 #include "bench/commands.h"
+#include "bench/gap_cases.h"
 #include "bench/markdown_table.h"
 #include "bench/plan_accuracy.h"
-#include "neuroshard/error.h"
 #include "neuroshard/planner.h"
-#include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
 
 namespace neuroshard::bench {
@@ -37,27 +34,6 @@ struct AccuracyOptions {
   PlannerOptions planner;
 };
 
-std::vector<Task> load_table_sets(const AccuracyOptions& options) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options.data, error)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  if (files.empty()) {
-    throw Error(options.data +
-                ": has no task files; run from the top of the repository, or say "
-                "--data FOLDER");
-  }
-  std::sort(files.begin(), files.end());
-  std::vector<Task> tasks;
-  for (const auto& file : files) {
-    tasks.push_back({.tables = load_task(file).tables,
-                     .devices = 0,
-                     .memory_bytes = bytes_from_gib(options.memory_gib)});
-  }
-  return tasks;
-}
-
 std::string signed_percent(double share) {
   char text[32];
   (void)std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * share);
@@ -76,14 +52,14 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
       options.weights == "builtin" ? builtin_weights() : load_weights(options.weights);
   const auto backend = make_cpu_backend(models);
   const Planner planner(models, options.planner);
-  std::vector<Task> tasks = load_table_sets(options);
   MarkdownTable table(
       {"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "largest ratio"});
   for (const int devices : options.devices) {
     PlanAccuracy uniform;
     PlanAccuracy searched;
-    for (Task& task : tasks) {
-      task.devices = devices;
+    for (const GapCase& gap_case :
+         table_set_cases(options.data, {}, {devices}, options.memory_gib)) {
+      const Task& task = gap_case.task;
       for (const Plan& plan : uniform_width_plans(task)) uniform.add(*backend, task, plan);
       if (options.no_search) continue;
       if (const PlanResult result = planner.plan(task); result.plan) {

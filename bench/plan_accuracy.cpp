@@ -2,65 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "neuroshard/simulator.h"
+#include "search/uniform_baseline.h"
 #include "weights/collection/analytic_plan_cost.h"
 
 namespace neuroshard::bench {
-namespace {
-
-// Splits that leave no table with more than `width` columns, as far as its dim can be halved.
-std::vector<int> splits_to_width(const Task& task, int width) {
-  std::vector<int> dims;
-  for (const Table& table : task.tables) dims.push_back(table.dim);
-  std::vector<int> splits;
-  for (std::size_t slice = 0; slice < dims.size(); ++slice) {
-    while (dims[slice] > width && can_split_columns(dims[slice])) {
-      splits.push_back(static_cast<int>(slice));
-      dims[slice] /= 2;
-      dims.push_back(dims[slice]);
-    }
-  }
-  return splits;
-}
-
-}  // namespace
 
 std::optional<Plan> uniform_width_plan(const Task& task, int width, int used_devices) {
-  Plan plan{splits_to_width(task, width), {}};
-  plan.shards.resize(static_cast<std::size_t>(task.devices));
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
-  const auto table_of = [&](int slice) -> const Table& {
-    return task.tables[static_cast<std::size_t>(slices[static_cast<std::size_t>(slice)].table)];
-  };
-  std::vector<int> order(slices.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return slices[static_cast<std::size_t>(a)].dim * table_of(a).pooling_factor >
-           slices[static_cast<std::size_t>(b)].dim * table_of(b).pooling_factor;
-  });
-
-  std::vector<std::int64_t> room_bytes(plan.shards.size(), task.memory_bytes);
-  std::set<std::pair<std::int64_t, int>> by_dim_sum;
-  for (int device = 0; device < used_devices; ++device) by_dim_sum.emplace(0, device);
-  for (const int slice : order) {
-    const int dim = slices[static_cast<std::size_t>(slice)].dim;
-    const std::int64_t bytes = table_of(slice).rows * dim * 4;
-    const auto found =
-        std::find_if(by_dim_sum.begin(), by_dim_sum.end(), [&](const auto& candidate) {
-          return room_bytes[static_cast<std::size_t>(candidate.second)] >= bytes;
-        });
-    if (found == by_dim_sum.end()) return std::nullopt;
-    const auto [dim_sum, device] = *found;
-    by_dim_sum.erase(found);
-    by_dim_sum.emplace(dim_sum + dim, device);
-    room_bytes[static_cast<std::size_t>(device)] -= bytes;
-    plan.shards[static_cast<std::size_t>(device)].push_back(slice);
-  }
+  Task used = task;
+  used.devices = used_devices;
+  std::optional<Plan> plan = plan_of_uniform_width(used, width);
+  if (plan) plan->shards.resize(static_cast<std::size_t>(task.devices));
   return plan;
 }
 

@@ -9,9 +9,8 @@
 
 namespace neuroshard::bench {
 
-/// Halves every table while it has more than `width` columns, then places the slices, those of
-/// largest dim * pooling factor first, each on the device of lowest dim sum among the first
-/// `used_devices` that has room for it; the others stay empty. Nothing if a slice finds no room.
+/// The plan of uniform width on the first `used_devices` devices; the others stay empty. Nothing if
+/// it does not fit.
 [[nodiscard]] std::optional<Plan> uniform_width_plan(const Task& task, int width, int used_devices);
 
 /// Plans by `uniform_width_plan` that differ: widths 4, 8, ..., 256 on all devices and, where there

@@ -25,20 +25,13 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_score_command(program, chosen);
     add_plan_command(program, chosen);
     add_quality_command(program, chosen);
+    add_accuracy_command(program, chosen);
     add_gap_command(program, chosen);
     add_scale_command(program, chosen);
     add_kernels_command(program, chosen);
     add_train_command(program, chosen);
     const auto ended = command_line::parse(program, args, out, err);
     if (!ended) chosen(out);
-    add_accuracy_command(program, chosen);
-    try {
-      // CLI11 takes the arguments last one first.
-      program.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-    } catch (const CLI::ParseError& error) {
-      return program.exit(error, out, err);
-    }
-    chosen(out);
     out << std::flush;
     if (out) return ended.value_or(kExitOk);
     return command_line::fail(err, name, "standard output: not everything could be written");
