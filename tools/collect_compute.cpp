@@ -91,6 +91,7 @@ int run(const CollectCompute& command, Console& console) {
                                        {"seed", std::to_string(command.collection.seed)},
                                        {"max_tables", std::to_string(draw.max_tables)},
                                        {"memory_bytes", std::to_string(draw.memory_bytes)}};
+  if (draw.slices) description["draws"] = "slices";
   if (source.backend != "analytic") {
     description["warm_up"] = std::to_string(source.protocol.warm_up);
     description["iterations"] = std::to_string(source.protocol.iterations);
@@ -136,6 +137,9 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
                       "Samples of a batch; default: 65536, or those of --access");
   command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")
       ->capture_default_str();
+  command->add_flag("--slices", options->draw.slices,
+                    "Draw what devices of column-split plans hold: one slice or hundreds, of few "
+                    "tables, mostly of one dim");
   command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
       ->capture_default_str();
   command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")

@@ -72,6 +72,18 @@ TEST(Program, ReportThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder/x"));
 }
 
+TEST(Program, AccuracyPricesPlansOfBothKinds) {
+  const std::string data = std::string(NEUROSHARD_TEST_DATA) + "/../../tools/examples";
+  const Outcome outcome = run({"accuracy", "--data", data, "--devices", "16"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("| uniform widths |"));
+  EXPECT_THAT(outcome.out, HasSubstr("|         search |"));
+  const Outcome nothing = run({"accuracy", "--data", "no-such-folder"});
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("no-such-folder"));
+  EXPECT_THAT(nothing.err, HasSubstr("--data"));
+}
+
 TEST(TaskSets, GoldenFolderIsReadWhole) {
   const GoldenFolder folder(golden_folder());
   EXPECT_EQ(folder.set_names().size(), 12U);

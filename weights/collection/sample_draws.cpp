@@ -8,6 +8,87 @@
 #include "neuroshard/error.h"
 
 namespace neuroshard {
+namespace {
+
+double log_uniform(double low, double high, Random& random) {
+  return low * std::pow(high / low, random.uniform());
+}
+
+// What a device of a column-split plan holds: slices of few tables, mostly of one dim.
+void draw_slices(std::span<const Table> augmented, Random& random, std::vector<int>& ids) {
+  constexpr double kMostTables = 17.0;
+  const std::size_t levels = dim_levels(augmented.front().dim).size();
+  const std::size_t tables = augmented.size() / levels;
+  std::vector<std::size_t> chosen(static_cast<std::size_t>(log_uniform(1.0, kMostTables, random)));
+  for (std::size_t& table : chosen) table = random.below(tables);
+  const std::size_t usual_level = random.below(levels);
+  const double usual_share = random.uniform();
+  for (int& id : ids) {
+    const std::size_t level = random.uniform() < usual_share ? usual_level : random.below(levels);
+    id = static_cast<int>(level * tables + chosen[random.below(chosen.size())]);
+  }
+}
+
+// As the reference does: largest first, onto a random device or the one with fewest columns.
+std::vector<std::int64_t> draw_dim_sums(const CommDrawOptions& options, TableRange tables,
+                                        Random& random) {
+  const std::vector<int> levels = dim_levels(options.max_dim);
+  std::vector<int> dims(tables.first + random.below(tables.last - tables.first));
+  for (int& dim : dims) dim = levels[random.below(levels.size())];
+  std::sort(dims.begin(), dims.end(), std::greater<>());
+
+  std::vector<std::int64_t> dim_sums(options.devices, 0);
+  const double disorder = random.uniform();
+  for (const int dim : dims) {
+    const auto device =
+        random.uniform() < disorder
+            ? dim_sums.begin() + static_cast<std::ptrdiff_t>(random.below(options.devices))
+            : std::min_element(dim_sums.begin(), dim_sums.end());
+    *device += dim;
+  }
+  return dim_sums;
+}
+
+std::vector<double> draw_offsets(const CommDrawOptions& options, Random& random) {
+  const std::uint64_t bound = 1 + random.below(options.max_start_offset_ms - 1);
+  std::vector<double> offsets(options.devices);
+  for (double& offset : offsets) offset = static_cast<double>(random.below(bound));
+  return offsets;
+}
+
+std::vector<std::int64_t> draw_wide_dim_sums(const CommDrawOptions& options, Random& random) {
+  constexpr int kMostSteps = 7;  // 4 ... 256 columns.
+  // Below half a step all devices are empty: nothing is exchanged, but the latency remains.
+  const double typical = log_uniform(1.0, options.max_dim_sum, random);
+  int step = kDimMultiple << random.below(kMostSteps);
+  while (step > kDimMultiple && step > typical) step /= 2;
+  const double spread = random.uniform() < 0.25 ? 0.0 : log_uniform(0.01, 0.5, random);
+  const double empty_share = random.uniform() < 0.5 ? 0.0 : random.uniform();
+  std::vector<std::int64_t> dim_sums(options.devices);
+  for (std::int64_t& dim_sum : dim_sums) {
+    const double wanted = typical * std::exp(spread * random.normal());
+    const bool empty = random.uniform() < empty_share;
+    dim_sum = empty ? 0 : step * std::llround(wanted / step);
+  }
+  if (random.uniform() < 0.25) {
+    std::int64_t& one = dim_sums[random.below(dim_sums.size())];
+    one =
+        kDimMultiple *
+        (1 + std::llround(static_cast<double>(one) / kDimMultiple * log_uniform(1.0, 4.0, random)));
+  }
+  return dim_sums;
+}
+
+std::vector<double> draw_wide_offsets(const CommDrawOptions& options, Random& random) {
+  const double bound =
+      random.uniform() < 0.1 ? 0.0 : options.max_start_offset_ms * log_uniform(0.001, 1.0, random);
+  const double power = log_uniform(1.0 / 16.0, 16.0, random);
+  std::vector<double> offsets(options.devices);
+  for (double& offset : offsets) offset = bound * std::pow(random.uniform(), power);
+  return offsets;
+}
+
+}  // namespace
 
 std::vector<int> dim_levels(int max_dim) {
   if (max_dim < kDimMultiple || max_dim > kMaxDim || max_dim % kDimMultiple != 0) {
@@ -37,14 +118,18 @@ std::vector<int> draw_shard(std::span<const Table> augmented, const ComputeDrawO
                 " tables from " + std::to_string(augmented.size()) + "; give at least one of each");
   }
   constexpr int kMaxTries = 1'000'000;
-  const std::size_t count = 1 + random.below(static_cast<std::uint64_t>(options.max_tables));
+  const std::size_t count =
+      options.slices ? static_cast<std::size_t>(log_uniform(1.0, options.max_tables + 1.0, random))
+                     : 1 + random.below(static_cast<std::uint64_t>(options.max_tables));
   std::vector<int> ids(count);
   for (int attempt = 0; attempt < kMaxTries; ++attempt) {
-    std::int64_t bytes = 0;
-    for (int& id : ids) {
-      id = static_cast<int>(random.below(augmented.size()));
-      bytes += augmented[id].size_bytes();
+    if (options.slices) {
+      draw_slices(augmented, random, ids);
+    } else {
+      for (int& id : ids) id = static_cast<int>(random.below(augmented.size()));
     }
+    std::int64_t bytes = 0;
+    for (const int id : ids) bytes += augmented[id].size_bytes();
     if (bytes <= options.memory_bytes) return ids;
   }
   throw Error("in " + std::to_string(kMaxTries) + " draws no " + std::to_string(count) +
@@ -73,36 +158,27 @@ TableRange tables_per_task(int devices, double min_per_device, double max_per_de
 }
 
 CommDraw draw_comm(const CommDrawOptions& options, Random& random) {
-  const auto [first_count, last_count] = tables_per_task(
-      options.devices, options.min_tables_per_device, options.max_tables_per_device);
+  const TableRange tables = tables_per_task(options.devices, options.min_tables_per_device,
+                                            options.max_tables_per_device);
   if (options.max_start_offset_ms < 2) {
     throw Error("start offsets below " + std::to_string(options.max_start_offset_ms) +
                 " ms; allow at least 2");
   }
   constexpr double kLargestScale = 1e6;
+  constexpr int kLargestDimSum = 1 << 20;
   if (!(options.start_offset_scale > 0.0) || !(options.start_offset_scale <= kLargestScale)) {
     throw Error("start offsets multiplied by " + std::to_string(options.start_offset_scale) +
                 "; give a number above 0 and up to 1,000,000");
   }
-  const std::vector<int> levels = dim_levels(options.max_dim);
-  std::vector<int> dims(first_count + random.below(last_count - first_count));
-  for (int& dim : dims) dim = levels[random.below(levels.size())];
-  std::sort(dims.begin(), dims.end(), std::greater<>());
-
-  CommDraw draw;
-  draw.dim_sums.assign(options.devices, 0);
-  const double disorder = random.uniform();
-  for (const int dim : dims) {
-    const auto device =
-        random.uniform() < disorder
-            ? draw.dim_sums.begin() + static_cast<std::ptrdiff_t>(random.below(options.devices))
-            : std::min_element(draw.dim_sums.begin(), draw.dim_sums.end());
-    *device += dim;
+  if (options.max_dim_sum < kDimMultiple || options.max_dim_sum > kLargestDimSum) {
+    throw Error("dim sums up to " + std::to_string(options.max_dim_sum) +
+                "; give a number from 4 to 1,048,576");
   }
-
-  const std::uint64_t bound = 1 + random.below(options.max_start_offset_ms - 1);
-  for (int r = 0; r < options.devices; ++r) {
-    draw.start_offsets_ms.push_back(static_cast<double>(random.below(bound)));
+  CommDraw draw;
+  if (options.wide) {
+    draw = {draw_wide_dim_sums(options, random), draw_wide_offsets(options, random)};
+  } else {
+    draw = {draw_dim_sums(options, tables, random), draw_offsets(options, random)};
   }
   const double first =
       *std::min_element(draw.start_offsets_ms.begin(), draw.start_offsets_ms.end());

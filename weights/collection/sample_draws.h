@@ -20,10 +20,15 @@ namespace neuroshard {
 struct ComputeDrawOptions {
   int max_tables = 15;
   std::int64_t memory_bytes = std::int64_t{4} << 30;
+  /// Draw what devices of column-split plans hold: one slice or hundreds, of few tables, mostly of
+  /// one dim.
+  bool slices = false;
 };
 
 /// Draws the tables of one compute sample as the reference does: their number uniform in
 /// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.
+/// `slices`: the number is log-uniform in 1 ... max_tables; the slices are of 1 to 16 tables, and a
+/// share of them that is itself drawn has one dim. `augmented` is from augment_dims.
 /// Throws Error if they practically never fit.
 [[nodiscard]] std::vector<int> draw_shard(std::span<const Table> augmented,
                                           const ComputeDrawOptions& options, Random& random);
@@ -46,6 +51,10 @@ struct CommDrawOptions {
   int max_start_offset_ms = 20;
   /// Multiplies the start offsets: well balanced plans have offsets below a millisecond.
   double start_offset_scale = 1.0;
+  /// Draw placements of every kind instead; max_dim and the tables per device play no role then.
+  bool wide = false;
+  /// Of wide draws: the largest of their typical dim sums.
+  int max_dim_sum = 8192;
 };
 
 struct CommDraw {
@@ -57,6 +66,12 @@ struct CommDraw {
 /// each goes to a random device with a probability that is itself drawn, else to the device with
 /// the smallest dim sum. Offsets are uniform below a bound drawn from 1 ... max_start_offset_ms
 /// - 1.
+///
+/// `wide`: the typical dim sum of a sample is log-uniform up to max_dim_sum, so a few columns a
+/// device are as frequent as thousands; dim sums are equal, nearly so or far apart, in steps of 4
+/// to 256 columns, with or without empty devices and one device that holds several times as much.
+/// Offsets are below a bound that is log-uniform from 1/1000 of max_start_offset_ms, gathered near
+/// 0, near the bound or spread evenly; or all 0.
 [[nodiscard]] CommDraw draw_comm(const CommDrawOptions& options, Random& random);
 
 }  // namespace neuroshard

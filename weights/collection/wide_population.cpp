@@ -34,7 +34,7 @@ double draw_exponent(Random& random) {
 }
 
 void draw_zipf_table(Table& table, std::int64_t batch, Random& random) {
-  constexpr double kOneHotShare = 0.2;
+  constexpr double kOneHotShare = 0.5;
   table.rows = std::llround(log_uniform(kFewestRows, kMostRows, random));
   table.pooling_factor =
       random.uniform() < kOneHotShare ? 1.0 : log_uniform(0.5, kMostPooling, random);

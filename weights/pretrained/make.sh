@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: weights/pretrained/make.sh FOLDER [NEUROSHARD]
-# Makes default.safetensors anew: tables, samples and training, all in FOLDER (about 300 MB). The
+# Makes default.safetensors anew: tables, samples and training, all in FOLDER (about 500 MB). The
 # same program gives the same file. docs/model_card.md describes the result.
 set -euo pipefail
 [ $# -ge 1 ] || {
@@ -25,43 +25,52 @@ compute() {
   compute_data+=(--data "$folder/compute_$name")
 }
 compute published "$folder/like_published" --samples 50000 --seed 11
-compute many "$folder/like_published" --samples 15000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
+compute many "$folder/like_published" --samples 12000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
 # Analytic costs need no memory, so tables of any size can be drawn.
 compute wide "$folder/wide" --samples 50000 --seed 13 --max-dim 256 --memory-gb 1e6
 compute wide_few "$folder/wide" --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
-compute wide_many "$folder/wide" --samples 15000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
-compute wide_odd "$folder/wide" --samples 10000 --seed 16 --max-dim 192 --memory-gb 1e6
+compute wide_many "$folder/wide" --samples 12000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
+compute wide_odd "$folder/wide" --samples 8000 --seed 16 --max-dim 192 --memory-gb 1e6
+# Devices of real plans: hundreds of narrow slices of few tables, or one slice.
+compute slices "$folder/wide" --slices --samples 50000 --seed 19 --max-tables 600 --max-dim 256 \
+  --memory-gb 1e6
 # Drawn by another program; some histograms show fewer touches than so few rows must get.
 compute other "$other_tables" --samples 40000 --seed 17
 compute other_many "$other_tables" --samples 10000 --seed 18 --max-tables 60 --memory-gb 40 \
   --max-dim 256
 
 comm_data=()
-# usage: comm NAME DIVISOR OPTION...
+# usage: comm NAME DEVICES SAMPLES OPTION...
 comm() {
-  local name=$1 divisor=$2 count
-  shift 2
-  # Device counts, and samples of each. The last three keep the model sane up to 1,024 devices.
-  for count in 1:2000 2:10000 3:4000 4:10000 6:4000 8:10000 12:3000 16:8000 24:2000 32:5000 \
-    48:1500 64:3000 96:1000 128:2000 256:600 512:300 1024:150; do
-    local devices=${count%:*}
-    "$neuroshard" collect comm --backend analytic --devices "$devices" \
-      --samples $((${count#*:} / divisor)) --output "$folder/comm_${name}_$devices" "$@"
-    comm_data+=(--data "$folder/comm_${name}_$devices")
-  done
+  local name=$1 devices=$2 samples=$3
+  shift 3
+  "$neuroshard" collect comm --backend analytic --devices "$devices" --samples "$samples" \
+    --output "$folder/comm_${name}_$devices" "$@"
+  comm_data+=(--data "$folder/comm_${name}_$devices")
 }
-comm published 1 --seed 21
-# Well balanced devices; many tables on few devices.
-comm balanced 2 --seed 22 --start-offset-scale 0.1 --min-tables-per-device 0.5 \
-  --max-tables-per-device 60
-# Badly balanced ones.
-comm uneven 4 --seed 23 --start-offset-scale 6 --min-tables-per-device 0.5 \
-  --max-tables-per-device 100
+# As published; badly balanced devices.
+for count in 1:1000 2:5000 3:2000 4:5000 6:2000 8:5000 12:2000 16:5000 24:1500 32:3000 48:1000 \
+  64:2000 96:800 128:1500 256:400 512:200 1024:100; do
+  comm published "${count%:*}" "${count#*:}" --seed 21
+  comm uneven "${count%:*}" $((${count#*:} / 4)) --seed 23 --start-offset-scale 6 \
+    --min-tables-per-device 0.5 --max-tables-per-device 100
+done
+# Few columns or thousands, on as many devices as there can be. Costs jump where devices no longer
+# fit in one node, and in two, so there must be samples on both sides.
+for devices in {1..8}; do comm wide "$devices" 4000 --wide --seed 31; done
+for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36; do
+  comm wide "$devices" 4500 --wide --seed 31
+done
+for devices in 44 48 56 64; do comm wide "$devices" 2500 --wide --seed 31; done
+for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
+  1024; do
+  comm wide "$devices" 500 --wide --seed 31
+done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 80 --batch 256 --seed 5 \
+"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 90 --batch 128 --seed 5 \
   --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
-"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 80 --batch 256 --seed 5 \
+"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 80 --batch 32 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
   --log "$folder/comm.csv"
 echo "done: $folder/default.safetensors"

@@ -4,13 +4,26 @@
 
 #include "core/symmetric_comm_features.h"
 #include "neuroshard/error.h"
+#include "weights/collection/random.h"
 
 namespace neuroshard::training {
 
 CommRows::CommRows(std::span<const CommSamples> sets, CommArchitecture architecture, CommPass pass)
     : sets_(sets), architecture_(architecture), pass_(pass) {
   if (sets.empty()) throw Error("training data: no communication samples; give some");
-  for (const CommSamples& set : sets) first_.push_back(first_.back() + set.size());
+  for (const CommSamples& set : sets) {
+    const std::size_t taken_each = static_cast<std::size_t>(taken(set.devices));
+    const auto& costs = pass == CommPass::kForward ? set.forward_ms : set.backward_ms;
+    for (std::size_t s = 0; s < set.size(); ++s) {
+      const auto sample = static_cast<std::uint32_t>(first_.back() + s);
+      for (std::size_t turn = 0; turn < taken_each; ++turn) {
+        const std::size_t at = s * static_cast<std::size_t>(set.devices);
+        targets_.push_back(costs[at + device(sample, set.devices, static_cast<int>(turn))]);
+      }
+    }
+    first_.push_back(first_.back() + set.size());
+    first_target_.push_back(targets_.size());
+  }
   if (architecture == CommArchitecture::kSymmetric) {
     inputs_ = kSymmetricCommFeatures;
     outputs_ = 1;
@@ -29,6 +42,25 @@ std::size_t CommRows::set_of(std::uint32_t sample) const {
   return static_cast<std::size_t>(after - first_.begin()) - 1;
 }
 
+int CommRows::taken(int devices) const {
+  return architecture_ == CommArchitecture::kDense ? devices : std::min(devices, kMostRows);
+}
+
+// Spread evenly from a random first one on. All of them, in order, where all are taken.
+std::size_t CommRows::device(std::uint32_t sample, int devices, int turn) const {
+  const int count = taken(devices);
+  if (count == devices) return static_cast<std::size_t>(turn);
+  const std::uint64_t all = static_cast<std::uint64_t>(devices);
+  const std::uint64_t first = Random(/*seed=*/0, sample).below(all);
+  return (first + static_cast<std::uint64_t>(turn) * all / static_cast<std::uint64_t>(count)) % all;
+}
+
+std::size_t CommRows::first_target(std::uint32_t sample) const {
+  const std::size_t set = set_of(sample);
+  return first_target_[set] +
+         (sample - first_[set]) * static_cast<std::size_t>(taken(sets_[set].devices));
+}
+
 void CommRows::inputs_of(std::uint32_t sample, std::size_t stride, float* rows) const {
   const std::size_t set = set_of(sample);
   const CommSamples& samples = sets_[set];
@@ -45,8 +77,10 @@ void CommRows::inputs_of(std::uint32_t sample, std::size_t stride, float* rows) 
   as_floats.assign(dim_sums, dim_sums + devices);
   const PooledCommFeatures shared = pooled_comm_features(as_floats.data(), offsets, samples.devices,
                                                          log2_of_devices(samples.devices));
-  for (std::size_t r = 0; r < devices; ++r) {
-    float* row = rows + r * stride;
+  const std::size_t count = this->rows(sample);
+  for (std::size_t turn = 0; turn < count; ++turn) {
+    const std::size_t r = device(sample, samples.devices, static_cast<int>(turn));
+    float* row = rows + turn * stride;
     row[0] = as_floats[r];
     row[1] = offsets != nullptr ? offsets[r] : 0.0F;
     std::copy(shared.begin(), shared.end(), row + 2);
@@ -54,11 +88,8 @@ void CommRows::inputs_of(std::uint32_t sample, std::size_t stride, float* rows) 
 }
 
 std::span<const float> CommRows::targets(std::uint32_t sample) const {
-  const std::size_t set = set_of(sample);
-  const CommSamples& samples = sets_[set];
-  const std::size_t devices = static_cast<std::size_t>(samples.devices);
-  const auto& costs = pass_ == CommPass::kForward ? samples.forward_ms : samples.backward_ms;
-  return std::span(costs).subspan((sample - first_[set]) * devices, devices);
+  const std::size_t count = static_cast<std::size_t>(taken(devices(sample)));
+  return std::span(targets_).subspan(first_target(sample), count);
 }
 
 }  // namespace neuroshard::training

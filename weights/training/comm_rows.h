@@ -12,9 +12,12 @@ enum class CommPass { kForward, kBackward };
 
 /// Turns samples of one or more device counts into rows of a network. Samples are numbered through
 /// all sets. Dense: a sample is one row with one output per device. Symmetric: one row per device
-/// with one output. Either way a sample has one target per device. Borrows the samples.
+/// with one output, of at most kMostRows devices: their costs are alike, and all of them are in the
+/// inputs. Either way a sample has one target per device that is taken. Borrows the samples.
 class CommRows {
  public:
+  static constexpr int kMostRows = 16;
+
   CommRows(std::span<const CommSamples> sets, CommArchitecture architecture, CommPass pass);
 
   [[nodiscard]] CommArchitecture architecture() const { return architecture_; }
@@ -25,7 +28,7 @@ class CommRows {
   [[nodiscard]] std::size_t first_of_set(std::size_t set) const { return first_[set]; }
   [[nodiscard]] int devices(std::uint32_t sample) const { return sets_[set_of(sample)].devices; }
   [[nodiscard]] std::size_t rows(std::uint32_t sample) const {
-    return architecture_ == CommArchitecture::kDense ? 1 : devices(sample);
+    return architecture_ == CommArchitecture::kDense ? 1 : taken(devices(sample));
   }
 
   /// `row` is [rows(sample), stride], not normalised; only the first inputs() columns are written.
@@ -34,11 +37,18 @@ class CommRows {
 
  private:
   [[nodiscard]] std::size_t set_of(std::uint32_t sample) const;
+  /// How many devices of a sample are taken, and where the targets of the sample begin.
+  [[nodiscard]] int taken(int devices) const;
+  [[nodiscard]] std::size_t first_target(std::uint32_t sample) const;
+  /// The devices of a sample that are taken: `turn`, for turns below `taken`.
+  [[nodiscard]] std::size_t device(std::uint32_t sample, int devices, int turn) const;
 
   std::span<const CommSamples> sets_;
   CommArchitecture architecture_;
   CommPass pass_;
-  std::vector<std::size_t> first_{0};  ///< First sample number of each set, then the total.
+  std::vector<std::size_t> first_{0};         ///< First sample number of each set, then the total.
+  std::vector<std::size_t> first_target_{0};  ///< The same of targets.
+  std::vector<float> targets_;                ///< Of the devices that are taken.
   int inputs_ = 0;
   int outputs_ = 0;
 };

@@ -1,6 +1,8 @@
 #include "weights/training/comm_trainee.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "weights/training/feature_statistics.h"
@@ -11,6 +13,9 @@ namespace {
 // A chunk is full at this many rows; the last sample may take it beyond. Chunks do not depend on
 // the number of threads, and gradients are kept per chunk, so sums always have the same order.
 constexpr std::size_t kChunkRows = 128;
+
+// Of the mean cost: no cost below this share counts more.
+constexpr double kLeastCostShare = 1e-3;
 
 std::vector<int> widths(const CommRows& rows, std::span<const int> hidden) {
   std::vector<int> all{rows.inputs()};
@@ -45,13 +50,31 @@ CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> tr
     scratch_.push_back({AlignedVector<float>(chunk_rows * network_.input_stride(), 0.0F),
                         TrainableMlp::Tape(network_, chunk_rows)});
   }
-  measure_features();
-  measure_costs(training);
-
+  const std::vector<double> importances = this->importances();
+  measure_features(importances);
+  measure_costs(training, importances);
   CommTrainee::remember_weights();
 }
 
-void CommTrainee::measure_features() {
+std::vector<double> CommTrainee::importances() const {
+  std::vector<double> importances(rows_.samples(), 1.0);
+  if (loss_ == TrainingLoss::kSquared) return importances;
+  double sum_ms = 0.0;
+  for (std::uint32_t sample = 0; sample < rows_.samples(); ++sample) {
+    const std::span<const float> costs = rows_.targets(sample);
+    const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
+    importances[sample] = all / static_cast<double>(costs.size());
+    sum_ms += importances[sample];
+  }
+  const double mean_ms = sum_ms / static_cast<double>(rows_.samples());
+  if (!(mean_ms > 0.0)) return std::vector<double>(rows_.samples(), 1.0);
+  for (double& value : importances) {
+    value = std::sqrt(mean_ms / std::max(value, kLeastCostShare * mean_ms));
+  }
+  return importances;
+}
+
+void CommTrainee::measure_features(std::span<const double> importances) {
   FeatureStatistics statistics(rows_.inputs());
   const std::size_t inputs = static_cast<std::size_t>(rows_.inputs());
   std::vector<float> block;
@@ -61,23 +84,25 @@ void CommTrainee::measure_features() {
     rows_.inputs_of(sample, inputs, block.data());
     for (std::size_t r = 0; r < count; ++r) {
       statistics.add(std::span(block).subspan(r * inputs, inputs),
-                     1.0 / static_cast<double>(count));
+                     importances[sample] / static_cast<double>(count));
     }
   }
   features_ = statistics.normalization();
   for (const int feature : statistics.constant_features()) network_.disconnect_input(feature);
 }
 
-void CommTrainee::measure_costs(std::span<const std::uint32_t> training) {
+void CommTrainee::measure_costs(std::span<const std::uint32_t> training,
+                                std::span<const double> importances) {
   FeatureStatistics statistics(1);
   for (const std::uint32_t sample : training) {
     const std::span<const float> costs = rows_.targets(sample);
     for (const float& cost_ms : costs) {
-      statistics.add(std::span(&cost_ms, 1), 1.0 / static_cast<double>(costs.size()));
+      statistics.add(std::span(&cost_ms, 1),
+                     importances[sample] / static_cast<double>(costs.size()));
     }
   }
   scale_ = CostScale(statistics);
-  weight_ = LossWeight(loss_, scale_.mean_ms);
+  cost_loss_ = CostLoss(loss_, scale_.mean_ms);
 }
 
 void CommTrainee::deal_out_chunks(std::span<const std::uint32_t> samples) {
@@ -117,15 +142,14 @@ double CommTrainee::differentiate_chunk(std::span<const std::uint32_t> samples, 
   for (const std::uint32_t sample : samples) {
     const std::span<const float> targets = rows_.targets(sample);
     const double weight = 1.0 / (static_cast<double>(targets.size()) * static_cast<double>(batch));
-    const double factor = 2.0 * weight * weight_.gradient_scale(scale_.std_ms);
+    const double factor = 2.0 * weight * cost_loss_.gradient_scale(scale_.std_ms);
     double sum = 0.0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const float output = scratch.tape.output(row + i / outputs)[i % outputs];
       const float error = scale_.milliseconds(output) - targets[i];
-      const double cost_weight = weight_(targets[i]);
-      sum += cost_weight * static_cast<double>(error) * error;
+      sum += cost_loss_(targets[i], error);
       scratch.tape.output_gradient(row + i / outputs)[i % outputs] =
-          static_cast<float>(factor * cost_weight) * error;
+          static_cast<float>(factor * cost_loss_.slope(targets[i], error)) * error;
     }
     loss += weight * sum;
     row += rows_.rows(sample);
@@ -191,7 +215,7 @@ double CommTrainee::mean_loss(std::span<const std::uint32_t> samples) {
     double losses = 0.0;
     for (const float target : targets) {
       const double error = static_cast<double>(predicted[at++]) - target;
-      losses += weight_(target) * error * error;
+      losses += cost_loss_(target, error);
     }
     sum += losses / static_cast<double>(targets.size());
   }

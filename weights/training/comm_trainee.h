@@ -45,8 +45,12 @@ class CommTrainee final : public Trainee {
     AlignedVector<float> inputs;
     TrainableMlp::Tape tape;
   };
-  void measure_features();
-  void measure_costs(std::span<const std::uint32_t> training);
+  /// How much a sample counts in the means and deviations below: the same each, or with the
+  /// relative loss, in which small costs count as much as large ones, by one over the square root
+  /// of its mean cost: where costs span decades, plain deviations are those of the largest.
+  [[nodiscard]] std::vector<double> importances() const;
+  void measure_features(std::span<const double> importances);
+  void measure_costs(std::span<const std::uint32_t> training, std::span<const double> importances);
   void deal_out_chunks(std::span<const std::uint32_t> samples);
   std::size_t run_forward(std::span<const std::uint32_t> samples, Scratch& scratch);
   double differentiate_chunk(std::span<const std::uint32_t> samples, std::size_t batch,
@@ -58,7 +62,7 @@ class CommTrainee final : public Trainee {
   Normalization features_;
   CostScale scale_;
   TrainingLoss loss_;
-  LossWeight weight_;
+  CostLoss cost_loss_;
 
   TrainableMlp network_;
   Adam adam_;

@@ -66,7 +66,7 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
   FeatureStatistics costs(1);
   for (const std::uint32_t sample : training) costs.add(std::span(&samples.cost_ms[sample], 1));
   scale_ = CostScale(costs);
-  weight_ = LossWeight(options.loss, scale_.mean_ms);
+  cost_loss_ = CostLoss(options.loss, scale_.mean_ms);
 
   // As in the published code, every table counts once here, however often it was measured.
   FeatureStatistics statistics(kTableFeatures);
@@ -117,15 +117,15 @@ double ComputeTrainee::differentiate_chunk(std::span<const std::uint32_t> batch,
   const std::size_t first = chunk * kSampleChunk;
   const std::size_t rows = std::min(kSampleChunk, batch.size() - first);
   const double factor =
-      2.0 * weight_.gradient_scale(scale_.std_ms) / static_cast<double>(batch.size());
+      2.0 * cost_loss_.gradient_scale(scale_.std_ms) / static_cast<double>(batch.size());
 
   double loss = 0.0;
   for (std::size_t i = first; i < first + rows; ++i) {
     const float cost_ms = samples_.cost_ms[batch[i]];
     const float error = scale_.milliseconds(*head_tape_.output(i)) - cost_ms;
-    const double weight = weight_(cost_ms);
-    loss += weight * static_cast<double>(error) * error;
-    *head_tape_.output_gradient(i) = static_cast<float>(factor * weight) * error;
+    loss += cost_loss_(cost_ms, error);
+    *head_tape_.output_gradient(i) =
+        static_cast<float>(factor * cost_loss_.slope(cost_ms, error)) * error;
   }
   const std::size_t offset = first * head_.input_stride();
   head_.backward(kernels_, &pooled_[offset], first, rows, head_tape_, head_gradients_[chunk].data(),
@@ -203,7 +203,7 @@ double ComputeTrainee::mean_loss(std::span<const std::uint32_t> samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const float cost_ms = samples_.cost_ms[samples[i]];
     const double error = static_cast<double>(predicted[i]) - cost_ms;
-    sum += weight_(cost_ms) * error * error;
+    sum += cost_loss_(cost_ms, error);
   }
   return sum / static_cast<double>(samples.size());
 }

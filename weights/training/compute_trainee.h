@@ -52,7 +52,7 @@ class ComputeTrainee final : public Trainee {
   ThreadTeam& team_;
   Normalization features_;
   CostScale scale_;
-  LossWeight weight_;
+  CostLoss cost_loss_;
 
   AlignedVector<float> table_inputs_;  ///< [tables, padded features], normalised.
   TrainableMlp table_network_;

@@ -1,23 +1,31 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "neuroshard/training.h"
 
 namespace neuroshard::training {
 
-/// Weight of a cost's squared error in the loss.
-class LossWeight {
+/// What one predicted cost adds to the loss.
+class CostLoss {
  public:
-  LossWeight() = default;
+  CostLoss() = default;
   /// `mean_ms`: of the training costs.
-  LossWeight(TrainingLoss loss, float mean_ms)
+  CostLoss(TrainingLoss loss, float mean_ms)
       : relative_(loss == TrainingLoss::kRelative), least_ms_(kLeastShare * mean_ms) {}
 
-  [[nodiscard]] double operator()(float cost_ms) const {
+  [[nodiscard]] double operator()(float cost_ms, double error_ms) const {
+    if (!relative_) return error_ms * error_ms;
+    const double error = std::abs(error_ms) / size_ms(cost_ms);
+    return error <= kFar ? error * error : kFar * (2.0 * error - kFar);
+  }
+  /// Half the derivative, in units of the error: 1 / ms^2 or (squared loss) 1.
+  [[nodiscard]] double slope(float cost_ms, double error_ms) const {
     if (!relative_) return 1.0;
-    const double size_ms = std::max(cost_ms, least_ms_);
-    return size_ms > 0.0 ? 1.0 / (size_ms * size_ms) : 1.0;
+    const double size = size_ms(cost_ms);
+    const double error = std::abs(error_ms) / size;
+    return (error <= kFar ? 1.0 : kFar / error) / (size * size);
   }
   /// What a gradient with respect to outputs in units of `std_ms` is multiplied by, so that Adam's
   /// epsilon means the same for every data set.
@@ -29,6 +37,14 @@ class LossWeight {
   // Of the mean cost. Below it errors count as if the cost were this large: no cost near zero
   // outweighs all others.
   static constexpr float kLeastShare = 0.01F;
+  // Beyond this share of the cost the loss is linear (Huber): where costs span four decades, the
+  // squares of the few that are many times too large would decide every step.
+  static constexpr double kFar = 0.1;
+
+  [[nodiscard]] double size_ms(float cost_ms) const {
+    const double size = std::max(cost_ms, least_ms_);
+    return size > 0.0 ? size : 1.0;
+  }
 
   bool relative_ = false;
   float least_ms_ = 0.0F;

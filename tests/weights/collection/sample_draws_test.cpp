@@ -75,6 +75,36 @@ TEST(DrawShard, FillsOneToMaxTablesWithinMemory) {
   for (int tables = 1; tables <= 15; ++tables) EXPECT_NEAR(counts[tables], 200, 60);
 }
 
+TEST(DrawShard, DrawsSlicesOfFewTablesAndMostlyOneDim) {
+  Random random(8);
+  std::vector<Table> base;
+  for (int i = 0; i < 200; ++i) base.push_back(random_table(random, 128));
+  const std::vector<Table> augmented = augment_dims(base);
+  const ComputeDrawOptions options{
+      .max_tables = 300, .memory_bytes = std::int64_t{1} << 50, .slices = true};
+  int single = 0;
+  int hundreds = 0;
+  int one_narrow_dim = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    Random stream(9, i);
+    const std::vector<int> ids = draw_shard(augmented, options, stream);
+    ASSERT_LE(ids.size(), 300U);
+    std::set<int> tables;
+    std::set<int> dims;
+    for (const int id : ids) {
+      tables.insert(id % 200);
+      dims.insert(augmented[id].dim);
+    }
+    EXPECT_LE(tables.size(), 16U);
+    single += ids.size() == 1 ? 1 : 0;
+    hundreds += ids.size() >= 100 ? 1 : 0;
+    one_narrow_dim += ids.size() >= 3 && dims.size() == 1 && *dims.begin() <= 8 ? 1 : 0;
+  }
+  EXPECT_GT(single, 150);
+  EXPECT_GT(hundreds, 250);
+  EXPECT_GT(one_narrow_dim, 10);
+}
+
 TEST(DrawShard, SaysSoIfNothingFits) {
   std::vector<Table> tables(1);
   tables[0].rows = 1000;
@@ -135,6 +165,50 @@ TEST(DrawComm, ScalesTheOffsets) {
   }
 }
 
+// Small models on wide clusters, large ones on few devices, and what lies between.
+TEST(DrawComm, DrawsEveryKindOfPlacementIfWide) {
+  for (const int devices : {1, 2, 8, 64, 1024}) {
+    SCOPED_TRACE(devices);
+    int nothing = 0;
+    int few_columns = 0;
+    int thousands = 0;
+    int equal = 0;
+    int some_empty = 0;
+    int tiny_offsets = 0;
+    int large_offsets = 0;
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      Random stream(11, i);
+      const CommDraw draw = draw_comm({.devices = devices, .wide = true}, stream);
+      ASSERT_EQ(draw.dim_sums.size(), static_cast<std::size_t>(devices));
+      ASSERT_EQ(draw.start_offsets_ms.size(), draw.dim_sums.size());
+      for (const std::int64_t dim_sum : draw.dim_sums) {
+        ASSERT_GE(dim_sum, 0);
+        ASSERT_EQ(dim_sum % kDimMultiple, 0);
+      }
+      const auto [least, most] = std::minmax_element(draw.dim_sums.begin(), draw.dim_sums.end());
+      nothing += *most == 0 ? 1 : 0;
+      few_columns += *most > 0 && *most <= 16 ? 1 : 0;
+      thousands += *most >= 4096 ? 1 : 0;
+      equal += *most > 0 && *most == *least ? 1 : 0;
+      some_empty += *most > 0 && *least == 0 ? 1 : 0;
+      const auto [first, last] =
+          std::minmax_element(draw.start_offsets_ms.begin(), draw.start_offsets_ms.end());
+      EXPECT_EQ(*first, 0.0);
+      EXPECT_LT(*last, 20.0);
+      tiny_offsets += *last < 2.0 ? 1 : 0;
+      large_offsets += *last > 10.0 ? 1 : 0;
+    }
+    EXPECT_GT(nothing, 5);
+    EXPECT_GT(few_columns, 40);
+    EXPECT_GT(thousands, 20);
+    EXPECT_GT(equal, 40);
+    EXPECT_GT(tiny_offsets, 150);
+    if (devices == 1) continue;
+    EXPECT_GT(some_empty, 60);
+    if (devices > 2) EXPECT_GT(large_offsets, 5);
+  }
+}
+
 TEST(DrawComm, IsTheSameForTheSameStream) {
   Random a(1, 17);
   Random b(1, 17);
@@ -146,6 +220,7 @@ TEST(DrawComm, RefusesImpossibleOptions) {
   EXPECT_THROW((void)draw_comm({.devices = 0}, random), Error);
   EXPECT_THROW((void)draw_comm({.max_start_offset_ms = 1}, random), Error);
   EXPECT_THROW((void)draw_comm({.start_offset_scale = 0.0}, random), Error);
+  EXPECT_THROW((void)draw_comm({.wide = true, .max_dim_sum = 0}, random), Error);
   EXPECT_THROW(
       (void)draw_comm({.min_tables_per_device = 5.0, .max_tables_per_device = 5.0}, random), Error);
 }

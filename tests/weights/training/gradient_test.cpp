@@ -107,5 +107,20 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(CommPass::kForward, CommPass::kBackward),
                        ::testing::Values(TrainingLoss::kSquared, TrainingLoss::kRelative)));
 
+TEST(RelativeLoss, IsSquaredForSmallErrorsAndLinearForLargeOnes) {
+  const CostLoss loss(TrainingLoss::kRelative, /*mean_ms=*/2.0F);
+  EXPECT_NEAR(loss(4.0F, 0.2), 0.05 * 0.05, 1e-12);
+  EXPECT_NEAR(loss(4.0F, -0.2), 0.05 * 0.05, 1e-12);
+  EXPECT_NEAR(loss(0.001F, 0.002), 0.1 * 0.1, 1e-6);  // As if the cost were 1 % of the mean.
+  // Twice as far, twice as much more.
+  EXPECT_NEAR(loss(4.0F, 12.0) - loss(4.0F, 8.0), loss(4.0F, 8.0) - loss(4.0F, 4.0), 1e-9);
+  for (const double error_ms : {-9.0, -0.1, 0.3, 0.39, 0.41, 5.0}) {
+    constexpr double kStep = 1e-6;
+    const double slope =
+        (loss(4.0F, error_ms + kStep) - loss(4.0F, error_ms - kStep)) / (2.0 * kStep);
+    EXPECT_NEAR(2.0 * loss.slope(4.0F, error_ms) * error_ms, slope, 1e-6) << error_ms;
+  }
+}
+
 }  // namespace
 }  // namespace neuroshard::training

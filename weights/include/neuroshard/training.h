@@ -14,8 +14,9 @@ namespace neuroshard {
 
 /// What training minimises: the mean of a cost's squared error, in ms^2 or relative to the cost.
 enum class TrainingLoss {
-  kSquared,   ///< The published one. Small costs may be far off, in relation.
-  kRelative,  ///< ((predicted - measured) / max(measured, 1 % of the mean cost))^2.
+  kSquared,  ///< The published one. Small costs may be far off, in relation.
+  /// ((predicted - measured) / max(measured, 1 % of the mean cost))^2; of errors above 10 % linear.
+  kRelative,
 };
 
 /// State of one network after an epoch. Losses are in ms^2 if squared, without unit if relative.

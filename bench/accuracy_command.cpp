@@ -1,0 +1,99 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <ostream>
+
+#include "bench/commands.h"
+#include "bench/gap_cases.h"
+#include "bench/markdown_table.h"
+#include "bench/plan_accuracy.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kFooter =
+    R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
+(docs/analytic_costs.md; A100, HDR InfiniBand). The plans: every table halved to at most 4, 8, ... 256
+columns and placed greedily, on all devices and on half of them; and those of the search. Cases that
+do not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
+(predicted - analytic) / analytic.
+
+Examples:
+  nsbench accuracy
+  nsbench accuracy --devices 8,20,64 --no-search --weights my_gpu.safetensors)";
+
+struct AccuracyOptions {
+  std::string data = "bench/data/table_sets";
+  std::string weights = "builtin";
+  std::vector<int> devices = {2,  4,  6,  8,   12,  16,  20,  24,  32,  40,
+                              48, 64, 96, 128, 200, 256, 384, 512, 768, 1024};
+  double memory_gib = 40.0;
+  bool no_search = false;
+  PlannerOptions planner;
+};
+
+std::string signed_percent(double share) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * share);
+  return text;
+}
+
+void add_row(MarkdownTable& table, int devices, const char* plans, const PlanAccuracy& accuracy) {
+  if (accuracy.plans() == 0) return;
+  table.add_row({std::to_string(devices), plans, std::to_string(accuracy.plans()),
+                 percent(accuracy.mape()), signed_percent(accuracy.bias()),
+                 three_digits(accuracy.least_ratio()), three_digits(accuracy.largest_ratio())});
+}
+
+void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
+  const CostModels models =
+      options.weights == "builtin" ? builtin_weights() : load_weights(options.weights);
+  const auto backend = make_cpu_backend(models);
+  const Planner planner(models, options.planner);
+  MarkdownTable table(
+      {"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "largest ratio"});
+  for (const int devices : options.devices) {
+    PlanAccuracy uniform;
+    PlanAccuracy searched;
+    for (const GapCase& gap_case :
+         table_set_cases(options.data, {}, {devices}, options.memory_gib)) {
+      const Task& task = gap_case.task;
+      for (const Plan& plan : uniform_width_plans(task)) uniform.add(*backend, task, plan);
+      if (options.no_search) continue;
+      if (const PlanResult result = planner.plan(task); result.plan) {
+        searched.add(*backend, task, *result.plan);
+      }
+    }
+    add_row(table, devices, "uniform widths", uniform);
+    add_row(table, devices, "search", searched);
+  }
+  out << table.str();
+}
+
+}  // namespace
+
+void add_accuracy_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<AccuracyOptions>();
+  CLI::App* command = program.add_subcommand(
+      "accuracy", "How well weights predict whole plans of public models' tables");
+  command->footer(kFooter);
+  command->add_option("--data", options->data, "Folder of task files")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->add_option("--weights", options->weights, "Weights file, or 'builtin'")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->add_option("--devices", options->devices, "Device counts")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMaxDevices))
+      ->capture_default_str();
+  command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
+  command->add_flag("--no-search", options->no_search, "Leave out the search's plans");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { run_accuracy(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard::bench {
+
+/// The plan of uniform width on the first `used_devices` devices; the others stay empty. Nothing if
+/// it does not fit.
+[[nodiscard]] std::optional<Plan> uniform_width_plan(const Task& task, int width, int used_devices);
+
+/// Plans by `uniform_width_plan` that differ: widths 4, 8, ..., 256 on all devices and, where there
+/// are several, on half of them.
+[[nodiscard]] std::vector<Plan> uniform_width_plans(const Task& task);
+
+/// How far the costs that models predict for whole plans are from the analytic costs of an
+/// A100 with HDR InfiniBand, which the built-in weights were trained on.
+class PlanAccuracy {
+ public:
+  void add(const Backend& backend, const Task& task, const Plan& plan);
+
+  [[nodiscard]] std::size_t plans() const { return ratios_.size(); }
+  /// Mean of |predicted - analytic| / analytic; 0.03 = 3 %. Like the others, of at least one plan.
+  [[nodiscard]] double mape() const;
+  /// Mean of (predicted - analytic) / analytic.
+  [[nodiscard]] double bias() const;
+  /// Of predicted / analytic.
+  [[nodiscard]] double least_ratio() const;
+  [[nodiscard]] double largest_ratio() const;
+
+ private:
+  std::vector<double> ratios_;
+};
+
+}  // namespace neuroshard::bench
