@@ -4,7 +4,7 @@
 
 #include "core/symmetric_comm_features.h"
 #include "neuroshard/error.h"
-#include "weights/collection/random.h"
+#include "core/random.h"
 
 namespace neuroshard::training {
 
