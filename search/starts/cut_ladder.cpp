@@ -124,14 +124,15 @@ std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
   const double dims = total_dims(task);
   const auto rounded_up = static_cast<std::int64_t>(
       std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
+  const auto all = static_cast<std::int64_t>(dims);
   std::vector<std::int64_t> limits;
   for (const double scale : kDimLimitScales) {
     const auto limit = static_cast<std::int64_t>(scale * static_cast<double>(rounded_up)) /
                        kDimMultiple * kDimMultiple;
+    if (limit >= all) break;  // No limit any more, and so are those to come.
     if (limits.empty() || limit > limits.back()) limits.push_back(limit);
   }
-  const auto all = static_cast<std::int64_t>(dims);
-  if (all > limits.back()) limits.push_back(all);
+  limits.push_back(all);
   return limits;
 }
 

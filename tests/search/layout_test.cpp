@@ -1,0 +1,105 @@
+// A layout says no less than a plan: costs survive both ways to the last bit.
+#include "search/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "neuroshard/simulator.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/random_layouts.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::cpu_backend_of;
+using testing::PooledTask;
+using testing::random_layout;
+using testing::random_models;
+using testing::random_task;
+using testing::repetitions;
+
+Plan random_plan(const Task& task, std::mt19937_64& random) {
+  Plan plan;
+  std::vector<int> dims;
+  for (const Table& table : task.tables) dims.push_back(table.dim);
+  for (std::size_t i = 0; i < 2 * task.tables.size(); ++i) {
+    const std::size_t slice = random() % dims.size();
+    if (!can_split_columns(dims[slice])) continue;
+    plan.column_splits.push_back(static_cast<int>(slice));
+    dims[slice] /= 2;
+    dims.push_back(dims[slice]);
+  }
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  std::vector<int> slices(dims.size());
+  std::iota(slices.begin(), slices.end(), 0);
+  std::shuffle(slices.begin(), slices.end(), random);
+  for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
+  return plan;
+}
+
+void expect_same_bits(const PlanCost& a, const PlanCost& b) {
+  EXPECT_EQ(a.cost_ms, b.cost_ms);
+  EXPECT_EQ(a.fits_memory, b.fits_memory);
+  EXPECT_EQ(a.warning, b.warning);
+  ASSERT_EQ(a.devices.size(), b.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    EXPECT_EQ(a.devices[d].compute_ms, b.devices[d].compute_ms);
+    EXPECT_EQ(a.devices[d].forward_ms, b.devices[d].forward_ms);
+    EXPECT_EQ(a.devices[d].backward_ms, b.devices[d].backward_ms);
+    EXPECT_EQ(a.devices[d].memory_bytes, b.devices[d].memory_bytes);
+    EXPECT_EQ(a.devices[d].dim_sum, b.devices[d].dim_sum);
+    EXPECT_EQ(a.devices[d].slices, b.devices[d].slices);
+  }
+}
+
+TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
+  const CpuBackend backend = cpu_backend_of(random_models(21));
+  std::mt19937_64 random(1);
+  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    const PiecePool pool(backend, task);
+    const Plan plan = random_plan(task, random);
+    const PlanCost expected = simulate(backend, task, plan);
+    const Layout layout = layout_of(pool, task, plan);
+    expect_same_bits(cost_of(backend, pool, task, layout), expected);
+
+    std::vector<std::uint32_t> as_listed(task.tables.size());
+    std::iota(as_listed.begin(), as_listed.end(), 0U);
+    const Plan again = plan_of(pool, task, as_listed, layout);
+    ASSERT_NO_THROW(validate(again, task));
+    expect_same_bits(simulate(backend, task, again), expected);
+    EXPECT_EQ(layout_of(pool, task, again), layout);
+  }
+}
+
+// Tables in another order, widths in any order, devices not in order.
+TEST(Layout, BecomesAPlanOfTheTablesAsListed) {
+  const CpuBackend backend = cpu_backend_of(random_models(22));
+  std::mt19937_64 random(2);
+  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task listed = random_task(seed);
+    const PooledTask pooled(backend, listed);
+    Layout layout = random_layout(pooled, static_cast<double>(random() % 4), random);
+    const Plan plan = plan_of(pooled.pool, listed, pooled.canonical.original, layout);
+    ASSERT_NO_THROW(validate(plan, listed));
+    expect_same_bits(simulate(backend, listed, plan),
+                     cost_of(backend, pooled.pool, pooled.task, layout));
+
+    sort_layout(layout);
+    EXPECT_TRUE(std::is_sorted(layout.begin(), layout.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.device, a.piece, a.table) < std::tie(b.device, b.piece, b.table);
+    }));
+    const Plan sorted = plan_of(pooled.pool, listed, pooled.canonical.original, layout);
+    ASSERT_NO_THROW(validate(sorted, listed));
+    expect_same_bits(simulate(backend, listed, sorted),
+                     cost_of(backend, pooled.pool, pooled.task, layout));
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
