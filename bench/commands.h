@@ -18,6 +18,7 @@ void add_score_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);
 void add_quality_command(CLI::App& program, Action& chosen);
 void add_accuracy_command(CLI::App& program, Action& chosen);
+void add_deadline_command(CLI::App& program, Action& chosen);
 void add_gap_command(CLI::App& program, Action& chosen);
 void add_scale_command(CLI::App& program, Action& chosen);
 /// Only in builds with CUDA; else it adds nothing.
