@@ -87,6 +87,16 @@ TEST(ComputeSamples, SaysWhichFileIsMissing) {
               HasSubstr("data.txt"));
 }
 
+TEST(ComputeSamples, AreReadWithinLimits) {
+  const TemporaryFolder folder;
+  testing::write_compute_folder(folder, "1,2 3.5\n" + std::string(3'000'000, '1') + " 3\n", {128});
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }),
+              HasSubstr("data.txt:2: is longer than 1048576 bytes"));
+  std::filesystem::resize_file(folder / "data.txt", std::uintmax_t{1} << 40);  // Takes no room.
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
+              HasSubstr("data.txt: has 1099511627776 bytes; at most 1073741824"));
+}
+
 TEST(CommSamples, ReadsThePublishedFormat) {
   const std::vector<CommSamples>& sets = testing::golden_comm_samples();
   ASSERT_EQ(sets.size(), 3U);
