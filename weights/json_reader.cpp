@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -69,7 +70,7 @@ const JsonValue* JsonObject::find(std::string_view name) const {
     field.known = true;
     return &field.value;
   }
-  absent_.emplace_back(name);
+  absent_.push_back(name);
   return nullptr;
 }
 
@@ -83,27 +84,44 @@ JsonValue JsonObject::value(std::string_view name) const {
   return *found;
 }
 
+namespace {
+
+/// Nothing if the value is not an integer in [low, high].
+std::optional<std::int64_t> integer_within(JsonValue value, std::int64_t low, std::int64_t high) {
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS) {
+    constexpr double kExact = 9007199254740992.0;  // 2^53
+    double real = 0.0;
+    if (value.get(real) != simdjson::SUCCESS || !(std::fabs(real) <= kExact) ||
+        real != std::floor(real)) {
+      return std::nullopt;
+    }
+    number = static_cast<std::int64_t>(real);
+  }
+  if (number < low || number > high) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void fail_integer(JsonValue value, const std::string& what, std::int64_t low,
+                               std::int64_t high) {
+  throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
+              " and " + std::to_string(high));
+}
+
+}  // namespace
+
 std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
                           std::int64_t high) {
-  const auto fail = [&]() -> std::int64_t {
-    throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
-                " and " + std::to_string(high));
-  };
-  std::int64_t number = 0;
-  if (value.get(number) == simdjson::SUCCESS) {
-    // As it is.
-  } else if (double real = 0.0; value.is_double() && value.get(real) == simdjson::SUCCESS) {
-    constexpr double kExact = 9007199254740992.0;  // 2^53
-    if (!(std::fabs(real) <= kExact) || real != std::floor(real)) return fail();
-    number = static_cast<std::int64_t>(real);
-  } else {
-    return fail();
-  }
-  return number < low || number > high ? fail() : number;
+  const std::optional<std::int64_t> number = integer_within(value, low, high);
+  if (!number) fail_integer(value, what, low, high);
+  return *number;
 }
 
 std::int64_t JsonObject::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
-  return json_integer(value(name), place(name), low, high);
+  const JsonValue field = value(name);
+  const std::optional<std::int64_t> number = integer_within(field, low, high);
+  if (!number) fail_integer(field, place(name), low, high);
+  return *number;
 }
 
 int JsonObject::small_integer(std::string_view name, int low, int high) const {

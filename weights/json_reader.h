@@ -12,7 +12,7 @@ namespace neuroshard {
 
 /// The fields of a JSON object, by name and type. Every getter throws Error (kInvalidInput) with
 /// place, fact and remedy if the field is missing, has another type or is out of range. Borrows the
-/// value.
+/// value, and the names that it is asked for.
 class JsonObject {
  public:
   /// `where` says which object of which file this is, e.g. "tasks/a.json: table 17".
@@ -54,8 +54,8 @@ class JsonObject {
 
   std::string where_;
   mutable std::vector<Field> fields_;
-  mutable std::vector<std::string> absent_;  ///< Asked for, and not there.
-  mutable std::size_t next_ = 0;             ///< Fields are mostly asked for in their order.
+  mutable std::vector<std::string_view> absent_;  ///< Asked for, and not there.
+  mutable std::size_t next_ = 0;                  ///< Fields are mostly asked for in their order.
 };
 
 /// An integer outside of an object, e.g. an array's element. `what` names it.

@@ -1,5 +1,6 @@
 #include "weights/table_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -23,16 +24,21 @@ std::string_view bin_name(int bin) {
 /// False if the table has no histogram at all.
 bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
   int present = 0;
-  for (int bin = 0; bin < kHistogramBins; ++bin) present += object.has(bin_name(bin)) ? 1 : 0;
-  if (present == 0) return false;
+  int first_missing = kHistogramBins;
   double sum = 0.0;
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     if (!object.has(bin_name(bin))) {
-      throw Error(object.where() + ": the field '" + std::string(bin_name(bin)) +
-                  "' is missing; give all of bin_0 to bin_16, or none of them");
+      first_missing = std::min(first_missing, bin);
+      continue;
     }
+    ++present;
     histogram[static_cast<std::size_t>(bin)] = object.number(bin_name(bin), 0.0, 1.0);
     sum += histogram[static_cast<std::size_t>(bin)];
+  }
+  if (present == 0) return false;
+  if (first_missing < kHistogramBins) {
+    throw Error(object.where() + ": the field '" + std::string(bin_name(first_missing)) +
+                "' is missing; give all of bin_0 to bin_16, or none of them");
   }
   if (sum != 0.0 && std::fabs(sum - 1.0) > kSumTolerance) {
     throw Error(object.where() + ": bin_0 to bin_16 add up to " + std::to_string(sum) +
