@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "bench/proc_files.h"
@@ -63,8 +64,8 @@ std::string to_json(const ScalePoint& point) {
 
 ScalePoint scale_point_from_json(const std::string& json) {
   const std::string where = "a measuring process's answer";
-  const nlohmann::json value = parse_json(json, where);
-  const JsonObject object(value, where);
+  const JsonDocument document = parse_json(json, where);
+  const JsonObject object(document.root(), where);
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr int kMostInt = std::numeric_limits<int>::max();
   ScalePoint point;

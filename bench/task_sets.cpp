@@ -37,8 +37,8 @@ std::map<std::int64_t, PublishedRun> read_published(const std::filesystem::path&
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string where = path.string() + " line " + std::to_string(++number);
-    const nlohmann::json value = parse_json(line, where);
-    const JsonObject entry(value, where);
+    const JsonDocument document = parse_json(line, where);
+    const JsonObject entry(document.root(), where);
     PublishedRun run;
     if (!entry.value("cost").is_null()) run.cost_ms = entry.number("cost", 0.0);
     run.seconds = entry.number("seconds", 0.0);

@@ -18,6 +18,7 @@ void add_collection_options(CLI::App& command, CollectionOptions& options) {
       ->type_name("DIR")
       ->required();
   command.add_option("--samples", options.samples, "To have in the folder at the end")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();
 }

@@ -7,12 +7,12 @@
 
 #include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "neuroshard/table_configs.h"
 #include "neuroshard/task_file.h"
 #include "tools/commands.h"
 #include "tools/generated_tables.h"
 #include "tools/statistics_page.h"
 #include "weights/atomic_file.h"
-#include "weights/collection/collection_folder.h"
 #include "weights/collection/task_draws.h"
 #include "weights/collection/wide_population.h"
 

@@ -6,11 +6,11 @@
 
 #include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "neuroshard/table_configs.h"
 #include "tools/interrupt.h"
 #include "tools/progress_bar.h"
 #include "weights/atomic_file.h"
 #include "weights/collection/access_stream.h"
-#include "weights/collection/collection_folder.h"
 #include "weights/collection/npy_writer.h"
 
 namespace neuroshard::tools {

@@ -2,12 +2,12 @@
 #include <chrono>
 #include <memory>
 
+#include "neuroshard/table_configs.h"
 #include "tools/access_files.h"
 #include "tools/commands.h"
 #include "tools/progress_bar.h"
 #include "tools/result_output.h"
 #include "tools/text.h"
-#include "weights/collection/collection_folder.h"
 #include "weights/collection/profile_accesses.h"
 
 namespace neuroshard::tools {

@@ -6,8 +6,9 @@
 
 namespace neuroshard {
 
-/// A file that appears under its name whole or not at all: written under a temporary name in the
-/// same folder and renamed at the end. An existing device or pipe is written to directly; a
+/// A file that appears under its name whole or not at all: written without a name, where the file
+/// system can do that (so that not even a kill leaves anything behind), else under a temporary name
+/// in the same folder, and renamed at the end. An existing device or pipe is written to directly; a
 /// symbolic link keeps pointing where it does. All functions throw Error (kIo) naming the file.
 class AtomicFile {
  public:
@@ -23,11 +24,17 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail(int error_number);
+  void open_unnamed();
+  void open_temporary();
+  /// Calls `make(name)` with temporary names beside the target until one is not taken; its result.
+  template <typename Make>
+  int make_temporary(Make make);
   void discard() noexcept;
 
   std::filesystem::path path_;       ///< As given, for messages.
   std::filesystem::path target_;     ///< Links followed.
-  std::filesystem::path temporary_;  ///< Empty if written to directly.
+  std::filesystem::path temporary_;  ///< Empty while there is none.
+  bool renames_ = false;             ///< False if written to directly.
   int descriptor_ = -1;
 };
 

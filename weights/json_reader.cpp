@@ -1,24 +1,33 @@
 #include "weights/json_reader.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "neuroshard/error.h"
-#include "weights/read_file.h"
 
 namespace neuroshard {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxDepth = 32;
+/// Number, text, true, false or null.
+Json scalar(JsonValue value) {
+  if (std::uint64_t number = 0; value.get(number) == simdjson::SUCCESS) return number;
+  if (std::int64_t number = 0; value.get(number) == simdjson::SUCCESS) return number;
+  if (double number = 0.0; value.get(number) == simdjson::SUCCESS) return number;
+  if (bool flag = false; value.get(flag) == simdjson::SUCCESS) return flag;
+  if (std::string_view text; value.get(text) == simdjson::SUCCESS) return text;
+  return nullptr;
+}
 
 /// A value as a person wrote it, short enough for a message.
-std::string shown(const Json& value) {
+std::string shown(JsonValue value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = scalar(value).dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
   return text;
 }
@@ -32,141 +41,140 @@ std::string range_text(double low, double high) {
   return "a number between " + plain(low) + " and " + plain(high);
 }
 
-/// Watches the parser for what nlohmann::json lets pass: duplicate keys and endless nesting.
-class StructureCheck {
- public:
-  explicit StructureCheck(const std::string& where) : where_(where) {}
-
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) {
-      throw Error(where_ + ": nested more than " + std::to_string(kMaxDepth) + " levels deep");
-    }
-    if (event == Json::parse_event_t::object_start) {
-      keys_.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys_.pop_back();
-    } else if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) {
-        throw Error(where_ + ": the field '" + key + "' occurs twice in one object; keep one");
-      }
-    }
-    return true;
-  }
-
- private:
-  const std::string& where_;
-  std::vector<std::set<std::string>> keys_;
-};
-
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& where) {
-  try {
-    StructureCheck check(where);
-    return Json::parse(text.begin(), text.end(), std::ref(check));
-  } catch (const Json::exception& error) {
-    // The library's own prefix, "[json.exception.parse_error.101] ", tells a user nothing.
-    const std::string_view message = error.what();
-    const std::size_t start = message.find("] ");
-    throw Error(where + ": is not valid JSON: " +
-                std::string(start == std::string_view::npos ? message : message.substr(start + 2)));
-  }
-}
-
-Json read_json_file(const std::filesystem::path& path) {
-  return parse_json(read_file(path), path.string());
-}
-
-JsonObject::JsonObject(const Json& value, std::string where)
-    : value_(&value), where_(std::move(where)) {
-  if (!value.is_object()) {
+JsonObject::JsonObject(JsonValue value, std::string where) : where_(std::move(where)) {
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) {
     throw Error(where_ + ": is " + shown(value) + "; expected an object, {...}");
   }
+  fields_.reserve(object.size());
+  for (const auto field : object) fields_.push_back({field.key, field.value});
 }
 
-bool JsonObject::has(const std::string& name) const {
-  known_.insert(name);
-  return value_->contains(name);
+std::string JsonObject::place(std::string_view name) const {
+  return std::string(where_).append(": ").append(name);
 }
 
-const Json& JsonObject::value(const std::string& name) const {
-  known_.insert(name);
-  const auto found = value_->find(name);
-  if (found == value_->end()) throw Error(where_ + ": the field '" + name + "' is missing; add it");
+std::vector<std::string_view> JsonObject::names() const {
+  std::vector<std::string_view> names;
+  for (const Field& field : fields_) names.push_back(field.name);
+  return names;
+}
+
+const JsonValue* JsonObject::find(std::string_view name) const {
+  for (std::size_t tried = 0; tried < fields_.size(); ++tried, ++next_) {
+    if (next_ >= fields_.size()) next_ = 0;
+    Field& field = fields_[next_];
+    if (field.name != name) continue;
+    field.known = true;
+    return &field.value;
+  }
+  absent_.push_back(name);
+  return nullptr;
+}
+
+bool JsonObject::has(std::string_view name) const { return find(name) != nullptr; }
+
+JsonValue JsonObject::value(std::string_view name) const {
+  const JsonValue* found = find(name);
+  if (found == nullptr) {
+    throw Error(where_ + ": the field '" + std::string(name) + "' is missing; add it");
+  }
   return *found;
 }
 
-std::int64_t json_integer(const Json& value, const std::string& what, std::int64_t low,
-                          std::int64_t high) {
-  const auto fail = [&]() -> std::int64_t {
-    throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
-                " and " + std::to_string(high));
-  };
+namespace {
+
+/// Nothing if the value is not an integer in [low, high].
+std::optional<std::int64_t> integer_within(JsonValue value, std::int64_t low, std::int64_t high) {
   std::int64_t number = 0;
-  if (value.is_number_unsigned()) {
-    const auto wide = value.get<std::uint64_t>();
-    if (wide > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return fail();
-    number = static_cast<std::int64_t>(wide);
-  } else if (value.is_number_integer()) {
-    number = value.get<std::int64_t>();
-  } else if (value.is_number_float()) {
-    const double real = value.get<double>();
+  if (value.get(number) != simdjson::SUCCESS) {
     constexpr double kExact = 9007199254740992.0;  // 2^53
-    if (!(std::fabs(real) <= kExact) || real != std::floor(real)) return fail();
+    double real = 0.0;
+    if (value.get(real) != simdjson::SUCCESS || !(std::fabs(real) <= kExact) ||
+        real != std::floor(real)) {
+      return std::nullopt;
+    }
     number = static_cast<std::int64_t>(real);
-  } else {
-    return fail();
   }
-  return number < low || number > high ? fail() : number;
+  if (number < low || number > high) return std::nullopt;
+  return number;
 }
 
-std::int64_t JsonObject::integer(const std::string& name, std::int64_t low,
-                                 std::int64_t high) const {
-  return json_integer(value(name), place(name), low, high);
+[[noreturn]] void fail_integer(JsonValue value, const std::string& what, std::int64_t low,
+                               std::int64_t high) {
+  throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
+              " and " + std::to_string(high));
 }
 
-int JsonObject::small_integer(const std::string& name, int low, int high) const {
+}  // namespace
+
+std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
+                          std::int64_t high) {
+  const std::optional<std::int64_t> number = integer_within(value, low, high);
+  if (!number) fail_integer(value, what, low, high);
+  return *number;
+}
+
+std::int64_t JsonObject::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
+  const JsonValue field = value(name);
+  const std::optional<std::int64_t> number = integer_within(field, low, high);
+  if (!number) fail_integer(field, place(name), low, high);
+  return *number;
+}
+
+int JsonObject::small_integer(std::string_view name, int low, int high) const {
   return static_cast<int>(integer(name, low, high));
 }
 
-double JsonObject::number(const std::string& name, double low, double high) const {
-  const Json& field = value(name);
-  const double number = field.is_number() ? field.get<double>() : std::nan("");
+double JsonObject::number(std::string_view name, double low, double high) const {
+  const JsonValue field = value(name);
+  double number = 0.0;
+  if (field.get(number) != simdjson::SUCCESS) number = std::nan("");
   if (!(number >= low && number <= high)) {
     throw Error(place(name) + " is " + shown(field) + "; give " + range_text(low, high));
   }
   return number;
 }
 
-std::string JsonObject::text(const std::string& name) const {
-  const Json& field = value(name);
-  if (!field.is_string()) {
+std::string JsonObject::text(std::string_view name) const {
+  const JsonValue field = value(name);
+  std::string_view text;
+  if (field.get(text) != simdjson::SUCCESS) {
     throw Error(place(name) + " is " + shown(field) + "; give a text in quotes");
   }
-  return field.get<std::string>();
+  return std::string(text);
 }
 
-const Json& JsonObject::array(const std::string& name) const {
-  const Json& field = value(name);
-  if (!field.is_array()) {
+JsonArray JsonObject::array(std::string_view name) const {
+  const JsonValue field = value(name);
+  JsonArray array;
+  if (field.get(array) != simdjson::SUCCESS) {
     throw Error(place(name) + " is " + shown(field) + "; give an array, [...]");
   }
-  return field;
+  return array;
 }
 
-JsonObject JsonObject::object(const std::string& name) const { return {value(name), place(name)}; }
+JsonObject JsonObject::object(std::string_view name) const { return {value(name), place(name)}; }
 
 void JsonObject::reject_unknown_fields() const {
-  for (const auto& [name, unused] : value_->items()) {
-    if (!known_.contains(name)) fail_unknown(name);
+  for (const Field& field : fields_) {
+    if (!field.known) fail_unknown(field.name);
   }
 }
 
-void JsonObject::fail_unknown(const std::string& name) const {
-  std::string known;
-  for (const std::string& field : known_) known += (known.empty() ? "" : ", ") + field;
-  throw Error(where_ + ": unknown field '" + name + "'; remove it, or use one of: " + known);
+void JsonObject::fail_unknown(std::string_view name) const {
+  std::set<std::string_view> known(absent_.begin(), absent_.end());
+  for (const Field& field : fields_) {
+    if (field.known) known.insert(field.name);
+  }
+  std::string list;
+  for (const std::string_view field : known) {
+    list.append(list.empty() ? "" : ", ").append(field);
+  }
+  throw Error(where_ + ": unknown field '" + std::string(name) +
+              "'; remove it, or use one of: " + list);
 }
 
 int check_format(const JsonObject& file, const std::string& format, int newest_version) {

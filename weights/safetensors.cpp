@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -42,21 +43,21 @@ struct Extent {
   std::int64_t end = 0;
 };
 
-Extent parse_extent(const std::string& name, const nlohmann::json& value, std::int64_t data_bytes,
+Extent parse_extent(const std::string& name, JsonValue value, std::int64_t data_bytes,
                     const std::string& where) {
   const JsonObject entry(value, where + ": tensor '" + name + "'");
   Extent extent{name, {}, 0, 0};
   if (const std::string dtype = entry.text("dtype"); dtype != "F32") {
     throw Error(entry.place("dtype") + " is '" + dtype + "'; weights must be F32");
   }
-  const auto& shape = entry.array("shape");
+  const JsonArray shape = entry.array("shape");
   if (shape.size() > kMaxRank) {
     throw Error(entry.place("shape") + " has " + std::to_string(shape.size()) +
                 " dimensions; weights have 1 or 2");
   }
   // Each size is at most the data's, so that the product below cannot overflow unnoticed.
   std::int64_t bytes = 4;
-  for (const auto& size : shape) {
+  for (const JsonValue size : shape) {
     const std::int64_t extent_size = json_integer(size, entry.place("shape"), 1, data_bytes);
     if (bytes > data_bytes / extent_size) {
       throw Error(entry.place("shape") + " asks for more than the " + std::to_string(data_bytes) +
@@ -65,11 +66,11 @@ Extent parse_extent(const std::string& name, const nlohmann::json& value, std::i
     bytes *= extent_size;
     extent.shape.push_back(extent_size);
   }
-  const auto& offsets = entry.array("data_offsets");
+  const JsonArray offsets = entry.array("data_offsets");
   const std::string place = entry.place("data_offsets");
   if (offsets.size() != 2) throw Error(place + " must be two numbers, begin and end");
-  extent.begin = json_integer(offsets[0], place, 0, data_bytes);
-  extent.end = json_integer(offsets[1], place, extent.begin, data_bytes);
+  extent.begin = json_integer(offsets.at(0), place, 0, data_bytes);
+  extent.end = json_integer(offsets.at(1), place, extent.begin, data_bytes);
   if (extent.begin % 4 != 0) throw Error(place + " begins at an odd place; use a multiple of 4");
   if (extent.end - extent.begin != bytes) {
     throw Error(place + " spans " + std::to_string(extent.end - extent.begin) +
@@ -118,13 +119,15 @@ Safetensors parse_safetensors(std::string_view bytes, const std::string& where) 
 
   Safetensors contents;
   std::vector<Extent> extents;
-  const JsonObject root(header, where + ": safetensors header");
-  for (const auto& [name, value] : header.items()) {
+  const JsonObject root(header.root(), where + ": safetensors header");
+  for (const std::string_view name : root.names()) {
     if (name == kMetadata) {
       const JsonObject metadata = root.object(kMetadata);
-      for (const auto& [key, unused] : value.items()) contents.metadata[key] = metadata.text(key);
+      for (const std::string_view key : metadata.names()) {
+        contents.metadata[std::string(key)] = metadata.text(key);
+      }
     } else {
-      extents.push_back(parse_extent(name, value, data_bytes, where));
+      extents.push_back(parse_extent(std::string(name), root.value(name), data_bytes, where));
     }
   }
   require_exact_cover(extents, data_bytes, where);

@@ -143,6 +143,7 @@ Tensor TorchFile::tensor(pickle::Id id, const std::string& what) {
     tensor.values.push_back(element(bytes, storage.type, position));
     // The next index in row-major order, last axis fastest.
     for (std::size_t axis = index.size(); axis-- > 0;) {
+      if (view->shape[axis] == 1) continue;  // Its stride means nothing and may be anything.
       position += view->strides[axis];
       if (++index[axis] < view->shape[axis]) break;
       position -= view->shape[axis] * view->strides[axis];

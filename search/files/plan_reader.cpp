@@ -10,14 +10,11 @@
 namespace neuroshard {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kMaxIndex = std::numeric_limits<int>::max() - 1;
 
-std::vector<int> read_indices(const Json& array, const std::string& place) {
-  if (!array.is_array()) throw Error(place + " is not an array of indices, [0, 3, ...]");
+std::vector<int> read_indices(JsonArray array, const std::string& place) {
   std::vector<int> indices;
-  for (const Json& item : array) {
+  for (const JsonValue item : array) {
     indices.push_back(static_cast<int>(json_integer(item, place, 0, kMaxIndex)));
   }
   return indices;
@@ -45,9 +42,13 @@ PlanRecord read_line(const JsonObject& line) {
   } else if (!line.value("shards").is_null()) {
     Plan& plan = record.plan.emplace();
     if (has_steps) plan.column_splits = read_indices(line.array("steps"), line.place("steps"));
-    for (const Json& shard : line.array("shards")) {
-      plan.shards.push_back(
-          read_indices(shard, line.place("shards: list " + std::to_string(plan.shards.size()))));
+    for (const JsonValue shard : line.array("shards")) {
+      const std::string place = line.place("shards: list " + std::to_string(plan.shards.size()));
+      JsonArray indices;
+      if (shard.get(indices) != simdjson::SUCCESS) {
+        throw Error(place + " is not an array of indices, [0, 3, ...]");
+      }
+      plan.shards.push_back(read_indices(indices, place));
     }
   }
   line.reject_unknown_fields();
@@ -63,7 +64,7 @@ struct StatedSlice {
 /// Adds the slices of one device to the plan, and what is said of them to `stated`.
 void read_shard(const JsonObject& device, PlanRecord& record, std::vector<StatedSlice>& stated) {
   std::vector<int>& shard = record.plan->shards.emplace_back();
-  for (const Json& item : device.array("shard")) {
+  for (const JsonValue item : device.array("shard")) {
     const JsonObject entry(item, device.place("shard: entry " + std::to_string(shard.size())));
     const int index = entry.small_integer("slice", 0, kMaxIndex);
     const TableSlice slice = {entry.small_integer("table", 0, kMaxIndex),
@@ -116,11 +117,10 @@ PlanRecord read_document(const JsonObject& file) {
 
   Plan& plan = record.plan.emplace();
   plan.column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
-  const Json& devices = file.array("devices");
   std::vector<StatedSlice> stated;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const JsonObject device(devices[i], file.where() + ": device " + std::to_string(i));
-    const auto place = static_cast<int>(i);
+  for (const JsonValue item : file.array("devices")) {
+    const auto place = static_cast<int>(plan.shards.size());
+    const JsonObject device(item, file.where() + ": device " + std::to_string(place));
     (void)device.small_integer("device", place, place);
     for (const char* name : {"cost", "memory_gb", "dim_sum"}) (void)device.has(name);
     read_shard(device, record, stated);
@@ -132,8 +132,8 @@ PlanRecord read_document(const JsonObject& file) {
 }
 
 PlanRecord parse_plan(std::string_view text, const std::string& where) {
-  const Json root = parse_json(text, where);
-  const JsonObject object(root, where);
+  const JsonDocument document = parse_json(text, where);
+  const JsonObject object(document.root(), where);
   return object.has("format") ? read_document(object) : read_line(object);
 }
 
@@ -147,7 +147,7 @@ std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& wh
   if (is_blank(text)) throw Error(where + ": is empty; expected a plan");
   std::vector<PlanRecord> records;
   // A first line that is complete by itself starts a file of one plan a line.
-  if (!Json::accept(text.substr(0, text.find('\n')))) {
+  if (!is_json(text.substr(0, text.find('\n')))) {
     records.push_back(parse_plan(text, where));
     return records;
   }

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "neuroshard/plan_file.h"
@@ -12,31 +15,21 @@ std::string dumped(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-bool is_flat(const Json& value) {
-  for (const Json& item : value) {
-    if (item.is_structured() && !item.empty()) return false;
-  }
-  return true;
+/// Slices are most of a plan; they are written without building a Json of each.
+void append(std::string& text, std::int64_t number) {
+  std::array<char, 24> digits{};
+  text.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
-/// Indented, but what holds no further object or array stays on its line.
-void print(const Json& value, std::size_t depth, std::string& text) {
-  if (!value.is_structured() || is_flat(value)) {
-    text += dumped(value);
-    return;
+void append_quoted(std::string& text, std::string_view name) {
+  const bool plain = std::ranges::all_of(
+      name, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  if (plain) {
+    text.append("\"").append(name).append("\"");
+  } else {
+    text += dumped(name);
   }
-  const auto new_line = [&](std::size_t levels) { text.append("\n").append(2 * levels, ' '); };
-  text += value.is_object() ? '{' : '[';
-  bool first = true;
-  for (const auto& [key, item] : value.items()) {
-    if (!first) text += ',';
-    new_line(depth + 1);
-    if (value.is_object()) text.append(dumped(key)).append(": ");
-    print(item, depth + 1, text);
-    first = false;
-  }
-  new_line(depth);
-  text += value.is_object() ? '}' : ']';
 }
 
 std::int64_t total_bytes(const Task& task) {
@@ -45,32 +38,35 @@ std::int64_t total_bytes(const Task& task) {
   return bytes;
 }
 
-Json slice_json(const Task& task, int index, const TableSlice& slice) {
+void append_slice(std::string& text, const Task& task, int index, const TableSlice& slice) {
   const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-  Json json = {{"slice", index}, {"table", slice.table}};
-  if (!table.name.empty()) json["name"] = table.name;
-  json["first_column"] = slice.first_column;
-  json["dim"] = slice.dim;
-  json["size_bytes"] = table.rows * slice.dim * 4;
-  return json;
+  append(text += "{\"slice\":", index);
+  append(text += ",\"table\":", slice.table);
+  if (!table.name.empty()) append_quoted(text += ",\"name\":", table.name);
+  append(text += ",\"first_column\":", slice.first_column);
+  append(text += ",\"dim\":", slice.dim);
+  append(text += ",\"size_bytes\":", table.rows * slice.dim * 4);
+  text += '}';
 }
 
-Json device_json(const PlanDocument& document, const std::vector<TableSlice>& slices,
-                 std::size_t device) {
+void append_device(std::string& text, const PlanDocument& document,
+                   const std::vector<TableSlice>& slices, std::size_t device) {
   const DeviceCost& cost = document.cost.devices[device];
-  Json shard = Json::array();
+  const Json costs = {{"total_ms", cost.total_ms()},
+                      {"compute_ms", cost.compute_ms},
+                      {"forward_ms", cost.forward_ms},
+                      {"backward_ms", cost.backward_ms}};
+  append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
+  text.append(",\n      \"cost\": ").append(dumped(costs));
+  text.append(",\n      \"memory_gb\": ").append(dumped(gib_from_bytes(cost.memory_bytes)));
+  append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
+  text += ",\n      \"shard\": [";
+  const char* separator = "\n        ";
   for (const int index : document.plan.shards[device]) {
-    shard.push_back(slice_json(document.task, index, slices[static_cast<std::size_t>(index)]));
+    append_slice(text += separator, document.task, index, slices[static_cast<std::size_t>(index)]);
+    separator = ",\n        ";
   }
-  return {{"device", device},
-          {"cost",
-           {{"total_ms", cost.total_ms()},
-            {"compute_ms", cost.compute_ms},
-            {"forward_ms", cost.forward_ms},
-            {"backward_ms", cost.backward_ms}}},
-          {"memory_gb", gib_from_bytes(cost.memory_bytes)},
-          {"dim_sum", cost.dim_sum},
-          {"shard", std::move(shard)}};
+  text += document.plan.shards[device].empty() ? "]\n    }" : "\n      ]\n    }";
 }
 
 Json search_json(const SearchStats& stats, bool complete) {
@@ -117,10 +113,13 @@ Json document_json(const Task& task, const std::string& task_name, const std::st
   return json;
 }
 
-std::string printed(const Json& json) {
+/// The fields of a document, each on a line of its own and with a comma behind it.
+std::string lines_of(const Json& json) {
   std::string text;
-  print(json, 0, text);
-  return text + '\n';
+  for (const auto& [key, value] : json.items()) {
+    text.append("  ").append(dumped(key)).append(": ").append(dumped(value)).append(",\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -133,16 +132,22 @@ std::string plan_to_json(const PlanDocument& document) {
   json["fits_memory"] = document.cost.fits_memory;
   if (document.stats != nullptr) json["search"] = search_json(*document.stats, document.complete);
   json["column_splits"] = document.plan.column_splits;
-  Json& devices = json["devices"] = Json::array();
+  std::string text = "{\n" + lines_of(json) + "  \"devices\": [\n";
   for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
-    devices.push_back(device_json(document, slices, device));
+    if (device > 0) text += ",\n";
+    append_device(text, document, slices, device);
   }
+  text += "\n  ]";
+  const char* separator = ",\n  \"alternatives\": [\n    ";
   for (const CostedPlan& other : document.alternatives) {
-    json["alternatives"].push_back({{"cost_ms", other.cost.cost_ms},
-                                    {"column_splits", other.plan.column_splits},
-                                    {"shards", other.plan.shards}});
+    const Json plan = {{"cost_ms", other.cost.cost_ms},
+                       {"column_splits", other.plan.column_splits},
+                       {"shards", other.plan.shards}};
+    text.append(separator).append(dumped(plan));
+    separator = ",\n    ";
   }
-  return printed(json);
+  if (!document.alternatives.empty()) text += "\n  ]";
+  return text + "\n}\n";
 }
 
 std::string plan_to_json(const NoPlanDocument& document) {
@@ -152,8 +157,8 @@ std::string plan_to_json(const NoPlanDocument& document) {
   error["available_bytes"] = document.infeasible.available_bytes;
   error["largest_piece_bytes"] = document.infeasible.largest_piece_bytes;
   if (document.infeasible.table >= 0) error["table"] = document.infeasible.table;
-  json["error"] = std::move(error);
-  return printed(json);
+  std::string text = "{\n" + lines_of(json);
+  return text.append("  \"error\": ").append(dumped(error)).append("\n}\n");
 }
 
 std::string plan_to_json_line(int task_index, const Task& task, const PlanResult& result) {

@@ -4,8 +4,6 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
-#include "search/files/table_reader.h"
-#include "weights/json_reader.h"
 #include "weights/read_file.h"
 
 namespace neuroshard {
@@ -78,25 +76,6 @@ TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std
 }
 
 }  // namespace
-
-TableConfigs parse_table_configs(std::string_view json, const std::string& where) {
-  const nlohmann::json root = parse_json(json, where);
-  if (!root.is_array()) throw Error(where + ": is not a list of tables, [{...}, ...]");
-  if (root.empty()) throw Error(where + ": lists no tables; give at least one");
-  TableConfigs configs;
-  TableReader reader;
-  for (std::size_t i = 0; i < root.size(); ++i) {
-    const JsonObject object(root[i], where + ": table " + std::to_string(i));
-    TableReader::Result result = reader.read(object, TableReader::Dim::kOptional);
-    configs.tables.push_back(std::move(result.table));
-    if (result.derived_histogram) configs.derived_histograms.push_back(static_cast<int>(i));
-  }
-  return configs;
-}
-
-TableConfigs load_table_configs(const std::filesystem::path& path) {
-  return parse_table_configs(read_file(path), path.string());
-}
 
 std::vector<TaskLine> parse_each_task_line(std::string_view text, const std::string& where,
                                            const TableConfigs& configs) {

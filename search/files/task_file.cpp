@@ -3,28 +3,30 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "search/files/table_reader.h"
 #include "weights/json_reader.h"
 #include "weights/read_file.h"
+#include "weights/table_reader.h"
 
 namespace neuroshard {
 namespace {
 
 std::vector<std::string> read_source(const JsonObject& file) {
-  const auto& value = file.value("source");
-  if (value.is_string()) return {file.text("source")};
+  if (file.value("source").is_string()) return {file.text("source")};
   std::vector<std::string> source;
-  for (const auto& item : file.array("source")) {
-    if (!item.is_string()) throw Error(file.place("source") + ": give texts in quotes");
-    source.push_back(item.get<std::string>());
+  for (const JsonValue item : file.array("source")) {
+    std::string_view text;
+    if (item.get(text) != simdjson::SUCCESS) {
+      throw Error(file.place("source") + ": give texts in quotes");
+    }
+    source.emplace_back(text);
   }
   return source;
 }
 
-std::string table_label(const nlohmann::json& table, std::size_t index) {
+std::string table_label(JsonValue table, std::size_t index) {
   std::string label = "table " + std::to_string(index);
-  if (table.is_object() && table.contains("name") && table["name"].is_string()) {
-    label += " ('" + table["name"].get<std::string>() + "')";
+  if (std::string_view name; table["name"].get(name) == simdjson::SUCCESS) {
+    label.append(" ('").append(name).append("')");
   }
   return label;
 }
@@ -32,8 +34,8 @@ std::string table_label(const nlohmann::json& table, std::size_t index) {
 }  // namespace
 
 TaskFile parse_task(std::string_view json, const std::string& where) {
-  const nlohmann::json root = parse_json(json, where);
-  const JsonObject file(root, where);
+  const JsonDocument document = parse_json(json, where);
+  const JsonObject file(document.root(), where);
   check_format(file, "neuroshard.task", 1);
   TaskFile task;
   task.where = where;
@@ -50,20 +52,22 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
     }
   }
   TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent);
-  const auto& tables = file.array("tables");
-  if (tables.empty()) throw Error(file.place("tables") + ": is empty; give at least one table");
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    const JsonObject object(tables[i], where + ": " + table_label(tables[i], i));
+  for (const JsonValue table : file.array("tables")) {
+    const std::size_t index = task.tables.size();
+    const JsonObject object(table, where + ": " + table_label(table, index));
     TableReader::Result result = reader.read(object, TableReader::Dim::kRequired);
     task.tables.push_back(std::move(result.table));
-    if (result.derived_histogram) task.derived_histograms.push_back(static_cast<int>(i));
+    if (result.derived_histogram) task.derived_histograms.push_back(static_cast<int>(index));
+  }
+  if (task.tables.empty()) {
+    throw Error(file.place("tables") + ": is empty; give at least one table");
   }
   file.reject_unknown_fields();
   return task;
 }
 
 TaskFile load_task(const std::filesystem::path& path) {
-  return parse_task(read_file(path), path.string());
+  return parse_task(read_file(path, kMaxJsonBytes), path.string());
 }
 
 }  // namespace neuroshard

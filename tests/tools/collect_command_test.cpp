@@ -48,6 +48,14 @@ TEST(Collect, ComputesAndResumes) {
   }
 }
 
+TEST(Collect, RefusesANegativeNumberOfSamples) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_command("collect", comm(folder / "data", "-1"));
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("--samples"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "data"));
+}
+
 TEST(Collect, KeepsCollectionsApart) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command("collect", comm(folder / "data", "3")).code, kExitOk);

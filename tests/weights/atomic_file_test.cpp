@@ -1,9 +1,11 @@
 #include "weights/atomic_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -41,6 +43,26 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   const ScratchFolder folder;
   { AtomicFile(folder / "out").write("half"); }
   EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(AtomicFile, LeavesNothingWhenKilled) {
+  const ScratchFolder folder;
+  const int unnamed = ::open((folder / "").c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (unnamed < 0) GTEST_SKIP() << "this file system has no files without names";
+  ::close(unnamed);
+  for (const int signal : {SIGKILL, SIGXFSZ, SIGTERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      AtomicFile file(folder / "out");
+      file.write("half");
+      ::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_THAT(folder.names(), IsEmpty()) << signal;
+  }
 }
 
 TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "message_of.h"
 #include "random_tasks.h"
@@ -58,6 +59,8 @@ TEST(TorchFile, HonoursOffsetAndStrides) {
   EXPECT_THAT(values(0, {3, 2}, {1, 3}), ElementsAre(0, 3, 1, 4, 2, 5));
   EXPECT_THAT(values(1, {2}, {3}), ElementsAre(1, 4));
   EXPECT_THAT(values(5, {1, 1}, {100, 100}), ElementsAre(5));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(values(1, {2, 1}, {3, kMost}), ElementsAre(1, 4));
   EXPECT_THAT(values(2, {}, {}), ElementsAre(2));
   EXPECT_THAT(values(4, {3}, {0}), ElementsAre(4, 4, 4));
   EXPECT_THAT(values(0, {1, 2, 3}, {6, 3, 1}), ElementsAre(0, 1, 2, 3, 4, 5));

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-target_link_libraries(neuroshard PRIVATE LibZip::zip ZLIB::ZLIB Threads::Threads)
+target_link_libraries(neuroshard PRIVATE LibZip::zip simdjson::simdjson ZLIB::ZLIB Threads::Threads)
 if(NEUROSHARD_HAS_CUDA)
   target_link_libraries(neuroshard PRIVATE CUDA::cudart_static)
 endif()

@@ -1,5 +1,6 @@
 #include "weights/collection/access_data.h"
 
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -19,8 +20,10 @@ std::string place_of(const std::string& file, std::int64_t position, std::int64_
          std::to_string(position % batch);
 }
 
+// Also that tables * batch + 1 can be computed.
 void check_shape(const std::string& where, std::int64_t tables, std::int64_t batch) {
-  if (tables >= 1 && tables <= kMaxTables && batch >= 1) return;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() - 1;
+  if (tables >= 1 && tables <= kMaxTables && batch >= 1 && batch <= kMost / tables) return;
   throw Error(where + ": lengths are [" + std::to_string(tables) + ", " + std::to_string(batch) +
               "]; expected [tables, batch] with 1 to " + std::to_string(kMaxTables) + " tables");
 }
@@ -28,10 +31,11 @@ void check_shape(const std::string& where, std::int64_t tables, std::int64_t bat
 // Table boundaries from lengths, or from offsets, or from both if they agree.
 std::vector<std::int64_t> bounds_from_lengths(SequentialFile& file, int element_bytes,
                                               std::int64_t tables, std::int64_t batch) {
+  file.require(tables * batch, element_bytes, "lengths");
   std::vector<std::int64_t> bounds{0};
   std::int64_t sum = 0;
   for_each_integer(file, element_bytes, tables * batch, [&](std::int64_t i, std::int64_t length) {
-    if (length < 0) {
+    if (length < 0 || length > std::numeric_limits<std::int64_t>::max() - sum) {
       throw Error(place_of(file.name(), i, batch) + ": has " + std::to_string(length) +
                   " lookups; the lengths are damaged");
     }
@@ -43,6 +47,7 @@ std::vector<std::int64_t> bounds_from_lengths(SequentialFile& file, int element_
 
 std::vector<std::int64_t> bounds_from_offsets(SequentialFile& file, int element_bytes,
                                               std::int64_t tables, std::int64_t batch) {
+  file.require(tables * batch + 1, element_bytes, "offsets");
   std::vector<std::int64_t> bounds;
   std::int64_t before = 0;
   for_each_integer(file, element_bytes, tables * batch + 1,
@@ -83,9 +88,10 @@ TensorPlace tensor_place(const pickle::Pickle& pickle, pickle::Id id, const std:
   TensorPlace place{storage.key, static_cast<int>(element_bytes(storage.type)), view->shape};
   bool plain = view->shape.size() == rank && view->strides.size() == rank && view->offset == 0;
   for (std::size_t axis = rank; plain && axis-- > 0;) {
-    plain = view->strides[axis] == place.elements || view->shape[axis] == 1;
-    plain = plain && view->shape[axis] >= 0 && view->shape[axis] < (std::int64_t{1} << 40);
-    place.elements *= view->shape[axis];
+    const std::int64_t size = view->shape[axis];
+    plain = view->strides[axis] == place.elements || size == 1;
+    plain = plain && (size == 0 || place.elements <= storage.elements / size);
+    place.elements = plain ? place.elements * size : 0;
   }
   if (!plain || place.elements != storage.elements) {
     throw Error(where + ": " + name + " is not a contiguous tensor of " + std::to_string(rank) +
@@ -125,6 +131,7 @@ AccessData open_torch_accesses(const std::filesystem::path& path) {
   bool found_indices = false;
   while (const std::optional<std::string> key = stream.next_storage()) {
     if (*key == indices.key) {
+      file.require(indices.elements, indices.element_bytes, "indices");
       data.first_byte = file.position();
       found_indices = true;
     } else if (*key == offsets.key) {
@@ -159,6 +166,7 @@ AccessData open_npy(const std::filesystem::path& path) {
     throw Error(file.name() + ": has " + std::to_string(header.shape.size()) +
                 " dimensions; indices have one");
   }
+  file.require(header.shape[0], header.element_bytes, "indices");
   AccessData data;
   data.path = path;
   data.first_byte = file.position();

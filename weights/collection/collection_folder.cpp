@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "neuroshard/error.h"
+#include "neuroshard/table_configs.h"
 #include "weights/atomic_file.h"
 #include "weights/json_reader.h"
 #include "weights/read_file.h"
@@ -18,13 +19,13 @@ constexpr const char* kFormat = "neuroshard collection";
 constexpr int kVersion = 1;
 
 CollectionDescription read_description(const fs::path& path) {
-  const nlohmann::json root = read_json_file(path);
-  const JsonObject file(root, path.string());
+  const JsonDocument document = read_json_file(path);
+  const JsonObject file(document.root(), path.string());
   check_format(file, kFormat, kVersion);
   const JsonObject fields = file.object("description");
   CollectionDescription description;
-  for (const auto& [key, value] : file.value("description").items()) {
-    description[key] = fields.text(key);
+  for (const std::string_view key : fields.names()) {
+    description[std::string(key)] = fields.text(key);
   }
   return description;
 }
@@ -52,21 +53,6 @@ CollectionDescription read_collection_description(const fs::path& folder) {
   const fs::path path = folder / kDescriptionFile;
   std::error_code ignored;
   return fs::exists(path, ignored) ? read_description(path) : CollectionDescription();
-}
-
-std::string serialize_table_configs(std::span<const Table> tables, bool with_dim) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Table& table : tables) {
-    nlohmann::ordered_json entry;
-    entry["row"] = table.rows;
-    entry["pooling_factor"] = table.pooling_factor;
-    for (int bin = 0; bin < kHistogramBins; ++bin) {
-      entry["bin_" + std::to_string(bin)] = table.access_histogram[bin];
-    }
-    if (with_dim) entry["dim"] = table.dim;
-    list.push_back(std::move(entry));
-  }
-  return list.dump() + '\n';
 }
 
 void prepare_collection(const fs::path& folder, const CollectionDescription& description,

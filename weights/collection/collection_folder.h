@@ -17,9 +17,6 @@ using CollectionDescription = std::map<std::string, std::string>;
 [[nodiscard]] CollectionDescription read_collection_description(
     const std::filesystem::path& folder);
 
-/// A published `table_configs.json`: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`.
-[[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
-
 /// Makes `folder` ready for samples: creates it, and writes `collection.json` with the description
 /// and, unless `tables` is empty, `table_configs.json`. In a folder that has them already, a run is
 /// resumed: throws Error naming the difference if they are not the same, or if there are samples

@@ -143,7 +143,8 @@ TableRange tables_per_task(int devices, double min_per_device, double max_per_de
                 std::to_string(kMaxDevices));
   }
   constexpr double kMostPerDevice = 1e5;
-  if (!(min_per_device >= 0.0) || !(max_per_device <= kMostPerDevice)) {
+  if (!(min_per_device >= 0.0 && min_per_device <= kMostPerDevice) ||
+      !(max_per_device <= kMostPerDevice)) {
     throw Error("tables per device from " + std::to_string(min_per_device) + " to " +
                 std::to_string(max_per_device) + "; give numbers from 0 to 100,000");
   }

@@ -72,7 +72,9 @@ SampleLog::SampleLog(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 SampleLog::~SampleLog() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  (void)::fdatasync(descriptor_);  // A destructor has nobody to tell.
+  ::close(descriptor_);
 }
 
 void SampleLog::fail(const char* what, int error_number) const {
@@ -114,6 +116,7 @@ void SampleLog::append(std::string_view line) {
   if (written == static_cast<ssize_t>(text.size())) {
     size_bytes_ += text.size();
     ++lines_;
+    sync();
     return;
   }
   // A full disk takes part of a line: leave none of it.
@@ -122,6 +125,14 @@ void SampleLog::append(std::string_view line) {
     fail("cannot be written, and ends in a torn line", reason);
   }
   fail("cannot be written", reason);
+}
+
+void SampleLog::sync() {
+  // Samples take milliseconds to measure, as does the disk: not after each.
+  const auto now = std::chrono::steady_clock::now();
+  if (now - synced_ < std::chrono::seconds(1)) return;
+  if (::fdatasync(descriptor_) != 0) fail("cannot be written to the disk", errno);
+  synced_ = now;
 }
 
 std::string compute_sample_line(std::span<const int> ids, double cost_ms) {

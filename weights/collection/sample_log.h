@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -9,8 +10,9 @@
 namespace neuroshard {
 
 /// The data.txt of a collection: one line a sample, appended as they are measured. What a killed
-/// run has written stays; the part of a line that it may have left at the end is removed. All
-/// functions throw Error (kIo) naming the file.
+/// run has written stays; the part of a line that it may have left at the end is removed. What was
+/// appended reaches the disk within a second of the next append, and when the log is closed: a
+/// machine that fails loses little more. All functions throw Error (kIo) naming the file.
 class SampleLog {
  public:
   /// Opens or creates the file and locks it: throws Error if another collection writes to it.
@@ -30,12 +32,14 @@ class SampleLog {
  private:
   [[noreturn]] void fail(const char* what, int error_number) const;
   void repair();
+  void sync();
 
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::uint64_t size_bytes_ = 0;
   std::uint64_t lines_ = 0;
   std::uint64_t removed_bytes_ = 0;
+  std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 
 /// "id,id,... cost_ms". Throws Error unless the cost is finite and positive.

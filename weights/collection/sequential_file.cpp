@@ -1,12 +1,14 @@
 #include "weights/collection/sequential_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "neuroshard/error.h"
 
@@ -25,11 +27,19 @@ SequentialFile::SequentialFile(const std::filesystem::path& path)
   if (descriptor_ < 0) {
     throw Error(name_ + ": cannot be opened: " + std::strerror(errno), ErrorKind::kIo);
   }
+  struct stat status {};
+  const bool has_size = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  most_bytes_ = has_size ? status.st_size : std::numeric_limits<std::int64_t>::max();
   const bool packed = [&] {
     const std::string_view magic = peek(2);
     return magic == "\x1f\x8b";
   }();
   if (!packed) return;
+  // 258 bytes in two bits: deflate's best (RFC 1951).
+  constexpr std::int64_t kBestRatio = 1032;
+  most_bytes_ = most_bytes_ > std::numeric_limits<std::int64_t>::max() / kBestRatio
+                    ? std::numeric_limits<std::int64_t>::max()
+                    : most_bytes_ * kBestRatio;
   begin_ = end_ = 0;
   ::lseek(descriptor_, 0, SEEK_SET);
   gzip_.reset(gzdopen(descriptor_, "rb"));  // Owns the descriptor.
@@ -103,6 +113,15 @@ void SequentialFile::skip_to(std::int64_t position) {
     begin_ += static_cast<std::size_t>(taken);
     position_ += taken;
   }
+}
+
+void SequentialFile::require(std::int64_t count, std::int64_t bytes_each,
+                             const std::string& what) const {
+  const std::int64_t left = std::max<std::int64_t>(most_bytes_ - position_, 0);
+  if (count >= 0 && count <= left / bytes_each) return;
+  throw Error(name_ + ": claims " + std::to_string(count) + " " + what + " of " +
+              std::to_string(bytes_each) + " bytes, but has room for at most " +
+              std::to_string(left / bytes_each) + "; it is cut short or damaged");
 }
 
 std::string_view SequentialFile::peek(std::size_t count) {

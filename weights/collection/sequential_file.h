@@ -31,6 +31,10 @@ class SequentialFile {
   /// Fills `bytes`; throws Error if the file ends before.
   void read(std::span<char> bytes);
   void skip_to(std::int64_t position);
+  /// Throws Error if the file is too short to hold `count` more numbers of `bytes_each` bytes, as
+  /// `what` claims: before memory is taken for them. A compressed file is short if no packing could
+  /// have made it so small; a pipe never is.
+  void require(std::int64_t count, std::int64_t bytes_each, const std::string& what) const;
   /// The next bytes without taking them: `count` (at most kMaxPeek), or fewer at the end.
   [[nodiscard]] std::string_view peek(std::size_t count);
 
@@ -46,6 +50,7 @@ class SequentialFile {
 
   std::string name_;
   int descriptor_ = -1;
+  std::int64_t most_bytes_ = 0;  ///< That the file can have, unpacked.
   std::unique_ptr<gzFile_s, CloseGzip> gzip_;
   std::int64_t position_ = 0;
   std::vector<char> buffer_;

@@ -37,21 +37,32 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-SampleFile::SampleFile(const std::filesystem::path& path) : path_(path), stream_(path) {
+SampleFile::SampleFile(const std::filesystem::path& path)
+    : path_(path), stream_(path), buffer_(kMaxLineBytes + 1) {
   if (!stream_ || std::filesystem::is_directory(path)) {
     throw Error(path.string() + ": cannot be opened; give a folder with a data.txt",
+                ErrorKind::kIo);
+  }
+  std::error_code is_pipe;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, is_pipe);
+  if (!is_pipe && bytes > kMaxBytes) {
+    throw Error(path.string() + ": has " + std::to_string(bytes) + " bytes; at most " +
+                    std::to_string(kMaxBytes) + " of samples are read; give fewer",
                 ErrorKind::kIo);
   }
 }
 
 bool SampleFile::next(std::size_t groups) {
   do {
-    if (!std::getline(stream_, line_)) {
-      if (stream_.bad()) throw Error(path_.string() + ": cannot be read", ErrorKind::kIo);
-      return false;
-    }
+    const bool found = !!stream_.getline(buffer_.data(), static_cast<long>(buffer_.size()));
+    if (stream_.bad()) throw Error(path_.string() + ": cannot be read", ErrorKind::kIo);
+    const auto taken = static_cast<std::size_t>(stream_.gcount());
+    if (!found && taken == 0) return false;
     ++line_number_;
-    line_.erase(line_.find_last_not_of(" \t\r") + 1);
+    if (!found) fail("is longer than " + std::to_string(kMaxLineBytes) + " bytes");
+    // What was taken includes the line's end, but for a last line that has none.
+    line_ = std::string_view(buffer_.data(), taken - (stream_.eof() ? 0 : 1));
+    line_ = line_.substr(0, line_.find_last_not_of(" \t\r") + 1);
   } while (line_.empty());
 
   groups_.clear();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,11 +13,15 @@ namespace neuroshard::training {
 /// Reads a `data.txt`: lines of groups, separated by spaces, of numbers, separated by commas.
 class SampleFile {
  public:
-  /// Throws Error (kIo) if the file cannot be opened.
+  /// Throws Error (kIo) if the file cannot be opened or has more than kMaxBytes.
   explicit SampleFile(const std::filesystem::path& path);
 
+  static constexpr std::uintmax_t kMaxBytes = std::uintmax_t{1} << 30;
+  /// Of a line; one of 1,024 devices has some 50,000.
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
+
   /// The next line that is not blank, as groups; false at the end of the file. Throws Error unless
-  /// the line has `groups` groups.
+  /// the line has `groups` groups and at most kMaxLineBytes.
   [[nodiscard]] bool next(std::size_t groups);
   [[nodiscard]] std::size_t count(std::size_t group) const { return groups_[group].size(); }
 
@@ -32,7 +37,8 @@ class SampleFile {
  private:
   std::filesystem::path path_;
   std::ifstream stream_;
-  std::string line_;
+  std::vector<char> buffer_;
+  std::string_view line_;
   std::size_t line_number_ = 0;
   std::vector<std::vector<std::string_view>> groups_;
 };

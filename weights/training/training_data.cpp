@@ -4,29 +4,18 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "weights/json_reader.h"
+#include "neuroshard/table_configs.h"
 #include "weights/training/sample_file.h"
 
 namespace neuroshard {
 namespace {
 
 std::vector<Table> read_tables(const std::filesystem::path& path) {
-  const nlohmann::json list = read_json_file(path);
-  if (!list.is_array()) throw Error(path.string() + ": is not a list of tables");
-  std::vector<Table> tables;
-  tables.reserve(list.size());
-  for (const nlohmann::json& entry : list) {
-    const std::string where = path.string() + ": table " + std::to_string(tables.size());
-    const JsonObject object(entry, where);
-    Table table;
-    table.rows = object.integer("row", 1, kMaxRows);
-    table.dim = object.small_integer("dim", 1, kMaxDim);
-    table.pooling_factor = object.number("pooling_factor");
-    for (int bin = 0; bin < kHistogramBins; ++bin) {
-      table.access_histogram[bin] = object.number("bin_" + std::to_string(bin));
-    }
-    validate(table, where);
-    tables.push_back(std::move(table));
+  std::vector<Table> tables = load_table_configs(path).tables;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i].dim > 0) continue;
+    throw Error(path.string() + ": table " + std::to_string(i) +
+                ": the field 'dim' is missing; its samples were measured at one, so give it");
   }
   return tables;
 }

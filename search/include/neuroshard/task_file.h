@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "neuroshard/table_configs.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -24,22 +25,12 @@ struct TaskFile {
   std::vector<Table> tables;
   std::optional<int> devices;
   std::optional<std::int64_t> memory_bytes;
-  /// Indices of tables for which the file gives no access histogram. Theirs is computed from rows,
-  /// pooling factor and Zipf exponent (zipf_histogram.h); reports should say so.
-  std::vector<int> derived_histograms;
+  std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 
 /// A task in our JSON schema.
 [[nodiscard]] TaskFile load_task(const std::filesystem::path& path);
 [[nodiscard]] TaskFile parse_task(std::string_view json, const std::string& where);
-
-/// The published system's list of tables.
-struct TableConfigs {
-  std::vector<Table> tables;            ///< dim is 0 where the file gives none.
-  std::vector<int> derived_histograms;  ///< As in TaskFile.
-};
-[[nodiscard]] TableConfigs load_table_configs(const std::filesystem::path& path);
-[[nodiscard]] TableConfigs parse_table_configs(std::string_view json, const std::string& where);
 
 /// The published system's task file: a task a line, "id,id,... dim,dim,...", ids counting from 0 in
 /// `configs`. Blank lines do not count. The tables are named after their ids, "id 17".

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "message_of.h"
 #include "temporary_folder.h"
 #include "weights/collection/access_files.h"
 #include "weights/collection/stream_store.h"
+#include "weights/torch_writer.h"
 
 namespace neuroshard {
 namespace {
@@ -69,6 +72,48 @@ TEST(ReadStream, RefusesWhatItCannotRead) {
   const AccessData negative = open_torch_accesses(folder.write("b.pt", torch_file(wrong)));
   EXPECT_THAT(message_of([&] { (void)read_stream(negative, table, kRows); }),
               AllOf(HasSubstr("b.pt: table " + std::to_string(table)), HasSubstr("row -7")));
+}
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+TEST(OpenAccesses, ComparesClaimsWithTheSizeOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string lengths = folder.write("l.npy", npy_file({2'200'000'000}, "(1, 1)"));
+  for (const char* count : {"2200000000", "9223372036854775807"}) {
+    const std::string bytes = npy_file({}, std::string("(") + count + ",)");
+    for (const std::string& indices :
+         {folder.write("i.npy", bytes), folder.write("i.npy.gz", gzip(bytes))}) {
+      EXPECT_THAT(message_of([&] { (void)open_npy_accesses(indices, lengths); }),
+                  AllOf(HasSubstr("i.npy"), HasSubstr(std::string("claims ") + count)));
+    }
+  }
+}
+
+TEST(OpenAccesses, MultipliesSizesWithoutOverflow) {
+  const TemporaryFolder folder;
+  const std::string indices = folder.write("i.npy", npy_file({1, 2, 3, 4}, "(4,)"));
+  const auto error = [&](const std::vector<std::int64_t>& numbers, const std::string& shape) {
+    const std::string lengths = folder.write("l.npy", npy_file(numbers, shape));
+    return message_of([&] { (void)open_npy_accesses(indices, lengths); });
+  };
+  // 4 * (2^62 + 1) is 4 in 64 bits.
+  EXPECT_THAT(error({1, 1, 1, 1}, "(4, 4611686018427387905)"),
+              HasSubstr("lengths are [4, 4611686018427387905]"));
+  EXPECT_THAT(error({1, 1, 1, 1}, "(4, 1152921504606846976)"), HasSubstr("claims 46116860184273"));
+  EXPECT_THAT(error({kMost, kMost, 2, 4}, "(2, 2)"), HasSubstr("table 0, sample 1: has 92233720"));
+
+  Accesses accesses = random_accesses(5, 2, 3);
+  testing::PickleWriter pickle(4);
+  const auto count = static_cast<std::int64_t>(accesses.indices.size());
+  pickle.raw("(")
+      .tensor("LongStorage", "x", count, 0, {count}, {1})
+      .tensor("LongStorage", "y", 7, 0, {7}, {1})
+      .tensor("LongStorage", "z", 0, 0, {kMost / 2 + 1, kMost / 2 + 1}, {kMost / 2 + 1, 1})
+      .raw("t");
+  const std::string file = folder.write(
+      "a.pt", testing::make_zip({{"a/data.pkl", pickle.finish()}}, testing::Packing::kStored));
+  EXPECT_THAT(message_of([&] { (void)open_torch_accesses(file); }),
+              HasSubstr("lengths is not a contiguous tensor"));
 }
 
 TEST(StreamStore, ServesRecordedLookups) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -222,6 +223,10 @@ TEST(DrawComm, RefusesImpossibleOptions) {
   EXPECT_THROW((void)draw_comm({.max_start_offset_ms = 1}, random), Error);
   EXPECT_THROW((void)draw_comm({.start_offset_scale = 0.0}, random), Error);
   EXPECT_THROW((void)draw_comm({.wide = true, .max_dim_sum = 0}, random), Error);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_THROW((void)tables_per_task(4, kInfinity, 5.0), Error);
+  EXPECT_THROW((void)tables_per_task(4, 1.0, kInfinity), Error);
+  EXPECT_THROW((void)tables_per_task(4, std::nan(""), 5.0), Error);
   EXPECT_THROW(
       (void)draw_comm({.min_tables_per_device = 5.0, .max_tables_per_device = 5.0}, random), Error);
 }

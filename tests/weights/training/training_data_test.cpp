@@ -77,6 +77,26 @@ TEST(ComputeSamples, NamesTheTableThatIsWrong) {
               AllOf(HasSubstr("table_configs.json: table 0"), HasSubstr("126")));
 }
 
+// What plans may not be made of, models are not trained on: there is one reader of tables.
+TEST(ComputeSamples, TakesTablesByTheRulesOfTasks) {
+  const std::string table = R"({"row": 100, "pooling_factor": 2.0, "dim": 8)";
+  const auto read = [](const std::string& tables) {
+    const TemporaryFolder folder;
+    folder.write("table_configs.json", tables);
+    folder.write("data.txt", "0 1\n");
+    return read_compute_samples(Folders{folder / ""});
+  };
+  const auto error = [&](const std::string& tables) {
+    return message_of([&] { (void)read(tables); });
+  };
+  EXPECT_EQ(read("[" + table + "}]").tables.size(), 1U);
+  EXPECT_THAT(error("[" + table + R"(, "bin0": 1.0}])"), HasSubstr("unknown field 'bin0'"));
+  EXPECT_THAT(error("[" + table + R"(, "bin_0": 1.0}])"), HasSubstr("'bin_1' is missing"));
+  EXPECT_THAT(error(R"([{"row": 100, "pooling_factor": 2.0}])"),
+              HasSubstr("table_configs.json: table 0: the field 'dim' is missing"));
+  EXPECT_THAT(error("[]"), HasSubstr("lists no tables"));
+}
+
 TEST(ComputeSamples, SaysWhichFileIsMissing) {
   const TemporaryFolder folder;
   EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
@@ -85,6 +105,16 @@ TEST(ComputeSamples, SaysWhichFileIsMissing) {
   std::filesystem::remove(folder / "data.txt");
   EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
               HasSubstr("data.txt"));
+}
+
+TEST(ComputeSamples, AreReadWithinLimits) {
+  const TemporaryFolder folder;
+  testing::write_compute_folder(folder, "1,2 3.5\n" + std::string(3'000'000, '1') + " 3\n", {128});
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }),
+              HasSubstr("data.txt:2: is longer than 1048576 bytes"));
+  std::filesystem::resize_file(folder / "data.txt", std::uintmax_t{1} << 40);  // Takes no room.
+  EXPECT_THAT(message_of([&] { (void)read_compute_samples(Folders{folder / ""}); }, ErrorKind::kIo),
+              HasSubstr("data.txt: has 1099511627776 bytes; at most 1073741824"));
 }
 
 TEST(CommSamples, ReadsThePublishedFormat) {

@@ -1,5 +1,6 @@
-#include "search/files/table_reader.h"
+#include "weights/table_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -13,21 +14,31 @@ constexpr double kMaxExponent = 16.0;
 /// Published histograms are rounded; their sums differ from 1 by less.
 constexpr double kSumTolerance = 1e-3;
 
-std::string bin_name(int bin) { return "bin_" + std::to_string(bin); }
+std::string_view bin_name(int bin) {
+  constexpr std::array<std::string_view, kHistogramBins> kNames = {
+      "bin_0", "bin_1",  "bin_2",  "bin_3",  "bin_4",  "bin_5",  "bin_6",  "bin_7", "bin_8",
+      "bin_9", "bin_10", "bin_11", "bin_12", "bin_13", "bin_14", "bin_15", "bin_16"};
+  return kNames[static_cast<std::size_t>(bin)];
+}
 
 /// False if the table has no histogram at all.
 bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
   int present = 0;
-  for (int bin = 0; bin < kHistogramBins; ++bin) present += object.has(bin_name(bin)) ? 1 : 0;
-  if (present == 0) return false;
+  int first_missing = kHistogramBins;
   double sum = 0.0;
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     if (!object.has(bin_name(bin))) {
-      throw Error(object.where() + ": the field '" + bin_name(bin) +
-                  "' is missing; give all of bin_0 to bin_16, or none of them");
+      first_missing = std::min(first_missing, bin);
+      continue;
     }
+    ++present;
     histogram[static_cast<std::size_t>(bin)] = object.number(bin_name(bin), 0.0, 1.0);
     sum += histogram[static_cast<std::size_t>(bin)];
+  }
+  if (present == 0) return false;
+  if (first_missing < kHistogramBins) {
+    throw Error(object.where() + ": the field '" + std::string(bin_name(first_missing)) +
+                "' is missing; give all of bin_0 to bin_16, or none of them");
   }
   if (sum != 0.0 && std::fabs(sum - 1.0) > kSumTolerance) {
     throw Error(object.where() + ": bin_0 to bin_16 add up to " + std::to_string(sum) +

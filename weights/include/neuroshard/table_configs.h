@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// The published system's list of tables, `table_configs.json`.
+struct TableConfigs {
+  std::vector<Table> tables;  ///< dim is 0 where the file gives none.
+  /// Indices of tables for which the file gives no access histogram. Theirs is computed from rows,
+  /// pooling factor and Zipf exponent (zipf_histogram.h); reports should say so.
+  std::vector<int> derived_histograms;
+};
+
+/// Throw Error: kIo if the file cannot be read, kInvalidInput on anything that is not as described
+/// in docs/task_format.md, naming file, table, field and remedy.
+[[nodiscard]] TableConfigs load_table_configs(const std::filesystem::path& path);
+[[nodiscard]] TableConfigs parse_table_configs(std::string_view json, const std::string& where);
+
+/// Such a file: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`.
+[[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
+
+}  // namespace neuroshard
