@@ -42,8 +42,9 @@ Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task, 
   Annealed best{.layout = start, .cost_ms = costs.cost_ms()};
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
   double temperature_ms = options.hottest * std::abs(best.cost_ms);
-  const double cooling = std::pow(options.coldest / options.hottest,
-                                  1.0 / static_cast<double>(std::max<std::uint64_t>(options.steps, 1)));
+  const double cooling =
+      std::pow(options.coldest / options.hottest,
+               1.0 / static_cast<double>(std::max<std::uint64_t>(options.steps, 1)));
   for (std::uint64_t step = 0; step < options.steps; ++step, temperature_ms *= cooling) {
     if (step % kStepsBetweenStops == 0 && stop.reached()) break;
     ++best.edits;

@@ -11,7 +11,7 @@ namespace neuroshard {
 namespace {
 
 // Devices that a symmetric network is asked for: the two of an edit, and those that the plan waits
-// for: slowest, second slowest, last ready, first ready.
+// for: slowest, second slowest, last ready, first ready. All, if there are no more.
 constexpr std::size_t kMostRows = 6;
 
 // With so few devices pricing all of them is as cheap as bookkeeping.
@@ -77,7 +77,8 @@ void EditCosts::synchronize() {
   for (std::size_t d = 0; d < devices_; ++d) {
     total_ms_[d] = ready_ms(static_cast<std::uint32_t>(d)) + static_cast<double>(forward_ms_[d]);
   }
-  cost_ms_ = slowest_device_ms(compute_ms_.data(), backward_ms_.data(), forward_ms_.data(), devices);
+  cost_ms_ =
+      slowest_device_ms(compute_ms_.data(), backward_ms_.data(), forward_ms_.data(), devices);
   exact_ = true;
   accepted_ = 0;
   rank_devices();
@@ -134,15 +135,14 @@ float EditCosts::backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum
 
 void EditCosts::put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
                         const Pooled& pooled, float* row) const {
-  const std::array<float, kSymmetricCommFeatures> features = {
-      dim_sum,
-      offset_ms,
-      mean_dim_sum_,
-      pooled.max_dim_sum,
-      pooled.min_dim_sum,
-      pooled.mean_offset_ms,
-      pooled.max_offset_ms,
-      log2_devices_};
+  const std::array<float, kSymmetricCommFeatures> features = {dim_sum,
+                                                              offset_ms,
+                                                              mean_dim_sum_,
+                                                              pooled.max_dim_sum,
+                                                              pooled.min_dim_sum,
+                                                              pooled.mean_offset_ms,
+                                                              pooled.max_offset_ms,
+                                                              log2_devices_};
   for (std::size_t i = 0; i < features.size(); ++i) {
     row[i] = (features[i] - network.features.mean[i]) / network.features.std[i];
   }
@@ -156,9 +156,8 @@ bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
   return cost_ms_ + shift_ms + kCertainShareOfDelay * std::max(delay, 0.0) > limit_ms;
 }
 
-std::optional<double> EditCosts::estimate(const PlanEdit& edit,
-                                          const WorkingPlan::Outcome& outcome, const float* sums,
-                                          double limit_ms) {
+std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
+                                          const float* sums, double limit_ms) {
   const int rows = edit.one_device() ? 1 : 2;
   float compute_ms[2];
   head_.run(sums, width_, rows, compute_ms, 1);
@@ -238,9 +237,28 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
     if (surely_above(limit_ms, std::min(shift_ms, 0.0))) return std::nullopt;
   }
 
+  const bool one_device = sides_[0].device == sides_[1].device;
+  const auto ready_after = [&](std::uint32_t device) {
+    return pool_changed_
+               ? static_cast<double>(compute_ms_[device]) +
+                     static_cast<double>(backward_ms(dim_sum_[device], max_dim_sum, min_dim_sum))
+               : ready_ms(device);
+  };
+  // With few devices none is guessed.
+  const bool all = devices_ <= kMostRows;
   double first = std::min(sides_[0].ready_ms(), sides_[1].ready_ms());
   double last = std::max(sides_[0].ready_ms(), sides_[1].ready_ms());
-  if (touched(first_ready_) || touched(critical_.last_ready)) {
+  double sum = 0.0;
+  if (all) {
+    sum = sides_[0].ready_ms() + (one_device ? 0.0 : sides_[1].ready_ms());
+    for (std::uint32_t d = 0; d < devices_; ++d) {
+      if (touched(d)) continue;
+      const double ready = ready_after(d);
+      sum += ready;
+      first = std::min(first, ready);
+      last = std::max(last, ready);
+    }
+  } else if (touched(first_ready_) || touched(critical_.last_ready)) {
     for (std::uint32_t d = 0; d < devices_; ++d) {
       if (touched(d)) continue;
       const double ready = ready_ms(d) + shift_ms;
@@ -251,10 +269,11 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
     first = std::min(first, ready_ms(first_ready_) + shift_ms);
     last = std::max(last, ready_ms(critical_.last_ready) + shift_ms);
   }
-  const bool one_device = sides_[0].device == sides_[1].device;
-  double sum = sum_of_ready_ms_ + shift_ms * static_cast<double>(devices_);
-  for (std::size_t i = 0; i < (one_device ? 1U : 2U); ++i) {
-    sum += sides_[i].ready_ms() - ready_ms(sides_[i].device) - shift_ms;
+  if (!all) {
+    sum = sum_of_ready_ms_ + shift_ms * static_cast<double>(devices_);
+    for (std::size_t i = 0; i < (one_device ? 1U : 2U); ++i) {
+      sum += sides_[i].ready_ms() - ready_ms(sides_[i].device) - shift_ms;
+    }
   }
   const Pooled pooled = {
       max_dim_sum, min_dim_sum,
@@ -272,17 +291,17 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
   };
   put(sides_[0].dim_sum, sides_[0].ready_ms());
   if (!one_device) put(sides_[1].dim_sum, sides_[1].ready_ms());
-  std::array<std::uint32_t, 4> others = {critical_.slowest, second_slowest_, critical_.last_ready,
-                                         first_ready_};
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    const auto end = others.begin() + static_cast<std::ptrdiff_t>(i);
-    if (touched(others[i]) || std::find(others.begin(), end, others[i]) != end) continue;
-    const double ready_at =
-        pool_changed_ ? static_cast<double>(compute_ms_[others[i]]) +
-                            static_cast<double>(backward_ms(dim_sum_[others[i]], max_dim_sum,
-                                                            min_dim_sum))
-                      : ready_ms(others[i]);
-    put(dim_sum_[others[i]], ready_at);
+  const auto put_other = [&](std::uint32_t device) {
+    if (!touched(device)) put(dim_sum_[device], ready_after(device));
+  };
+  if (all) {
+    for (std::uint32_t d = 0; d < devices_; ++d) put_other(d);
+  } else {
+    const std::array<std::uint32_t, 4> others = {critical_.slowest, second_slowest_,
+                                                 critical_.last_ready, first_ready_};
+    for (auto other = others.begin(); other != others.end(); ++other) {
+      if (std::find(others.begin(), other, *other) == other) put_other(*other);
+    }
   }
   forward_row_.run(rows_.data(), static_cast<int>(stride), static_cast<int>(rows),
                    forward_ms.data(), 1);

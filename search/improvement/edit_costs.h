@@ -14,9 +14,10 @@ namespace neuroshard {
 
 /// What edits of a plan would cost. An edit changes two shards, so two evaluations of the head
 /// price its computation. Its communication is priced exactly where a dense network prices all
-/// devices at once; a symmetric network is asked only for the two devices and for those that the
-/// plan waits for now. Such an estimate is never too high by itself, only by what has changed since
-/// the last synchronize().
+/// devices at once, and with a symmetric network of up to six devices. Of more, that one is asked
+/// only for the two devices and for those that the plan waits for now. Such an estimate is mostly
+/// too low, where another device becomes the slowest; it is a little too high at times, where the
+/// widest or narrowest device changes, as the others' backward costs are then guessed.
 class EditCosts {
  public:
   /// Borrows both.

@@ -87,8 +87,8 @@ std::optional<PlanEdit> EditSource::swap(Slice slice) {
   const PlacedSlice& one = plan_.slice(slice);
   const auto to = other_device(one.device);
   if (!to) return std::nullopt;
-  const auto other = below(2) == 0 ? slice_on(*to)
-                                   : slice_on(*to, plan_.pool().dim(one.piece), slice);
+  const auto other =
+      below(2) == 0 ? slice_on(*to) : slice_on(*to, plan_.pool().dim(one.piece), slice);
   if (!other || plan_.slice(*other).piece == one.piece) return std::nullopt;
   PlanEdit edit(one.device, *to);
   exchange(plan_, edit, slice, *to);
@@ -157,7 +157,8 @@ void join_halves(const WorkingPlan& plan, PlanEdit& edit) {
     const auto removed = edit.removed();
     return std::find(removed.begin(), removed.end(), slice) != removed.end();
   };
-  const auto find_added = [&](const PlacedSlice& half, std::size_t but) -> std::optional<std::size_t> {
+  const auto find_added = [&](const PlacedSlice& half,
+                              std::size_t but) -> std::optional<std::size_t> {
     for (std::size_t i = 0; i < edit.added().size(); ++i) {
       if (i != but && edit.added()[i] == half) return i;
     }

@@ -82,18 +82,24 @@ Layout tidied(const CpuBackend& cpu, const PiecePool& pool, const Task& task, co
   const auto enough = [&] {
     return ++tries > kMostTries || prices * task.devices > kMostDevicesPriced || stop.reached();
   };
-  for (std::uint32_t index = 0; index < plan->layout().size();) {
-    const std::optional<std::uint32_t> other = other_half(*plan, index);
-    if (!other) {
+  // Until a pass joins nothing: a join may make the half that an earlier slice lacked.
+  std::size_t slices = 0;
+  bool over = false;
+  while (!over && slices != plan->layout().size()) {
+    slices = plan->layout().size();
+    for (std::uint32_t index = 0; index < plan->layout().size();) {
+      const std::optional<std::uint32_t> other = other_half(*plan, index);
+      if (!other) {
+        ++index;
+        continue;
+      }
+      if ((over = enough())) break;
+      // What was joined may be joined again: the same index once more. A plan that was taken back
+      // has other slices there.
+      if (try_joining(index, *other)) continue;
+      if (other_half(*plan, index) == other && try_joining(*other, index)) continue;
       ++index;
-      continue;
     }
-    if (enough()) break;
-    // What was joined may be joined again: the same index once more. A plan that was taken back has
-    // other slices there.
-    if (try_joining(index, *other)) continue;
-    if (other_half(*plan, index) == other && try_joining(*other, index)) continue;
-    ++index;
   }
   (void)check();
   return kept;

@@ -116,8 +116,8 @@ void WorkingPlan::apply(const PlanEdit& edit) {
   }
   // Numbers stay dense: the last slices take those that are free.
   std::array<std::uint32_t, PlanEdit::kMostRemoved> free{};
-  auto end = std::copy(removed.begin() + static_cast<std::ptrdiff_t>(reused), removed.end(),
-                       free.begin());
+  auto end =
+      std::copy(removed.begin() + static_cast<std::ptrdiff_t>(reused), removed.end(), free.begin());
   for (; end != free.begin(); --end) {
     const auto hole = std::max_element(free.begin(), end);
     const auto last = static_cast<std::uint32_t>(slices_.size() - 1);

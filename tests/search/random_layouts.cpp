@@ -26,7 +26,8 @@ Layout random_layout(const PooledTask& pooled, double halvings, std::mt19937_64&
   }
   std::shuffle(layout.begin(), layout.end(), random);
   for (PlacedSlice& slice : layout) {
-    slice.device = static_cast<std::uint32_t>(random() % static_cast<unsigned>(pooled.task.devices));
+    slice.device =
+        static_cast<std::uint32_t>(random() % static_cast<unsigned>(pooled.task.devices));
   }
   return layout;
 }

@@ -18,7 +18,6 @@ namespace {
 
 using testing::cpu_backend_of;
 using testing::golden_models;
-using testing::golden_task;
 using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
@@ -38,7 +37,7 @@ struct Agreement {
   std::uint64_t wrongly_refused = 0;  ///< Of these.
 };
 
-double relative(double a, double b) { return (a - b) / std::max(std::abs(b), 1e-3); }
+double relative(double a, double b) { return (a - b) / std::max(std::abs(b), 1.0); }
 
 // Draws `steps` edits from `start`; prices each with a limit of (1 + slack) times the plan's cost,
 // and takes one if it is within the limit. Each is priced with all costs up to date.
@@ -53,12 +52,11 @@ void walk(const CpuBackend& backend, const PooledTask& pooled, const Layout& sta
     if (!edit) continue;
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
     const double limit_ms = costs.cost_ms() + slack * std::abs(costs.cost_ms());
-    const std::optional<double> estimate_ms =
-        costs.estimate(*edit, outcome, sums.data(), limit_ms);
+    const std::optional<double> estimate_ms = costs.estimate(*edit, outcome, sums.data(), limit_ms);
     WorkingPlan edited = plan;
     edited.apply(*edit);
     const double exact_ms = cost_of(backend, pooled.pool, pooled.task, edited.layout()).cost_ms;
-    const bool affordable = exact_ms <= limit_ms;
+    const bool affordable = exact_ms <= limit_ms - kRounding * std::abs(limit_ms);
     agreement.affordable += affordable ? 1 : 0;
     if (estimate_ms) {
       ++agreement.estimates;
@@ -66,7 +64,7 @@ void walk(const CpuBackend& backend, const PooledTask& pooled, const Layout& sta
       agreement.highest = std::max(agreement.highest, error);
       agreement.lowest = std::min(agreement.lowest, error);
     }
-    if (affordable && (!estimate_ms || *estimate_ms > limit_ms + kRounding * std::abs(limit_ms))) {
+    if (affordable && (!estimate_ms || *estimate_ms > limit_ms)) {
       ++agreement.wrongly_refused;
     }
     if (!estimate_ms || *estimate_ms > limit_ms) continue;
@@ -96,41 +94,43 @@ TEST(EditCosts, AreExactWithDenseModels) {
     EXPECT_GT(agreement.estimates, repetitions(20) * 20);
     EXPECT_LT(agreement.highest, kRounding);
     EXPECT_GT(agreement.lowest, -kRounding);
-    printf("dense %d: %lu est, %g %g\n", devices, agreement.estimates, agreement.lowest, agreement.highest);
   }
 }
 
-TEST(EditCosts, XRefuse) {
-  for (const char* set : {"2gpu_dim64", "4gpu_dim64", "8gpu_dim64","4gpu_dim128"}) {
-    const CpuBackend backend = cpu_backend_of(golden_models());
+TEST(EditCosts, AreExactWithASymmetricModelOfFewDevices) {
+  for (const CostModels& models : {builtin_weights(), random_models(63)}) {
+    const CpuBackend backend = cpu_backend_of(models);
     std::mt19937_64 random(62);
-    for (double slack : {0.0, 1e-3, 3e-3, 0.01, 0.05}) {
-    Agreement agreement;
-    for (int i = 0; i < 3; ++i) {
-      const PooledTask pooled(backend, golden_task(set, i));
-      walk(backend, pooled, random_layout(pooled, 1.0, random), 400, slack, agreement);
-    }
-    printf("golden %s slack %g: est %lu aff %lu refused %lu; %g %g\n", set, slack, agreement.estimates, agreement.affordable, agreement.wrongly_refused, agreement.lowest, agreement.highest);
+    for (int devices = 2; devices <= 6; ++devices) {
+      SCOPED_TRACE(devices);
+      Agreement agreement;
+      for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
+        Task task = random_task(seed);
+        task.devices = devices;
+        const PooledTask pooled(backend, task);
+        walk(backend, pooled, random_layout(pooled, 1.5, random), 50, kInfinity, agreement);
+      }
+      EXPECT_LT(agreement.highest, 1e-4);
+      EXPECT_GT(agreement.lowest, -1e-4);
     }
   }
 }
 
-TEST(EditCosts, XSym) {
-  for (int models = 0; models < 2; ++models) {
-    const CpuBackend backend = cpu_backend_of(models ? builtin_weights() : random_models(63));
-    std::mt19937_64 random(62);
-    for (int devices : {2, 3, 4, 5, 6, 8, 16, 64}) {
-    for (double slack : {0.0, 3e-3, 0.01, kInfinity}) {
+TEST(EditCosts, SeldomRefuseWhatIsAffordableOnManyDevices) {
+  const CpuBackend backend = cpu_backend_of(builtin_weights());
+  for (const int devices : {64, 128}) {
+    SCOPED_TRACE(devices);
+    std::mt19937_64 random(64);
     Agreement agreement;
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
       Task task = random_task(seed);
       task.devices = devices;
       const PooledTask pooled(backend, task);
-      walk(backend, pooled, random_layout(pooled, 1.5, random), 150, slack, agreement);
+      walk(backend, pooled, random_layout(pooled, 1.5, random), 100, 3e-3, agreement);
     }
-    printf("%s %d slack %g: est %lu aff %lu refused %lu; %g %g\n", models ? "builtin" : "random", devices, slack, agreement.estimates, agreement.affordable, agreement.wrongly_refused, agreement.lowest, agreement.highest);
-    }
-    }
+    EXPECT_GT(agreement.affordable, repetitions(20) * 10);
+    EXPECT_LT(agreement.wrongly_refused * 50, agreement.affordable)
+        << agreement.wrongly_refused << " of " << agreement.affordable;
   }
 }
 

@@ -70,8 +70,8 @@ void expect_joined(const WorkingPlan& plan, const PlanEdit& edit) {
     if (plan.pool().whole(half.table) == half.piece) continue;
     EXPECT_EQ(std::count(edit.added().begin(), edit.added().end(), half), 1);
     for (const std::uint32_t other : plan.of_table(half.table)) {
-      const bool stays = std::find(edit.removed().begin(), edit.removed().end(), other) ==
-                         edit.removed().end();
+      const bool stays =
+          std::find(edit.removed().begin(), edit.removed().end(), other) == edit.removed().end();
       EXPECT_FALSE(stays && plan.slice(other) == half);
     }
   }
@@ -140,7 +140,8 @@ TEST(EditSource, HasNothingToDrawForOneDeviceButJoins) {
   const CpuBackend backend = cpu_backend_of(random_models(53));
   const PooledTask pooled(backend, even_task(2, 1));
   const std::uint32_t half = pooled.pool.whole(0) + 1;
-  const WorkingPlan plan(pooled.pool, 1, {{half, 0, 0}, {half, 0, 0}, {pooled.pool.whole(1), 1, 0}});
+  const WorkingPlan plan(pooled.pool, 1,
+                         {{half, 0, 0}, {half, 0, 0}, {pooled.pool.whole(1), 1, 0}});
   EditSource source(plan, 4, 0);
   int edits = 0;
   for (int step = 0; step < 300; ++step) {
