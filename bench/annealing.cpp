@@ -127,7 +127,8 @@ void anneal_round(const CpuBackend& backend, const Task& task, std::int64_t step
                   double coldest, Random& random, AnnealingResult& best) {
   SliceBoard board(backend, task, best.plan);
   Proposals proposals(board, random);
-  const double hottest_ms = hottest * board.cost_ms();
+  // Models of any weights may predict costs below 0.
+  const double hottest_ms = hottest * std::abs(board.cost_ms());
   const double fall = std::log(coldest / hottest);
   for (std::int64_t step = 0; step < steps; ++step) {
     const Move move = draw_move(random);

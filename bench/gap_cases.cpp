@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "bench/scale_point.h"
+#include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
-#include "core/random.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -51,10 +51,12 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   tried_dim_sums_ = dim_sums_;
   tried_compute_ms_ = compute_ms_;
   tried_total_ms_ = total_ms_;
-  if (!try_change({}, std::numeric_limits<double>::infinity())) {
-    throw Error("the plan to start from exceeds memory");
+  for (const Shard& shard : shards_) {
+    if (shard.memory_bytes > task.memory_bytes) {
+      throw Error("the plan to start from exceeds memory; start from one that fits");
+    }
   }
-  make_change({});
+  if (try_change({}, std::numeric_limits<double>::infinity())) make_change({});
 }
 
 void SliceBoard::place(const Slice& slice, std::uint32_t index) {

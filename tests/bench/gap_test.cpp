@@ -117,7 +117,7 @@ TEST(GapReport, SummaryCountsOnlyWhereBothHaveAPlan) {
 TEST(GapReport, TableChartAndJsonHoldEveryCase) {
   const std::string table = gap_table(kResults);
   EXPECT_THAT(table, HasSubstr("| three "));
-  EXPECT_THAT(table, HasSubstr("|        54 |"));
+  EXPECT_THAT(table, HasSubstr("|            54 |"));
   const std::string chart = gap_chart(kResults);
   EXPECT_THAT(chart, HasSubstr("over annealed"));
   EXPECT_THAT(chart, ::testing::Not(HasSubstr("nan")));

@@ -96,7 +96,7 @@ TEST_P(EveryNetwork, CostsWhatSimulateSaysAfterEveryChange) {
       EXPECT_EQ(board.cost_ms(), before_ms);
       const double tried_ms = board.tried_cost_ms();
       // At the limit is within it, and below is not; neither changes anything.
-      EXPECT_FALSE(board.try_change(change, std::nextafter(tried_ms, 0.0)));
+      EXPECT_FALSE(board.try_change(change, std::nextafter(tried_ms, -kAny)));
       ASSERT_TRUE(board.try_change(change, tried_ms));
       if (step % 3 == 0) continue;
       board.make_change(change);
