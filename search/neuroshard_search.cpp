@@ -39,7 +39,7 @@ constexpr double kAboutEqual = 1.001;
 constexpr std::uint64_t kStepsPerPairOfDevices = 400;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 60000;
-constexpr std::uint64_t kStepsPerSlice = 400;
+constexpr std::uint64_t kStepsPerSlice = 1500;
 constexpr std::uint64_t kFastSteps = 700;
 constexpr std::uint64_t kStepsWorthAThread = 8000;
 constexpr std::uint64_t kThoroughSteps = 500000;
@@ -247,7 +247,10 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
     annealed[chain] = anneal(cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
-                             {.steps = steps, .stream = rounds_ + chain, .hottest = hottest},
+                             // Every other chain goes further from where it starts.
+                             {.steps = steps,
+                              .stream = rounds_ + chain,
+                              .hottest = chain % 2 == 0 ? hottest : kHot},
                              order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {

@@ -22,7 +22,7 @@ constexpr std::size_t kLeastAccepted = 16;
 
 // A device that is ready later by x delays everybody by about x. Networks do not know that exactly,
 // so an edit is refused unseen only if already this share of it is too much.
-constexpr double kCertainShareOfDelay = 0.5;
+constexpr double kCertainShareOfDelay = 0.25;
 
 constexpr std::size_t kRemembered = 1024;
 
