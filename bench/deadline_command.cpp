@@ -114,8 +114,7 @@ void run_deadline(const DeadlineOptions& options, std::ostream& out) {
 
 void add_deadline_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<DeadlineOptions>();
-  CLI::App* command =
-      program.add_subcommand("deadline", "How late plans with a deadline come");
+  CLI::App* command = program.add_subcommand("deadline", "How late plans with a deadline come");
   command->footer(kFooter);
   command->add_option("--data", options->data, "Folder of task files")
       ->type_name("FOLDER")

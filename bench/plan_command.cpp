@@ -53,16 +53,12 @@ std::vector<PlanConfig> configs_of(const PlanOptions& options) {
       }
       for (const int threads : options.threads) {
         for (const int callers : options.concurrency) {
-          configs.push_back({.backend = backend,
-                             .threads = threads,
-                             .search = search,
-                             .concurrency = callers});
+          configs.push_back(
+              {.backend = backend, .threads = threads, .search = search, .concurrency = callers});
         }
         if (options.batch > 0) {
-          configs.push_back({.backend = backend,
-                             .threads = threads,
-                             .search = search,
-                             .batch = options.batch});
+          configs.push_back(
+              {.backend = backend, .threads = threads, .search = search, .batch = options.batch});
         }
       }
     }

@@ -171,7 +171,7 @@ std::vector<PlanTimes> measure_plans(const CostModels& models, std::span<const P
             where + ": '" + config.name() + "' gives another plan than '" + reference.name + "'");
         return;
       }
-      const auto require_as_good = config.search == kAsPublished ? require_as_published
+      const auto require_as_good = config.search == kAsPublished             ? require_as_published
                                    : config.search == name_of(Effort::kFast) ? require_a_plan
                                                                              : require_not_worse;
       require_as_good(result, set.published[i], where);

@@ -21,8 +21,8 @@ struct PlanConfig {
   /// An effort; "published"; or "as_published": the same without memory splits, which may find no
   /// plan.
   std::string search = "default";
-  int concurrency = 1;        ///< Callers that plan at the same time.
-  std::size_t batch = 0;      ///< Tasks handed over in one call; 0: one by one.
+  int concurrency = 1;    ///< Callers that plan at the same time.
+  std::size_t batch = 0;  ///< Tasks handed over in one call; 0: one by one.
 
   [[nodiscard]] std::string name() const;  ///< "avx2, 1 thread", "avx2, 1 thread, no reuse"
   [[nodiscard]] std::string path() const;  ///< "backend:avx2/threads:1"

@@ -23,7 +23,7 @@ class GridPlacement {
 
   enum class Outcome {
     kPlaced,
-    kNoRoom,    ///< Some piece fits nowhere.
+    kNoRoom,     ///< Some piece fits nowhere.
     kUnchanged,  ///< The last run already keeps to this limit: its outcome is that of this one.
     kStopped     ///< The problem's stop condition is reached.
   };

@@ -10,8 +10,8 @@ namespace neuroshard {
 namespace {
 
 constexpr std::array kAlgorithms = {
-    Algorithm::kNeuroshard, Algorithm::kPublished,    Algorithm::kUniform,
-    Algorithm::kRandom,     Algorithm::kDimGreedy,    Algorithm::kSizeGreedy,
+    Algorithm::kNeuroshard,   Algorithm::kPublished,        Algorithm::kUniform,
+    Algorithm::kRandom,       Algorithm::kDimGreedy,        Algorithm::kSizeGreedy,
     Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy,
 };
 

@@ -64,7 +64,8 @@ Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint3
       open.pop_back();
     }
   }
-  for (std::size_t i = 0; i < layout.size(); ++i) plan.shards[layout[i].device].push_back(index_of[i]);
+  for (std::size_t i = 0; i < layout.size(); ++i)
+    plan.shards[layout[i].device].push_back(index_of[i]);
   return plan;
 }
 

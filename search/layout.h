@@ -29,9 +29,9 @@ void sort_layout(Layout& layout);
 /// A plan for the task of `pool` as a layout; `plan` is valid.
 [[nodiscard]] Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan);
 
-/// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a table
-/// get its columns from left to right, the widest first, so that each is a node of the tree of
-/// halvings.
+/// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a
+/// table get its columns from left to right, the widest first, so that each is a node of the tree
+/// of halvings.
 [[nodiscard]] Plan plan_of(const PiecePool& pool, const Task& task,
                            std::span<const std::uint32_t> original, const Layout& layout);
 

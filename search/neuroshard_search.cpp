@@ -176,13 +176,12 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t a, std::size_t b) {
     return results[a].cost_ms < results[b].cost_ms;
   });
-  ranking.resize(std::min(
-      ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
+  ranking.resize(
+      std::min(ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
   if (ranking.empty()) return;
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {
-    const auto limit =
-        problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
+    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
     placement.run(batch_.pieces_of(i), limit);
     Layout& layout = asked_[i];
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {
@@ -246,12 +245,11 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
   std::vector<Annealed> annealed(chains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
-    annealed[chain] = anneal(cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
-                             // Every other chain goes further from where it starts.
-                             {.steps = steps,
-                              .stream = rounds_ + chain,
-                              .hottest = chain % 2 == 0 ? hottest : kHot},
-                             order_.stop);
+    annealed[chain] = anneal(
+        cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
+        // Every other chain goes further from where it starts.
+        {.steps = steps, .stream = rounds_ + chain, .hottest = chain % 2 == 0 ? hottest : kHot},
+        order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {
     order_.team->run(chains, run_chain);

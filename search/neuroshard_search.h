@@ -29,8 +29,8 @@ struct SearchOrder {
 
 /// Algorithm::kNeuroshard. Starts everywhere: simple heuristics, a ladder of cuts, the published
 /// search. Then improves the best plans. What less effort does is the beginning of what more effort
-/// does, and a plan once found is only ever given up for one that costs no more, so that more effort
-/// never gives a dearer plan:
+/// does, and a plan once found is only ever given up for one that costs no more, so that more
+/// effort never gives a dearer plan:
 ///   fast      heuristics, a coarse ladder, a short improvement (the published search too if
 ///             nothing fits otherwise);
 ///   default   and a fine ladder, the published search, an improvement;
@@ -40,8 +40,8 @@ class NeuroshardSearch final : public TaskSearch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Borrows all but `canonical` and `pool`: the task's, with embeddings. `listed` is valid, and the
-  /// models serve its device count.
+  /// Borrows all but `canonical` and `pool`: the task's, with embeddings. `listed` is valid, and
+  /// the models serve its device count.
   NeuroshardSearch(const CpuBackend& cpu, const Task& listed, CanonicalTask canonical,
                    PiecePool pool, const SearchOrder& order, Clock::time_point started);
 
@@ -82,9 +82,9 @@ class NeuroshardSearch final : public TaskSearch {
   Phase phase_ = Phase::kFinished;
   PlacementProblem problem_;  ///< Of the ladder.
   std::vector<LadderRung> rungs_;
-  std::size_t next_rung_ = 0;     ///< The first one that has not been asked for.
-  std::size_t first_asked_ = 0;   ///< Of the current batch.
-  std::vector<Layout> asked_;     ///< Of the current batch.
+  std::size_t next_rung_ = 0;    ///< The first one that has not been asked for.
+  std::size_t first_asked_ = 0;  ///< Of the current batch.
+  std::vector<Layout> asked_;    ///< Of the current batch.
   CandidateBatch batch_;
   std::optional<PublishedSearch> published_;
 

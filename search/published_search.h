@@ -17,9 +17,9 @@ namespace neuroshard {
 /// splits that memory forces; then, if nothing fits, splits that make packing easier.
 class PublishedSearch final : public TaskSearch {
  public:
-  /// Borrows everything; `pool` has its embeddings, `task` is valid, and the models serve its device
-  /// count. `cpu` places the winner once more to learn which device every slice went to. `stop` is
-  /// for sessions; null: never.
+  /// Borrows everything; `pool` has its embeddings, `task` is valid, and the models serve its
+  /// device count. `cpu` places the winner once more to learn which device every slice went to.
+  /// `stop` is for sessions; null: never.
   PublishedSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
                   const PiecePool& pool, const StopCondition* stop = nullptr);
 

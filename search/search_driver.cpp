@@ -60,8 +60,7 @@ void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResu
   embed(pools);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     auto pool = std::make_unique<PiecePool>(std::move(pools[i]));
-    auto search =
-        std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
+    auto search = std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
     start({.result = results[i],
            .started = started,
            .pool = std::move(pool),
@@ -85,9 +84,9 @@ void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanRes
     start({.result = results[i],
            .started = started,
            .pool = nullptr,
-           .search = std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i],
-                                                        std::move(canonical[i]),
-                                                        std::move(pools[i]), order, started)});
+           .search =
+               std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i], std::move(canonical[i]),
+                                                  std::move(pools[i]), order, started)});
   }
 }
 

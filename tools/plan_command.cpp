@@ -56,8 +56,8 @@ void warn(const std::string& warning, Console& console) {
 constexpr double kLongestDeadlineMs = 1e9;
 
 void require_valid(const PlanCommand& command, bool one_task) {
-  if (command.deadline_ms && !(*command.deadline_ms >= 0.0 &&
-                               *command.deadline_ms <= kLongestDeadlineMs)) {
+  if (command.deadline_ms &&
+      !(*command.deadline_ms >= 0.0 && *command.deadline_ms <= kLongestDeadlineMs)) {
     throw Error("--deadline-ms is not a time; give between 0 and 1e9 milliseconds");
   }
   if (!command.alternatives) return;
@@ -117,8 +117,8 @@ std::vector<Outcome> plan_each(const PlanCommand& command, const Planner& planne
 
 // Plans the tasks from `first` on in order and hands every outcome to `take(i, outcome)`.
 template <typename Take>
-void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded, std::size_t first,
-                    ProgressBar& progress, const Take& take) {
+void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded,
+                    std::size_t first, ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
   std::size_t chunk = 16;
   while (first < loaded.tasks.size()) {
@@ -240,14 +240,15 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    plan_in_chunks(command, planner, loaded, 0, progress, [&](std::size_t i, const Outcome& outcome) {
-      end.count(outcome);
-      if (format == OutputFormat::kJsonl) {
-        output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
-      } else {
-        add_row(batch, loaded.indices[i], loaded.tasks[i], outcome);
-      }
-    });
+    plan_in_chunks(command, planner, loaded, 0, progress,
+                   [&](std::size_t i, const Outcome& outcome) {
+                     end.count(outcome);
+                     if (format == OutputFormat::kJsonl) {
+                       output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
+                     } else {
+                       add_row(batch, loaded.indices[i], loaded.tasks[i], outcome);
+                     }
+                   });
   }
   if (format == OutputFormat::kTable) {
     output.write(batch.page(weights, loaded.notes, output.style()));
@@ -307,10 +308,11 @@ int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const 
   }
   {
     ProgressBar progress(console, "planning", loaded.tasks.size());
-    plan_in_chunks(command, planner, loaded, earlier, progress, [&](std::size_t i, const Outcome& outcome) {
-      end.count(outcome);
-      lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
-    });
+    plan_in_chunks(command, planner, loaded, earlier, progress,
+                   [&](std::size_t i, const Outcome& outcome) {
+                     end.count(outcome);
+                     lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
+                   });
   }
   lines.finish();
   return end.report(loaded.tasks.size(), console);

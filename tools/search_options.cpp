@@ -12,8 +12,9 @@ void add_backend_options(CLI::App& command, PlannerOptions& options) {
   for (const std::string& name : cpu_backends()) names += ", " + name;
   command
       .add_option("--backend", options.backend,
-                  names + " or cuda; same plans on all. auto: what the environment variable "
-                          "NEUROSHARD_BACKEND names, else the fastest that works here")
+                  names +
+                      " or cuda; same plans on all. auto: what the environment variable "
+                      "NEUROSHARD_BACKEND names, else the fastest that works here")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
@@ -47,7 +48,8 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
   const auto add_size = [&](const char* name, int& value, const char* help) {
     command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
   };
-  add_size("--beam-width", options.search.beam_width, "Published search: states of column splits kept per level");
+  add_size("--beam-width", options.search.beam_width,
+           "Published search: states of column splits kept per level");
   add_size("--candidates", options.search.candidates,
            "Published search: tables tried per state, this many largest and as many costliest");
   add_size("--max-splits", options.search.max_splits,
@@ -57,7 +59,8 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
   command
       .add_flag_callback(
           "--no-memory-splits", [&options] { options.search.memory_splits = false; },
-          "--algorithm published, as published: tables that exceed a device, or find no room, are not split "
+          "--algorithm published, as published: tables that exceed a device, or find no room, are "
+          "not split "
           "for that, and most such tasks get no plan")
       ->group(group);
   command.add_option("--seed", options.seed, "Of the random algorithm")

@@ -26,9 +26,9 @@ struct Annealed {
 };
 
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
-/// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds `memory_bytes`
-/// that did not before. The same on every machine: it runs on the CPU whatever places candidates,
-/// and kernels agree to the last bit.
+/// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
+/// `memory_bytes` that did not before. The same on every machine: it runs on the CPU whatever
+/// places candidates, and kernels agree to the last bit.
 [[nodiscard]] Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task,
                               const Layout& start, const AnnealingOptions& options,
                               const StopCondition& stop);

@@ -62,7 +62,7 @@ class WorkingPlan {
   const PiecePool& pool_;
   std::size_t width_;
   Layout slices_;
-  std::vector<Listed> listed_;                 ///< Of each slice.
+  std::vector<Listed> listed_;                  ///< Of each slice.
   std::vector<std::vector<std::uint32_t>> on_;  ///< Slices of each device.
   std::vector<std::vector<std::uint32_t>> of_;  ///< Slices of each table.
   AlignedVector<float> sums_;                   ///< [devices, width]

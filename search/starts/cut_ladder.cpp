@@ -31,9 +31,9 @@ LadderRung cut(const PiecePool& pool, std::int64_t memory_bytes, const CutRule& 
   for (std::size_t table = 0; table < pool.tables(); ++table) {
     std::uint32_t piece = pool.whole(table);
     std::size_t slices = 1;
-    while (pool.can_split(piece) && (static_cast<double>(pool.cost_ms(piece)) > rule.most_cost_ms ||
-                                     pool.dim(piece) > rule.most_columns ||
-                                     pool.size_bytes(piece) > memory_bytes)) {
+    while (pool.can_split(piece) &&
+           (static_cast<double>(pool.cost_ms(piece)) > rule.most_cost_ms ||
+            pool.dim(piece) > rule.most_columns || pool.size_bytes(piece) > memory_bytes)) {
       piece = pool.half(piece);
       slices *= 2;
     }
@@ -85,9 +85,8 @@ std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int 
       rungs.push_back(rung);
     }
   }
-  std::stable_sort(rungs.begin(), rungs.end(), [](const LadderRung& a, const LadderRung& b) {
-    return a.slices < b.slices;
-  });
+  std::stable_sort(rungs.begin(), rungs.end(),
+                   [](const LadderRung& a, const LadderRung& b) { return a.slices < b.slices; });
   std::size_t slices = 0;
   const auto too_many = std::find_if(rungs.begin() + 1, rungs.end(), [&](const LadderRung& rung) {
     return (slices += rung.slices) > most_slices;
@@ -122,8 +121,8 @@ Layout ordered_slices(const PiecePool& pool, const LadderRung& rung) {
 
 std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
   const double dims = total_dims(task);
-  const auto rounded_up = static_cast<std::int64_t>(
-      std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
+  const auto rounded_up =
+      static_cast<std::int64_t>(std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
   const auto all = static_cast<std::int64_t>(dims);
   std::vector<std::int64_t> limits;
   for (const double scale : kDimLimitScales) {

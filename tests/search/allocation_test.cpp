@@ -5,8 +5,8 @@
 #include "golden.h"
 #include "neuroshard/planner.h"
 #include "search/counted_allocations.h"
-#include "search/split_state.h"
 #include "search/published_search.h"
+#include "search/split_state.h"
 
 namespace neuroshard {
 namespace {

@@ -30,7 +30,8 @@ using testing::repetitions;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Planner planner_of(const CostModels& models, Algorithm algorithm, Effort effort = Effort::kDefault) {
+Planner planner_of(const CostModels& models, Algorithm algorithm,
+                   Effort effort = Effort::kDefault) {
   return Planner(models, {.algorithm = algorithm, .effort = effort, .threads = 1});
 }
 

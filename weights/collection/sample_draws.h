@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "neuroshard/task.h"
 #include "core/random.h"
+#include "neuroshard/task.h"
 
 namespace neuroshard {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "neuroshard/error.h"
 #include "core/random.h"
+#include "neuroshard/error.h"
 
 namespace neuroshard {
 namespace {

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <string>
 
+#include "core/random.h"
 #include "neuroshard/error.h"
 #include "weights/collection/access_statistics.h"
 #include "weights/collection/access_stream.h"
-#include "core/random.h"
 #include "weights/collection/table_statistics.h"
 
 namespace neuroshard {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/task.h"
 #include "core/random.h"
+#include "neuroshard/task.h"
 
 namespace neuroshard {
 

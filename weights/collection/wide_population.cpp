@@ -6,10 +6,10 @@
 #include <numeric>
 #include <string>
 
+#include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/collection/access_statistics.h"
-#include "core/random.h"
 
 namespace neuroshard {
 namespace {

@@ -24,19 +24,19 @@ compute() {
     --output "$folder/compute_$name" "$@"
   compute_data+=(--data "$folder/compute_$name")
 }
-compute published "$folder/like_published" --samples 50000 --seed 11
-compute many "$folder/like_published" --samples 12000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
+compute published "$folder/like_published" --samples 40000 --seed 11
+compute many "$folder/like_published" --samples 8000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
 # Analytic costs need no memory, so tables of any size can be drawn.
-compute wide "$folder/wide" --samples 50000 --seed 13 --max-dim 256 --memory-gb 1e6
+compute wide "$folder/wide" --samples 40000 --seed 13 --max-dim 256 --memory-gb 1e6
 compute wide_few "$folder/wide" --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
-compute wide_many "$folder/wide" --samples 12000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
+compute wide_many "$folder/wide" --samples 8000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
 compute wide_odd "$folder/wide" --samples 8000 --seed 16 --max-dim 192 --memory-gb 1e6
 # Devices of real plans: hundreds of narrow slices of few tables, or one slice.
-compute slices "$folder/wide" --slices --samples 50000 --seed 19 --max-tables 600 --max-dim 256 \
+compute slices "$folder/wide" --slices --samples 60000 --seed 19 --max-tables 600 --max-dim 256 \
   --memory-gb 1e6
 # Drawn by another program; some histograms show fewer touches than so few rows must get.
-compute other "$other_tables" --samples 40000 --seed 17
-compute other_many "$other_tables" --samples 10000 --seed 18 --max-tables 60 --memory-gb 40 \
+compute other "$other_tables" --samples 30000 --seed 17
+compute other_many "$other_tables" --samples 6000 --seed 18 --max-tables 60 --memory-gb 40 \
   --max-dim 256
 
 comm_data=()
@@ -61,6 +61,7 @@ for devices in {1..8}; do comm wide "$devices" 4000 --wide --seed 31; done
 for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36; do
   comm wide "$devices" 4500 --wide --seed 31
 done
+for devices in 20 30 40 52; do comm wide "$devices" 4000 --wide --seed 31; done
 for devices in 44 48 56 64; do comm wide "$devices" 2500 --wide --seed 31; done
 for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
   1024; do
@@ -68,9 +69,9 @@ for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640
 done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 90 --batch 128 --seed 5 \
+"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 40 --batch 128 --seed 5 \
   --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
-"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 80 --batch 32 --seed 5 \
+"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 60 --batch 32 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
   --log "$folder/comm.csv"
 echo "done: $folder/default.safetensors"

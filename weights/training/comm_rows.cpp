@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/random.h"
 #include "core/symmetric_comm_features.h"
 #include "neuroshard/error.h"
-#include "core/random.h"
 
 namespace neuroshard::training {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/training.h"
 #include "core/random.h"
+#include "neuroshard/training.h"
 
 namespace neuroshard::training {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/cpu_kernels.h"
+#include "core/random.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
-#include "core/random.h"
 #include "weights/training/matrix_kernels.h"
 
 namespace neuroshard::training {

@@ -7,8 +7,8 @@
 
 namespace neuroshard {
 
-/// When to end a computation early: at a point in time, when somebody asks for it, or never. Looking
-/// costs some 30 ns.
+/// When to end a computation early: at a point in time, when somebody asks for it, or never.
+/// Looking costs some 30 ns.
 class StopCondition {
  public:
   using Clock = std::chrono::steady_clock;

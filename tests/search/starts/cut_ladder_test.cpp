@@ -40,8 +40,7 @@ std::int64_t columns(const Task& task) {
 }
 
 void expect_ladder(const PooledTask& pooled, int fineness, std::size_t most_slices) {
-  const std::vector<LadderRung> rungs =
-      cut_ladder(pooled.pool, pooled.task, fineness, most_slices);
+  const std::vector<LadderRung> rungs = cut_ladder(pooled.pool, pooled.task, fineness, most_slices);
   ASSERT_FALSE(rungs.empty());
   std::set<std::pair<std::vector<std::uint32_t>, LadderRung::Order>> seen;
   std::size_t total = 0;

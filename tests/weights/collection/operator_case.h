@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/random.h"
 #include "weights/collection/access_stream.h"
 #include "weights/collection/embedding_operator.h"
-#include "core/random.h"
 
 namespace neuroshard {
 

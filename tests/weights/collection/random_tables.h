@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "neuroshard/task.h"
 #include "core/random.h"
+#include "neuroshard/task.h"
 
 namespace neuroshard {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "neuroshard/training.h"
 #include "core/random.h"
+#include "neuroshard/training.h"
 
 namespace neuroshard {
 namespace {
