@@ -36,12 +36,13 @@ constexpr double kAboutEqual = 1.001;
 
 // Improvement. A plan for more devices takes more steps to settle; beyond some sixteen the gain is
 // slow, and time counts.
-constexpr std::uint64_t kStepsPerPairOfDevices = 400;
+constexpr std::uint64_t kStepsPerPairOfDevices = 240;
 constexpr std::uint64_t kLeastSteps = 1000;
-constexpr std::uint64_t kMostSteps = 60000;
+constexpr std::uint64_t kMostSteps = 40000;
 constexpr std::uint64_t kStepsPerSlice = 1500;
 constexpr std::uint64_t kFastSteps = 700;
-constexpr std::uint64_t kStepsWorthAThread = 8000;
+constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
+constexpr std::size_t kDefaultChains = 3;
 constexpr std::uint64_t kThoroughSteps = 500000;
 constexpr std::size_t kThoroughChains = 4;
 constexpr double kWarm = 3e-3;  // Share of the cost, as AnnealingOptions::hottest.
@@ -221,7 +222,7 @@ void NeuroshardSearch::after_published() {
     return end();
   }
   const std::uint64_t steps = steps_of_default();
-  improve(steps, steps < kStepsWorthAThread ? 1 : 2, kWarm);
+  improve(steps, steps < kStepsOfChains ? 1 : kDefaultChains, kWarm);
   settle();
   if (order_.effort == Effort::kThorough && !done_early()) {
     improve(kThoroughSteps, kThoroughChains, kHot);
