@@ -5,6 +5,12 @@
 #include <limits>
 
 namespace neuroshard {
+namespace {
+
+// Some ten microseconds.
+constexpr std::size_t kStepsBetweenStops = 128;
+
+}  // namespace
 
 GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeModel& model,
                                  const PlacementProblem& problem)
@@ -32,6 +38,10 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
   std::fill(sums_.begin(), sums_.end(), 0.0F);
   device_of_.resize(order.size());
   for (std::size_t position = 0; position < order.size(); ++position) {
+    if (position % kStepsBetweenStops == 0 && problem_.stop != nullptr &&
+        problem_.stop->reached()) {
+      return false;
+    }
     const std::uint32_t piece = order[position];
     const std::int64_t size = problem_.size_bytes[piece];
     const std::int64_t dim = problem_.dims[piece];

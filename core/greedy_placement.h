@@ -20,7 +20,7 @@ class GreedyPlacement {
                   const PlacementProblem& problem);
 
   /// Places `order` (piece ids) with at most `dim_limit` columns a device. False if some piece fits
-  /// nowhere; the accessors are then meaningless.
+  /// nowhere, or the problem's stop condition is reached; the accessors are then meaningless.
   bool run(std::span<const std::uint32_t> order, std::int64_t dim_limit);
 
   /// Device of each entry of the order of the last run.

@@ -36,7 +36,7 @@ constexpr double kAboutEqual = 1.001;
 
 // Improvement. A plan for more devices takes more steps to settle; beyond some sixteen the gain is
 // slow, and time counts.
-constexpr std::uint64_t kStepsPerPairOfDevices = 240;
+constexpr std::uint64_t kStepsPerPairOfDevices = 180;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 40000;
 constexpr std::uint64_t kStepsPerSlice = 1500;
@@ -183,7 +183,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {
     const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
-    placement.run(batch_.pieces_of(i), limit);
+    if (!placement.run(batch_.pieces_of(i), limit)) return;  // Stopped: it had been placed before.
     Layout& layout = asked_[i];
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {
       layout[slice].device = static_cast<std::uint32_t>(placement.device_of()[slice]);
@@ -277,6 +277,7 @@ void NeuroshardSearch::settle() {
     }
   }
   settled_ = *chosen;
+  if (order_.stop.reached()) return;
   Layout joined = tidied(cpu_, pool_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);

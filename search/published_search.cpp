@@ -140,7 +140,8 @@ void PublishedSearch::place_winner() {
   std::vector<std::uint32_t> pieces;
   best.state.append_ordered_pieces(pieces);
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
-  placement.run(pieces, problem_.dim_limits[static_cast<std::size_t>(best.result.grid_step)]);
+  const auto step = static_cast<std::size_t>(best.result.grid_step);
+  if (!placement.run(pieces, problem_.dim_limits[step])) return;  // Stopped.
   plan_.emplace();
   plan_->column_splits = best.state.column_splits;
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
