@@ -82,9 +82,8 @@ class NeuroshardSearch final : public TaskSearch {
   Phase phase_ = Phase::kFinished;
   PlacementProblem problem_;  ///< Of the ladder.
   std::vector<LadderRung> rungs_;
-  std::size_t next_rung_ = 0;    ///< The first one that has not been asked for.
-  std::size_t first_asked_ = 0;  ///< Of the current batch.
-  std::vector<Layout> asked_;    ///< Of the current batch.
+  std::size_t next_rung_ = 0;  ///< The first one that has not been asked for.
+  std::vector<Layout> asked_;  ///< Of the current batch.
   CandidateBatch batch_;
   std::optional<PublishedSearch> published_;
 

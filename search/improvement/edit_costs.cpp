@@ -31,8 +31,7 @@ int row_stride(const PackedCommNetwork& network) { return padded_width(network.m
 }  // namespace
 
 EditCosts::EditCosts(const CpuBackend& cpu, const WorkingPlan& plan)
-    : cpu_(cpu),
-      plan_(plan),
+    : plan_(plan),
       comm_(cpu.models().comm_for(static_cast<int>(plan.devices()))),
       devices_(plan.devices()),
       width_(cpu.embedding_width()),

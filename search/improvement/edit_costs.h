@@ -75,7 +75,6 @@ class EditCosts {
   void put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
                const Pooled& pooled, float* row) const;
 
-  const CpuBackend& cpu_;
   const WorkingPlan& plan_;
   const PackedCommModel& comm_;
   std::size_t devices_;
