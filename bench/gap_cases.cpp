@@ -19,8 +19,8 @@ constexpr std::uint64_t kMostRandomTables = 100;
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) {
     throw Error(folder.string() +
-                    ": is not a folder; run from the top of the repository, or say --set-folder "
-                    "FOLDER (a folder like bench/data/table_sets)",
+                    ": is not a folder; run from the top of the repository, or name a folder of "
+                    "task files like bench/data/table_sets",
                 ErrorKind::kIo);
   }
   std::vector<std::string> names;

@@ -282,7 +282,11 @@ void NeuroshardSearch::settle() {
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
     PlanCost cost = cost_of(cpu_, pool_, canonical_.task, joined);
-    if (cost.cost_ms <= ceiling_ms_) settled_ = {std::move(joined), std::move(cost)};
+    if (cost.cost_ms <= ceiling_ms_) {
+      settled_ = {joined, std::move(cost)};
+      // Cheaper than all before, perhaps: then the next effort goes on from it.
+      if (settled_->cost.cost_ms < best_ms) consider(std::move(joined));
+    }
   }
   ceiling_ms_ = std::min(ceiling_ms_, settled_->cost.cost_ms);
 }

@@ -79,9 +79,9 @@ TEST(Program, AccuracyPricesPlansOfBothKinds) {
   EXPECT_THAT(outcome.out, HasSubstr("| uniform widths |"));
   EXPECT_THAT(outcome.out, HasSubstr("|         search |"));
   const Outcome nothing = run({"accuracy", "--data", "no-such-folder"});
-  EXPECT_EQ(nothing.code, 1);
+  EXPECT_EQ(nothing.code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("no-such-folder"));
-  EXPECT_THAT(nothing.err, HasSubstr("--data"));
+  EXPECT_THAT(nothing.err, HasSubstr("bench/data/table_sets"));
 }
 
 TEST(TaskSets, GoldenFolderIsReadWhole) {
