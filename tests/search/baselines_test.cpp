@@ -143,7 +143,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
   }
   EXPECT_GT(found, 0);
   EXPECT_GT(not_found, 0);
-  EXPECT_GT(numbers_of_splits.size(), 5U);
+  EXPECT_GT(numbers_of_splits.size(), NEUROSHARD_SANITIZED ? 2U : 5U);
 }
 
 TEST(Baselines, UniformHalvesToTheWidthWhereItCan) {
