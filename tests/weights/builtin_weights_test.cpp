@@ -111,7 +111,7 @@ TEST(BuiltinWeights, CommunicationIsSaneForEveryDeviceCount) {
     SCOPED_TRACE(devices);
     const auto count = static_cast<std::size_t>(devices);
     float previous_ms = 0.0F;
-    for (const float dim_sum : {32.0F, 128.0F, 512.0F, 2048.0F, 8192.0F}) {
+    for (const float dim_sum : {0.0F, 8.0F, 32.0F, 128.0F, 512.0F, 2048.0F, 8192.0F}) {
       SCOPED_TRACE(dim_sum);
       const std::vector<float> dim_sums(count, dim_sum);
       std::vector<float> cost_ms(count);

@@ -56,13 +56,12 @@ for count in 1:1000 2:5000 3:2000 4:5000 6:2000 8:5000 12:2000 16:5000 24:1500 3
     --min-tables-per-device 0.5 --max-tables-per-device 100
 done
 # Few columns or thousands, on as many devices as there can be. Costs jump where devices no longer
-# fit in one node, and in two, so there must be samples on both sides.
-for devices in {1..8}; do comm wide "$devices" 4000 --wide --seed 31; done
-for devices in 9 10 12 14 16 17 18 22 24 25 28 32 33 36; do
-  comm wide "$devices" 4500 --wide --seed 31
+# fit in one node, or in two, ...: there must be samples on both sides, and most where nodes are full.
+for count in 1:2000 2:7000 3:6000 4:6000 5:5000 6:5000 7:5000 8:7000 9:2500 10:3500 12:3500 14:3500 \
+  16:8000 17:2500 18:3500 22:3500 24:8000 25:2500 28:3000 32:8000 33:2500 36:3000 40:6000 41:2000 \
+  48:6000 56:4000 64:4000; do
+  comm wide "${count%:*}" "${count#*:}" --wide --seed 31
 done
-for devices in 20 30 40 52; do comm wide "$devices" 4000 --wide --seed 31; done
-for devices in 44 48 56 64; do comm wide "$devices" 2500 --wide --seed 31; done
 for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
   1024; do
   comm wide "$devices" 500 --wide --seed 31
@@ -71,7 +70,7 @@ done
 source="analytic: costs computed from datasheets, not measured on hardware"
 "$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 40 --batch 128 --seed 5 \
   --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
-"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 60 --batch 32 --seed 5 \
+"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 120 --batch 32 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
   --log "$folder/comm.csv"
 echo "done: $folder/default.safetensors"
