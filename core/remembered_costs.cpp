@@ -10,7 +10,7 @@ namespace neuroshard {
 namespace {
 
 // Floats of a scratch row times rows: a batch that fills the kernels and stays in the cache.
-constexpr std::size_t kTargetFloats = 1 << 13;
+constexpr std::size_t kTargetFloats = 1 << 11;
 
 bool reached(const StopCondition* stop) { return stop != nullptr && stop->reached(); }
 

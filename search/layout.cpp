@@ -1,6 +1,7 @@
 #include "search/layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace neuroshard {
@@ -33,12 +34,28 @@ Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint3
   plan.shards.resize(static_cast<std::size_t>(task.devices));
 
   // Slices of the layout by table, the widest first, then by device.
+  std::vector<std::uint32_t> ends(pool.tables() + 1, 0);
+  std::vector<std::size_t> slices_on(plan.shards.size(), 0);
+  for (const PlacedSlice& slice : layout) {
+    ++ends[slice.table + 1];
+    ++slices_on[slice.device];
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  for (std::size_t d = 0; d < plan.shards.size(); ++d) plan.shards[d].reserve(slices_on[d]);
   std::vector<std::uint32_t> by_table(layout.size());
-  for (std::size_t i = 0; i < layout.size(); ++i) by_table[i] = static_cast<std::uint32_t>(i);
-  std::sort(by_table.begin(), by_table.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tie(layout[a].table, layout[a].piece, layout[a].device, a) <
-           std::tie(layout[b].table, layout[b].piece, layout[b].device, b);
-  });
+  for (std::size_t i = layout.size(); i-- > 0;) {
+    by_table[--ends[layout[i].table + 1]] = static_cast<std::uint32_t>(i);
+  }
+  // Entry t + 1 has become the beginning of table t.
+  for (std::size_t table = 0; table < pool.tables(); ++table) {
+    const auto begin = by_table.begin() + ends[table + 1];
+    const auto end =
+        table + 1 < pool.tables() ? by_table.begin() + ends[table + 2] : by_table.end();
+    std::sort(begin, end, [&](std::uint32_t a, std::uint32_t b) {
+      return std::tie(layout[a].piece, layout[a].device, a) <
+             std::tie(layout[b].piece, layout[b].device, b);
+    });
+  }
 
   // Halve each table's slices, first ones first, until one has the width that is asked for next.
   std::vector<int> index_of(layout.size());

@@ -101,10 +101,12 @@ void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitStat
   }
 }
 
-std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state) {
+std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state,
+                                            const StopCondition* stop) {
   std::vector<SplitState> ladder;
   int next = 1;
   for (int splits = 1; splits <= kMaxMemorySplits; ++splits) {
+    if (stop != nullptr && stop->reached()) break;
     const int slice = largest_splittable(pool, state);
     if (slice < 0) break;
     state.split(pool, static_cast<std::uint32_t>(slice));

@@ -5,6 +5,7 @@
 
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
+#include "neuroshard/stop_condition.h"
 #include "search/split_state.h"
 
 namespace neuroshard {
@@ -18,8 +19,10 @@ namespace neuroshard {
 void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitState& state);
 
 /// States that follow from `state` by halving the largest slice again and again: after 1, 2, 3, 4,
-/// 6, 8, 12, 16, ... splits, until nothing can be split or there are very many slices.
-[[nodiscard]] std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state);
+/// 6, 8, 12, 16, ... splits, until nothing can be split, there are very many slices or `stop`
+/// (null: never) is reached.
+[[nodiscard]] std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state,
+                                                          const StopCondition* stop = nullptr);
 
 /// Packs slices by size alone, largest first, each to the device with the most room. The device of
 /// each slice, or nothing if one finds no room.

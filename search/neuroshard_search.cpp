@@ -27,6 +27,9 @@ constexpr std::size_t kAnySlices = 2500;
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
 
+// After the deadline a plan is priced and handed out, which takes so long for each of its slices.
+constexpr std::chrono::nanoseconds kEndingOfSlice{50};
+
 // The best placements of a batch of rungs that are taken up, if they beat what there is.
 constexpr std::size_t kBestOfCoarse = 1;
 constexpr std::size_t kBestOfFine = 2;
@@ -65,6 +68,7 @@ NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
       canonical_(std::move(canonical)),
       pool_(std::move(pool)),
       order_(order),
+      stop_(order.stop),
       started_(started),
       problem_{.devices = listed.devices,
                .memory_bytes = listed.memory_bytes,
@@ -72,7 +76,7 @@ NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
                .dims = pool_.dims(),
                .size_bytes = pool_.sizes_bytes(),
                .dim_limits = ladder_dim_limits(listed),
-               .stop = &order.stop},
+               .stop = &stop_},
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
@@ -102,16 +106,26 @@ void NeuroshardSearch::take(std::span<const CandidateResult> results) {
 }
 
 bool NeuroshardSearch::done_early() {
-  if (!order_.stop.reached()) return false;
+  if (!stop_.reached()) return false;
   complete_ = false;
   end();
   return true;
 }
 
+bool NeuroshardSearch::in_time_for(std::size_t slices) {
+  if (found_.empty()) return true;
+  stop_.keep(kEndingOfSlice * slices);
+  const bool in_time = !stop_.reached();
+  stop_.keep(kEndingOfSlice * found_.best().layout.size());
+  return in_time;
+}
+
 void NeuroshardSearch::consider(Layout layout) {
   PlanCost cost = cost_of(cpu_, pool_, canonical_.task, layout);
-  if (!found_.add(std::move(layout), std::move(cost)) || !order_.request.on_improvement) return;
+  if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
+  stop_.keep(kEndingOfSlice * best.layout.size());
+  if (!order_.request.on_improvement) return;
   const Plan plan = plan_of(pool_, listed_, canonical_.original, best.layout);
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
   order_.request.on_improvement({.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count()});
@@ -126,15 +140,24 @@ void NeuroshardSearch::try_heuristics() {
   const Task& task = canonical_.task;
   int widest = 0;
   for (const Table& table : task.tables) widest = std::max(widest, table.dim);
-  for (int width = kDimMultiple; width <= kWidestUniform; width *= 2) {
-    if (order_.stop.reached()) return;
-    if (const auto plan = plan_of_uniform_width(task, width)) {
-      consider_simple(layout_of(pool_, task, *plan));
+  // Plans of few slices first, which take least time.
+  for (int width = kWidestUniform; width >= kDimMultiple; width /= 2) {
+    if (width / 2 >= widest) continue;  // The same as the next one.
+    if (stop_.reached()) return;
+    const auto slices = place_uniform_slices(task, width, stop_);
+    if (slices && in_time_for(slices->size())) {
+      Layout layout;
+      layout.reserve(slices->size());
+      for (const auto [table, device] : *slices) {
+        std::uint32_t piece = pool_.whole(table);
+        while (pool_.dim(piece) > width && pool_.can_split(piece)) piece = pool_.half(piece);
+        layout.push_back({piece, table, device});
+      }
+      consider_simple(std::move(layout));
     }
-    if (width >= widest) break;  // Wider ones are the same.
   }
   for (const Algorithm baseline : kGreedyBaselines) {
-    if (order_.stop.reached()) return;
+    if (stop_.reached()) return;
     if (const auto plan = place_by_baseline(task, baseline, 0)) {
       consider_simple(layout_of(pool_, task, *plan));
     }
@@ -147,13 +170,14 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   const std::size_t size =
       std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
   rungs_ = cut_ladder(pool_, canonical_.task, coarse ? kCoarse : kFine,
-                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices));
+                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices), stop_);
+  if (done_early()) return;
   next_rung_ = 0;
   request_rungs();
 }
 
 void NeuroshardSearch::request_rungs() {
-  const bool somebody_waits = order_.stop.possible() || order_.request.on_improvement;
+  const bool somebody_waits = stop_.possible() || order_.request.on_improvement;
   batch_.clear();
   asked_.clear();
   std::vector<std::uint32_t> pieces;
@@ -166,6 +190,7 @@ void NeuroshardSearch::request_rungs() {
     slices += pieces.size();
   }
   stats_.candidates += batch_.size();
+  (void)done_early();
 }
 
 void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
@@ -188,6 +213,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {
       layout[slice].device = static_cast<std::uint32_t>(placement.device_of()[slice]);
     }
+    if (!in_time_for(layout.size())) return;
     sort_layout(layout);
     consider(std::move(layout));
   }
@@ -203,7 +229,7 @@ void NeuroshardSearch::after_ladder() {
 
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
-  published_.emplace(cpu_, canonical_.task, order_.published, pool_, &order_.stop);
+  published_.emplace(cpu_, canonical_.task, order_.published, pool_, &stop_);
   if (!published_->running()) after_published();
 }
 
@@ -242,7 +268,7 @@ std::uint64_t NeuroshardSearch::steps_of_default() const {
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
 // they find does not depend on which thread runs them.
 void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double hottest) {
-  if (listed_.devices < 2 || order_.stop.reached()) return;
+  if (listed_.devices < 2 || stop_.reached()) return;
   std::vector<Annealed> annealed(chains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
@@ -250,7 +276,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
         cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
         // Every other chain goes further from where it starts.
         {.steps = steps, .stream = rounds_ + chain, .hottest = chain % 2 == 0 ? hottest : kHot},
-        order_.stop);
+        stop_);
   };
   if (order_.team != nullptr && chains > 1) {
     order_.team->run(chains, run_chain);
@@ -262,7 +288,10 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
     stats_.edits += result.edits;
     stats_.head_evaluations += result.head_evaluations;
     stats_.comm_evaluations += result.comm_evaluations;
-    sort_layout(result.layout);
+    // Time was kept for the best plan alone.
+    const bool stopped = stop_.reached();
+    if (stopped && result.cost_ms >= found_.best().cost.cost_ms) continue;
+    if (!stopped) sort_layout(result.layout);
     consider(std::move(result.layout));
   }
 }
@@ -277,8 +306,8 @@ void NeuroshardSearch::settle() {
     }
   }
   settled_ = *chosen;
-  if (order_.stop.reached()) return;
-  Layout joined = tidied(cpu_, pool_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
+  if (stop_.reached()) return;
+  Layout joined = tidied(cpu_, pool_, canonical_.task, chosen->layout, ceiling_ms_, stop_);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
     PlanCost cost = cost_of(cpu_, pool_, canonical_.task, joined);

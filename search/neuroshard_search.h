@@ -18,12 +18,12 @@
 
 namespace neuroshard {
 
-/// What a search is told beside the task. Borrowed, but for the effort.
+/// What a search is told beside the task. Borrows what it refers to.
 struct SearchOrder {
   Effort effort = Effort::kDefault;
   const SearchOptions& published;
   const PlanRequest& request;
-  const StopCondition& stop;
+  StopCondition stop;
   ThreadTeam::Lease* team = nullptr;  ///< For improvement; null: one thread.
 };
 
@@ -66,6 +66,9 @@ class NeuroshardSearch final : public TaskSearch {
   void settle();
   void end();
 
+  /// Whether a plan of so many slices could be priced and handed out in time. The first one is
+  /// wanted in any case.
+  [[nodiscard]] bool in_time_for(std::size_t slices);
   void consider(Layout layout);
   /// The simple way to a plan, which ours never exceeds in cost.
   void consider_simple(Layout layout);
@@ -77,6 +80,7 @@ class NeuroshardSearch final : public TaskSearch {
   CanonicalTask canonical_;
   PiecePool pool_;
   SearchOrder order_;
+  StopCondition stop_;  ///< The order's, but with time kept to hand out the best plan.
   Clock::time_point started_;
 
   Phase phase_ = Phase::kFinished;

@@ -14,6 +14,8 @@
 namespace neuroshard {
 namespace {
 
+constexpr std::size_t kPiecesBetweenStops = 1024;
+
 auto identity_of(const Table& table) {
   return std::tie(table.rows, table.dim, table.pooling_factor, table.access_histogram);
 }
@@ -46,40 +48,53 @@ PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
 }
 
 PiecePool::PiecePool(const Backend& backend, const Task& task) : PiecePool(task) {
-  PiecePool* const self = this;
-  embed(backend, {&self, 1});
+  (void)embed(backend, StopCondition());
+}
+
+void PiecePool::compute(const Backend& backend, std::span<const float> features,
+                        std::span<float> embeddings, std::span<float> cost_ms) {
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> offsets(cost_ms.size() + 1);
+  std::iota(offsets.begin(), offsets.end(), 0U);
+  backend.score_shards(embeddings, {offsets, std::span(offsets).first(cost_ms.size())}, cost_ms);
+}
+
+bool PiecePool::embed(const Backend& backend, const StopCondition& stop) {
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  AlignedVector<float> embeddings(size() * width);
+  std::vector<float> cost_ms(size());
+  const std::size_t part = stop.possible() ? kPiecesBetweenStops : size();
+  for (std::size_t first = 0; first < size(); first += part) {
+    if (stop.reached()) return false;
+    const std::size_t count = std::min(part, size() - first);
+    compute(backend, std::span(features_).subspan(first * kTableFeatures, count * kTableFeatures),
+            std::span(embeddings).subspan(first * width, count * width),
+            std::span(cost_ms).subspan(first, count));
+  }
+  require_costs(cost_ms);
+  embeddings_ = std::move(embeddings);
+  cost_ms_ = std::move(cost_ms);
+  features_ = {};
+  return true;
 }
 
 void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   // The pools keep their features until the backend has succeeded: another one may have to.
-  const bool alone = pools.size() == 1;
-  std::vector<float> joined;
-  if (!alone) {
-    for (const PiecePool* pool : pools) {
-      joined.insert(joined.end(), pool->features_.begin(), pool->features_.end());
-    }
+  std::vector<float> features;
+  for (const PiecePool* pool : pools) {
+    features.insert(features.end(), pool->features_.begin(), pool->features_.end());
   }
-  const std::vector<float>& features = alone ? pools[0]->features_ : joined;
   const std::size_t pieces = features.size() / kTableFeatures;
   AlignedVector<float> embeddings(pieces * width);
-  backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> offsets(pieces + 1);
-  std::iota(offsets.begin(), offsets.end(), 0U);
   std::vector<float> cost_ms(pieces);
-  backend.score_shards(embeddings, {offsets, std::span(offsets).first(pieces)}, cost_ms);
+  compute(backend, features, embeddings, cost_ms);
   std::size_t scored = 0;
   for (const PiecePool* pool : pools) {
     pool->require_costs(std::span(cost_ms).subspan(scored, pool->size()));
     scored += pool->size();
   }
 
-  if (alone) {
-    pools[0]->embeddings_ = std::move(embeddings);
-    pools[0]->cost_ms_ = std::move(cost_ms);
-    pools[0]->features_ = {};
-    return;
-  }
   std::size_t first = 0;
   for (PiecePool* pool : pools) {
     const std::size_t end = first + pool->size();

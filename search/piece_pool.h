@@ -6,6 +6,7 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -22,6 +23,8 @@ class PiecePool {
   /// not depend on the backend, nor on the company. Throws Error naming the table if the compute
   /// model's cost of a piece is no number: nothing could be put in order by it.
   static void embed(const Backend& backend, std::span<PiecePool* const> pools);
+  /// Of this pool, in parts, unless `stop` is reached before they are all done: false.
+  [[nodiscard]] bool embed(const Backend& backend, const StopCondition& stop);
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
   [[nodiscard]] std::size_t tables() const { return whole_.size(); }
@@ -48,6 +51,9 @@ class PiecePool {
 
  private:
   void require_costs(std::span<const float> cost_ms) const;
+  /// Embeddings of rows of features, and the costs of pieces alone.
+  static void compute(const Backend& backend, std::span<const float> features,
+                      std::span<float> embeddings, std::span<float> cost_ms);
 
   std::vector<std::uint32_t> whole_;
   std::vector<std::int32_t> dims_;

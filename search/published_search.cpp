@@ -108,7 +108,7 @@ void PublishedSearch::after_beam() {
 // The published search gives up here. Memory, or the limit on dim sums, left no room for some
 // piece: make pieces smaller until they can be packed, and search on from there.
 void PublishedSearch::start_memory_splits() {
-  ladder_ = memory_split_ladder(pool_, starts_.back());
+  ladder_ = memory_split_ladder(pool_, starts_.back(), problem_.stop);
   if (ladder_.empty()) return pack_without_grid();
   phase_ = Phase::kMemorySplits;
   request(ladder_);
@@ -120,6 +120,7 @@ void PublishedSearch::pack_without_grid() {
   phase_ = Phase::kFinished;
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
+    if (problem_.stop != nullptr && problem_.stop->reached()) return;
     const auto device_of = pack_by_size(pool_, state, task_.devices, task_.memory_bytes);
     if (!device_of) continue;
     plan_.emplace();

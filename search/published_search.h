@@ -19,7 +19,7 @@ class PublishedSearch final : public TaskSearch {
  public:
   /// Borrows everything; `pool` has its embeddings, `task` is valid, and the models serve its
   /// device count. `cpu` places the winner once more to learn which device every slice went to.
-  /// `stop` is for sessions; null: never.
+  /// When `stop` (null: never) is reached, there may be neither a plan nor a reason.
   PublishedSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
                   const PiecePool& pool, const StopCondition* stop = nullptr);
 

@@ -29,7 +29,7 @@ const Backend& SearchDriver::backend() const {
   return machine_.cpu;
 }
 
-void SearchDriver::embed(std::span<PiecePool> pools) {
+void SearchDriver::embed(std::span<PiecePool> pools, const StopCondition& stop) {
   std::vector<PiecePool*> all;
   std::size_t pieces = 0;
   for (PiecePool& pool : pools) {
@@ -43,7 +43,7 @@ void SearchDriver::embed(std::span<PiecePool> pools) {
       fall_back(error);
     }
   }
-  for (PiecePool* pool : all) PiecePool::embed(machine_.cpu, {&pool, 1});
+  for (PiecePool& pool : pools) (void)pool.embed(machine_.cpu, stop);
 }
 
 void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> results) {
@@ -57,7 +57,7 @@ void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> result
 void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResult> results) {
   const Clock::time_point started = Clock::now();
   std::vector<PiecePool> pools(tasks.begin(), tasks.end());
-  embed(pools);
+  embed(pools, StopCondition());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     auto pool = std::make_unique<PiecePool>(std::move(pools[i]));
     auto search = std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
@@ -74,7 +74,7 @@ void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanRes
   std::vector<PiecePool> pools;
   pools.reserve(tasks.size());
   for (const CanonicalTask& one : canonical) pools.emplace_back(one.task);
-  embed(pools);
+  embed(pools, stop_);  // A search that is stopped here sees that itself, before it uses the pool.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const SearchOrder order{.effort = options_.effort,
                             .published = options_.search,

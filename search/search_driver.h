@@ -65,7 +65,8 @@ class SearchDriver {
   };
 
   [[nodiscard]] const Backend& backend() const;
-  void embed(std::span<PiecePool> pools);
+  /// On the CPU, pools have no embeddings if `stop` is reached before.
+  void embed(std::span<PiecePool> pools, const StopCondition& stop);
   void add_published(std::span<const Task> tasks, std::span<PlanResult> results);
   void add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results);
   void start(Run run);

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
-#include <set>
+#include <queue>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -16,35 +17,73 @@ namespace neuroshard {
 namespace {
 
 constexpr int kWidestSlice = 256;
-
-int slice_dim(int dim, int width) {
-  while (dim > width && can_split_columns(dim)) dim /= 2;
-  return dim;
-}
+constexpr std::size_t kSlicesBetweenStops = 512;
 
 // Heaviest slices first. What follows the weight tells apart all tables that differ in cost, so
 // that only equal ones are placed in the order in which the task lists them.
-std::vector<std::size_t> table_order(const Task& task, int width) {
-  const auto weight = [&](const Table& table) {
-    return slice_dim(table.dim, width) * table.pooling_factor;
-  };
-  std::vector<std::size_t> order(task.tables.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+std::vector<std::uint32_t> table_order(const Task& task, int width) {
+  std::vector<double> weights;
+  weights.reserve(task.tables.size());
+  for (const Table& table : task.tables) {
+    weights.push_back(uniform_dim(table.dim, width) * table.pooling_factor);
+  }
+  std::vector<std::uint32_t> order(task.tables.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    if (weights[a] != weights[b]) return weights[a] > weights[b];
     const Table& x = task.tables[a];
     const Table& y = task.tables[b];
-    const double weight_x = weight(x);
-    const double weight_y = weight(y);
-    if (weight_x != weight_y) return weight_x > weight_y;
     return std::tie(y.rows, y.dim, y.pooling_factor, y.access_histogram, a) <
            std::tie(x.rows, x.dim, x.pooling_factor, x.access_histogram, b);
   });
   return order;
 }
 
+/// Devices with the lowest dim sum first, of equal ones the lowest index.
+using ByDimSum = std::pair<std::int64_t, std::uint32_t>;
+
 }  // namespace
 
+int uniform_dim(int dim, int width) {
+  while (dim > width && can_split_columns(dim)) dim /= 2;
+  return dim;
+}
+
+std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, int width,
+                                                              const StopCondition& stop) {
+  const auto devices = static_cast<std::uint32_t>(task.devices);
+  std::vector<ByDimSum> waiting;
+  for (std::uint32_t device = 0; device < devices; ++device) waiting.emplace_back(0, device);
+  std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
+  std::vector<ByDimSum> full;  // For slices of the table at hand.
+  std::vector<std::int64_t> memory(devices, 0);
+  std::vector<UniformSlice> slices;
+  for (const std::uint32_t t : table_order(task, width)) {
+    const Table& table = task.tables[t];
+    const int dim = uniform_dim(table.dim, width);
+    const std::int64_t size = table.rows * dim * 4;
+    for (int slice = 0; slice < table.dim / dim; ++slice) {
+      if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
+      while (!open.empty() && memory[open.top().second] > task.memory_bytes - size) {
+        full.push_back(open.top());
+        open.pop();
+      }
+      if (open.empty()) return std::nullopt;
+      const auto [dim_sum, device] = open.top();
+      open.pop();
+      open.emplace(dim_sum + dim, device);
+      memory[device] += size;
+      slices.push_back({t, device});
+    }
+    for (const ByDimSum& device : full) open.push(device);
+    full.clear();
+  }
+  return slices;
+}
+
 std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
+  const auto placed = place_uniform_slices(task, width);
+  if (!placed) return std::nullopt;
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<std::vector<int>> slices_of(task.tables.size());
@@ -60,24 +99,10 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
       }
     }
   }
-
-  std::set<std::pair<std::int64_t, std::size_t>> by_dim_sum;
-  for (std::size_t d = 0; d < plan.shards.size(); ++d) by_dim_sum.emplace(0, d);
-  std::vector<std::int64_t> memory(plan.shards.size(), 0);
-  for (const std::size_t t : table_order(task, width)) {
-    const int dim = slice_dim(task.tables[t].dim, width);
-    const std::int64_t size = task.tables[t].rows * dim * 4;
-    for (const int slice : slices_of[t]) {
-      const auto found = std::find_if(by_dim_sum.begin(), by_dim_sum.end(), [&](const auto& entry) {
-        return memory[entry.second] <= task.memory_bytes - size;
-      });
-      if (found == by_dim_sum.end()) return std::nullopt;
-      auto entry = by_dim_sum.extract(found);
-      plan.shards[entry.value().second].push_back(slice);
-      memory[entry.value().second] += size;
-      entry.value().first += dim;
-      by_dim_sum.insert(std::move(entry));
-    }
+  // Slices of a table are all alike; they are handed out from the last one on.
+  for (const UniformSlice& slice : *placed) {
+    plan.shards[slice.device].push_back(slices_of[slice.table].back());
+    slices_of[slice.table].pop_back();
   }
   return plan;
 }

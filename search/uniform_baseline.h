@@ -1,16 +1,34 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
 
+/// One of the equal slices of a table.
+struct UniformSlice {
+  std::uint32_t table;
+  std::uint32_t device;
+};
+
+/// The columns of the slices of a table of `dim` columns, halved until there are at most `width` of
+/// them, or an odd multiple of 4.
+[[nodiscard]] int uniform_dim(int dim, int width);
+
 /// Every table halved until it has at most `width` columns, or an odd multiple of 4; the slices,
 /// largest dim * pooling factor first, each on the device with the lowest dim sum that has memory
-/// left (ties: the lowest index). Nothing if some slice finds no room.
+/// left (ties: the lowest index). In the order of placement. Nothing if some slice finds no room,
+/// or if `stop` is reached.
+[[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
+    const Task& task, int width, const StopCondition& stop = {});
+
+/// The plan of place_uniform_slices().
 [[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width);
 
 /// Algorithm::kUniform: the cheapest by simulate() of the plans of widths 4, 8, ..., 256, the wider

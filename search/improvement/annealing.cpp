@@ -14,8 +14,8 @@ namespace {
 // Below this a plan is not better but rounded otherwise.
 constexpr double kLeastGain = 1e-7;
 
-// Some thirty microseconds.
-constexpr std::uint64_t kStepsBetweenStops = 64;
+// Some ten microseconds, up to a hundred where a thousand devices are priced.
+constexpr std::uint64_t kStepsBetweenStops = 16;
 
 constexpr std::uint64_t kSeed = 0x6E736861;
 

@@ -56,7 +56,7 @@ std::size_t slices_of(const PiecePool& pool, std::size_t table, std::uint32_t pi
 }  // namespace
 
 std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int fineness,
-                                   std::size_t most_slices) {
+                                   std::size_t most_slices, const StopCondition& stop) {
   double cost_ms = 0.0;
   for (std::size_t table = 0; table < pool.tables(); ++table) {
     cost_ms += std::max(0.0F, pool.cost_ms(pool.whole(table)));
@@ -78,6 +78,7 @@ std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int 
   std::set<std::vector<std::uint32_t>> seen;
   std::vector<LadderRung> rungs;
   for (const CutRule& rule : rules) {
+    if (stop.reached()) return {};
     LadderRung rung = cut(pool, task.memory_bytes, rule);
     if (!seen.insert(rung.piece_of_table).second) continue;
     for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neuroshard/backend.h"
+#include "neuroshard/stop_condition.h"
 #include "search/layout.h"
 
 namespace neuroshard {
@@ -23,9 +24,11 @@ struct LadderRung {
 /// until no slice exceeds a share of the mean cost of a device, of its columns, or of both, for
 /// shares from 4 to 0.01. Slices that exceed `memory_bytes` are halved in any case.
 /// `fineness`: rungs between a share and its half. No two rungs are alike. Those of fewer slices
-/// come first, and the sum of slices is at most `most_slices`, but for the first rung.
+/// come first, and the sum of slices is at most `most_slices`, but for the first rung. None if
+/// `stop` is reached.
 [[nodiscard]] std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task,
-                                                 int fineness, std::size_t most_slices);
+                                                 int fineness, std::size_t most_slices,
+                                                 const StopCondition& stop = {});
 
 /// Slices of a rung in the order of placement; their devices are 0.
 [[nodiscard]] Layout ordered_slices(const PiecePool& pool, const LadderRung& rung);

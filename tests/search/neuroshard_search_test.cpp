@@ -177,7 +177,7 @@ TEST(NeuroshardSearch, ADeadlineEndsItWithTheBestPlanSoFar) {
   const Task task = wide_task(3);
   const Planner planner = planner_of(builtin_weights(), Algorithm::kNeuroshard, Effort::kThorough);
   PlanRequest request;
-  request.deadline = Clock::now() + std::chrono::milliseconds(100);
+  request.deadline = Clock::now() + std::chrono::milliseconds(300);
   const PlanResult result = planner.plan(task, request);
   EXPECT_FALSE(result.complete);
   ASSERT_TRUE(result.plan.has_value());

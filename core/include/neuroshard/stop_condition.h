@@ -20,11 +20,15 @@ class StopCondition {
   /// False if it can never be reached.
   [[nodiscard]] bool possible() const { return deadline_.has_value() || token_.stop_possible(); }
   [[nodiscard]] bool reached() const {
-    return token_.stop_requested() || (deadline_ && Clock::now() >= *deadline_);
+    return token_.stop_requested() || (deadline_ && Clock::now() + margin_ >= *deadline_);
   }
+  /// From now on the deadline counts as reached by `margin` earlier: what is left to do then takes
+  /// so long.
+  void keep(Clock::duration margin) { margin_ = margin; }
 
  private:
   std::optional<Clock::time_point> deadline_;
+  Clock::duration margin_{0};
   std::stop_token token_;
 };
 
