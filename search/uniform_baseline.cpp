@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/table_kind.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {
@@ -36,8 +36,7 @@ std::vector<std::size_t> table_order(const Task& task, int width) {
     const double weight_x = weight(x);
     const double weight_y = weight(y);
     if (weight_x != weight_y) return weight_x > weight_y;
-    return std::tie(y.rows, y.dim, y.pooling_factor, y.access_histogram, a) <
-           std::tie(x.rows, x.dim, x.pooling_factor, x.access_histogram, b);
+    return std::pair(kind_of(y), a) < std::pair(kind_of(x), b);
   });
   return order;
 }
