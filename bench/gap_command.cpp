@@ -148,7 +148,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
   const auto add = [&](const char* name, auto& value, const char* description) {
     return command->add_option(name, value, description)->capture_default_str();
   };
-  // With names, or alone for all.
+  // An option with a list of names, or without one for all of them.
   const auto add_names = [&](const char* name, std::vector<std::string>& values, bool& given,
                              const char* description) {
     command

@@ -123,7 +123,7 @@ int run(const TrainComm& command, Console& console) {
   } else {
     const CommNetworkSizes sizes{CommArchitecture::kDense, command.hidden};
     for (const CommSamples& set : sets) {
-      if (session.interrupted()) break;  // What was trained before is kept.
+      if (session.interrupted()) break;  // The parts that were trained before are kept.
       const std::string part = "comm." + std::to_string(set.devices);
       if (auto model = train_part(session, part, std::span(&set, 1), sizes)) {
         models.dense_comm[set.devices] = std::move(*model);
