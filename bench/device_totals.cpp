@@ -14,7 +14,7 @@ constexpr int kInputStride = padded_width(kSymmetricCommFeatures);
 
 using Features = std::array<float, kSymmetricCommFeatures>;
 
-// Of Pooled::features().
+// Indices into Pooled::features().
 constexpr std::size_t kMeanDimSum = 2;
 constexpr std::size_t kMaxDimSum = 3;
 constexpr std::size_t kMinDimSum = 4;

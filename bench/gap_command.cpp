@@ -148,7 +148,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
   const auto add = [&](const char* name, auto& value, const char* description) {
     return command->add_option(name, value, description)->capture_default_str();
   };
-  // With names, or alone for all.
+  // An option with a list of names, or without one for all of them.
   const auto add_names = [&](const char* name, std::vector<std::string>& values, bool& given,
                              const char* description) {
     command
@@ -186,10 +186,10 @@ void add_gap_command(CLI::App& program, Action& chosen) {
           "So many tasks drawn at random")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  add("--seed", options->seed, "Of the random tasks");
+  add("--seed", options->seed, "Seed of the random tasks");
   add("--steps", options->annealing.steps, "Steps of annealing; 0: none")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  add("--annealing-seed", options->annealing.seed, "Of annealing");
+  add("--annealing-seed", options->annealing.seed, "Seed of annealing");
   add("--annealed-devices", options->annealed_devices, "Most devices of a task that is annealed")
       ->check(CLI::Range(1, kMaxDevices));
   add("--rounds", options->annealing.rounds, "Rounds of annealing, each cooler than the one before")
@@ -198,7 +198,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1e-9, 1.0));
   add("--coldest", options->annealing.coldest, "Last temperature")->check(CLI::Range(1e-12, 1.0));
   add("--algorithm", options->algorithm, "Whose plans are judged");
-  add("--effort", options->effort, "Of the algorithm neuroshard");
+  add("--effort", options->effort, "Effort, if that is neuroshard");
   add("--backend", options->planner.backend, "Backend of the planner");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   add("--svg", options->svg, "Chart by device count")->type_name("FILE");

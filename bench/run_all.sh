@@ -30,7 +30,7 @@ measure() {
   rm "$results/$name.part"
 }
 
-# The reference does everything anew: one pass of one thread over a few tasks of each set will do.
+# Without reuse everything is computed anew: one pass of one thread over a few tasks of each set will do.
 measure plan_no_reuse plan --no-reuse --threads 1 --tasks 6 --rounds 3 --check 0
 measure plan plan --rounds 7 --searches default,fast,published,as_published
 measure plan_load plan --sets 4gpu_dim128 --threads 1 --concurrency 1,2,8 --batch 600 --rounds 5

@@ -9,7 +9,26 @@
 namespace neuroshard {
 
 #ifdef NEUROSHARD_X86_KERNELS
+namespace {
+
 // Not in files compiled for AVX: supported() runs on every CPU.
+const CpuKernels kAvx2Kernels = {
+    .name = "avx2",
+    .supported =
+        [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
+    .automatic = [] { return true; },
+    .dense_layer = avx2::dense_layer,
+    .one_output_layer = avx2::one_output_layer,
+    .two_layer_head = avx2::two_layer_head,
+    .mlp_columns = avx2::mlp_columns,
+    .score_shards_32_64 = avx2::score_shards_32_64,
+    .add_and_score = avx2::add_and_score,
+    .add = avx2::add,
+    .sum_embeddings = avx2::sum_embeddings,
+    .index_of_lowest = avx2::index_of_lowest,
+    .choose_device = avx2::choose_device,
+};
+
 const CpuKernels kAvx512Kernels = {
     .name = "avx512",
     .supported =
@@ -33,22 +52,7 @@ const CpuKernels kAvx512Kernels = {
     .choose_device = avx2::choose_device,
 };
 
-const CpuKernels kAvx2Kernels = {
-    .name = "avx2",
-    .supported =
-        [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
-    .automatic = [] { return true; },
-    .dense_layer = avx2::dense_layer,
-    .one_output_layer = avx2::one_output_layer,
-    .two_layer_head = avx2::two_layer_head,
-    .mlp_columns = avx2::mlp_columns,
-    .score_shards_32_64 = avx2::score_shards_32_64,
-    .add_and_score = avx2::add_and_score,
-    .add = avx2::add,
-    .sum_embeddings = avx2::sum_embeddings,
-    .index_of_lowest = avx2::index_of_lowest,
-    .choose_device = avx2::choose_device,
-};
+}  // namespace
 #endif
 
 std::span<const CpuKernels* const> all_cpu_kernels() {

@@ -56,8 +56,7 @@ struct CpuKernels {
   /// register holds one input of many rows, and no sum goes across lanes. ReLU between layers.
   /// Input i of row r is `in[i * in_stride + r]`; `in_stride` is a multiple of kColumnAlignment and
   /// at least `rows`. `out`: [rows]. `scratch`: [padded_width of the widest layer, kColumnBlock]
-  /// each, and
-  /// the first layer's inputs fit in one, too.
+  /// each; the first layer's inputs fit in one, too.
   void (*mlp_columns)(const LayerView* layers, int count, const float* in, int in_stride, int rows,
                       float* const (&scratch)[2], float* out);
 
@@ -91,8 +90,6 @@ struct CpuKernels {
 };
 
 extern const CpuKernels kScalarKernels;
-extern const CpuKernels kAvx2Kernels;
-extern const CpuKernels kAvx512Kernels;
 
 /// Those compiled in, best first where all are automatic.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();

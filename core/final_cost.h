@@ -6,7 +6,7 @@
 namespace neuroshard {
 
 /// Start offset of each device's forward all-to-all, [devices], from its compute and backward costs
-/// (ms): how much later than the first device it is ready. REFERENCE: s_r = c_r + b_r - min_j.
+/// (ms): how much later than the first device it is ready, c_r + b_r - min over j of (c_j + b_j).
 void start_offsets(const float* compute_ms, const float* backward_ms, int devices,
                    float* start_offsets_ms);
 

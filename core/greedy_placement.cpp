@@ -7,7 +7,7 @@
 namespace neuroshard {
 namespace {
 
-// Some ten microseconds.
+// So many steps take some ten microseconds.
 constexpr std::size_t kStepsBetweenStops = 128;
 
 }  // namespace

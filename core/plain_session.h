@@ -5,7 +5,7 @@
 
 namespace neuroshard {
 
-/// Runs every placement anew: the reference for sessions that remember, and for their speed.
+/// Runs every placement anew. Sessions that remember are compared with it, in results and speed.
 class PlainSession final : public PlacementSession {
  public:
   /// Borrows `kernels` and `models`.

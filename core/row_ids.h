@@ -19,7 +19,7 @@ class RowIds {
   [[nodiscard]] std::span<const std::uint32_t> row(std::uint32_t id) const {
     return std::span(values_).subspan(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
-  /// Of all rows and what finds them.
+  /// Memory in use: the rows, and what finds them.
   [[nodiscard]] std::size_t bytes() const {
     return values_.size() * sizeof(std::uint32_t) + size() * kBytesOfARow;
   }
@@ -31,14 +31,15 @@ class RowIds {
  private:
   void grow();
 
-  /// Without its values: offset, hash and at most four slots.
+  /// What a row takes beside its values: offset, hash and at most four slots.
   static constexpr std::size_t kBytesOfARow =
       sizeof(std::size_t) + sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t);
 
   std::vector<std::uint32_t> values_;
   std::vector<std::size_t> offsets_{0};
   std::vector<std::uint64_t> hashes_;  ///< Of each row.
-  std::vector<std::uint32_t> slots_;   ///< Row + 1, or 0; a power of two of them.
+  /// Hash table of row + 1, or 0 where there is none. Its size is a power of two.
+  std::vector<std::uint32_t> slots_;
 };
 
 }  // namespace neuroshard

@@ -7,7 +7,7 @@ namespace neuroshard {
 
 class SessionPool::Lent final : public PlacementSession {
  public:
-  /// `entry`: one.
+  /// `entry`: a list of one session.
   Lent(SessionPool& pool, Entries entry) : pool_(pool), entry_(std::move(entry)) {}
 
   ~Lent() override {
@@ -42,7 +42,7 @@ SessionPool::Entries SessionPool::take_idle(int devices) {
 }
 
 void SessionPool::give_back(Entries entry) noexcept {
-  Entries dropped;  // Destroyed without the lock.
+  Entries dropped;  // Destroyed after the lock is released: that takes time.
   const std::scoped_lock lock(mutex_);
   entry.front().bytes = entry.front().session->held_bytes();
   idle_bytes_ += entry.front().bytes;

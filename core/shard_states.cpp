@@ -8,7 +8,7 @@
 namespace neuroshard {
 namespace {
 
-// With embeddings of 32 floats so many take 72 MiB; wide ones are stopped by the bytes.
+// So many take 72 MiB with embeddings of 32 floats. With wide ones the bound on bytes comes first.
 constexpr std::size_t kMostStates = std::size_t{1} << 19;
 
 }  // namespace

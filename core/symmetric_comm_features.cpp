@@ -15,7 +15,7 @@ namespace {
 constexpr double kOffsetUnitsPerMs = 1048576.0;
 
 std::int64_t offset_units(float offset_ms) {
-  if (!(offset_ms > 0.0F)) return 0;  // NaN too: the placement is out of the running anyway.
+  if (!(offset_ms > 0.0F)) return 0;  // NaN, too: such a placement is dropped anyway.
   // Rounds to the nearest integer, as std::llrint does, but without a call: doubles from 2^52 to
   // 2^53 are whole numbers, and their last 52 bits count up from 2^52.
   constexpr double kWhole = 0x1p52;

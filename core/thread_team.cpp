@@ -10,7 +10,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kSpinsBeforeSleep = 4000;  // Some tens of microseconds.
+constexpr int kSpinsBeforeSleep = 4000;  // They take some tens of microseconds.
 
 void relax() {
 #if defined(__x86_64__)
@@ -116,7 +116,7 @@ bool ThreadTeam::take_one_job(std::size_t thread) {
 
 void ThreadTeam::serve(std::size_t thread) {
   for (;;) {
-    // Before a look at the state: whatever comes after that look ends the wait.
+    // Read before the state: a change that comes after the look at the state then ends the wait.
     const std::uint32_t changes = changes_.load(std::memory_order_acquire);
     if (state_.load(std::memory_order_acquire) == kStopped) return;
     while (take_one_job(thread)) {

@@ -20,9 +20,8 @@ namespace neuroshard {
 /// idle threads spin for a while before they sleep, since a search comes back with its next level
 /// in no time, and a round does not wait for threads that the system has not woken yet.
 ///
-/// Who runs which job is left to chance (each thread takes its jobs in ascending order), so a job
-/// writes only what belongs to its number; then
-/// results do not depend on the number of threads.
+/// Who runs which job is left to chance (each thread takes its jobs in ascending order). A job must
+/// write only what belongs to its number; then results do not depend on the number of threads.
 ///
 /// In a child of fork() the threads do not exist: the caller runs all jobs, and the team can be
 /// destroyed.

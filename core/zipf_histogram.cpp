@@ -117,7 +117,7 @@ std::array<double, kHistogramBins> zipf_histogram(std::int64_t rows, double pool
     const double log_mean = std::log(mean);
     for (int i = 0; i < kHistogramBins; ++i) {
       const double share = poisson_above(mean, log_mean, edges.count[i], edges.log_factorial[i]);
-      if (share == 0.0) break;  // Nor can any higher count occur.
+      if (share == 0.0) break;  // Higher counts do not occur either.
       rows_above[i] += group.ranks * share;
     }
   }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "core/cost_range.h"
+#include "core/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 
@@ -16,22 +16,18 @@ namespace {
 
 constexpr std::size_t kPiecesBetweenStops = 1024;
 
-auto identity_of(const Table& table) {
-  return std::tie(table.rows, table.dim, table.pooling_factor, table.access_histogram);
-}
-
 }  // namespace
 
 PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
-  std::vector<std::uint32_t> by_identity(task.tables.size());
-  std::iota(by_identity.begin(), by_identity.end(), 0U);
-  std::stable_sort(by_identity.begin(), by_identity.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return identity_of(task.tables[a]) < identity_of(task.tables[b]);
+  std::vector<std::uint32_t> by_kind(task.tables.size());
+  std::iota(by_kind.begin(), by_kind.end(), 0U);
+  std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return kind_of(task.tables[a]) < kind_of(task.tables[b]);
   });
   const Table* previous = nullptr;
-  for (const std::uint32_t index : by_identity) {
+  for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
-    if (previous != nullptr && identity_of(*previous) == identity_of(table)) {
+    if (previous != nullptr && kind_of(*previous) == kind_of(table)) {
       whole_[index] = whole_[static_cast<std::size_t>(previous - task.tables.data())];
       continue;
     }

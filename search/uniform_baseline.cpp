@@ -7,10 +7,10 @@
 #include <limits>
 #include <numeric>
 #include <queue>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/table_kind.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {
@@ -33,8 +33,7 @@ std::vector<std::uint32_t> table_order(const Task& task, int width) {
     if (weights[a] != weights[b]) return weights[a] > weights[b];
     const Table& x = task.tables[a];
     const Table& y = task.tables[b];
-    return std::tie(y.rows, y.dim, y.pooling_factor, y.access_histogram, a) <
-           std::tie(x.rows, x.dim, x.pooling_factor, x.access_histogram, b);
+    return std::pair(kind_of(y), a) < std::pair(kind_of(x), b);
   });
   return order;
 }

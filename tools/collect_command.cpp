@@ -17,7 +17,9 @@ void add_collection_options(CLI::App& command, CollectionOptions& options) {
                   "Folder of the samples; one that has some already is added to")
       ->type_name("DIR")
       ->required();
-  command.add_option("--samples", options.samples, "To have in the folder at the end")
+  command
+      .add_option("--samples", options.samples,
+                  "How many the folder has at the end, earlier ones included")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();

@@ -166,7 +166,7 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
       ->group(measured);
   command
       ->add_option("--threads", options->source.threads,
-                   "Of the cpu backend; default: one per core")
+                   "Threads of the cpu backend; default: one per core")
       ->group(measured);
   command
       ->add_option("--devices", options->source.devices,

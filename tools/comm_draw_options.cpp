@@ -12,11 +12,11 @@ void add_comm_draw_options(CLI::App& command, CommDrawOptions& options, std::int
       ->capture_default_str();
   command
       .add_option("--min-tables-per-device", options.min_tables_per_device,
-                  "Fewest tables of a sample")
+                  "A sample has at least so many")
       ->capture_default_str();
   command
       .add_option("--max-tables-per-device", options.max_tables_per_device,
-                  "More than any sample has")
+                  "A sample has fewer than that")
       ->capture_default_str();
   command
       .add_option("--max-start-offset-ms", options.max_start_offset_ms,

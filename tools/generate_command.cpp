@@ -142,12 +142,12 @@ void add_generate_command(CLI::App& program, Action& chosen) {
       ->group(tasks);
   command
       ->add_option("--min-tables-per-device", options->task.min_tables_per_device,
-                   "Fewest tables of a task")
+                   "A task has at least so many")
       ->capture_default_str()
       ->group(tasks);
   command
       ->add_option("--max-tables-per-device", options->task.max_tables_per_device,
-                   "More than any task has")
+                   "A task has fewer than that")
       ->capture_default_str()
       ->group(tasks);
   command

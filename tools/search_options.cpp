@@ -40,8 +40,8 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
       ->group(group);
   command
       .add_option("--effort", effort,
-                  "Of neuroshard: fast (for what-ifs), default, or thorough (seconds). More effort "
-                  "never gives a dearer plan")
+                  "How much work the algorithm neuroshard does: fast (for what-ifs), default, or "
+                  "thorough (seconds). More effort never gives a dearer plan")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
@@ -59,11 +59,10 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
   command
       .add_flag_callback(
           "--no-memory-splits", [&options] { options.search.memory_splits = false; },
-          "--algorithm published, as published: tables that exceed a device, or find no room, are "
-          "not split "
-          "for that, and most such tasks get no plan")
+          "With --algorithm published: give up where the published program does. Tables that "
+          "exceed a device, or find no room, are then not split for that")
       ->group(group);
-  command.add_option("--seed", options.seed, "Of the random algorithm")
+  command.add_option("--seed", options.seed, "Seed of the algorithm random")
       ->type_name("N")
       ->capture_default_str()
       ->group(group);

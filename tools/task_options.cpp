@@ -102,7 +102,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     derived += file.derived_histograms.size();
     if (!file.notes.empty()) loaded.notes.push_back(file.notes);
   }
-  // Then it is rather the options that are wrong.
+  // If not one line is valid, the options are probably wrong.
   if (!any_valid) throw Error(*loaded.errors.front());
   if (derived > 0) {
     loaded.notes.push_back(

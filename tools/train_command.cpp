@@ -55,7 +55,9 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
 
   const std::string how = "Training";
-  command.add_option("--epochs", training.epochs)->capture_default_str()->group(how);
+  command.add_option("--epochs", training.epochs, "Passes over the training samples")
+      ->capture_default_str()
+      ->group(how);
   command.add_option("--seed", training.seed, "Decides split, start weights and order")
       ->capture_default_str()
       ->group(how);
@@ -68,11 +70,13 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
           [&training](const std::string& name) {
             training.loss = name == "relative" ? TrainingLoss::kRelative : TrainingLoss::kSquared;
           },
-          "squared error, or squared relative error (squared, relative)")
+          "Square of the error, or of the error relative to the cost")
       ->check(CLI::IsMember({"squared", "relative"}))
       ->default_str("squared")
       ->group(how);
-  command.add_option("--learning-rate", training.learning_rate)->capture_default_str()->group(how);
+  command.add_option("--learning-rate", training.learning_rate, "Of Adam, at the start")
+      ->capture_default_str()
+      ->group(how);
   command
       .add_option("--final-learning-rate", training.final_learning_rate,
                   "Reached along half a cosine")
@@ -123,7 +127,7 @@ int run(const TrainComm& command, Console& console) {
   } else {
     const CommNetworkSizes sizes{CommArchitecture::kDense, command.hidden};
     for (const CommSamples& set : sets) {
-      if (session.interrupted()) break;  // What was trained before is kept.
+      if (session.interrupted()) break;  // The parts that were trained before are kept.
       const std::string part = "comm." + std::to_string(set.devices);
       if (auto model = train_part(session, part, std::span(&set, 1), sizes)) {
         models.dense_comm[set.devices] = std::move(*model);

@@ -39,7 +39,8 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), target_(path_) {
   renames_ = true;
   open_unnamed();
   if (descriptor_ < 0) open_temporary();
-  if (exists) ::fchmod(descriptor_, existing.st_mode & 0777);  // Best effort: keep who may read it.
+  // Who may read the file stays the same, if possible.
+  if (exists) ::fchmod(descriptor_, existing.st_mode & 0777);
 }
 
 void AtomicFile::open_unnamed() {
@@ -90,7 +91,7 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::commit() {
-  // Else a crash soon after could leave an empty file under the final name.
+  // Without it, a crash soon after could leave an empty file under the final name.
   if (renames_ && ::fsync(descriptor_) != 0) fail(errno);
   if (renames_ && temporary_.empty()) {
     // A link cannot replace an existing file, a rename can.

@@ -102,7 +102,7 @@ void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
   const auto input = std::make_shared<ScoringInput>(random_scoring_input(
       *make_cpu_backend(models), data.tables(), kPieces, largest, kPiecesPerShard, 1));
   for (const ScorerKind& kind : device_scorers(models, context)) {
-    if (kind.name == "cuda_device") continue;  // One of the others.
+    if (kind.name == "cuda_device") continue;  // It is one of the other kinds, chosen by size.
     for (const std::size_t shards : batches) {
       const std::shared_ptr<Scorer> scorer = kind.make(*input);
       scorer->prepare(input->first(shards));

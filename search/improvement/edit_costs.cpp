@@ -243,7 +243,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
                      static_cast<double>(backward_ms(dim_sum_[device], max_dim_sum, min_dim_sum))
                : ready_ms(device);
   };
-  // With few devices none is guessed.
+  // With few devices all are priced, and no cost is guessed.
   const bool all = devices_ <= kMostRows;
   double first = std::min(sides_[0].ready_ms(), sides_[1].ready_ms());
   double last = std::max(sides_[0].ready_ms(), sides_[1].ready_ms());

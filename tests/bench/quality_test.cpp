@@ -27,7 +27,7 @@ TEST(Quality, ComparesOnlyWhereBothHaveAPlan) {
   const QualityRow row = summarize(random, kReference);
   EXPECT_DOUBLE_EQ(row.success, 3.0 / 6.0);
   EXPECT_DOUBLE_EQ(row.mean_cost_ms, 107.0 / 3.0);
-  EXPECT_DOUBLE_EQ(row.relative_cost, 4.0);  // Of 2 and 8.
+  EXPECT_DOUBLE_EQ(row.relative_cost, 4.0);  // The geometric mean of 2 and 8.
 }
 
 TEST(Quality, TasksThatAnAlgorithmWasNotRunOnDoNotCount) {

@@ -74,7 +74,7 @@ struct Fiber::State {
   const void* stack_bottom = nullptr;
   std::size_t stack_size = 0;
   void* fake_stack = nullptr;
-  bool owns_frames = false;  // Else the stack is the thread's.
+  bool owns_frames = false;  // False: the stack is that of the thread.
 };
 
 namespace {

@@ -28,7 +28,8 @@ int sort_lookups(const LookupBuffers& buffers, std::int64_t count, int key_bits,
       buffers.keys[1][i] = keys[order[i]];
       buffers.samples[1][i] = buffers.samples[0][order[i]];
     }
-    std::fill_n(buffers.keys[0], count, 0xFFFFFFFFU);  // Not to be relied on.
+    // The real sort leaves anything here, and nothing may rely on it.
+    std::fill_n(buffers.keys[0], count, 0xFFFFFFFFU);
   }));
   return 1;
 }

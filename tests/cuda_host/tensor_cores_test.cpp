@@ -15,7 +15,7 @@ namespace {
 float high_of(float x) { return __uint_as_float(gpu::to_tf32(x)); }
 
 TEST(TensorCores, RoundToElevenBitsHalvesAwayFromZero) {
-  constexpr float kUlp = 0x1p-10F;  // Of TF32, from 1 to 2.
+  constexpr float kUlp = 0x1p-10F;  // Of TF32 numbers between 1 and 2.
   EXPECT_EQ(high_of(1.0F), 1.0F);
   EXPECT_EQ(high_of(1.0F + kUlp), 1.0F + kUlp);
   EXPECT_EQ(high_of(1.0F + 0.49F * kUlp), 1.0F);

@@ -223,13 +223,16 @@ TEST(NeuroshardSearch, CanBeStoppedAtAnyImprovement) {
   }
 }
 
-TEST(NeuroshardSearch, EffortsHaveNames) {
+TEST(NeuroshardSearch, EffortsAndAlgorithmsHaveNames) {
   for (const Effort effort : all_efforts()) EXPECT_EQ(effort_from_name(name_of(effort)), effort);
   EXPECT_THAT(message_of([] { (void)effort_from_name("heroic"); }),
               HasSubstr("there is no effort 'heroic'; use one of fast, default, thorough"));
   for (const Algorithm algorithm : all_algorithms()) {
     EXPECT_EQ(algorithm_from_name(name_of(algorithm)), algorithm);
   }
+  // The lists are complete: the number after the last one has no name.
+  EXPECT_EQ(name_of(static_cast<Algorithm>(all_algorithms().size())), "unknown");
+  EXPECT_EQ(name_of(static_cast<Effort>(all_efforts().size())), "unknown");
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(PlanWriter, WritesWhyThereIsNoPlan) {
   PlanResult result;
   result.infeasible = Infeasibility{};
   result.infeasible->kind = Infeasibility::Kind::kPieceTooLarge;
-  result.infeasible->message = "table 3 \xff";  // Not UTF-8.
+  result.infeasible->message = "table 3 \xff";  // A byte that is not UTF-8.
   const std::string line = plan_to_json_line(1, small_plan().task, result);
   EXPECT_EQ(line,
             "{\"task\":1,\"error\":{\"kind\":\"piece_too_large\",\"message\":\"table 3 "

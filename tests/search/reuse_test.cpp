@@ -102,7 +102,7 @@ TEST(Reuse, SamePlansOnManyDevices) {
     task.devices = std::array{33, 64, 100, 161}[seed % 4];
     std::int64_t total = 0;
     for (const Table& table : task.tables) total += table.size_bytes();
-    // From ample to scarce.
+    // From ample memory to too little.
     task.memory_bytes = std::max<std::int64_t>(
         1, total / task.devices * static_cast<std::int64_t>(2 + seed % 5) / 2);
     expect_same(fast.plan(task), plain.plan(task));

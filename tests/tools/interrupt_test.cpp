@@ -17,7 +17,7 @@ TEST(InterruptGuard, RemembersSignalsWhileItLives) {
 }
 
 TEST(InterruptGuard, LeavesIgnoredSignalsIgnored) {
-  const auto before = std::signal(SIGHUP, SIG_IGN);  // As nohup starts a program.
+  const auto before = std::signal(SIGHUP, SIG_IGN);  // nohup starts programs like this.
   {
     const InterruptGuard guard;
     std::raise(SIGHUP);

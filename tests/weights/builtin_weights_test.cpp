@@ -122,7 +122,7 @@ TEST(BuiltinWeights, CommunicationIsSaneForEveryDeviceCount) {
       EXPECT_GT(cost_ms[0], 0.0F);
       if (devices == 1) continue;
       std::vector<float> offsets(count - 1, 0.0F);
-      offsets.push_back(5.0F);  // All wait for the last.
+      offsets.push_back(5.0F);  // All devices wait for the last one.
       std::vector<float> waiting_ms(count);
       builtin_backend().forward_comm(devices, dim_sums, offsets, waiting_ms);
       EXPECT_NEAR(waiting_ms[0] - cost_ms[0], 5.0F, 0.1F * waiting_ms[0]);

@@ -112,7 +112,7 @@ std::optional<ExitCode> parse(CLI::App& program, const std::vector<std::string>&
     if (error.get_exit_code() != 0) {
       return fail(err, program.get_name(), usage_error(program, error, args));
     }
-    std::ostringstream text;  // Of --help or --version.
+    std::ostringstream text;  // What --help or --version prints.
     program.exit(error, text, text);
     out << text.str() << (text.str().ends_with('\n') ? "" : "\n");
     return kExitOk;

@@ -20,7 +20,7 @@ std::string place_of(const std::string& file, std::int64_t position, std::int64_
          std::to_string(position % batch);
 }
 
-// Also that tables * batch + 1 can be computed.
+// It also keeps tables * batch + 1 from overflowing.
 void check_shape(const std::string& where, std::int64_t tables, std::int64_t batch) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() - 1;
   if (tables >= 1 && tables <= kMaxTables && batch >= 1 && batch <= kMost / tables) return;
@@ -172,7 +172,7 @@ AccessData open_npy(const std::filesystem::path& path) {
   data.first_byte = file.position();
   data.element_bytes = header.element_bytes;
   data.compressed = file.compressed();
-  data.table_begin = {header.shape[0]};  // Until the boundaries are known.
+  data.table_begin = {header.shape[0]};  // One table, until the boundaries are known.
   return data;
 }
 

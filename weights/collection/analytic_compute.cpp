@@ -18,7 +18,7 @@ constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
 constexpr double kIndexBytes = 8.0;
 constexpr double kKeyBytes = 4.0;     // Row of the shard; 8 beyond 2^32 rows.
 constexpr double kValueBytes = 4.0;   // Which bag the lookup belongs to.
-constexpr double kBitsPerPass = 8.0;  // Of a radix sort.
+constexpr double kBitsPerPass = 8.0;  // A digit of the radix sort.
 
 double row_bytes(const Table& table) { return std::max(kSectorBytes, 4.0 * table.dim); }
 

@@ -83,7 +83,7 @@ class ComputeQueue {
   const CollectionRun& run_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t next_;    // To be drawn.
+  std::uint64_t next_;    // The next sample to be drawn.
   std::uint64_t logged_;  // All before it are in the log.
   std::map<std::uint64_t, std::string> done_;
   std::size_t finished_ = 0;

@@ -31,9 +31,9 @@ class CpuOperator {
   // all lookups of a row, and its work fits in a cache.
   struct TableWork {
     int bucket_bits = 0;
-    std::int64_t first_lookup = 0;  // In lookups_.
-    std::int64_t column = 0;        // In the gradient.
-    std::size_t first_slice = 0;    // In slices_.
+    std::int64_t first_lookup = 0;  // Index into lookups_.
+    std::int64_t column = 0;        // Column of the gradient.
+    std::size_t first_slice = 0;    // Index into slices_.
     std::vector<std::int64_t> bucket_begin;
   };
   // Samples of a table that one task deals. `next` is first the count, then the place of the next

@@ -4,7 +4,7 @@
 
 namespace neuroshard {
 
-/// How often something is run before and while it is timed. The reference's figures.
+/// How often something is run before and while it is timed; the published program's figures.
 struct MeasurementProtocol {
   int warm_up = 5;
   int iterations = 10;

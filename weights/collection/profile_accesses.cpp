@@ -141,7 +141,7 @@ class BlockQueue {
     changed_.notify_all();
   }
 
-  // After the reading thread has ended.
+  // Call when the reading thread has ended.
   void rethrow_failure() {
     if (failure_) std::rethrow_exception(failure_);
   }

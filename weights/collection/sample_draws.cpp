@@ -29,7 +29,8 @@ void draw_slices(std::span<const Table> augmented, Random& random, std::vector<i
   }
 }
 
-// As the reference does: largest first, onto a random device or the one with fewest columns.
+// As the published program does: largest first, onto a random device or the one with fewest
+// columns.
 std::vector<std::int64_t> draw_dim_sums(const CommDrawOptions& options, TableRange tables,
                                         Random& random) {
   const std::vector<int> levels = dim_levels(options.max_dim);

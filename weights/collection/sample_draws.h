@@ -25,7 +25,7 @@ struct ComputeDrawOptions {
   bool slices = false;
 };
 
-/// Draws the tables of one compute sample as the reference does: their number uniform in
+/// Draws the tables of one compute sample as the published program does: their number uniform in
 /// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.
 /// `slices`: the number is log-uniform in 1 ... max_tables; the slices are of 1 to 16 tables, and a
 /// share of them that is itself drawn has one dim. `augmented` is from augment_dims.
@@ -62,9 +62,10 @@ struct CommDraw {
   std::vector<double> start_offsets_ms;  ///< The smallest is 0.
 };
 
-/// Draws one communication sample as the reference does: table dims from dim_levels, largest first;
-/// each goes to a random device with a probability that is itself drawn, else to the device with
-/// the smallest dim sum. Offsets are uniform below a bound drawn from 1 ... max_start_offset_ms
+/// Draws one communication sample as the published program does: table dims from dim_levels,
+/// largest first; each goes to a random device with a probability that is itself drawn, else to the
+/// device with the smallest dim sum. Offsets are uniform below a bound drawn from 1 ...
+/// max_start_offset_ms
 /// - 1.
 ///
 /// `wide`: the typical dim sum of a sample is log-uniform up to max_dim_sum, so a few columns a

@@ -27,7 +27,7 @@ constexpr double kNearSpread = 2.2;
 constexpr double kFarFirst = 5.75;
 constexpr double kFarLast = 17.5;
 constexpr double kBellWidth = 1.95;
-constexpr double kBellWidthSpread = 0.32;  // Of its logarithm.
+constexpr double kBellWidthSpread = 0.32;  // Of the width's logarithm.
 constexpr double kRareWeight = 0.009;
 constexpr double kNoise = 0.11;
 // Rank correlation between a table's mean bin and its pooling factor.
@@ -36,7 +36,7 @@ constexpr double kPoolingCorrelation = -0.5;
 constexpr double kRowShape = 1.322;
 // A batch touches at most this share of a table's rows.
 constexpr double kMaxTouchedShare = 0.9;
-constexpr std::int64_t kMinRows = 100;  // As the published preprocessing has it.
+constexpr std::int64_t kMinRows = 100;  // No table has fewer, as in the published preprocessing.
 
 double inverse_normal(double probability) {
   double low = -9.0;

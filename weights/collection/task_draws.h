@@ -22,7 +22,7 @@ struct TaskDrawOptions {
 
 /// Draws one sharding task: a number of tables, then tables (with replacement) and dims (of
 /// dim_levels) uniformly. What does not fit in memory is drawn anew, number of tables included (the
-/// reference keeps the number and may search for ever). Returns the line
+/// published program keeps the number and may search for ever). Returns the line
 /// "id,id,... dim,dim,...". Throws Error if they practically never fit.
 [[nodiscard]] std::string draw_task_line(std::span<const Table> tables,
                                          const TaskDrawOptions& options, Random& random);

@@ -91,7 +91,7 @@ class HostExchange : public Exchange {
   const RankGroup& group_;
   Part own_;                                 // What this rank holds of each peer's samples.
   Part all_;                                 // What each peer holds of this rank's samples.
-  MPI_Datatype column_ = MPI_DATATYPE_NULL;  // Of one rank's samples.
+  MPI_Datatype column_ = MPI_DATATYPE_NULL;  // One column, over one rank's samples.
   std::vector<float> own_columns_;
   std::vector<float> own_samples_;
 };

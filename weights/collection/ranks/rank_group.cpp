@@ -28,7 +28,7 @@ RankGroup::RankGroup() {
   MPI_Comm_rank(local, &local_rank_);
   const int first = local_rank_ == 0 ? 1 : 0;
   MPI_Allreduce(&first, &nodes_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  int first_rank = rank_;  // Of this machine.
+  int first_rank = rank_;  // The lowest rank on this machine.
   MPI_Bcast(&first_rank, 1, MPI_INT, 0, local);
   MPI_Comm_free(&local);
   const char far = first_rank != 0 ? 1 : 0;
