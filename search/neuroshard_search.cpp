@@ -10,7 +10,8 @@
 #include "search/baselines.h"
 #include "search/improvement/annealing.h"
 #include "search/improvement/tidying.h"
-#include "search/memory_splits.h"
+#include "search/infeasibility.h"
+#include "search/starts/tight_packings.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -238,10 +239,8 @@ void NeuroshardSearch::after_published() {
   if (const std::optional<Plan>& plan = published_->plan()) {
     consider_simple(layout_of(pool_, canonical_.task, *plan));
   }
-  if (found_.empty()) {
-    infeasible_ = published_->infeasible();
-    return end();
-  }
+  if (found_.empty()) pack_for_memory();
+  if (found_.empty()) return end();
   if (order_.effort == Effort::kFast) {
     improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
     settle();
@@ -256,6 +255,18 @@ void NeuroshardSearch::after_published() {
     settle();
   }
   end();
+}
+
+// The last resort: nothing that looks at costs has found room for all tables.
+void NeuroshardSearch::pack_for_memory() {
+  TightPackings packings = pack_tightly(pool_, canonical_.task, order_.stop);
+  for (Layout& layout : packings.layouts) consider(std::move(layout));
+  if (!found_.empty()) return;
+  if (order_.stop.reached()) {
+    complete_ = false;  // end() says that there was no time.
+  } else {
+    infeasible_ = packing_failure(listed_, packings.impossible);
+  }
 }
 
 std::uint64_t NeuroshardSearch::steps_of_default() const {

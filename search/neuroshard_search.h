@@ -61,6 +61,7 @@ class NeuroshardSearch final : public TaskSearch {
   void after_ladder();
   void start_published();
   void after_published();
+  void pack_for_memory();
   void improve(std::uint64_t steps, std::size_t chains, double hottest);
   /// Ends the work of one effort: settles what its plan is.
   void settle();

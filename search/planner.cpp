@@ -15,7 +15,7 @@
 #include "neuroshard/simulator.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
-#include "search/memory_splits.h"
+#include "search/infeasibility.h"
 #include "search/search_driver.h"
 #include "search/uniform_baseline.h"
 

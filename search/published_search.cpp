@@ -5,6 +5,7 @@
 
 #include "core/greedy_placement.h"
 #include "neuroshard/simulator.h"
+#include "search/infeasibility.h"
 #include "search/memory_splits.h"
 
 namespace neuroshard {
@@ -132,7 +133,7 @@ void PublishedSearch::pack_without_grid() {
     }
     return;
   }
-  infeasible_ = packing_failure(task_, pool_, ladder_.back());
+  infeasible_ = packing_failure(task_, largest_slice(task_, pool_, ladder_.back()));
 }
 
 void PublishedSearch::place_winner() {

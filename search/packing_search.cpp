@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "search/packing.h"
+
+namespace neuroshard {
+namespace {
+
+// Decisions that stand at one time, which are a recursion.
+constexpr std::size_t kDeepest = 8192;
+
+// To start a device takes a look at all classes; so many take the time of a decision.
+constexpr std::uint64_t kClassesPerNode = 16;
+
+// How often the stop condition is looked at.
+constexpr std::uint64_t kNodesBetweenLooks = 1024;
+
+// Numbers kept of what was left where no packing was found; more are not remembered.
+constexpr std::size_t kMostRemembered = std::size_t{1} << 20;
+
+enum class Waste {
+  kEven,     ///< No device wastes more than the mean of those left: finds most packings soonest.
+  kAllowed,  ///< As much as all have to waste together: finds every packing.
+};
+
+class PackingSearch {
+ public:
+  PackingSearch(const PackingProblem& problem, Waste waste, std::uint64_t most_nodes,
+                const StopCondition& stop)
+      : problem_(problem), waste_(waste), most_nodes_(most_nodes), stop_(stop) {
+    for (const SizeClass& one : problem.classes) {
+      left_.push_back(one.slices);
+      bytes_left_ += one.size_bytes * one.slices;
+    }
+  }
+
+  PackingSearchResult run() {
+    if (fill_next_device()) return {PackingOutcome::kPacked, std::move(packing_)};
+    return {gave_up_ ? PackingOutcome::kGaveUp : PackingOutcome::kImpossible, {}};
+  }
+
+ private:
+  // Bytes left of each class and those after it when a device is started.
+  using BytesFrom = std::vector<std::int64_t>;
+
+  bool fill_next_device() {
+    if (bytes_left_ == 0) return true;
+    const std::int64_t devices_left = problem_.devices - device_;
+    if (devices_left == 0) return false;
+    std::vector<std::int64_t> known = left_;
+    known.push_back(device_);
+    if (hopeless_.contains(known)) return false;
+
+    nodes_ += left_.size() / kClassesPerNode;
+    BytesFrom bytes_from(left_.size() + 1, 0);
+    for (std::size_t c = left_.size(); c-- > 0;) {
+      bytes_from[c] = bytes_from[c + 1] + left_[c] * problem_.classes[c].size_bytes;
+    }
+    const auto largest = static_cast<std::size_t>(
+        std::find_if(left_.begin(), left_.end(), [](std::int64_t left) { return left > 0; }) -
+        left_.begin());
+    if (decide(bytes_from, largest, problem_.memory_bytes, most_room(devices_left), 1)) return true;
+    if (!gave_up_ && remembered_ < kMostRemembered) {
+      remembered_ += known.size();
+      hopeless_.insert(std::move(known));
+    }
+    return false;
+  }
+
+  // Room that a device may be left with for the others to hold the rest; negative if they cannot.
+  [[nodiscard]] std::int64_t most_room(std::int64_t devices_left) const {
+    if (waste_ == Waste::kEven) {
+      return problem_.memory_bytes - (bytes_left_ + devices_left - 1) / devices_left;
+    }
+    std::int64_t others = 0;
+    if (__builtin_mul_overflow(problem_.memory_bytes, devices_left - 1, &others) ||
+        others >= bytes_left_) {
+      return problem_.memory_bytes;
+    }
+    return problem_.memory_bytes - (bytes_left_ - others);
+  }
+
+  // How many slices of class `c`, `least` or more, and of those after it the device gets, which has
+  // `room` and ends with `most_room` or less.
+  bool decide(const BytesFrom& bytes_from, std::size_t c, std::int64_t room, std::int64_t most_room,
+              std::int64_t least) {
+    while (c < left_.size() && (left_[c] == 0 || problem_.classes[c].size_bytes > room)) ++c;
+    if (c == left_.size()) {
+      if (room > most_room) return false;
+      ++device_;
+      if (fill_next_device()) return true;
+      --device_;
+      return false;
+    }
+    if (give_up()) return false;
+    ++depth_;
+    const bool found = decide_here(bytes_from, c, room, most_room, least);
+    --depth_;
+    return found;
+  }
+
+  bool decide_here(const BytesFrom& bytes_from, std::size_t c, std::int64_t room,
+                   std::int64_t most_room, std::int64_t least) {
+    const std::int64_t size = problem_.classes[c].size_bytes;
+    const std::int64_t most = std::min(left_[c], room / size);
+    for (std::int64_t slices = most; slices >= least; --slices) {
+      // A device with room for a slice that is left could as well have it.
+      if (slices < most) most_room = std::min(most_room, size - 1);
+      const std::int64_t room_after = room - slices * size;
+      if (room_after - bytes_from[c + 1] > most_room) return false;
+      give(c, slices);
+      if (decide(bytes_from, c + 1, room_after, most_room, 0)) return true;
+      give(c, -slices);
+      if (gave_up_) return false;
+    }
+    return false;
+  }
+
+  void give(std::size_t c, std::int64_t slices) {
+    left_[c] -= slices;
+    bytes_left_ -= slices * problem_.classes[c].size_bytes;
+    if (slices > 0) {
+      packing_.push_back(
+          {static_cast<std::uint32_t>(device_), static_cast<std::uint32_t>(c), slices});
+    } else if (slices < 0) {
+      packing_.pop_back();
+    }
+  }
+
+  bool give_up() {
+    ++nodes_;
+    if (nodes_ > most_nodes_ || depth_ > kDeepest ||
+        (nodes_ % kNodesBetweenLooks == 0 && stop_.reached())) {
+      gave_up_ = true;
+    }
+    return gave_up_;
+  }
+
+  const PackingProblem& problem_;
+  Waste waste_;
+  std::uint64_t most_nodes_;
+  const StopCondition& stop_;
+  std::vector<std::int64_t> left_;  ///< Slices of each class.
+  std::int64_t bytes_left_ = 0;
+  std::int64_t device_ = 0;
+  Packing packing_;
+  std::uint64_t nodes_ = 0;
+  std::size_t depth_ = 0;
+  bool gave_up_ = false;
+  std::set<std::vector<std::int64_t>> hopeless_;  ///< Slices left, and the next device.
+  std::size_t remembered_ = 0;
+};
+
+}  // namespace
+
+PackingSearchResult search_packing(const PackingProblem& problem, std::uint64_t most_nodes,
+                                   const StopCondition& stop) {
+  PackingSearchResult even = PackingSearch(problem, Waste::kEven, most_nodes / 2, stop).run();
+  if (even.outcome == PackingOutcome::kPacked) return even;
+  return PackingSearch(problem, Waste::kAllowed, most_nodes / 2, stop).run();
+}
+
+}  // namespace neuroshard
