@@ -259,10 +259,10 @@ void NeuroshardSearch::after_published() {
 
 // The last resort: nothing that looks at costs has found room for all tables.
 void NeuroshardSearch::pack_for_memory() {
-  TightPackings packings = pack_tightly(pool_, canonical_.task, order_.stop);
+  TightPackings packings = pack_tightly(pool_, canonical_.task, stop_);
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
-  if (order_.stop.reached()) {
+  if (stop_.reached()) {
     complete_ = false;  // end() says that there was no time.
   } else {
     infeasible_ = packing_failure(listed_, packings.impossible);
@@ -333,6 +333,7 @@ void NeuroshardSearch::settle() {
 
 void NeuroshardSearch::end() {
   phase_ = Phase::kFinished;
+  if (stop_.reached()) complete_ = false;  // It may have cut the last improvement short.
   if (!found_.empty() && (!settled_ || found_.best().cost.cost_ms < settled_->cost.cost_ms) &&
       !complete_) {
     settled_ = found_.best();  // There is no time to settle.
