@@ -72,7 +72,7 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
   }
 }
 
-// All that there is of `one` and `other`.
+// Both warnings, or the one that is not empty.
 std::string joined(const std::string& one, const std::string& other) {
   return one.empty() || other.empty() ? one + other : one + "; " + other;
 }

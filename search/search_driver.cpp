@@ -11,8 +11,9 @@
 namespace neuroshard {
 namespace {
 
-// Pieces whose embeddings and costs a GPU computes. One core takes about 0.15 ms for so many (a
-// task has some 150); the GPU, two launches and two waits. Not yet measured on a GPU.
+// From so many pieces on, a GPU computes their embeddings and costs. One core would take about
+// 0.15 ms (a task has some 150 pieces), the GPU two launches and two waits. Not yet measured on a
+// GPU.
 constexpr std::size_t kLeastPiecesForGpu = 1024;
 
 }  // namespace

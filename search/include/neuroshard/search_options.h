@@ -47,7 +47,7 @@ struct SearchOptions {
   int grid_steps = 11;  ///< Limits on a device's dim sum, from 1.0 to 1.5 times the mean (M).
   /// Also split tables that exceed a device, or that find no room otherwise, and as a last resort
   /// exceed the highest dim limit. Off: as published, which splits to lower costs only and gives
-  /// up on most such tasks. Algorithm::kPublished alone.
+  /// up on most such tasks. Algorithm::kNeuroshard uses this only where it starts from that search.
   bool memory_splits = true;
 };
 
