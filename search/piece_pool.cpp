@@ -18,7 +18,8 @@ constexpr std::size_t kPiecesBetweenStops = 1024;
 
 }  // namespace
 
-PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
+PiecePool::PiecePool(const Task& task, std::span<const std::uint32_t> listed)
+    : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
   std::vector<std::uint32_t> by_kind(task.tables.size());
   std::iota(by_kind.begin(), by_kind.end(), 0U);
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -115,8 +116,10 @@ void PiecePool::require_costs(std::span<const float> cost_ms) const {
   const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
     return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
   };
-  const auto table = std::max_element(whole_.begin(), whole_.end(), begins_closer);
-  throw Error("table " + std::to_string(table - whole_.begin()) + ": the compute model predicts " +
+  const auto table = static_cast<std::size_t>(
+      std::max_element(whole_.begin(), whole_.end(), begins_closer) - whole_.begin());
+  const std::size_t named = listed_.empty() ? table : listed_[table];
+  throw Error("table " + std::to_string(named) + ": the compute model predicts " +
               std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +
               ": its numbers overflow; train or convert the model again, or check row and "
               "pooling_factor of the table");

@@ -15,8 +15,9 @@ namespace neuroshard {
 /// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
 class PiecePool {
  public:
-  /// `task` is valid. Without embeddings and costs: embed() fills them in.
-  explicit PiecePool(const Task& task);
+  /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
+  /// call the tables by, if it is not their index in `task`.
+  explicit PiecePool(const Task& task, std::span<const std::uint32_t> listed = {});
   PiecePool(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of several pools, together in two calls to the backend. They do
@@ -56,6 +57,7 @@ class PiecePool {
                       std::span<float> embeddings, std::span<float> cost_ms);
 
   std::vector<std::uint32_t> whole_;
+  std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;
   std::vector<std::int64_t> size_bytes_;
   std::vector<float> features_;  ///< Until embed().

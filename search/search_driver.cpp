@@ -74,7 +74,7 @@ void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanRes
   std::vector<CanonicalTask> canonical(tasks.begin(), tasks.end());
   std::vector<PiecePool> pools;
   pools.reserve(tasks.size());
-  for (const CanonicalTask& one : canonical) pools.emplace_back(one.task);
+  for (const CanonicalTask& one : canonical) pools.emplace_back(one.task, one.original);
   embed(pools, stop_);  // A search that is stopped here sees that itself, before it uses the pool.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const SearchOrder order{.effort = options_.effort,
