@@ -38,11 +38,12 @@ constexpr std::size_t kBestOfFine = 2;
 // Plans within this of the cheapest count as equal, and the one with the fewest slices is taken.
 constexpr double kAboutEqual = 1.001;
 
-// Improvement. A plan for more devices takes more steps to settle; beyond some sixteen the gain is
-// slow, and time counts.
-constexpr std::uint64_t kStepsPerPairOfDevices = 180;
+// Improvement. A plan for more devices takes more steps to settle. Beyond some sixteen the gain is
+// slow, beyond some hundreds there is little to gain, a step takes longer, and time counts.
+constexpr std::uint64_t kStepsPerCubeOfDevices = 45;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 40000;
+constexpr std::uint64_t kMostStepsTimesDevices = 20000000;
 constexpr std::uint64_t kStepsPerSlice = 1500;
 constexpr std::uint64_t kFastSteps = 700;
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
@@ -271,8 +272,9 @@ void NeuroshardSearch::pack_for_memory() {
 
 std::uint64_t NeuroshardSearch::steps_of_default() const {
   const auto devices = static_cast<std::uint64_t>(listed_.devices);
+  const std::uint64_t most = std::min(kMostSteps, kMostStepsTimesDevices / devices);
   const std::uint64_t steps =
-      std::clamp(kStepsPerPairOfDevices * devices * devices, kLeastSteps, kMostSteps);
+      std::clamp(kStepsPerCubeOfDevices * devices * devices * devices, kLeastSteps, most);
   return std::min(steps, kLeastSteps + kStepsPerSlice * found_.best().layout.size());
 }
 
