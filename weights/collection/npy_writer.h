@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard {
 

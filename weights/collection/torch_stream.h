@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weights/collection/sequential_file.h"
-#include "weights/pickle.h"
+#include "weights/files/pickle.h"
 
 namespace neuroshard {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "core/random.h"
-#include "weights/torch_writer.h"
+#include "weights/files/torch_writer.h"
 
 namespace neuroshard::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include "temporary_folder.h"
 #include "weights/collection/access_files.h"
 #include "weights/collection/stream_store.h"
-#include "weights/torch_writer.h"
+#include "weights/files/torch_writer.h"
 
 namespace neuroshard {
 namespace {
