@@ -11,7 +11,7 @@
 #include "cuda/fill_random.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

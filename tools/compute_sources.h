@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cuda/cuda_source.h"
-#include "weights/collection/access_data.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
-#include "weights/collection/stream_store.h"
+#include "weights/lookups/access_data.h"
+#include "weights/lookups/stream_store.h"
 
 namespace neuroshard::tools {
 

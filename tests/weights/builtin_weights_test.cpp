@@ -12,8 +12,8 @@
 #include "neuroshard/weights.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/collection/cost_sources.h"
-#include "weights/collection/table_population.h"
-#include "weights/collection/wide_population.h"
+#include "weights/lookups/table_population.h"
+#include "weights/lookups/wide_population.h"
 
 namespace neuroshard {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "neuroshard/error.h"
 #include "temporary_folder.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "weights/collection/npy_writer.h"
+#include "weights/lookups/npy_writer.h"
 
 #include <bit>
 #include <string>

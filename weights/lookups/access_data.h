@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weights/collection/access_stream.h"
-#include "weights/collection/sequential_file.h"
+#include "weights/lookups/access_stream.h"
+#include "weights/lookups/sequential_file.h"
 
 namespace neuroshard {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "weights/collection/sequential_file.h"
+#include "weights/lookups/sequential_file.h"
 
 namespace neuroshard {
 

@@ -1,4 +1,4 @@
-#include "weights/collection/sequential_file.h"
+#include "weights/lookups/sequential_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

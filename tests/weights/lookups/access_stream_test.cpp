@@ -1,4 +1,4 @@
-#include "weights/collection/access_stream.h"
+#include "weights/lookups/access_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "neuroshard/error.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "weights/collection/table_population.h"
+#include "weights/lookups/table_population.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
-#include "weights/collection/access_stream.h"
-#include "weights/collection/table_statistics.h"
+#include "weights/lookups/access_statistics.h"
+#include "weights/lookups/access_stream.h"
+#include "weights/lookups/table_statistics.h"
 
 namespace neuroshard {
 namespace {

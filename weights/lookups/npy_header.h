@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weights/collection/sequential_file.h"
+#include "weights/lookups/sequential_file.h"
 
 namespace neuroshard {
 

@@ -1,8 +1,8 @@
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 #include <gtest/gtest.h>
 
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

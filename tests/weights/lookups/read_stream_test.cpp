@@ -5,9 +5,9 @@
 
 #include "message_of.h"
 #include "temporary_folder.h"
-#include "weights/collection/access_files.h"
-#include "weights/collection/stream_store.h"
 #include "weights/files/torch_writer.h"
+#include "weights/lookups/access_files.h"
+#include "weights/lookups/stream_store.h"
 
 namespace neuroshard {
 namespace {

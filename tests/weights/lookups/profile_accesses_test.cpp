@@ -1,13 +1,13 @@
-#include "weights/collection/profile_accesses.h"
+#include "weights/lookups/profile_accesses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "message_of.h"
 #include "temporary_folder.h"
-#include "weights/collection/access_files.h"
-#include "weights/collection/row_counter.h"
 #include "weights/files/torch_writer.h"
+#include "weights/lookups/access_files.h"
+#include "weights/lookups/row_counter.h"
 
 namespace neuroshard {
 namespace {

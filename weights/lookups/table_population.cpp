@@ -1,4 +1,4 @@
-#include "weights/collection/table_population.h"
+#include "weights/lookups/table_population.h"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include "core/random.h"
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
-#include "weights/collection/access_stream.h"
-#include "weights/collection/table_statistics.h"
+#include "weights/lookups/access_statistics.h"
+#include "weights/lookups/access_stream.h"
+#include "weights/lookups/table_statistics.h"
 
 namespace neuroshard {
 namespace {

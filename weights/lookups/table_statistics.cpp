@@ -1,10 +1,10 @@
-#include "weights/collection/table_statistics.h"
+#include "weights/lookups/table_statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

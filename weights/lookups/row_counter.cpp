@@ -1,8 +1,8 @@
-#include "weights/collection/row_counter.h"
+#include "weights/lookups/row_counter.h"
 
 #include <algorithm>
 
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "weights/collection/sequential_file.h"
 #include "weights/files/pickle.h"
+#include "weights/lookups/sequential_file.h"
 
 namespace neuroshard {
 

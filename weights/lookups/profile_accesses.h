@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "neuroshard/task.h"
-#include "weights/collection/access_data.h"
+#include "weights/lookups/access_data.h"
 
 namespace neuroshard {
 

@@ -1,4 +1,4 @@
-#include "weights/collection/torch_stream.h"
+#include "weights/lookups/torch_stream.h"
 
 #include <variant>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "weights/collection/access_files.h"
+#include "weights/lookups/access_files.h"
 
 #include <zlib.h>
 

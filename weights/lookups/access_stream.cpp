@@ -1,4 +1,4 @@
-#include "weights/collection/access_stream.h"
+#include "weights/lookups/access_stream.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

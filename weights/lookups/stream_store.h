@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "neuroshard/task.h"
-#include "weights/collection/access_data.h"
-#include "weights/collection/access_stream.h"
+#include "weights/lookups/access_data.h"
+#include "weights/lookups/access_stream.h"
 
 namespace neuroshard {
 

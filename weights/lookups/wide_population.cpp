@@ -1,4 +1,4 @@
-#include "weights/collection/wide_population.h"
+#include "weights/lookups/wide_population.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

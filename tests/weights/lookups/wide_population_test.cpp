@@ -1,4 +1,4 @@
-#include "weights/collection/wide_population.h"
+#include "weights/lookups/wide_population.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 #include <algorithm>
 #include <bit>

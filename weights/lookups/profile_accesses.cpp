@@ -1,4 +1,4 @@
-#include "weights/collection/profile_accesses.h"
+#include "weights/lookups/profile_accesses.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,7 +12,7 @@
 
 #include "core/thread_team.h"
 #include "neuroshard/error.h"
-#include "weights/collection/row_counter.h"
+#include "weights/lookups/row_counter.h"
 
 namespace neuroshard {
 namespace {

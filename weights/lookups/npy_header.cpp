@@ -1,4 +1,4 @@
-#include "weights/collection/npy_header.h"
+#include "weights/lookups/npy_header.h"
 
 #include <charconv>
 #include <string>

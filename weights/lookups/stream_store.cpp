@@ -1,4 +1,4 @@
-#include "weights/collection/stream_store.h"
+#include "weights/lookups/stream_store.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "weights/collection/access_data.h"
+#include "weights/lookups/access_data.h"
 
 #include <limits>
 #include <numeric>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "weights/collection/integer_stream.h"
-#include "weights/collection/npy_header.h"
-#include "weights/collection/torch_stream.h"
+#include "weights/lookups/integer_stream.h"
+#include "weights/lookups/npy_header.h"
+#include "weights/lookups/torch_stream.h"
 
 namespace neuroshard {
 namespace {
