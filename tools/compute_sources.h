@@ -18,7 +18,7 @@ namespace neuroshard::tools {
 struct ComputeSourceOptions {
   std::string backend;                         ///< "analytic", "cpu" or "cuda".
   std::string gpu = std::string(kDefaultGpu);  ///< Of the analytic backend.
-  std::int64_t batch = kDefaultBatch;
+  std::int64_t batch = kDefaultBatchSize;
   std::int64_t memory_bytes = 0;  ///< Most that the weights of a sample take.
   std::uint64_t seed = 0;         ///< Of the lookups, unless these are recorded ones:
   std::optional<AccessData> accesses;

@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "neuroshard/task.h"
-#include "weights/collection/analytic_compute.h"
 
 namespace neuroshard {
 
 struct PopulationOptions {
   int tables = 856;
-  std::int64_t batch = kDefaultBatch;
+  std::int64_t batch = kDefaultBatchSize;
   /// Multiplies all row counts, for machines without memory for tables of the published size. The
   /// row statistics then differ from the published ones by this factor.
   double row_scale = 1.0;

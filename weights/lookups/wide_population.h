@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "neuroshard/task.h"
-#include "weights/collection/analytic_compute.h"
 
 namespace neuroshard {
 
 struct WidePopulationOptions {
   int tables = 1000;
-  std::int64_t batch = kDefaultBatch;
+  std::int64_t batch = kDefaultBatchSize;
   std::uint64_t seed = 0;
 };
 

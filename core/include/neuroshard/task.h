@@ -11,6 +11,8 @@ inline constexpr int kHistogramBins = 17;
 /// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
 inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 1024;
+/// Samples of a training iteration in the published data, and the default everywhere.
+inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
 /// All tables of a task; keeps every sum of sizes within 64 bits.

@@ -21,7 +21,7 @@ TEST(WidePopulation, CoversWhatPublicModelsHave) {
     EXPECT_GE(table.rows, 3);
     EXPECT_LE(table.rows, 500'000'000);
     EXPECT_GE(table.pooling_factor, 0.05);
-    EXPECT_LE(access_profile(table, kDefaultBatch).distinct_rows, table.rows);
+    EXPECT_LE(access_profile(table, kDefaultBatchSize).distinct_rows, table.rows);
     EXPECT_LE(table.pooling_factor, 250.0);
     const auto& bins = table.access_histogram;
     EXPECT_NEAR(std::accumulate(bins.begin(), bins.end(), 0.0), 1.0, 1e-6);
