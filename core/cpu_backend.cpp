@@ -102,12 +102,8 @@ std::vector<std::string> cpu_backends() {
 
 std::vector<std::string> available_cpu_backends() {
   std::vector<std::string> names;
-  for (const bool automatic : {true, false}) {
-    for (const CpuKernels* kernels : all_cpu_kernels()) {
-      if (kernels->supported() && kernels->automatic() == automatic) {
-        names.emplace_back(kernels->name);
-      }
-    }
+  for (const CpuKernels* kernels : all_cpu_kernels()) {
+    if (kernels->supported()) names.emplace_back(kernels->name);
   }
   return names;
 }

@@ -35,9 +35,6 @@ struct LayerView {
 struct CpuKernels {
   std::string_view name;
   bool (*supported)();
-  /// Whether it is the fastest, of those supported, on CPUs like this one; else it is only chosen
-  /// by name.
-  bool (*automatic)();
 
   /// A layer with several outputs. `in`: [rows, in_stride]; `out`: [rows, out_stride], of which
   /// padded_width(outputs) floats a row are written.
@@ -91,10 +88,10 @@ struct CpuKernels {
 
 extern const CpuKernels kScalarKernels;
 
-/// Those compiled in, best first where all are automatic.
+/// Those compiled in, in the order of preference.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
 
-/// The first automatic one that this CPU supports if `name` is "auto", or the one named. Throws
+/// The first one that this CPU supports if `name` is "auto", or the one named. Throws
 /// Error if that cannot run here (kBackend) or if there is none of that name (kInvalidInput).
 [[nodiscard]] const CpuKernels& select_cpu_kernels(std::string_view name);
 

@@ -126,7 +126,6 @@ int choose_device(const float* cost_ms, const std::int64_t* memory, const std::i
 const CpuKernels kScalarKernels = {
     .name = "scalar",
     .supported = [] { return true; },
-    .automatic = [] { return true; },
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,

@@ -26,7 +26,7 @@ class CudaBackend final : public Backend {
     }
   }
 
-  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+  [[nodiscard]] std::string_view name() const override { return kCudaBackend; }
 
   void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {
     next_context().embed_pieces(features, embeddings);

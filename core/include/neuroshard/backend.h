@@ -154,7 +154,7 @@ struct BackendOptions {
 /// name.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CostModels& models,
                                                         const BackendOptions& options = {});
-/// Names of all CPU backends that are compiled in.
+/// Names of all CPU backends that are compiled in, in the order of preference.
 [[nodiscard]] std::vector<std::string> cpu_backends();
 /// Those that this machine can run; the first one is what "auto" takes.
 [[nodiscard]] std::vector<std::string> available_cpu_backends();

@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
+
+inline constexpr std::string_view kCudaBackend = "cuda";
 
 /// A CUDA device that the driver shows to this process.
 struct CudaDevice {
