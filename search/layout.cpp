@@ -13,12 +13,11 @@ void sort_layout(Layout& layout) {
 }
 
 Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan) {
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
   Layout layout;
-  layout.reserve(slices.size());
-  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
-    for (const int index : plan.shards[device]) {
-      const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+  layout.reserve(task.tables.size() + plan.column_splits.size());
+  const auto by_device = slices_by_device(task, plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
       const auto table = static_cast<std::uint32_t>(slice.table);
       std::uint32_t piece = pool.whole(table);
       while (pool.dim(piece) > slice.dim) piece = pool.half(piece);

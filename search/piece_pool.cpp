@@ -35,7 +35,7 @@ PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
     whole_[index] = static_cast<std::uint32_t>(dims_.size());
     for (int dim = table.dim;; dim /= 2) {
       dims_.push_back(dim);
-      size_bytes_.push_back(table.rows * dim * 4);
+      size_bytes_.push_back(slice_bytes(table, dim));
       const auto row = table_features(table, dim);
       features_.insert(features_.end(), row.begin(), row.end());
       if (!can_split_columns(dim)) break;

@@ -163,7 +163,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     const PlanDocument document{.task = task,
                                 .plan = *result.plan,
                                 .cost = result.cost,
-                                .stats = &result.stats,
+                                .stats = result.stats,
                                 .task_name = loaded.titles[0],
                                 .weights = weights,
                                 .notes = plan_notes(loaded.notes, result.cost),

@@ -29,9 +29,15 @@ struct Table {
   /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
   std::array<double, kHistogramBins> access_histogram{};
 
-  /// fp32 weights.
-  [[nodiscard]] std::int64_t size_bytes() const { return rows * dim * 4; }
+  [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
+
+/// Memory of the fp32 weights of `dim` columns of `table`.
+[[nodiscard]] constexpr std::int64_t slice_bytes(const Table& table, int dim) {
+  return table.rows * dim * 4;
+}
+
+inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); }
 
 /// Tables to be placed on equal devices.
 struct Task {
