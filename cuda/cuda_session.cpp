@@ -10,7 +10,7 @@
 namespace neuroshard::gpu {
 namespace {
 
-Pool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
+ObjectPool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
   const CurrentDevice current(context.device());
   return context.borrow_session_memory();
 }

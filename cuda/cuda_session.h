@@ -28,7 +28,7 @@ class CudaSession final : public PlacementSession {
   int devices_;
   int limits_;
   int comm_width_;
-  Pool<SessionMemory>::Lease memory_;
+  ObjectPool<SessionMemory>::Lease memory_;
   std::size_t upload_bytes_ = 0;  ///< 0: done.
   EvaluationCounters counters_;
 };

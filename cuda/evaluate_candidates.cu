@@ -128,14 +128,15 @@ Kernel kernel_for(bool many_devices) {
 }
 
 Kernel kernel_for(bool in_registers, bool many_devices) {
-  return in_registers ? kernel_for<RegisterHead<32, 64>>(many_devices)
+  return in_registers ? kernel_for<PublishedHead>(many_devices)
                       : kernel_for<GenericHead>(many_devices);
 }
 
 }  // namespace
 
 bool fits_registers(const MlpView& head, int width) {
-  return width == 32 && head.count == 2 && head.inputs == 32 && head.width == 64;
+  return width == kPublishedEmbedding && head.count == 2 && head.inputs == kPublishedEmbedding &&
+         head.width == kPublishedHeadHidden;
 }
 
 std::size_t evaluate_shared_bytes(const EvaluateShape& shape) {

@@ -39,7 +39,8 @@ struct EvaluateLayout {
 /// More devices than a warp has lanes live in shared memory.
 inline constexpr int kMaxLaneDevices = 32;
 
-inline constexpr std::size_t kSharedDeviceBytes = 16;  ///< Per device, in use or saved.
+/// Of what placement knows of a device, in use in shared memory or saved there.
+inline constexpr std::size_t kDeviceStateBytes = 16;
 
 NEUROSHARD_HOST_DEVICE constexpr std::size_t align_to_16(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
@@ -49,7 +50,7 @@ NEUROSHARD_HOST_DEVICE constexpr EvaluateLayout evaluate_layout(const EvaluateSh
                                                                 std::size_t comm_bytes) {
   const auto devices = static_cast<std::size_t>(shape.devices);
   const std::size_t sums = devices * static_cast<std::size_t>(shape.width) * sizeof(float);
-  const std::size_t states = align_to_16(devices * kSharedDeviceBytes);
+  const std::size_t states = align_to_16(devices * kDeviceStateBytes);
   EvaluateLayout layout;
   layout.row_count = static_cast<std::size_t>(shape.rows()) * sizeof(RowTag);
   layout.head_counts = layout.row_count + sizeof(int);

@@ -53,7 +53,7 @@ class Evaluation {
                   std::uint32_t* piece_ids) const;
 
   const DeviceContext& context_;
-  Pool<Workspace>::Lease workspace_;
+  ObjectPool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
   EvaluateArgs args_;  ///< But for the slots and shape of a launch.

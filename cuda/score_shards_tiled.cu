@@ -8,7 +8,7 @@
 namespace neuroshard::gpu {
 namespace {
 
-constexpr int kHidden = 64;
+constexpr int kHidden = kPublishedHeadHidden;
 constexpr int kQuads = kSumWidth / 4;
 constexpr int kWarps = 4;
 constexpr int kShardsPerLane = 4;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 #include "core/cpu_backend.h"
-#include "core/mlp_forward.h"
+#include "core/mlp_runner.h"
 #include "search/improvement/edit_source.h"
 
 namespace neuroshard {

@@ -15,7 +15,7 @@
 namespace neuroshard {
 
 /// A batch of shards in compressed rows: shard `s` holds pieces
-/// `piece_ids[offsets[s] .. offsets[s + 1])`, ids into a pool of piece embeddings.
+/// `piece_ids[offsets[s] .. offsets[s + 1])`, ids of rows of embeddings.
 struct ShardBatch {
   std::span<const std::uint32_t> offsets;  ///< shards + 1 entries, first 0.
   std::span<const std::uint32_t> piece_ids;

@@ -1,4 +1,4 @@
-#include "core/mlp_forward.h"
+#include "core/mlp_runner.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +33,7 @@ void MlpRunner::run(const float* in, int in_stride, int rows, float* out, int ou
     int x_stride = in_stride;
     for (std::size_t k = 0; k < mlp_.layers.size(); ++k) {
       const bool last = k + 1 == mlp_.layers.size();
-      const LayerView layer = mlp_.layers[k].view();
+      const PackedLayerView layer = mlp_.layers[k].view();
       float* y =
           last ? out + static_cast<std::ptrdiff_t>(first) * out_stride : scratch_[k % 2].data();
       const int y_stride = last ? out_stride : scratch_width_;

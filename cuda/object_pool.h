@@ -11,12 +11,12 @@ namespace neuroshard::gpu {
 /// given back last. Safe to share between threads. A thing with a function settle() is settled when
 /// it comes back.
 template <typename T>
-class Pool {
+class ObjectPool {
  public:
   /// Gives the thing back when it goes.
   class Lease {
    public:
-    Lease(Pool& pool, std::unique_ptr<T> thing) : pool_(&pool), thing_(std::move(thing)) {}
+    Lease(ObjectPool& pool, std::unique_ptr<T> thing) : pool_(&pool), thing_(std::move(thing)) {}
     Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&&) = delete;
     ~Lease() {
@@ -27,7 +27,7 @@ class Pool {
     T& operator*() const { return *thing_; }
 
    private:
-    Pool* pool_;
+    ObjectPool* pool_;
     std::unique_ptr<T> thing_;
   };
 

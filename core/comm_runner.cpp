@@ -1,21 +1,12 @@
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 #include "core/symmetric_comm_features.h"
 
 namespace neuroshard {
 namespace {
-
-const Mlp& mlp_of(const CommNetwork& network) {
-  return std::visit([](const auto& n) -> const Mlp& { return n.network; }, network);
-}
-
-const Normalization& features_of(const CommNetwork& network) {
-  return std::visit([](const auto& n) -> const Normalization& { return n.features; }, network);
-}
 
 // Rows of the network that are in flight at once; bounds the scratch memory for any device count.
 constexpr int kTargetDenseRows = 96;
@@ -30,11 +21,6 @@ int padded_columns(int rows) {
 }
 
 }  // namespace
-
-PackedCommNetwork::PackedCommNetwork(const CommNetwork& network)
-    : symmetric(std::holds_alternative<SymmetricCommNetwork>(network)),
-      features(features_of(network)),
-      mlp(mlp_of(network)) {}
 
 CommRunner::CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices)
     : network_(network),
@@ -111,7 +97,7 @@ void CommRunner::run_symmetric(const float* dim_sums, const float* start_offsets
   }
   for (int row = 0; row < rows; ++row) {
     const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(row) * devices_;
-    const auto shared = pooled_comm_features(
+    const auto shared = shared_comm_features(
         dim_sums + skip, start_offsets_ms == nullptr ? nullptr : start_offsets_ms + skip, devices_,
         log2_devices_);
     float* column = offset_column + skip;

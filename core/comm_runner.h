@@ -1,18 +1,9 @@
 #pragma once
 
-#include "core/mlp_forward.h"
-#include "neuroshard/cost_models.h"
+#include "core/mlp_runner.h"
+#include "core/packed_comm_network.h"
 
 namespace neuroshard {
-
-/// Weights of one communication network as the CPU kernels read them.
-struct PackedCommNetwork {
-  explicit PackedCommNetwork(const CommNetwork& network);
-
-  bool symmetric = false;
-  Normalization features;
-  PackedMlp mlp;
-};
 
 /// Communication costs of batches of placements, for either architecture. One per thread.
 class CommRunner {
@@ -40,8 +31,8 @@ class CommRunner {
   int output_stride_;
   int block_rows_;  ///< Placements per pass through the network.
   const CpuKernels& kernels_;
-  MlpRunner mlp_;                  ///< Of a dense network.
-  std::vector<LayerView> layers_;  ///< Of a symmetric network.
+  MlpRunner mlp_;                        ///< Of a dense network.
+  std::vector<PackedLayerView> layers_;  ///< Of a symmetric network.
   float log2_devices_;
   AlignedVector<float> inputs_;  ///< Dense: a row a placement. Symmetric: a column a device.
   AlignedVector<float> scratch_[2];
