@@ -84,9 +84,9 @@ std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& prob
   return std::make_unique<PlainSession>(kernels_, models_, problem);
 }
 
-void Backend::evaluate(std::span<const Request> requests) const {
+void Backend::place(std::span<const Request> requests) const {
   for (const Request& request : requests) {
-    request.session->evaluate(*request.candidates, request.results);
+    request.session->place(*request.candidates, request.results);
   }
 }
 

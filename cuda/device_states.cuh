@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/evaluate_layout.h"
+#include "cuda/placement_layout.h"
 #include "cuda/warp.cuh"
 
 namespace neuroshard::gpu {

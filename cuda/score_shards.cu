@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "cuda/evaluate_candidates.h"
 #include "cuda/heads.cuh"
 #include "cuda/launch.h"
+#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 
 namespace neuroshard::gpu {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cuda/evaluate_candidates.h"
 #include "cuda/launch.h"
+#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 #include "cuda/shard_sums.cuh"
 

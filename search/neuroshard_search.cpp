@@ -208,7 +208,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   if (ranking.empty()) return;
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {
-    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
+    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].limit)];
     if (!placement.run(batch_.pieces_of(i), limit)) return;  // Stopped: it had been placed before.
     Layout& layout = asked_[i];
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {

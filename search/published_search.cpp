@@ -142,8 +142,8 @@ void PublishedSearch::place_winner() {
   std::vector<std::uint32_t> pieces;
   best.state.append_ordered_pieces(pieces);
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
-  const auto step = static_cast<std::size_t>(best.result.grid_step);
-  if (!placement.run(pieces, problem_.dim_limits[step])) return;  // Stopped.
+  const auto limit = static_cast<std::size_t>(best.result.limit);
+  if (!placement.run(pieces, problem_.dim_limits[limit])) return;  // Stopped.
   plan_.emplace();
   plan_->column_splits = best.state.column_splits;
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));

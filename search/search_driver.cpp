@@ -120,7 +120,7 @@ void SearchDriver::provide_session(Run& run) {
 
 void SearchDriver::end_session(Run& run) {
   if (!run.session) return;
-  const EvaluationCounters counters = run.session->counters();
+  const PlacementCounters counters = run.session->counters();
   run.result.stats.placements += counters.greedy_runs;
   run.result.stats.head_evaluations += counters.head_evaluations;
   run.result.stats.comm_evaluations += counters.comm_evaluations;
@@ -140,7 +140,7 @@ void SearchDriver::fall_back(const Error& error) {
   }
 }
 
-void SearchDriver::evaluate() {
+void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
     if (!run->search->running()) continue;
@@ -148,15 +148,15 @@ void SearchDriver::evaluate() {
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
   }
-  backend().evaluate(requests_);
+  backend().place(requests_);
 }
 
 void SearchDriver::advance() {
   try {
-    evaluate();
+    place_candidates();
   } catch (const Error& error) {
     fall_back(error);
-    evaluate();
+    place_candidates();
   }
   for (const auto& run : runs_) {
     if (run->search->running()) run->search->take(run->results);

@@ -48,7 +48,8 @@ class SearchDriver {
   /// Starts several; the GPU computes their embeddings if there are enough to be worth a launch.
   void add(std::span<const Task> tasks, std::span<PlanResult> results);
   [[nodiscard]] std::size_t in_flight() const { return runs_.size(); }
-  /// One evaluation for every search in flight. Those that finish write their result and leave.
+  /// Places one batch of candidates for every search in flight. Those that finish write their
+  /// result and leave.
   void advance();
 
  private:
@@ -73,7 +74,7 @@ class SearchDriver {
   /// The session for what the search asks for now.
   void provide_session(Run& run);
   void end_session(Run& run);
-  void evaluate();
+  void place_candidates();
   /// Call in a handler: throws again unless `error` is a failure of the GPU that can be survived.
   void fall_back(const Error& error);
   void finish(Run& run);

@@ -33,12 +33,12 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
                                  .size_bytes = pool.sizes_bytes(),
                                  .dim_limits = grid_dim_limits(task, 11)};
   std::vector<CandidateResult> first(batch.size());
-  backend.start(problem)->evaluate(batch, first);
+  backend.start(problem)->place(batch, first);
 
   const auto session = backend.start(problem);  // The same one, recycled.
   std::vector<CandidateResult> second(batch.size());
   const std::size_t before = allocations();
-  session->evaluate(batch, second);
+  session->place(batch, second);
   EXPECT_EQ(allocations() - before, 0U);
   EXPECT_EQ(first, second);
 }

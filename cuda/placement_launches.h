@@ -9,13 +9,13 @@ namespace neuroshard::gpu {
 
 /// How a launch for `candidates` candidates of one task, or of tasks alike, uses the device. Throws
 /// Error (kBackend) if the device's shared memory cannot hold one placement.
-[[nodiscard]] EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
-                                         int devices, int limits, int comm_width);
+[[nodiscard]] PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates,
+                                          int devices, int limits, int comm_width);
 
 /// Requests on their way through one device.
-class Evaluation {
+class PlacementLaunches {
  public:
-  explicit Evaluation(const DeviceContext& context);
+  explicit PlacementLaunches(const DeviceContext& context);
 
   void add(CudaSession& session, const CandidateBatch& candidates,
            std::span<CandidateResult> results);
@@ -43,7 +43,7 @@ class Evaluation {
   struct Group {
     std::size_t first_request;
     std::size_t end_request;
-    EvaluateShape shape;
+    PlacementShape shape;
     std::size_t first_slot;
     std::size_t end_slot;
   };
@@ -56,7 +56,7 @@ class Evaluation {
   ObjectPool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
-  EvaluateArgs args_;  ///< But for the slots and shape of a launch.
+  PlacementArgs args_;  ///< But for the slots and shape of a launch.
   const CandidateSlot* slots_ = nullptr;
   std::size_t results_ = 0;
 };

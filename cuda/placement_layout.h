@@ -1,14 +1,14 @@
 #pragma once
 
-#include "cuda/evaluate_views.h"
+#include "cuda/placement_views.h"
 
 namespace neuroshard::gpu {
 
-/// A finished placement of a block: candidate and grid step, and what it costs.
+/// A finished placement of a block: candidate and dim limit, and what it costs.
 struct RowTag {
   double cost_ms = 0.0;
   std::int32_t slot = 0;
-  std::int32_t grid_step = 0;
+  std::int32_t limit = 0;
 };
 
 /// A run that is put off (place_greedily.cuh).
@@ -19,10 +19,10 @@ struct PendingRun {
   std::int32_t snapshot = -1;  ///< -1: start again from the first piece.
 };
 
-/// Offsets of everything in the shared memory of evaluate_candidates_kernel. First what the block
+/// Offsets of everything in the shared memory of place_candidates_kernel. First what the block
 /// shares for all its life, then either the memory of the warps (while they place) or the tiles of
 /// the communication networks (afterwards).
-struct EvaluateLayout {
+struct PlacementLayout {
   std::size_t tags = 0;            ///< RowTag[rows]
   std::size_t row_count = 0;       ///< int
   std::size_t head_counts = 0;     ///< unsigned[slots]
@@ -46,12 +46,12 @@ NEUROSHARD_HOST_DEVICE constexpr std::size_t align_to_16(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
-NEUROSHARD_HOST_DEVICE constexpr EvaluateLayout evaluate_layout(const EvaluateShape& shape,
-                                                                std::size_t comm_bytes) {
+NEUROSHARD_HOST_DEVICE constexpr PlacementLayout placement_layout(const PlacementShape& shape,
+                                                                  std::size_t comm_bytes) {
   const auto devices = static_cast<std::size_t>(shape.devices);
   const std::size_t sums = devices * static_cast<std::size_t>(shape.width) * sizeof(float);
   const std::size_t states = align_to_16(devices * kDeviceStateBytes);
-  EvaluateLayout layout;
+  PlacementLayout layout;
   layout.row_count = static_cast<std::size_t>(shape.rows()) * sizeof(RowTag);
   layout.head_counts = layout.row_count + sizeof(int);
   layout.warps =

@@ -40,7 +40,7 @@ struct CandidateSlot {
 
 struct ResultView {
   double cost_ms = 0.0;
-  std::int32_t grid_step = -1;
+  std::int32_t limit = -1;
   std::uint32_t head_evaluations = 0;
   std::uint32_t comm_evaluations = 0;
   std::uint32_t unused = 0;
@@ -49,7 +49,7 @@ struct ResultView {
 /// How a launch spreads candidates over warps. A block has `slots` candidates; a candidate's limits
 /// are dealt to `warps_per_slot` warps, each of which takes limits that lie side by side, the
 /// loosest first (place_greedily.cuh).
-struct EvaluateShape {
+struct PlacementShape {
   int slots = 1;
   int warps_per_slot = 1;
   int devices = 1;  ///< Largest of the launch, and so on.
@@ -72,7 +72,7 @@ struct EvaluateShape {
   }
 };
 
-struct EvaluateArgs {
+struct PlacementArgs {
   const CandidateSlot* slots = nullptr;  ///< [blocks, shape.slots]
   const std::uint32_t* piece_ids = nullptr;
   ResultView* results = nullptr;
@@ -80,7 +80,7 @@ struct EvaluateArgs {
   float* rows = nullptr;
   MlpView head;
   float empty_ms = 0.0F;  ///< head(0)
-  EvaluateShape shape;
+  PlacementShape shape;
 };
 
 inline constexpr int kRowArrays = 5;

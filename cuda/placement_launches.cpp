@@ -1,11 +1,11 @@
-#include "cuda/evaluation.h"
+#include "cuda/placement_launches.h"
 
 #include <algorithm>
 #include <string>
 
 #include "cuda/comm_costs.h"
 #include "cuda/comm_layout.h"
-#include "cuda/evaluate_candidates.h"
+#include "cuda/place_candidates.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::gpu {
@@ -23,20 +23,20 @@ constexpr int kUsualWarps = 8;
 // 128 registers a thread let this many warps stay on a multiprocessor.
 constexpr std::size_t kResidentWarps = 16;
 
-std::size_t scratch_bytes(const EvaluateShape& shape) {
+std::size_t scratch_bytes(const PlacementShape& shape) {
   return sizeof(float) * kRowArrays * static_cast<std::size_t>(shape.rows()) *
          static_cast<std::size_t>(shape.devices);
 }
 
 // Memory of the warps of a block, without tiles of the networks.
-std::size_t placing_bytes(const EvaluateShape& shape) { return evaluate_layout(shape, 0).total; }
+std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
 
 }  // namespace
 
-EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
-                           int limits, int comm_width) {
+PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
+                            int limits, int comm_width) {
   const MlpView& head = context.models().head();
-  EvaluateShape shape;
+  PlacementShape shape;
   shape.devices = devices;
   shape.width = context.embedding_width();
   shape.limits = std::max(limits, 1);
@@ -46,7 +46,7 @@ EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
 
   const std::size_t available = context.shared_bytes();
   const std::size_t least =
-      std::max(placing_bytes(shape), evaluate_layout(shape, comm_tile_bytes(comm_width, 1)).total);
+      std::max(placing_bytes(shape), placement_layout(shape, comm_tile_bytes(comm_width, 1)).total);
   if (least > available) {
     throw Error("cuda backend: a placement on " + std::to_string(devices) +
                     " devices with embeddings of " + std::to_string(shape.width) +
@@ -61,14 +61,14 @@ EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
   const std::size_t resident = std::min(kResidentWarps, available / placing_bytes(shape));
   const std::size_t warps =
       static_cast<std::size_t>(context.multiprocessors()) * std::max<std::size_t>(resident, 1);
-  shape.warps_per_slot = static_cast<int>(
-      std::clamp<std::size_t>(warps / std::max<std::size_t>(candidates, 1), 1,
-                              static_cast<std::size_t>(std::min(shape.limits, kMaxEvaluateWarps))));
+  shape.warps_per_slot = static_cast<int>(std::clamp<std::size_t>(
+      warps / std::max<std::size_t>(candidates, 1), 1,
+      static_cast<std::size_t>(std::min(shape.limits, kMaxPlacementWarps))));
   while (shape.warps_per_slot > 1 && placing_bytes(shape) > available) --shape.warps_per_slot;
   while (shape.warps() < kUsualWarps) {
-    EvaluateShape larger = shape;
+    PlacementShape larger = shape;
     ++larger.slots;
-    if (larger.warps() > kMaxEvaluateWarps || placing_bytes(larger) > available ||
+    if (larger.warps() > kMaxPlacementWarps || placing_bytes(larger) > available ||
         static_cast<std::size_t>(larger.slots) > std::max<std::size_t>(candidates, 1)) {
       break;
     }
@@ -78,12 +78,12 @@ EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
   // Two blocks share a multiprocessor; snapshots take what memory is left, if several limits share
   // a warp.
   while (shape.snapshots + 1 < shape.limits_per_warp()) {
-    EvaluateShape larger = shape;
+    PlacementShape larger = shape;
     ++larger.snapshots;
     if (placing_bytes(larger) > available / 2) break;
     shape = larger;
   }
-  const std::size_t fixed = evaluate_layout(shape, 0).warps;
+  const std::size_t fixed = placement_layout(shape, 0).warps;
   const std::size_t tiles =
       std::max({comm_tile_bytes(comm_width, 1), available / 4, placing_bytes(shape)});
   shape.comm_rows = std::min(
@@ -92,20 +92,20 @@ EvaluateShape choose_shape(const DeviceContext& context, std::size_t candidates,
   return shape;
 }
 
-Evaluation::Evaluation(const DeviceContext& context)
+PlacementLaunches::PlacementLaunches(const DeviceContext& context)
     : context_(context), workspace_([&] {
         const CurrentDevice current(context.device());
         return context.borrow_workspace();
       }()) {}
 
-void Evaluation::add(CudaSession& session, const CandidateBatch& candidates,
-                     std::span<CandidateResult> results) {
+void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidates,
+                            std::span<CandidateResult> results) {
   if (candidates.size() == 0) return;
   requests_.push_back({&session, &candidates, results, results_});
   results_ += candidates.size();
 }
 
-void Evaluation::form_groups() {
+void PlacementLaunches::form_groups() {
   const auto kind = [](const Request& request) {
     return std::pair(request.session->devices(), request.session->limits());
   };
@@ -119,8 +119,8 @@ void Evaluation::form_groups() {
       candidates += requests_[end].candidates->size();
     }
     const CudaSession& session = *requests_[first].session;
-    const EvaluateShape shape = choose_shape(context_, candidates, session.devices(),
-                                             session.limits(), session.comm_width());
+    const PlacementShape shape = choose_shape(context_, candidates, session.devices(),
+                                              session.limits(), session.comm_width());
     const std::size_t first_slot = slot;
     // A block serves one session.
     const auto slots = static_cast<std::size_t>(shape.slots);
@@ -132,8 +132,8 @@ void Evaluation::form_groups() {
   }
 }
 
-void Evaluation::fill_slots(const Group& group, std::size_t& first_piece, CandidateSlot* slots,
-                            std::uint32_t* piece_ids) const {
+void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
+                                   CandidateSlot* slots, std::uint32_t* piece_ids) const {
   std::size_t slot = group.first_slot;
   for (std::size_t r = group.first_request; r < group.end_request; ++r) {
     const Request& request = requests_[r];
@@ -163,7 +163,7 @@ void Evaluation::fill_slots(const Group& group, std::size_t& first_piece, Candid
   }
 }
 
-void Evaluation::prepare() {
+void PlacementLaunches::prepare() {
   if (requests_.empty()) return;
   const CurrentDevice current(context_.device());
   form_groups();
@@ -201,7 +201,7 @@ void Evaluation::prepare() {
            .shape = {}};
 }
 
-void Evaluation::launch() {
+void PlacementLaunches::launch() {
   if (requests_.empty()) return;
   const CurrentDevice current(context_.device());
   for (const Group& group : groups_) {
@@ -211,14 +211,14 @@ void Evaluation::launch() {
     for (std::size_t slot = group.first_slot; slot < group.end_slot;) {
       const std::size_t blocks = std::min(blocks_at_once, (group.end_slot - slot) / slots);
       args_.slots = slots_ + slot;
-      evaluate_candidates(args_, static_cast<unsigned>(blocks), workspace_->stream.get());
+      place_candidates(args_, static_cast<unsigned>(blocks), workspace_->stream.get());
       slot += blocks * slots;
     }
   }
   OutputBlock(*workspace_, results_ * sizeof(ResultView)).fetch();
 }
 
-void Evaluation::finish() {
+void PlacementLaunches::finish() {
   if (requests_.empty()) return;
   const CurrentDevice current(context_.device());
   const OutputBlock out(*workspace_, results_ * sizeof(ResultView));
@@ -226,7 +226,7 @@ void Evaluation::finish() {
   for (const Request& request : requests_) {
     for (std::size_t c = 0; c < request.candidates->size(); ++c) {
       const ResultView& result = results[request.first_result + c];
-      request.results[c] = {.cost_ms = result.cost_ms, .grid_step = result.grid_step};
+      request.results[c] = {.cost_ms = result.cost_ms, .limit = result.limit};
       request.session->count(result);
     }
   }

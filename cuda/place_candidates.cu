@@ -1,14 +1,14 @@
-#include "cuda/evaluate_candidates.h"
 #include "cuda/final_costs.cuh"
 #include "cuda/heads.cuh"
 #include "cuda/launch.h"
+#include "cuda/place_candidates.h"
 #include "cuda/place_greedily.cuh"
 
 namespace neuroshard::gpu {
 namespace {
 
-__device__ WarpMemory warp_memory(std::byte* shared, const EvaluateLayout& layout,
-                                  const EvaluateShape& shape) {
+__device__ WarpMemory warp_memory(std::byte* shared, const PlacementLayout& layout,
+                                  const PlacementShape& shape) {
   std::byte* warp = shared + layout.warps + warp_index() * layout.warp_bytes;
   return {reinterpret_cast<float*>(warp),
           warp + layout.devices,
@@ -18,31 +18,31 @@ __device__ WarpMemory warp_memory(std::byte* shared, const EvaluateLayout& layou
           shape.snapshots};
 }
 
-// Lowest cost of the slot's placements, lowest grid step on ties. By one warp.
+// Lowest cost of the slot's placements, lowest limit on ties. By one warp.
 __device__ void store_best(const RowTag* tags, int count, int slot, unsigned heads,
                            ResultView* result) {
   double cost_ms = __uint_as_float(0x7F800000U);
-  int step = -1;
+  int limit = -1;
   unsigned placements = 0;
   for (int row = lane_index(); row < count; row += kWarpSize) {
     const RowTag tag = tags[row];
     if (tag.slot != slot) continue;
     ++placements;
-    if (tag.cost_ms < cost_ms || (tag.cost_ms == cost_ms && step >= 0 && tag.grid_step < step)) {
+    if (tag.cost_ms < cost_ms || (tag.cost_ms == cost_ms && limit >= 0 && tag.limit < limit)) {
       cost_ms = tag.cost_ms;
-      step = tag.grid_step;
+      limit = tag.limit;
     }
   }
   const double lowest = warp_min(cost_ms);
-  const bool found = step >= 0 && cost_ms == lowest;
-  // The first step of all that reach the lowest cost; -1, the largest number, if there is none.
-  const unsigned first = __reduce_min_sync(kAllLanes, found ? static_cast<unsigned>(step) : ~0U);
+  const bool found = limit >= 0 && cost_ms == lowest;
+  // The lowest limit of all that reach the lowest cost; -1, the largest number, if there is none.
+  const unsigned first = __reduce_min_sync(kAllLanes, found ? static_cast<unsigned>(limit) : ~0U);
   placements = __reduce_add_sync(kAllLanes, placements);
   if (lane_index() != 0) return;
   *result = {lowest, static_cast<std::int32_t>(first), heads, placements, 0};
 }
 
-// One launch evaluates candidates from start to end. A block holds a few candidates of one task;
+// One launch places candidates from start to end. A block holds a few candidates of one task;
 // a warp runs greedy placements one after the other (place_greedily.cuh), with the weights of the
 // head in registers and the devices in registers or shared memory. Then the block runs the
 // communication networks for all placements that its warps finished, and keeps the best of each
@@ -50,12 +50,12 @@ __device__ void store_best(const RowTag* tags, int count, int slot, unsigned hea
 // if there are many. Nothing but the finished placements (L2) and one result per candidate leaves
 // the multiprocessor.
 template <class Head, class Devices>
-__global__ void __launch_bounds__(kMaxEvaluateWarps* kWarpSize, 1)
-    evaluate_candidates_kernel(const EvaluateArgs args) {
-  const EvaluateShape& shape = args.shape;
+__global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
+    place_candidates_kernel(const PlacementArgs args) {
+  const PlacementShape& shape = args.shape;
   std::byte* shared = dynamic_shared_memory();
-  const EvaluateLayout layout =
-      evaluate_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows));
+  const PlacementLayout layout =
+      placement_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows));
   auto* tags = reinterpret_cast<RowTag*>(shared);
   auto* row_count = reinterpret_cast<int*>(shared + layout.row_count);
   auto* head_counts = reinterpret_cast<unsigned*>(shared + layout.head_counts);
@@ -91,11 +91,11 @@ __global__ void __launch_bounds__(kMaxEvaluateWarps* kWarpSize, 1)
                            static_cast<int>(candidate.pieces),
                            first_limit,
                            end_limit - 1};
-    const auto finished = [&](const Devices& devices, int grid_step) {
+    const auto finished = [&](const Devices& devices, int limit) {
       int row = 0;
       if (lane_index() == 0) row = atomicAdd(row_count, 1);
       row = __shfl_sync(kAllLanes, row, 0);
-      if (lane_index() == 0) tags[row] = {0.0, slot, grid_step};
+      if (lane_index() == 0) tags[row] = {0.0, slot, limit};
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * session.devices;
       devices.for_each([&](int device, float cost_ms, int dim_sum) {
         rows.dim_sums[at + device] = static_cast<float>(dim_sum);
@@ -119,12 +119,12 @@ __global__ void __launch_bounds__(kMaxEvaluateWarps* kWarpSize, 1)
   }
 }
 
-using Kernel = void (*)(EvaluateArgs);
+using Kernel = void (*)(PlacementArgs);
 
 template <class Head>
 Kernel kernel_for(bool many_devices) {
-  return many_devices ? evaluate_candidates_kernel<Head, SharedDevices>
-                      : evaluate_candidates_kernel<Head, LaneDevices>;
+  return many_devices ? place_candidates_kernel<Head, SharedDevices>
+                      : place_candidates_kernel<Head, LaneDevices>;
 }
 
 Kernel kernel_for(bool in_registers, bool many_devices) {
@@ -139,19 +139,19 @@ bool fits_registers(const MlpView& head, int width) {
          head.width == kPublishedHeadHidden;
 }
 
-std::size_t evaluate_shared_bytes(const EvaluateShape& shape) {
-  return evaluate_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows)).total;
+std::size_t placement_shared_bytes(const PlacementShape& shape) {
+  return placement_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows)).total;
 }
 
-void evaluate_candidates(const EvaluateArgs& args, unsigned blocks, cudaStream_t stream) {
-  const EvaluateShape& shape = args.shape;
+void place_candidates(const PlacementArgs& args, unsigned blocks, cudaStream_t stream) {
+  const PlacementShape& shape = args.shape;
   const bool in_registers = fits_registers(args.head, shape.width);
   launch(kernel_for(in_registers, shape.many_devices),
-         {blocks, static_cast<unsigned>(shape.warps()) * kWarpSize, evaluate_shared_bytes(shape)},
+         {blocks, static_cast<unsigned>(shape.warps()) * kWarpSize, placement_shared_bytes(shape)},
          stream, args);
 }
 
-void prepare_evaluate_candidates(std::size_t max_shared_bytes) {
+void prepare_place_candidates(std::size_t max_shared_bytes) {
   for (const bool in_registers : {false, true}) {
     for (const bool many_devices : {false, true}) {
       allow_shared_memory(kernel_for(in_registers, many_devices), max_shared_bytes);
