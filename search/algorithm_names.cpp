@@ -46,6 +46,12 @@ constexpr std::string_view text_of(Effort effort) {
 }
 
 template <typename Value>
+std::string_view name_or_unknown(Value value) {
+  const std::string_view text = text_of(value);
+  return text.empty() ? "unknown" : text;
+}
+
+template <typename Value>
 constexpr std::size_t count_named() {
   std::size_t count = 0;
   while (!text_of(static_cast<Value>(count)).empty()) ++count;
@@ -77,7 +83,7 @@ Value named(std::span<const Value> all, std::string_view name, const std::string
 
 std::span<const Algorithm> all_algorithms() { return kAlgorithms; }
 
-std::string_view name_of(Algorithm algorithm) { return text_of(algorithm); }
+std::string_view name_of(Algorithm algorithm) { return name_or_unknown(algorithm); }
 
 Algorithm algorithm_from_name(std::string_view name) {
   return named(all_algorithms(), name, "algorithm");
@@ -85,7 +91,7 @@ Algorithm algorithm_from_name(std::string_view name) {
 
 std::span<const Effort> all_efforts() { return kEfforts; }
 
-std::string_view name_of(Effort effort) { return text_of(effort); }
+std::string_view name_of(Effort effort) { return name_or_unknown(effort); }
 
 Effort effort_from_name(std::string_view name) { return named(all_efforts(), name, "effort"); }
 
