@@ -29,21 +29,21 @@ const Backend& SearchDriver::backend() const {
   return machine_.cpu;
 }
 
-void SearchDriver::embed(std::span<PiecePool> pools, const StopCondition& stop) {
-  std::vector<PiecePool*> all;
+void SearchDriver::embed(std::span<PieceCatalog> catalogs, const StopCondition& stop) {
+  std::vector<PieceCatalog*> all;
   std::size_t pieces = 0;
-  for (PiecePool& pool : pools) {
-    all.push_back(&pool);
-    pieces += pool.size();
+  for (PieceCatalog& catalog : catalogs) {
+    all.push_back(&catalog);
+    pieces += catalog.size();
   }
   if (machine_.gpu != nullptr && pieces >= kLeastPiecesForGpu) {
     try {
-      return PiecePool::embed(*machine_.gpu, all);
+      return PieceCatalog::embed(*machine_.gpu, all);
     } catch (const Error& error) {
       fall_back(error);
     }
   }
-  for (PiecePool& pool : pools) (void)pool.embed(machine_.cpu, stop);
+  for (PieceCatalog& catalog : catalogs) (void)catalog.embed(machine_.cpu, stop);
 }
 
 void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> results) {
@@ -56,14 +56,15 @@ void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> result
 
 void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResult> results) {
   const Clock::time_point started = Clock::now();
-  std::vector<PiecePool> pools(tasks.begin(), tasks.end());
-  embed(pools, StopCondition());
+  std::vector<PieceCatalog> catalogs(tasks.begin(), tasks.end());
+  embed(catalogs, StopCondition());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    auto pool = std::make_unique<PiecePool>(std::move(pools[i]));
-    auto search = std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
+    auto catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
+    auto search =
+        std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *catalog);
     start({.result = results[i],
            .started = started,
-           .pool = std::move(pool),
+           .catalog = std::move(catalog),
            .search = std::move(search)});
   }
 }
@@ -71,10 +72,11 @@ void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResu
 void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results) {
   const Clock::time_point started = Clock::now();
   std::vector<CanonicalTask> canonical(tasks.begin(), tasks.end());
-  std::vector<PiecePool> pools;
-  pools.reserve(tasks.size());
-  for (const CanonicalTask& one : canonical) pools.emplace_back(one.task);
-  embed(pools, stop_);  // A search that is stopped here sees that itself, before it uses the pool.
+  std::vector<PieceCatalog> catalogs;
+  catalogs.reserve(tasks.size());
+  for (const CanonicalTask& one : canonical) catalogs.emplace_back(one.task);
+  embed(catalogs,
+        stop_);  // A search that is stopped here sees that itself, before it uses the catalog.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const SearchOrder order{.effort = options_.effort,
                             .published = options_.search,
@@ -83,10 +85,10 @@ void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanRes
                             .team = lease_ ? &*lease_ : nullptr};
     start({.result = results[i],
            .started = started,
-           .pool = nullptr,
+           .catalog = nullptr,
            .search =
                std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i], std::move(canonical[i]),
-                                                  std::move(pools[i]), order, started)});
+                                                  std::move(catalogs[i]), order, started)});
   }
 }
 

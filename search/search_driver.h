@@ -13,7 +13,7 @@
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
@@ -58,7 +58,7 @@ class SearchDriver {
   struct Run {
     PlanResult& result;
     Clock::time_point started;
-    std::unique_ptr<PiecePool> pool;  ///< Borrowed by the search, unless it has taken it.
+    std::unique_ptr<PieceCatalog> catalog;  ///< Borrowed by the search, unless it has taken it.
     std::unique_ptr<TaskSearch> search;
     const PlacementProblem* problem = nullptr;  ///< That of the session.
     std::unique_ptr<PlacementSession> session{};
@@ -66,8 +66,8 @@ class SearchDriver {
   };
 
   [[nodiscard]] const Backend& backend() const;
-  /// On the CPU, pools have no embeddings if `stop` is reached before.
-  void embed(std::span<PiecePool> pools, const StopCondition& stop);
+  /// On the CPU, catalogs have no embeddings if `stop` is reached before.
+  void embed(std::span<PieceCatalog> catalogs, const StopCondition& stop);
   void add_published(std::span<const Task> tasks, std::span<PlanResult> results);
   void add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results);
   void start(Run run);

@@ -230,9 +230,10 @@ class Level {
         tasks_(std::move(tasks)),
         cpu_(select_cpu_kernels("auto"), models, true) {
     for (const Task& task : tasks_) {
-      const PiecePool& pool = *pools_.emplace_back(std::make_unique<PiecePool>(cpu_, task));
+      const PieceCatalog& catalog =
+          *catalogs_.emplace_back(std::make_unique<PieceCatalog>(cpu_, task));
       PublishedSearch& search =
-          *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, pool));
+          *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, catalog));
       search.take(on_cpu(search));
       sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, search.problem()));
       results_.emplace_back(search.candidates().size());
@@ -292,7 +293,7 @@ class Level {
   std::vector<Task> tasks_;
   CpuBackend cpu_;
   SearchOptions options_;
-  std::vector<std::unique_ptr<PiecePool>> pools_;
+  std::vector<std::unique_ptr<PieceCatalog>> catalogs_;
   std::vector<std::unique_ptr<PublishedSearch>> searches_;
   std::vector<std::unique_ptr<gpu::CudaSession>> sessions_;
   std::vector<std::vector<CandidateResult>> results_;

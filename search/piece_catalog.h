@@ -13,17 +13,17 @@ namespace neuroshard {
 
 /// Every piece that column splits can make of a task's tables: for each table one piece per dim
 /// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
-class PiecePool {
+class PieceCatalog {
  public:
   /// `task` is valid. Without embeddings and costs: embed() fills them in.
-  explicit PiecePool(const Task& task);
-  PiecePool(const Backend& backend, const Task& task);
+  explicit PieceCatalog(const Task& task);
+  PieceCatalog(const Backend& backend, const Task& task);
 
-  /// Computes embeddings and costs of several pools, together in two calls to the backend. They do
-  /// not depend on the backend, nor on the company. Throws Error naming the table if the compute
+  /// Computes embeddings and costs of several catalogs, together in two calls to the backend. They
+  /// do not depend on the backend, nor on the company. Throws Error naming the table if the compute
   /// model's cost of a piece is no number: nothing could be put in order by it.
-  static void embed(const Backend& backend, std::span<PiecePool* const> pools);
-  /// Of this pool, in parts, unless `stop` is reached before they are all done: false.
+  static void embed(const Backend& backend, std::span<PieceCatalog* const> catalogs);
+  /// Of this catalog, in parts, unless `stop` is reached before they are all done: false.
   [[nodiscard]] bool embed(const Backend& backend, const StopCondition& stop);
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }

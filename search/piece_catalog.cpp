@@ -1,4 +1,4 @@
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 
 #include <algorithm>
 #include <numeric>
@@ -18,7 +18,7 @@ constexpr std::size_t kPiecesBetweenStops = 1024;
 
 }  // namespace
 
-PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
+PieceCatalog::PieceCatalog(const Task& task) : whole_(task.tables.size()) {
   std::vector<std::uint32_t> by_kind(task.tables.size());
   std::iota(by_kind.begin(), by_kind.end(), 0U);
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -43,19 +43,19 @@ PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
   }
 }
 
-PiecePool::PiecePool(const Backend& backend, const Task& task) : PiecePool(task) {
+PieceCatalog::PieceCatalog(const Backend& backend, const Task& task) : PieceCatalog(task) {
   (void)embed(backend, StopCondition());
 }
 
-void PiecePool::compute(const Backend& backend, std::span<const float> features,
-                        std::span<float> embeddings, std::span<float> cost_ms) {
+void PieceCatalog::compute(const Backend& backend, std::span<const float> features,
+                           std::span<float> embeddings, std::span<float> cost_ms) {
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> offsets(cost_ms.size() + 1);
   std::iota(offsets.begin(), offsets.end(), 0U);
   backend.score_shards(embeddings, {offsets, std::span(offsets).first(cost_ms.size())}, cost_ms);
 }
 
-bool PiecePool::embed(const Backend& backend, const StopCondition& stop) {
+bool PieceCatalog::embed(const Backend& backend, const StopCondition& stop) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   AlignedVector<float> embeddings(size() * width);
   std::vector<float> cost_ms(size());
@@ -74,39 +74,39 @@ bool PiecePool::embed(const Backend& backend, const StopCondition& stop) {
   return true;
 }
 
-void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools) {
+void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog* const> catalogs) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
-  // The pools keep their features until the backend has succeeded: another one may have to.
+  // The catalogs keep their features until the backend has succeeded: another one may have to.
   std::vector<float> features;
-  for (const PiecePool* pool : pools) {
-    features.insert(features.end(), pool->features_.begin(), pool->features_.end());
+  for (const PieceCatalog* catalog : catalogs) {
+    features.insert(features.end(), catalog->features_.begin(), catalog->features_.end());
   }
   const std::size_t pieces = features.size() / kTableFeatures;
   AlignedVector<float> embeddings(pieces * width);
   std::vector<float> cost_ms(pieces);
   compute(backend, features, embeddings, cost_ms);
   std::size_t scored = 0;
-  for (const PiecePool* pool : pools) {
-    pool->require_costs(std::span(cost_ms).subspan(scored, pool->size()));
-    scored += pool->size();
+  for (const PieceCatalog* catalog : catalogs) {
+    catalog->require_costs(std::span(cost_ms).subspan(scored, catalog->size()));
+    scored += catalog->size();
   }
 
   std::size_t first = 0;
-  for (PiecePool* pool : pools) {
-    const std::size_t end = first + pool->size();
+  for (PieceCatalog* catalog : catalogs) {
+    const std::size_t end = first + catalog->size();
     const auto part = [](const auto& all, std::size_t from, std::size_t to) {
       const auto begin = all.begin();
       return std::decay_t<decltype(all)>(begin + static_cast<std::ptrdiff_t>(from),
                                          begin + static_cast<std::ptrdiff_t>(to));
     };
-    pool->embeddings_ = part(embeddings, first * width, end * width);
-    pool->cost_ms_ = part(cost_ms, first, end);
-    pool->features_ = {};
+    catalog->embeddings_ = part(embeddings, first * width, end * width);
+    catalog->cost_ms_ = part(cost_ms, first, end);
+    catalog->features_ = {};
     first = end;
   }
 }
 
-void PiecePool::require_costs(std::span<const float> cost_ms) const {
+void PieceCatalog::require_costs(std::span<const float> cost_ms) const {
   const auto wrong =
       std::find_if(cost_ms.begin(), cost_ms.end(), [](float ms) { return !is_cost(ms); });
   if (wrong == cost_ms.end()) return;
@@ -122,6 +122,6 @@ void PiecePool::require_costs(std::span<const float> cost_ms) const {
               "pooling_factor of the table");
 }
 
-bool PiecePool::can_split(std::uint32_t piece) const { return can_split_columns(dims_[piece]); }
+bool PieceCatalog::can_split(std::uint32_t piece) const { return can_split_columns(dims_[piece]); }
 
 }  // namespace neuroshard
