@@ -28,7 +28,7 @@ class BackendScorer final : public Scorer {
 }  // namespace
 
 ScorerKind backend_scorer(const CostModels& models, const std::string& backend) {
-  const bool on_gpu = backend == "cuda";
+  const bool on_gpu = backend == kCudaBackend;
   const std::shared_ptr<const Backend> shared =
       on_gpu ? make_cuda_backend(models) : make_cpu_backend(models, {.name = backend});
   return {.name = backend, .exact = true, .on_gpu = on_gpu, .make = [shared](const auto& input) {

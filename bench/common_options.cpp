@@ -74,7 +74,7 @@ std::vector<std::string> default_backends() {
   std::vector<std::string> names = {available_cpu_backends().front()};
   const std::vector<CudaDevice> devices = cuda_devices();
   if (std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.usable; })) {
-    names.emplace_back("cuda");
+    names.emplace_back(kCudaBackend);
   }
   return names;
 }

@@ -14,16 +14,16 @@ constexpr int kInputStride = padded_width(kSymmetricCommFeatures);
 
 using Features = std::array<float, kSymmetricCommFeatures>;
 
-// Indices into Pooled::features().
+// Indices into SharedInputs::features().
 constexpr std::size_t kMeanDimSum = 2;
 constexpr std::size_t kMaxDimSum = 3;
 constexpr std::size_t kMinDimSum = 4;
 
 /// What all devices share, and with it the inputs of one.
-class Pooled {
+class SharedInputs {
  public:
-  Pooled(const float* dim_sums, const float* offsets_ms, int devices)
-      : shared_(pooled_comm_features(dim_sums, offsets_ms, devices, log2_of_devices(devices))) {}
+  SharedInputs(const float* dim_sums, const float* offsets_ms, int devices)
+      : shared_(shared_comm_features(dim_sums, offsets_ms, devices, log2_of_devices(devices))) {}
 
   [[nodiscard]] Features features(float dim_sum, float offset_ms) const {
     Features features{dim_sum, offset_ms};
@@ -32,7 +32,7 @@ class Pooled {
   }
 
  private:
-  PooledCommFeatures shared_;
+  SharedCommFeatures shared_;
 };
 
 std::size_t slot_of(const Features& features) {
@@ -91,10 +91,10 @@ bool DeviceTotals::compute(std::span<const float> compute_ms, std::span<const fl
 }
 
 void DeviceTotals::symmetric_backward(std::span<const float> dim_sums) {
-  const Pooled pool(dim_sums.data(), nullptr, devices_);
+  const SharedInputs shared(dim_sums.data(), nullptr, devices_);
   asked_.clear();
   for (std::uint32_t d = 0; d < dim_sums.size(); ++d) {
-    const Features features = pool.features(dim_sums[d], 0.0F);
+    const Features features = shared.features(dim_sums[d], 0.0F);
     const Remembered& known = memory_[slot_of(features)];
     if (known.dim_sum == features[0] && known.max_dim_sum == features[kMaxDimSum] &&
         known.min_dim_sum == features[kMinDimSum] && known.mean_dim_sum == features[kMeanDimSum]) {
@@ -110,7 +110,7 @@ void DeviceTotals::symmetric_backward(std::span<const float> dim_sums) {
   for (std::size_t i = 0; i < asked_.size(); ++i) {
     const std::uint32_t d = asked_[i];
     backward_ms_[d] = outputs_[i];
-    const Features features = pool.features(dim_sums[d], 0.0F);
+    const Features features = shared.features(dim_sums[d], 0.0F);
     memory_[slot_of(features)] = {.dim_sum = features[0],
                                   .max_dim_sum = features[kMaxDimSum],
                                   .min_dim_sum = features[kMinDimSum],
@@ -123,11 +123,11 @@ bool DeviceTotals::symmetric_forward(std::span<const float> compute_ms,
                                      std::span<const float> dim_sums,
                                      std::span<const std::uint32_t> suspects, double limit_ms,
                                      std::span<double> total_ms) {
-  const Pooled pool(dim_sums.data(), offsets_ms_.data(), devices_);
+  const SharedInputs shared(dim_sums.data(), offsets_ms_.data(), devices_);
   const auto run = [&] {
     for (std::size_t i = 0; i < asked_.size(); ++i) {
-      append_row(pool.features(dim_sums[asked_[i]], offsets_ms_[asked_[i]]), comm_.forward.features,
-                 inputs_.data() + i * kInputStride);
+      append_row(shared.features(dim_sums[asked_[i]], offsets_ms_[asked_[i]]),
+                 comm_.forward.features, inputs_.data() + i * kInputStride);
     }
     symmetric_forward_.run(inputs_.data(), kInputStride, static_cast<int>(asked_.size()),
                            outputs_.data(), 1);

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 #include "core/cpu_backend.h"
 
 namespace neuroshard::bench {

@@ -7,7 +7,7 @@
 #include "bench/gap_report.h"
 #include "bench/markdown_table.h"
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

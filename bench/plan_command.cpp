@@ -11,7 +11,7 @@
 #include "bench/plan_report.h"
 #include "bench/random_comm.h"
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include "bench/markdown_table.h"
 #include "bench/scale_report.h"
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

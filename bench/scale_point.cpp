@@ -11,7 +11,7 @@
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
 #include "core/random.h"
-#include "weights/json_reader.h"
+#include "weights/files/json_reader.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include "bench/markdown_table.h"
 #include "bench/score_report.h"
 #include "bench/scoring_input.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -22,7 +22,7 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
     first_piece_.push_back(static_cast<std::uint32_t>(dims_.size()));
     for (int dim = table.dim;; dim /= 2) {
       dims_.push_back(dim);
-      sizes_bytes_.push_back(table.rows * dim * 4);
+      sizes_bytes_.push_back(slice_bytes(table, dim));
       const auto row = table_features(table, dim);
       features.insert(features.end(), row.begin(), row.end());
       if (!can_split_columns(dim)) break;
@@ -38,10 +38,9 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   dim_sums_.resize(devices);
   compute_ms_.resize(devices);
   total_ms_.resize(devices);
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+  const auto by_device = slices_by_device(task, plan);
   for (std::uint32_t device = 0; device < devices; ++device) {
-    for (const int id : plan.shards[device]) {
-      const TableSlice& from = slices[static_cast<std::size_t>(id)];
+    for (const TableSlice& from : by_device[device]) {
       Slice slice{.table = static_cast<std::uint32_t>(from.table), .level = 0, .device = device};
       while (dim(slice) > from.dim) ++slice.level;
       place(slice, static_cast<std::uint32_t>(slices_.size()));

@@ -10,8 +10,8 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
-#include "weights/json_reader.h"
-#include "weights/read_file.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::bench {
 namespace {

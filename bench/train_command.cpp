@@ -12,7 +12,7 @@
 #include "bench/task_sets.h"
 #include "bench/training_runs.h"
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 
 CommSamples draw_comm_samples(int devices, std::size_t count) {
-  const auto source = make_analytic_comm_source(network_named(kDefaultNetwork), kDefaultBatch);
+  const auto source = make_analytic_comm_source(network_named(kDefaultNetwork), kDefaultBatchSize);
   CommSamples samples;
   samples.devices = devices;
   for (std::size_t i = 0; i < count; ++i) {
@@ -100,7 +100,7 @@ TrainingSet draw_training_set(const std::vector<Table>& tables, std::size_t samp
   TrainingSet set;
   set.compute.tables = augment_dims(tables);
   const auto source =
-      make_analytic_compute_source(gpu_named(kDefaultGpu), set.compute.tables, kDefaultBatch);
+      make_analytic_compute_source(gpu_named(kDefaultGpu), set.compute.tables, kDefaultBatchSize);
   for (std::size_t i = 0; i < samples; ++i) {
     Random random(kSeed, i);
     const std::vector<int> ids = draw_shard(set.compute.tables, {}, random);

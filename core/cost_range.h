@@ -10,4 +10,9 @@ inline constexpr double kMaxCostMs = 4294967296.0;
 /// False for NaN as well.
 [[nodiscard]] constexpr bool is_cost(double ms) { return ms >= -kMaxCostMs && ms <= kMaxCostMs; }
 
+/// Start offsets are added up as integers of this unit, since integer sums do not depend on the
+/// order (docs/arithmetic.md, rule 8): 2^-20 ms, a nanosecond. 1,024 times kMaxCostMs stays within
+/// 64 bits.
+inline constexpr double kOffsetUnitsPerMs = 1048576.0;
+
 }  // namespace neuroshard

@@ -4,6 +4,7 @@
 
 #include "core/cpu_kernels.h"
 #include "core/plain_session.h"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard {
 namespace {
@@ -48,9 +49,9 @@ void CpuBackend::score_shards(std::span<const float> embeddings, const ShardBatc
                               std::span<float> cost_ms) const {
   const int width = embedding_width();
   const PackedMlp& layers = models_.compute().head;
-  if (kernels_.score_shards_32_64 != nullptr && layers.layers.size() == 2 && width == 32 &&
-      layers.layers[0].outputs == 64) {
-    return kernels_.score_shards_32_64(
+  if (kernels_.score_published_shards != nullptr && layers.layers.size() == 2 &&
+      width == kPublishedEmbedding && layers.layers[0].outputs == kPublishedHeadHidden) {
+    return kernels_.score_published_shards(
         layers.layers[0].view(), layers.layers[1].view(), embeddings.data(), shards.offsets.data(),
         shards.piece_ids.data(), static_cast<int>(shards.size()), cost_ms.data());
   }
@@ -83,9 +84,9 @@ std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& prob
   return std::make_unique<PlainSession>(kernels_, models_, problem);
 }
 
-void Backend::evaluate(std::span<const Request> requests) const {
+void Backend::place(std::span<const Request> requests) const {
   for (const Request& request : requests) {
-    request.session->evaluate(*request.candidates, request.results);
+    request.session->place(*request.candidates, request.results);
   }
 }
 
@@ -102,12 +103,8 @@ std::vector<std::string> cpu_backends() {
 
 std::vector<std::string> available_cpu_backends() {
   std::vector<std::string> names;
-  for (const bool automatic : {true, false}) {
-    for (const CpuKernels* kernels : all_cpu_kernels()) {
-      if (kernels->supported() && kernels->automatic() == automatic) {
-        names.emplace_back(kernels->name);
-      }
-    }
+  for (const CpuKernels* kernels : all_cpu_kernels()) {
+    if (kernels->supported()) names.emplace_back(kernels->name);
   }
   return names;
 }

@@ -16,12 +16,11 @@ const CpuKernels kAvx2Kernels = {
     .name = "avx2",
     .supported =
         [] { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; },
-    .automatic = [] { return true; },
     .dense_layer = avx2::dense_layer,
     .one_output_layer = avx2::one_output_layer,
     .two_layer_head = avx2::two_layer_head,
     .mlp_columns = avx2::mlp_columns,
-    .score_shards_32_64 = avx2::score_shards_32_64,
+    .score_published_shards = avx2::score_published_shards,
     .add_and_score = avx2::add_and_score,
     .add = avx2::add,
     .sum_embeddings = avx2::sum_embeddings,
@@ -37,14 +36,11 @@ const CpuKernels kAvx512Kernels = {
                  __builtin_cpu_supports("avx512vl") != 0 &&
                  __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512bw") != 0;
         },
-    // Twice as fast on batches, but whole plans, which score one shard at a time, gain too little
-    // to be sure of (docs/performance.md).
-    .automatic = [] { return false; },
     .dense_layer = avx512::dense_layer,
     .one_output_layer = avx2::one_output_layer,
     .two_layer_head = avx512::two_layer_head,
     .mlp_columns = avx512::mlp_columns,
-    .score_shards_32_64 = avx512::score_shards_32_64,
+    .score_published_shards = avx512::score_published_shards,
     .add_and_score = avx512::add_and_score,
     .add = avx2::add,
     .sum_embeddings = avx2::sum_embeddings,
@@ -58,8 +54,10 @@ const CpuKernels kAvx512Kernels = {
 std::span<const CpuKernels* const> all_cpu_kernels() {
   static constexpr const CpuKernels* kKernels[] = {
 #ifdef NEUROSHARD_X86_KERNELS
-      &kAvx512Kernels,
       &kAvx2Kernels,
+      // Twice as fast on batches, but whole plans, which score one shard at a time, gain too little
+      // to be sure of (docs/performance.md).
+      &kAvx512Kernels,
 #endif
       &kScalarKernels,
   };
@@ -70,7 +68,7 @@ const CpuKernels& select_cpu_kernels(std::string_view name) {
   std::string names = "auto";
   bool known = false;
   for (const CpuKernels* kernels : all_cpu_kernels()) {
-    const bool wanted = name == "auto" ? kernels->automatic() : name == kernels->name;
+    const bool wanted = name == "auto" || name == kernels->name;
     if (wanted && kernels->supported()) return *kernels;
     known |= wanted;
     names += kernels == all_cpu_kernels().back() ? " or " : ", ";

@@ -20,7 +20,7 @@ inline constexpr int kColumnAlignment = 16;
 
 /// One layer as the CPU kernels read it: outputs side by side, so that a kernel that broadcasts an
 /// input walks the weights with unit stride. Padding is 0; both arrays start on a cache line.
-struct LayerView {
+struct PackedLayerView {
   int inputs = 0;
   int outputs = 0;
   /// Several outputs: [inputs, padded_width(outputs)]. One output: [padded_width(inputs)].
@@ -35,40 +35,37 @@ struct LayerView {
 struct CpuKernels {
   std::string_view name;
   bool (*supported)();
-  /// Whether it is the fastest, of those supported, on CPUs like this one; else it is only chosen
-  /// by name.
-  bool (*automatic)();
 
   /// A layer with several outputs. `in`: [rows, in_stride]; `out`: [rows, out_stride], of which
   /// padded_width(outputs) floats a row are written.
-  void (*dense_layer)(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
-                      float* out, int out_stride);
+  void (*dense_layer)(const PackedLayerView& layer, const float* in, int in_stride, int rows,
+                      bool relu, float* out, int out_stride);
 
   /// A layer with one output; `out[row * out_stride]` is written.
-  void (*one_output_layer)(const LayerView& layer, const float* in, int in_stride, int rows,
+  void (*one_output_layer)(const PackedLayerView& layer, const float* in, int in_stride, int rows,
                            bool relu, float* out, int out_stride);
 
   /// Both layers of a head with one hidden layer. `in`: [rows, in_stride]; `out`: [rows].
-  void (*two_layer_head)(const LayerView& hidden, const LayerView& output, const float* in,
-                         int in_stride, int rows, float* out);
+  void (*two_layer_head)(const PackedLayerView& hidden, const PackedLayerView& output,
+                         const float* in, int in_stride, int rows, float* out);
 
   /// A network of `count` layers that ends in one output, for rows that lie side by side: a
   /// register holds one input of many rows, and no sum goes across lanes. ReLU between layers.
   /// Input i of row r is `in[i * in_stride + r]`; `in_stride` is a multiple of kColumnAlignment and
   /// at least `rows`. `out`: [rows]. `scratch`: [padded_width of the widest layer, kColumnBlock]
   /// each; the first layer's inputs fit in one, too.
-  void (*mlp_columns)(const LayerView* layers, int count, const float* in, int in_stride, int rows,
-                      float* const (&scratch)[2], float* out);
+  void (*mlp_columns)(const PackedLayerView* layers, int count, const float* in, int in_stride,
+                      int rows, float* const (&scratch)[2], float* out);
 
-  /// sum_embeddings() and two_layer_head() at once, for the published sizes: embeddings of 32
-  /// floats and 64 hidden units. Null if there is nothing to be gained.
-  void (*score_shards_32_64)(const LayerView& hidden, const LayerView& output,
-                             const float* embeddings, const std::uint32_t* offsets,
-                             const std::uint32_t* ids, int shards, float* out);
+  /// sum_embeddings() and two_layer_head() at once, for the published sizes
+  /// (published_sizes.h). Null if there is nothing to be gained.
+  void (*score_published_shards)(const PackedLayerView& hidden, const PackedLayerView& output,
+                                 const float* embeddings, const std::uint32_t* offsets,
+                                 const std::uint32_t* ids, int shards, float* out);
 
   /// `new_sum = sum + piece` ([width], a multiple of kLanes), and the two-layer head of it.
-  float (*add_and_score)(const LayerView& hidden, const LayerView& output, const float* sum,
-                         const float* piece, int width, float* new_sum);
+  float (*add_and_score)(const PackedLayerView& hidden, const PackedLayerView& output,
+                         const float* sum, const float* piece, int width, float* new_sum);
 
   /// `out[i] = a[i] + b[i]`, `width` a multiple of kLanes.
   void (*add)(const float* a, const float* b, int width, float* out);
@@ -91,10 +88,10 @@ struct CpuKernels {
 
 extern const CpuKernels kScalarKernels;
 
-/// Those compiled in, best first where all are automatic.
+/// Those compiled in, in the order of preference.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
 
-/// The first automatic one that this CPU supports if `name` is "auto", or the one named. Throws
+/// The first one that this CPU supports if `name` is "auto", or the one named. Throws
 /// Error if that cannot run here (kBackend) or if there is none of that name (kInvalidInput).
 [[nodiscard]] const CpuKernels& select_cpu_kernels(std::string_view name);
 

@@ -11,7 +11,7 @@ namespace {
 // A tile of kRows rows times kVectors registers of outputs: every weight that is loaded serves
 // kRows rows. With 6 x 2 there are 12 sums, enough to hide the latency of FMA, in 16 registers.
 template <int kRows, int kVectors>
-inline void dense_tile(const LayerView& layer, int column, const float* in, int in_stride,
+inline void dense_tile(const PackedLayerView& layer, int column, const float* in, int in_stride,
                        bool relu, float* out, int out_stride) {
   const std::ptrdiff_t weight_stride = padded_width(layer.outputs);
   const float* weight = layer.weight + column;
@@ -38,7 +38,7 @@ inline void dense_tile(const LayerView& layer, int column, const float* in, int 
 
 // Few rows leave registers free for more columns.
 template <int kRows>
-inline void dense_rows(const LayerView& layer, const float* in, int in_stride, bool relu,
+inline void dense_rows(const PackedLayerView& layer, const float* in, int in_stride, bool relu,
                        float* out, int out_stride) {
   constexpr int kWide = kRows <= 3 ? 4 : 2;
   const int width = padded_width(layer.outputs);
@@ -58,7 +58,7 @@ inline void dense_rows(const LayerView& layer, const float* in, int in_stride, b
 
 }  // namespace
 
-void dense_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+void dense_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows, bool relu,
                  float* out, int out_stride) {
   for (; rows >= 6; rows -= 6) {
     dense_rows<6>(layer, in, in_stride, relu, out, out_stride);

@@ -12,7 +12,7 @@ namespace {
 // A tile of kRows rows times kVectors registers of outputs. `last`: lanes of the last register
 // that exist.
 template <int kRows, int kVectors>
-inline void dense_tile(const LayerView& layer, int column, __mmask16 last, const float* in,
+inline void dense_tile(const PackedLayerView& layer, int column, __mmask16 last, const float* in,
                        int in_stride, bool relu, float* out, int out_stride) {
   const std::ptrdiff_t weight_stride = padded_width(layer.outputs);
   const float* weight = layer.weight + column;
@@ -41,7 +41,7 @@ inline void dense_tile(const LayerView& layer, int column, __mmask16 last, const
 }
 
 template <int kRows>
-inline void dense_rows(const LayerView& layer, const float* in, int in_stride, bool relu,
+inline void dense_rows(const PackedLayerView& layer, const float* in, int in_stride, bool relu,
                        float* out, int out_stride) {
   const int width = padded_width(layer.outputs);
   const auto tile = [&](auto vectors, int column) {
@@ -61,7 +61,7 @@ inline void dense_rows(const LayerView& layer, const float* in, int in_stride, b
 
 }  // namespace
 
-void dense_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+void dense_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows, bool relu,
                  float* out, int out_stride) {
   if (layer.outputs <= kLanes) {  // Half of each register would be idle.
     return avx2::dense_layer(layer, in, in_stride, rows, relu, out, out_stride);

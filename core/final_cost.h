@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 #include "core/packed_models.h"
 
 namespace neuroshard {

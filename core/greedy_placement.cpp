@@ -5,12 +5,6 @@
 #include <limits>
 
 namespace neuroshard {
-namespace {
-
-// So many steps take some ten microseconds.
-constexpr std::size_t kStepsBetweenStops = 128;
-
-}  // namespace
 
 GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeModel& model,
                                  const PlacementProblem& problem)

@@ -1,14 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/mlp_forward.h"
+#include "core/mlp_runner.h"
 #include "core/packed_models.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
+
+/// Pieces that are placed between two looks at the stop condition: some ten microseconds.
+inline constexpr std::size_t kStepsBetweenStops = 128;
 
 /// The published greedy placement, step by step: every piece goes to the device with the lowest
 /// predicted compute cost (then memory, then index) that has room for it. Remembers nothing between

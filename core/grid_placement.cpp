@@ -4,15 +4,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "core/greedy_placement.h"
 #include "core/heap_bytes.h"
 
 namespace neuroshard {
-namespace {
-
-// So many steps take some ten microseconds.
-constexpr std::size_t kStepsBetweenStops = 128;
-
-}  // namespace
 
 GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
                              const PlacementProblem& problem)

@@ -6,9 +6,14 @@
 #include "core/kernels_avx2.h"
 #include "core/sum_rows_avx2.h"
 #include "core/unroll.h"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard::avx2 {
 namespace {
+
+constexpr int kHidden = kPublishedHeadHidden;
+constexpr int kSumWidth = kPublishedEmbedding;
+static_assert(kHidden == 8 * kLanes && kSumWidth == 4 * kLanes, "registers as below");
 
 inline __m256 rectified(__m256 x) { return _mm256_max_ps(x, _mm256_setzero_ps()); }
 
@@ -22,7 +27,8 @@ inline float butterfly_sum(__m256 p0, __m256 p1, __m256 p2, __m256 p3) {
 
 // Registers j, j + 4, j + 8, ... of the hidden units feed partial sum j. The hidden units never
 // leave the registers. Any number of hidden units.
-inline float score_row(const LayerView& hidden, const LayerView& output, const float* in) {
+inline float score_row(const PackedLayerView& hidden, const PackedLayerView& output,
+                       const float* in) {
   const int width = padded_width(hidden.outputs);
   __m256 partial[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
                        _mm256_setzero_ps()};
@@ -42,9 +48,8 @@ inline float score_row(const LayerView& hidden, const LayerView& output, const f
 // `meanwhile(j)` runs before each pass: what it does on other ports than FMA's costs little,
 // because enough multiply-adds wait in line.
 template <int kRows, typename Meanwhile>
-inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
-                          int in_stride, float* out, Meanwhile&& meanwhile) {
-  constexpr int kWidth = 64;
+inline void score_rows_64(const PackedLayerView& hidden, const PackedLayerView& output,
+                          const float* in, int in_stride, float* out, Meanwhile&& meanwhile) {
   __m256 partial[4][kRows];
   unroll<4>([&](auto j) {
     meanwhile(j);
@@ -55,7 +60,7 @@ inline void score_rows_64(const LayerView& hidden, const LayerView& output, cons
       low[r] = _mm256_load_ps(hidden.bias + j * kLanes);
       high[r] = _mm256_load_ps(hidden.bias + (j + 4) * kLanes);
     });
-    for (int i = 0; i < hidden.inputs; ++i, weight += kWidth) {
+    for (int i = 0; i < hidden.inputs; ++i, weight += kHidden) {
       const __m256 w_low = _mm256_load_ps(weight);
       const __m256 w_high = _mm256_load_ps(weight + 4 * kLanes);
       unroll<kRows>([&](auto r) {
@@ -78,15 +83,16 @@ inline void score_rows_64(const LayerView& hidden, const LayerView& output, cons
 }
 
 template <int kRows>
-inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
-                          int in_stride, float* out) {
+inline void score_rows_64(const PackedLayerView& hidden, const PackedLayerView& output,
+                          const float* in, int in_stride, float* out) {
   score_rows_64<kRows>(hidden, output, in, in_stride, out,
                        [](auto) __attribute__((always_inline)){});
 }
 
 // 64 hidden units, one row: all units at once, since eight sums are needed to hide the latency of
 // FMA. Weights come straight from the cache.
-inline float score_row_64(const LayerView& hidden, const LayerView& output, const float* in) {
+inline float score_row_64(const PackedLayerView& hidden, const PackedLayerView& output,
+                          const float* in) {
   const float* weight = hidden.weight;
   __m256 sum[8];
   unroll<8>([&](auto v) { sum[v] = _mm256_load_ps(hidden.bias + v * kLanes); });
@@ -106,15 +112,14 @@ inline float score_row_64(const LayerView& hidden, const LayerView& output, cons
 }
 
 constexpr int kTileRows = 6;
-constexpr int kSumWidth = 4 * kLanes;
 
 }  // namespace
 
 // A tile of six shards goes through the head while the embeddings of the next six are summed: the
 // sums need load and add ports, of which the head leaves enough.
-void score_shards_32_64(const LayerView& hidden, const LayerView& output, const float* embeddings,
-                        const std::uint32_t* offsets, const std::uint32_t* ids, int shards,
-                        float* out) {
+void score_published_shards(const PackedLayerView& hidden, const PackedLayerView& output,
+                            const float* embeddings, const std::uint32_t* offsets,
+                            const std::uint32_t* ids, int shards, float* out) {
   alignas(64) float sums[2][kTileRows * kSumWidth];
   const auto sum = [&](int shard, float* tile, int row) __attribute__((always_inline)) {
     sum_rows_of_32(embeddings, ids + offsets[shard], ids + offsets[shard + 1],
@@ -148,8 +153,8 @@ void score_shards_32_64(const LayerView& hidden, const LayerView& output, const 
   two_layer_head(hidden, output, now, kSumWidth, shards - shard, out + shard);
 }
 
-void one_output_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
-                      float* out, int out_stride) {
+void one_output_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows,
+                      bool relu, float* out, int out_stride) {
   const int vectors = padded_width(layer.inputs) / kLanes;
   for (int row = 0; row < rows; ++row) {
     const float* x = in + std::ptrdiff_t{row} * in_stride;
@@ -164,9 +169,9 @@ void one_output_layer(const LayerView& layer, const float* in, int in_stride, in
   }
 }
 
-void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
+void two_layer_head(const PackedLayerView& hidden, const PackedLayerView& output, const float* in,
                     int in_stride, int rows, float* out) {
-  if (hidden.outputs != 64) {
+  if (hidden.outputs != kHidden) {
     for (; rows > 0; --rows, in += in_stride) *out++ = score_row(hidden, output, in);
     return;
   }
@@ -190,11 +195,11 @@ void two_layer_head(const LayerView& hidden, const LayerView& output, const floa
   }
 }
 
-float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+float add_and_score(const PackedLayerView& hidden, const PackedLayerView& output, const float* sum,
                     const float* piece, int width, float* new_sum) {
   add(sum, piece, width, new_sum);
-  return hidden.outputs == 64 ? score_row_64(hidden, output, new_sum)
-                              : score_row(hidden, output, new_sum);
+  return hidden.outputs == kHidden ? score_row_64(hidden, output, new_sum)
+                                   : score_row(hidden, output, new_sum);
 }
 
 }  // namespace neuroshard::avx2

@@ -6,18 +6,20 @@
 #include "core/kernels_avx2.h"
 #include "core/kernels_avx512.h"
 #include "core/unroll.h"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard::avx512 {
 namespace {
 
-constexpr int kHidden = 4 * kWide;
+constexpr int kHidden = kPublishedHeadHidden;
+constexpr int kSumWidth = kPublishedEmbedding;
+static_assert(kHidden == 4 * kWide && kSumWidth == 2 * kWide, "registers as below");
 constexpr int kTileRows = 6;
-constexpr int kSumWidth = 2 * kWide;
 
 inline __m512 rectified(__m512 x) { return _mm512_max_ps(x, _mm512_setzero_ps()); }
 
 // The partial sums of docs/arithmetic.md, rule 3, of 64 hidden units, added at distance 16.
-inline __m512 sum_at_16(const LayerView& output, const __m512 (&hidden)[4]) {
+inline __m512 sum_at_16(const PackedLayerView& output, const __m512 (&hidden)[4]) {
   __m512 half[2];
   unroll<2>([&](auto h) {
     const __m512 first = _mm512_fmadd_ps(_mm512_load_ps(output.weight + h * kWide),
@@ -55,8 +57,8 @@ inline __m256 sums_at_1(const __m512 (&row)[kRows]) {
 // 64 hidden units, several rows. `meanwhile(quarter)` runs before each quarter of the inputs: its
 // loads cost little, because enough multiply-adds wait in line.
 template <int kRows, typename Meanwhile>
-inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
-                          int in_stride, float* out, Meanwhile&& meanwhile) {
+inline void score_rows_64(const PackedLayerView& hidden, const PackedLayerView& output,
+                          const float* in, int in_stride, float* out, Meanwhile&& meanwhile) {
   __m512 sum[kRows][4];
   unroll<4>([&](auto v) {
     const __m512 bias = _mm512_load_ps(hidden.bias + v * kWide);
@@ -82,8 +84,8 @@ inline void score_rows_64(const LayerView& hidden, const LayerView& output, cons
 }
 
 template <int kRows>
-inline void score_rows_64(const LayerView& hidden, const LayerView& output, const float* in,
-                          int in_stride, float* out) {
+inline void score_rows_64(const PackedLayerView& hidden, const PackedLayerView& output,
+                          const float* in, int in_stride, float* out) {
   score_rows_64<kRows>(hidden, output, in, in_stride, out,
                        [](auto) __attribute__((always_inline)){});
 }
@@ -104,7 +106,7 @@ inline void sum_rows_of_32(const float* embeddings, const std::uint32_t* id,
 
 }  // namespace
 
-void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
+void two_layer_head(const PackedLayerView& hidden, const PackedLayerView& output, const float* in,
                     int in_stride, int rows, float* out) {
   if (hidden.outputs != kHidden) {
     return avx2::two_layer_head(hidden, output, in, in_stride, rows, out);
@@ -129,9 +131,9 @@ void two_layer_head(const LayerView& hidden, const LayerView& output, const floa
 }
 
 // A tile of six shards goes through the head while the embeddings of the next six are summed.
-void score_shards_32_64(const LayerView& hidden, const LayerView& output, const float* embeddings,
-                        const std::uint32_t* offsets, const std::uint32_t* ids, int shards,
-                        float* out) {
+void score_published_shards(const PackedLayerView& hidden, const PackedLayerView& output,
+                            const float* embeddings, const std::uint32_t* offsets,
+                            const std::uint32_t* ids, int shards, float* out) {
   alignas(64) float sums[2][kTileRows * kSumWidth];
   const auto sum = [&](int shard, float* tile, int row) __attribute__((always_inline)) {
     sum_rows_of_32(embeddings, ids + offsets[shard], ids + offsets[shard + 1],
@@ -166,7 +168,7 @@ void score_shards_32_64(const LayerView& hidden, const LayerView& output, const 
   two_layer_head(hidden, output, now, kSumWidth, shards - shard, out + shard);
 }
 
-float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+float add_and_score(const PackedLayerView& hidden, const PackedLayerView& output, const float* sum,
                     const float* piece, int width, float* new_sum) {
   if (hidden.outputs != kHidden) {
     return avx2::add_and_score(hidden, output, sum, piece, width, new_sum);

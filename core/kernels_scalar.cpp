@@ -11,7 +11,7 @@ namespace {
 
 float rectified(float x) { return x > 0.0F ? x : 0.0F; }
 
-void dense_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
+void dense_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows, bool relu,
                  float* out, int out_stride) {
   const int width = padded_width(layer.outputs);
   for (int row = 0; row < rows; ++row) {
@@ -28,8 +28,8 @@ void dense_layer(const LayerView& layer, const float* in, int in_stride, int row
   }
 }
 
-void one_output_layer(const LayerView& layer, const float* in, int in_stride, int rows, bool relu,
-                      float* out, int out_stride) {
+void one_output_layer(const PackedLayerView& layer, const float* in, int in_stride, int rows,
+                      bool relu, float* out, int out_stride) {
   constexpr int kPartials = 32;
   for (int row = 0; row < rows; ++row) {
     const float* x = in + static_cast<std::ptrdiff_t>(row) * in_stride;
@@ -45,7 +45,7 @@ void one_output_layer(const LayerView& layer, const float* in, int in_stride, in
   }
 }
 
-void two_layer_head(const LayerView& hidden, const LayerView& output, const float* in,
+void two_layer_head(const PackedLayerView& hidden, const PackedLayerView& output, const float* in,
                     int in_stride, int rows, float* out) {
   const int width = padded_width(hidden.outputs);
   std::vector<float> activations(static_cast<std::size_t>(width));
@@ -56,7 +56,7 @@ void two_layer_head(const LayerView& hidden, const LayerView& output, const floa
   }
 }
 
-void mlp_columns(const LayerView* layers, int count, const float* in, int in_stride, int rows,
+void mlp_columns(const PackedLayerView* layers, int count, const float* in, int in_stride, int rows,
                  float* const (&scratch)[2], float* out) {
   for (int row = 0; row < rows; ++row) {
     const float* x = scratch[1];
@@ -80,7 +80,7 @@ void add(const float* a, const float* b, int width, float* out) {
   for (int i = 0; i < width; ++i) out[i] = a[i] + b[i];
 }
 
-float add_and_score(const LayerView& hidden, const LayerView& output, const float* sum,
+float add_and_score(const PackedLayerView& hidden, const PackedLayerView& output, const float* sum,
                     const float* piece, int width, float* new_sum) {
   add(sum, piece, width, new_sum);
   float cost_ms = 0.0F;
@@ -126,12 +126,11 @@ int choose_device(const float* cost_ms, const std::int64_t* memory, const std::i
 const CpuKernels kScalarKernels = {
     .name = "scalar",
     .supported = [] { return true; },
-    .automatic = [] { return true; },
     .dense_layer = dense_layer,
     .one_output_layer = one_output_layer,
     .two_layer_head = two_layer_head,
     .mlp_columns = mlp_columns,
-    .score_shards_32_64 = nullptr,
+    .score_published_shards = nullptr,
     .add_and_score = add_and_score,
     .add = add,
     .sum_embeddings = sum_embeddings,

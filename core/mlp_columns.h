@@ -16,7 +16,7 @@ inline constexpr int kColumnRegisters = 3;
 /// A tile of kVectors registers of rows times Simd::kOutputsAtOnce outputs (which divides kLanes):
 /// every weight serves kVectors registers. Writes `out`: [outputs, kVectors * kWidth].
 template <typename Simd, int kVectors>
-[[gnu::always_inline]] static inline void column_tile(const LayerView& layer, int output,
+[[gnu::always_inline]] static inline void column_tile(const PackedLayerView& layer, int output,
                                                       const float* in, std::ptrdiff_t in_stride,
                                                       bool relu, float* out) {
   using Register = typename Simd::Register;
@@ -47,9 +47,8 @@ template <typename Simd, int kVectors>
 
 /// Partial sum kPartial of docs/arithmetic.md, rule 3, after the additions at distance kDistance.
 template <typename Simd, int kPartial, int kDistance>
-[[gnu::always_inline]] static inline typename Simd::Register partial_sum(const LayerView& layer,
-                                                                         const float* in,
-                                                                         std::ptrdiff_t in_stride) {
+[[gnu::always_inline]] static inline typename Simd::Register partial_sum(
+    const PackedLayerView& layer, const float* in, std::ptrdiff_t in_stride) {
   if constexpr (kDistance < 32) {
     return Simd::add(partial_sum<Simd, kPartial, 2 * kDistance>(layer, in, in_stride),
                      partial_sum<Simd, kPartial + kDistance, 2 * kDistance>(layer, in, in_stride));
@@ -63,8 +62,8 @@ template <typename Simd, int kPartial, int kDistance>
 }
 
 template <typename Simd, int kVectors>
-static inline void layer_columns(const LayerView& layer, const float* in, std::ptrdiff_t in_stride,
-                                 bool relu, float* out) {
+static inline void layer_columns(const PackedLayerView& layer, const float* in,
+                                 std::ptrdiff_t in_stride, bool relu, float* out) {
   if (layer.outputs == 1) {
     unroll<kVectors>([&](auto v) {
       const auto y = Simd::add(partial_sum<Simd, 0, 1>(layer, in + v * Simd::kWidth, in_stride),
@@ -80,8 +79,9 @@ static inline void layer_columns(const LayerView& layer, const float* in, std::p
 
 /// All layers, for kVectors registers of rows; the costs are in the buffer that it returns.
 template <typename Simd, int kVectors>
-static inline const float* network_columns(const LayerView* layers, int count, const float* in,
-                                           std::ptrdiff_t in_stride, float* const (&scratch)[2]) {
+static inline const float* network_columns(const PackedLayerView* layers, int count,
+                                           const float* in, std::ptrdiff_t in_stride,
+                                           float* const (&scratch)[2]) {
   for (int k = 0; k < count; ++k) {
     float* out = scratch[k % 2];
     layer_columns<Simd, kVectors>(layers[k], in, in_stride, /*relu=*/k + 1 < count, out);
@@ -92,7 +92,7 @@ static inline const float* network_columns(const LayerView* layers, int count, c
 }
 
 template <typename Simd>
-static inline void run_mlp_columns(const LayerView* layers, int count, const float* in,
+static inline void run_mlp_columns(const PackedLayerView* layers, int count, const float* in,
                                    int in_stride, int rows, float* const (&scratch)[2],
                                    float* out) {
   static_assert(kColumnRegisters * Simd::kWidth <= kColumnBlock);

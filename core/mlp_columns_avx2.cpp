@@ -21,7 +21,7 @@ struct Simd {
 
 }  // namespace
 
-void mlp_columns(const LayerView* layers, int count, const float* in, int in_stride, int rows,
+void mlp_columns(const PackedLayerView* layers, int count, const float* in, int in_stride, int rows,
                  float* const (&scratch)[2], float* out) {
   run_mlp_columns<Simd>(layers, count, in, in_stride, rows, scratch, out);
 }

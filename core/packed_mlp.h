@@ -8,14 +8,16 @@
 
 namespace neuroshard {
 
-/// Owns what a LayerView shows.
+/// Owns what a PackedLayerView shows.
 struct PackedLayer {
   int inputs = 0;
   int outputs = 0;
   AlignedVector<float> weight;
   AlignedVector<float> bias;
 
-  [[nodiscard]] LayerView view() const { return {inputs, outputs, weight.data(), bias.data()}; }
+  [[nodiscard]] PackedLayerView view() const {
+    return {inputs, outputs, weight.data(), bias.data()};
+  }
 };
 
 struct PackedMlp {

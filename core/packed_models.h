@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/comm_model_runner.h"
+#include "core/packed_comm_network.h"
 #include "core/packed_mlp.h"
 #include "neuroshard/cost_models.h"
 

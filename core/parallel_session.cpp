@@ -19,8 +19,7 @@ ParallelSession::ParallelSession(ThreadTeam::Lease& lease,
   for (auto& session : parts) parts_.push_back({std::move(session), {}, {}});
 }
 
-void ParallelSession::evaluate(const CandidateBatch& candidates,
-                               std::span<CandidateResult> results) {
+void ParallelSession::place(const CandidateBatch& candidates, std::span<CandidateResult> results) {
   greedy_runs_ += candidates.size() * dim_limits_;
   if (orders_.bytes() > kMostRememberedBytes) {
     orders_.clear();
@@ -43,7 +42,7 @@ void ParallelSession::evaluate(const CandidateBatch& candidates,
   }
   lease_.run(used, [&](std::size_t p, std::size_t) {
     Part& part = parts_[p];
-    part.session->evaluate(part.candidates, part.results);
+    part.session->place(part.candidates, part.results);
   });
   for (std::size_t p = 0; p < used; ++p) {
     results_.insert(results_.end(), parts_[p].results.begin(), parts_[p].results.end());
@@ -51,11 +50,11 @@ void ParallelSession::evaluate(const CandidateBatch& candidates,
   for (std::size_t c = 0; c < candidates.size(); ++c) results[c] = results_[order_of_[c]];
 }
 
-EvaluationCounters ParallelSession::counters() const {
-  EvaluationCounters total{
+PlacementCounters ParallelSession::counters() const {
+  PlacementCounters total{
       .greedy_runs = greedy_runs_, .head_evaluations = 0, .comm_evaluations = 0};
   for (const Part& part : parts_) {
-    const EvaluationCounters counters = part.session->counters();
+    const PlacementCounters counters = part.session->counters();
     total.head_evaluations += counters.head_evaluations;
     total.comm_evaluations += counters.comm_evaluations;
   }

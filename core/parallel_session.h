@@ -17,8 +17,8 @@ class ParallelSession final : public PlacementSession {
   ParallelSession(ThreadTeam::Lease& lease, std::vector<std::unique_ptr<PlacementSession>> parts,
                   std::size_t dim_limits);
 
-  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
-  [[nodiscard]] EvaluationCounters counters() const override;
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] PlacementCounters counters() const override;
 
  private:
   ThreadTeam::Lease& lease_;

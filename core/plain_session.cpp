@@ -10,7 +10,7 @@ PlainSession::PlainSession(const CpuKernels& kernels, const PackedModels& models
       placement_(kernels, models.compute(), problem_),
       final_cost_(kernels, models.comm_for(problem_.devices), problem_.devices) {}
 
-void PlainSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+void PlainSession::place(const CandidateBatch& candidates, std::span<CandidateResult> results) {
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const std::span<const std::uint32_t> order = candidates.pieces_of(c);
     CandidateResult best;
@@ -27,8 +27,8 @@ void PlainSession::evaluate(const CandidateBatch& candidates, std::span<Candidat
   }
 }
 
-EvaluationCounters PlainSession::counters() const {
-  EvaluationCounters counters = counters_;
+PlacementCounters PlainSession::counters() const {
+  PlacementCounters counters = counters_;
   counters.head_evaluations = placement_.head_evaluations();
   return counters;
 }

@@ -11,14 +11,14 @@ class PlainSession final : public PlacementSession {
   /// Borrows `kernels` and `models`.
   PlainSession(const CpuKernels& kernels, const PackedModels& models, PlacementProblem problem);
 
-  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
-  [[nodiscard]] EvaluationCounters counters() const override;
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] PlacementCounters counters() const override;
 
  private:
   PlacementProblem problem_;
   GreedyPlacement placement_;
   FinalCostRunner final_cost_;
-  EvaluationCounters counters_;
+  PlacementCounters counters_;
 };
 
 }  // namespace neuroshard

@@ -28,6 +28,18 @@ std::vector<TableSlice> split_columns(const Task& task, const std::vector<int>& 
   return slices;
 }
 
+std::vector<std::vector<TableSlice>> slices_by_device(const Task& task, const Plan& plan) {
+  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+  std::vector<std::vector<TableSlice>> by_device;
+  by_device.reserve(plan.shards.size());
+  for (const std::vector<int>& shard : plan.shards) {
+    std::vector<TableSlice>& held = by_device.emplace_back();
+    held.reserve(shard.size());
+    for (const int slice : shard) held.push_back(slices[static_cast<std::size_t>(slice)]);
+  }
+  return by_device;
+}
+
 void validate(const Plan& plan, const Task& task) {
   const std::size_t slices = split_columns(task, plan.column_splits).size();
   if (plan.shards.size() != static_cast<std::size_t>(task.devices)) {

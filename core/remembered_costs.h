@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 #include "core/packed_models.h"
 #include "core/row_ids.h"
 #include "neuroshard/stop_condition.h"

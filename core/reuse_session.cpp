@@ -84,7 +84,7 @@ void ReuseSession::reset(const PlacementProblem& problem) {
   counters_ = {};
 }
 
-void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+void ReuseSession::place(const CandidateBatch& candidates, std::span<CandidateResult> results) {
   const std::size_t limits = problem_.dim_limits.size();
   counters_.greedy_runs += candidates.size() * limits;
   std::size_t done = 0;
@@ -118,8 +118,8 @@ void ReuseSession::evaluate(const CandidateBatch& candidates, std::span<Candidat
   }
 }
 
-EvaluationCounters ReuseSession::counters() const {
-  EvaluationCounters total = counters_;
+PlacementCounters ReuseSession::counters() const {
+  PlacementCounters total = counters_;
   total.head_evaluations += states_.size() - 1;
   total.comm_evaluations += costs_.size();
   return total;

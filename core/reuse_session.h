@@ -24,8 +24,8 @@ class ReuseSession final : public PlacementSession {
   /// Memory held, used or not.
   [[nodiscard]] std::size_t held_bytes() const;
 
-  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
-  [[nodiscard]] EvaluationCounters counters() const override;
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] PlacementCounters counters() const override;
 
  private:
   void place_under_all_limits(std::span<const std::uint32_t> order);
@@ -46,7 +46,7 @@ class ReuseSession final : public PlacementSession {
   std::vector<std::uint32_t> placement_of_;  ///< [orders of the batch, dim limits]
   std::vector<float> compute_ms_;
   std::vector<std::uint32_t> dim_sums_;
-  EvaluationCounters counters_;  ///< Without what is still remembered.
+  PlacementCounters counters_;  ///< Without what is still remembered.
 };
 
 }  // namespace neuroshard

@@ -14,12 +14,12 @@ class SessionPool::Lent final : public PlacementSession {
     if (intact_) pool_.give_back(std::move(entry_));
   }
 
-  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
     intact_ = false;
-    session().evaluate(candidates, results);
+    session().place(candidates, results);
     intact_ = true;
   }
-  [[nodiscard]] EvaluationCounters counters() const override { return session().counters(); }
+  [[nodiscard]] PlacementCounters counters() const override { return session().counters(); }
 
  private:
   [[nodiscard]] ReuseSession& session() const { return *entry_.front().session; }

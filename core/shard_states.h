@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/mlp_forward.h"
+#include "core/mlp_runner.h"
 #include "core/packed_models.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
@@ -83,8 +83,8 @@ class ShardStates {
   int width_;
   MlpRunner head_;
   bool two_layer_head_;
-  LayerView hidden_;
-  LayerView output_;
+  PackedLayerView hidden_;
+  PackedLayerView output_;
   std::size_t most_states_;
   std::size_t states_ = 1;
   AlignedVector<float> sums_;       ///< [states, width]

@@ -10,10 +10,6 @@
 namespace neuroshard {
 namespace {
 
-// Integer sums do not depend on the order. 2^-20 ms is a nanosecond; 1,024 times kMaxCostMs stays
-// within 64 bits.
-constexpr double kOffsetUnitsPerMs = 1048576.0;
-
 std::int64_t offset_units(float offset_ms) {
   if (!(offset_ms > 0.0F)) return 0;  // NaN, too: such a placement is dropped anyway.
   // Rounds to the nearest integer, as std::llrint does, but without a call: doubles from 2^52 to
@@ -27,7 +23,7 @@ std::int64_t offset_units(float offset_ms) {
 
 }  // namespace
 
-PooledCommFeatures pooled_comm_features(const float* dim_sums, const float* start_offsets_ms,
+SharedCommFeatures shared_comm_features(const float* dim_sums, const float* start_offsets_ms,
                                         int devices, float log2_devices) {
   std::int64_t dim_total = 0;
   float max_dim = dim_sums[0];

@@ -8,11 +8,11 @@ namespace neuroshard {
 
 /// The inputs of the symmetric communication network after the first two, which are a device's dim
 /// sum and start offset (ms): what all devices of a placement share. Not normalised.
-using PooledCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
+using SharedCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
 
 /// `dim_sums`, `start_offsets_ms`: [devices]; null offsets are all 0. Dim sums are whole numbers.
 /// Does not depend on the order of the devices, to the last bit (docs/arithmetic.md, rule 8).
-[[nodiscard]] PooledCommFeatures pooled_comm_features(const float* dim_sums,
+[[nodiscard]] SharedCommFeatures shared_comm_features(const float* dim_sums,
                                                       const float* start_offsets_ms, int devices,
                                                       float log2_devices);
 

@@ -8,7 +8,6 @@ namespace neuroshard::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMaxTileRows = 32;
 
 // A slice of the placements a block (comm_network.cuh). 11,264 FMA a placement for the published
 // network of 4 devices: bound by fp32 issue once the weights (45 KB) are in the cache.

@@ -10,9 +10,12 @@ namespace neuroshard::gpu {
 /// work on different rows then read different banks.
 NEUROSHARD_HOST_DEVICE constexpr int tile_stride(int width) { return round_to_4(width) + 4; }
 
+/// Rows of such a tile, at most.
+inline constexpr int kMaxTileRows = 32;
+
 /// What all devices of a placement share as inputs of the symmetric network
 /// (core/symmetric_comm_features.h, docs/arithmetic.md rule 8).
-struct CommPool {
+struct SharedInputs {
   float mean_dim_sum;
   float max_dim_sum;
   float min_dim_sum;
@@ -24,7 +27,7 @@ struct CommPool {
 /// Shared memory of comm_network (comm_network.cuh) for tiles of `rows` rows.
 NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_tile_bytes(int width, int rows) {
   return static_cast<std::size_t>(rows) *
-         (2 * static_cast<std::size_t>(tile_stride(width)) * sizeof(float) + sizeof(CommPool));
+         (2 * static_cast<std::size_t>(tile_stride(width)) * sizeof(float) + sizeof(SharedInputs));
 }
 
 }  // namespace neuroshard::gpu

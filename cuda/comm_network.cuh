@@ -7,8 +7,8 @@ namespace neuroshard::gpu {
 
 /// Shared memory of comm_network.
 struct CommTile {
-  float* tiles;     ///< Two, each of rows * stride floats.
-  CommPool* pools;  ///< One per row of the tile, at most.
+  float* tiles;          ///< Two, each of rows * stride floats.
+  SharedInputs* shared;  ///< One per row of the tile, at most.
   int stride;
   int rows;
 };
@@ -16,13 +16,12 @@ struct CommTile {
 __device__ inline CommTile comm_tile(std::byte* memory, int width, int rows) {
   const int stride = tile_stride(width);
   auto* floats = reinterpret_cast<float*>(memory);
-  return {floats, reinterpret_cast<CommPool*>(floats + 2 * rows * stride), stride, rows};
+  return {floats, reinterpret_cast<SharedInputs*>(floats + 2 * rows * stride), stride, rows};
 }
 
 /// By one warp.
-__device__ inline CommPool pool_of(const float* dim_sums, const float* start_offsets_ms,
-                                   int devices) {
-  constexpr double kOffsetUnitsPerMs = 1048576.0;
+__device__ inline SharedInputs shared_inputs(const float* dim_sums, const float* start_offsets_ms,
+                                             int devices) {
   std::int64_t dim_total = 0;
   std::int64_t offset_total = 0;
   double max_dim = dim_sums[0];
@@ -41,33 +40,33 @@ __device__ inline CommPool pool_of(const float* dim_sums, const float* start_off
     max_offset = max_offset < offset ? offset : max_offset;
   }
   const double count = devices;
-  CommPool pool{};
-  pool.mean_dim_sum = static_cast<float>(static_cast<double>(warp_sum(dim_total)) / count);
-  pool.max_dim_sum = static_cast<float>(warp_max(max_dim));
-  pool.min_dim_sum = static_cast<float>(warp_min(min_dim));
-  pool.mean_offset =
+  SharedInputs shared{};
+  shared.mean_dim_sum = static_cast<float>(static_cast<double>(warp_sum(dim_total)) / count);
+  shared.max_dim_sum = static_cast<float>(warp_max(max_dim));
+  shared.min_dim_sum = static_cast<float>(warp_min(min_dim));
+  shared.mean_offset =
       static_cast<float>(static_cast<double>(warp_sum(offset_total)) / kOffsetUnitsPerMs / count);
-  pool.max_offset = static_cast<float>(warp_max(max_offset));
-  return pool;
+  shared.max_offset = static_cast<float>(warp_max(max_offset));
+  return shared;
 }
 
 __device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
-                                          const CommPool& pool, float log2_devices) {
+                                          const SharedInputs& shared, float log2_devices) {
   switch (i) {
     case 0:
       return dim_sum;
     case 1:
       return offset_ms;
     case 2:
-      return pool.mean_dim_sum;
+      return shared.mean_dim_sum;
     case 3:
-      return pool.max_dim_sum;
+      return shared.max_dim_sum;
     case 4:
-      return pool.min_dim_sum;
+      return shared.min_dim_sum;
     case 5:
-      return pool.mean_offset;
+      return shared.mean_offset;
     case 6:
-      return pool.max_offset;
+      return shared.max_offset;
     default:
       return log2_devices;
   }
@@ -92,9 +91,9 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
       const int last = (first + count - 1) / devices;
       for (int p = first_placement + warp_index(); p <= last; p += warps_in_block()) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(p) * devices;
-        const CommPool pool = pool_of(
+        const SharedInputs shared = shared_inputs(
             dim_sums + at, start_offsets_ms == nullptr ? nullptr : start_offsets_ms + at, devices);
-        if (lane_index() == 0) tile.pools[p - first_placement] = pool;
+        if (lane_index() == 0) tile.shared[p - first_placement] = shared;
       }
       __syncthreads();
     }
@@ -108,7 +107,7 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
           const std::ptrdiff_t at = first + row;
           raw = symmetric_feature(
               i, dim_sums[at], start_offsets_ms == nullptr ? 0.0F : start_offsets_ms[at],
-              tile.pools[(first + row) / devices - first_placement], log2_devices);
+              tile.shared[(first + row) / devices - first_placement], log2_devices);
         } else {
           const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
           raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];

@@ -8,7 +8,7 @@
 #include "cuda/cuda_devices.h"
 #include "cuda/cuda_session.h"
 #include "cuda/device_context.h"
-#include "cuda/evaluation.h"
+#include "cuda/placement_launches.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -26,7 +26,7 @@ class CudaBackend final : public Backend {
     }
   }
 
-  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+  [[nodiscard]] std::string_view name() const override { return kCudaBackend; }
 
   void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {
     next_context().embed_pieces(features, embeddings);
@@ -56,22 +56,21 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaSession>(next_context(), problem);
   }
 
-  void evaluate(std::span<const Request> requests) const override {
-    std::vector<Evaluation> evaluations;
-    evaluations.reserve(contexts_.size());
+  void place(std::span<const Request> requests) const override {
+    std::vector<PlacementLaunches> of_devices;
+    of_devices.reserve(contexts_.size());
     for (const auto& context : contexts_) {
       const auto here = [&](const Request& request) {
         return &session_of(request).context() == context.get();
       };
       if (std::none_of(requests.begin(), requests.end(), here)) continue;
-      Evaluation& evaluation = evaluations.emplace_back(*context);
+      PlacementLaunches& launches = of_devices.emplace_back(*context);
       for (const Request& request : requests) {
-        if (here(request))
-          evaluation.add(session_of(request), *request.candidates, request.results);
+        if (here(request)) launches.add(session_of(request), *request.candidates, request.results);
       }
-      evaluation.start();
+      launches.start();
     }
-    for (Evaluation& evaluation : evaluations) evaluation.finish();
+    for (PlacementLaunches& launches : of_devices) launches.finish();
   }
 
  private:

@@ -4,13 +4,13 @@
 #include <limits>
 #include <string>
 
-#include "cuda/evaluation.h"
+#include "cuda/placement_launches.h"
 #include "cuda/staging.h"
 
 namespace neuroshard::gpu {
 namespace {
 
-Pool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
+ObjectPool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
   const CurrentDevice current(context.device());
   return context.borrow_session_memory();
 }
@@ -68,11 +68,11 @@ const SessionView* CudaSession::view(const Stream& stream) {
   return reinterpret_cast<const SessionView*>(memory_->device.data());
 }
 
-void CudaSession::evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) {
-  Evaluation evaluation(context_);
-  evaluation.add(*this, candidates, results);
-  evaluation.start();
-  evaluation.finish();
+void CudaSession::place(const CandidateBatch& candidates, std::span<CandidateResult> results) {
+  PlacementLaunches launches(context_);
+  launches.add(*this, candidates, results);
+  launches.start();
+  launches.finish();
 }
 
 void CudaSession::count(const ResultView& result) {

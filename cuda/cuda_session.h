@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cuda/device_context.h"
-#include "cuda/evaluate_views.h"
+#include "cuda/placement_views.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard::gpu {
@@ -12,8 +12,8 @@ class CudaSession final : public PlacementSession {
   /// Throws Error (kBackend) if a placement does not fit in the device's shared memory.
   CudaSession(const DeviceContext& context, const PlacementProblem& problem);
 
-  void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
-  [[nodiscard]] EvaluationCounters counters() const override { return counters_; }
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] PlacementCounters counters() const override { return counters_; }
 
   [[nodiscard]] const DeviceContext& context() const { return context_; }
   [[nodiscard]] int devices() const { return devices_; }
@@ -28,9 +28,9 @@ class CudaSession final : public PlacementSession {
   int devices_;
   int limits_;
   int comm_width_;
-  Pool<SessionMemory>::Lease memory_;
+  ObjectPool<SessionMemory>::Lease memory_;
   std::size_t upload_bytes_ = 0;  ///< 0: done.
-  EvaluationCounters counters_;
+  PlacementCounters counters_;
 };
 
 }  // namespace neuroshard::gpu

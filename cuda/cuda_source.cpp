@@ -11,19 +11,16 @@
 #include "cuda/fill_random.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {
 
 using namespace gpu;
 
-constexpr float kLearningRate = 1e-4F;
-constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-
 std::string in_gib(std::size_t bytes) {
   const std::string text =
-      std::to_string(std::round(static_cast<double>(bytes) / kGib * 100.0) / 100.0);
+      std::to_string(std::round(gib_from_bytes(static_cast<std::int64_t>(bytes)) * 100.0) / 100.0);
   return text.substr(0, text.find('.') + 3) + " GiB";
 }
 
@@ -234,7 +231,7 @@ class CudaSourceOnDevice : public CudaSource {
           memory_->start.record(memory_->stream);
           sample.fused.forward(floats(sample.output));
           memory_->pooled.record(memory_->stream);
-          sample.fused.backward(floats(sample.gradient), kLearningRate);
+          sample.fused.backward(floats(sample.gradient), kMeasuredLearningRate);
           memory_->end.record(memory_->stream);
           memory_->stream.synchronize();
           if (run++ >= protocol_.warm_up) {

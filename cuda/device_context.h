@@ -4,7 +4,7 @@
 
 #include "cuda/buffers.h"
 #include "cuda/device_models.h"
-#include "cuda/pool.h"
+#include "cuda/object_pool.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard::gpu {
@@ -58,8 +58,10 @@ class DeviceContext {
   /// head(0)
   [[nodiscard]] float empty_ms() const { return empty_ms_; }
 
-  [[nodiscard]] Pool<Workspace>::Lease borrow_workspace() const { return workspaces_.borrow(); }
-  [[nodiscard]] Pool<SessionMemory>::Lease borrow_session_memory() const {
+  [[nodiscard]] ObjectPool<Workspace>::Lease borrow_workspace() const {
+    return workspaces_.borrow();
+  }
+  [[nodiscard]] ObjectPool<SessionMemory>::Lease borrow_session_memory() const {
     return session_memories_.borrow();
   }
 
@@ -71,8 +73,8 @@ class DeviceContext {
   std::size_t shared_bytes_ = 0;
   float empty_ms_ = 0.0F;
   std::unique_ptr<DeviceModels> models_;
-  mutable Pool<Workspace> workspaces_;
-  mutable Pool<SessionMemory> session_memories_;
+  mutable ObjectPool<Workspace> workspaces_;
+  mutable ObjectPool<SessionMemory> session_memories_;
 };
 
 /// log2 of a device count as the symmetric communication network gets it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/placement_layout.h"
 #include "cuda/warp.cuh"
 
 namespace neuroshard::gpu {
@@ -19,12 +20,12 @@ struct Room {
   int tighter_dim_sum;  ///< At most dim_sum.
 };
 
+static_assert(kMaxLaneDevices == kWarpSize);
+static_assert(kDeviceStateBytes == sizeof(std::int64_t) + sizeof(float) + sizeof(int));
+
 /// Device d in registers of lane d: up to 32 devices.
 class LaneDevices {
  public:
-  static constexpr int kMaxDevices = kWarpSize;
-  static constexpr std::size_t kSharedBytesPerDevice = 0;
-
   __device__ LaneDevices(int devices, std::byte* /*shared*/) : devices_(devices) {}
 
   __device__ void reset() {
@@ -60,8 +61,7 @@ class LaneDevices {
     if (lane_index() < devices_) visit(lane_index(), cost_ms_, dim_sum_);
   }
 
-  /// `memory`: kSavedBytesPerDevice * devices.
-  static constexpr std::size_t kSavedBytesPerDevice = 16;
+  /// `memory`: kDeviceStateBytes * devices.
   __device__ void save(std::byte* memory) const {
     if (lane_index() >= devices_) return;
     reinterpret_cast<std::int64_t*>(memory)[lane_index()] = memory_;
@@ -89,9 +89,6 @@ class LaneDevices {
 /// Any number of devices, in shared memory; each lane looks through every 32nd.
 class SharedDevices {
  public:
-  static constexpr int kMaxDevices = 1024;
-  static constexpr std::size_t kSharedBytesPerDevice = 16;
-
   __device__ SharedDevices(int devices, std::byte* shared)
       : devices_(devices),
         memory_(reinterpret_cast<std::int64_t*>(shared)),
@@ -144,7 +141,6 @@ class SharedDevices {
     for (int d = lane_index(); d < devices_; d += kWarpSize) visit(d, cost_ms_[d], dim_sum_[d]);
   }
 
-  static constexpr std::size_t kSavedBytesPerDevice = 16;
   __device__ void save(std::byte* memory) const { copy(*this, SharedDevices(devices_, memory)); }
   __device__ void load(std::byte* memory) { copy(SharedDevices(devices_, memory), *this); }
 

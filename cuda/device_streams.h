@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/buffers.h"
-#include "weights/collection/stream_store.h"
+#include "weights/lookups/stream_store.h"
 
 namespace neuroshard::gpu {
 

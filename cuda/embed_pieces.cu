@@ -3,18 +3,19 @@
 #include "cuda/block_mlp.cuh"
 #include "cuda/embed_pieces.h"
 #include "cuda/launch.h"
+#include "neuroshard/cost_models.h"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard::gpu {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMaxTileRows = 32;
 
 // Embeddings of pieces: normalisation and table network, a tile of pieces a block, all layers in
 // shared memory (block_mlp.cuh). 6,656 FMA a piece for 20 -> 128 -> 32 against 208 bytes in and
 // out: bound by fp32 issue and, with a tile this small, by the reads of activations that go with
 // it.
-template <bool kDefaultSizes>
+template <bool kPublishedSizes>
 __global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs args) {
   const int stride = tile_stride(args.network.width);
   auto* a = reinterpret_cast<float*>(dynamic_shared_memory());
@@ -35,11 +36,13 @@ __global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs 
     a[item / columns * stride + i] = x;
   }
   const float* out = a;
-  if constexpr (kDefaultSizes) {
+  if constexpr (kPublishedSizes) {
     __syncthreads();
-    tile_dense_layer<20, 128>(args.network.layers[0], a, b, stride, rows, true);
+    tile_dense_layer<kTableFeatures, kPublishedTableHidden>(args.network.layers[0], a, b, stride,
+                                                            rows, true);
     __syncthreads();
-    tile_dense_layer<128, 32>(args.network.layers[1], b, a, stride, rows, true);
+    tile_dense_layer<kPublishedTableHidden, kPublishedEmbedding>(args.network.layers[1], b, a,
+                                                                 stride, rows, true);
     __syncthreads();
   } else {
     out = tile_mlp(args.network, a, args.tile_rows * stride, stride, rows, true);
@@ -51,9 +54,9 @@ __global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs 
   }
 }
 
-bool has_default_sizes(const MlpView& network) {
-  return network.count == 2 && network.inputs == 20 && network.outputs == 32 &&
-         network.width == 128;
+bool has_published_sizes(const MlpView& network) {
+  return network.count == 2 && network.inputs == kTableFeatures &&
+         network.outputs == kPublishedEmbedding && network.width == kPublishedTableHidden;
 }
 
 }  // namespace
@@ -71,7 +74,7 @@ void embed_pieces(const EmbedArgs& args, int multiprocessors, std::size_t max_sh
   const auto blocks =
       static_cast<unsigned>((args.pieces + shaped.tile_rows - 1) / shaped.tile_rows);
   const std::size_t shared_bytes = static_cast<std::size_t>(shaped.tile_rows) * row_bytes;
-  launch(has_default_sizes(args.network) ? embed_pieces_kernel<true> : embed_pieces_kernel<false>,
+  launch(has_published_sizes(args.network) ? embed_pieces_kernel<true> : embed_pieces_kernel<false>,
          {blocks, kThreads, shared_bytes}, stream, shaped);
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/cost_range.h"
 #include "cuda/comm_network.cuh"
-#include "cuda/evaluate_layout.h"
+#include "cuda/placement_layout.h"
 
 namespace neuroshard::gpu {
 

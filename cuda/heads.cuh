@@ -2,6 +2,7 @@
 
 #include "cuda/network_view.h"
 #include "cuda/warp.cuh"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard::gpu {
 
@@ -71,6 +72,8 @@ class RegisterHead {
   float output_weight_[kUnits];
   float output_bias_;
 };
+
+using PublishedHead = RegisterHead<kPublishedEmbedding, kPublishedHeadHidden>;
 
 /// Any number of layers of any size: weights come from the caches, activations go through
 /// `scratch`, two rows of head.width floats that belong to the warp.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cuda/device_states.cuh"
-#include "cuda/evaluate_layout.h"
+#include "cuda/placement_layout.h"
 
 namespace neuroshard::gpu {
 
@@ -88,8 +88,8 @@ struct WarpMemory {
 };
 
 /// Places a candidate under the limits [first_limit, last_limit], by one warp. Calls
-/// finished(devices, grid_step) once for each different placement, with the lowest of the grid
-/// steps that lead to it. Returns how many heads it evaluated.
+/// finished(devices, limit) once for each different placement, with the lowest of the
+/// limits that lead to it. Returns how many heads it evaluated.
 ///
 /// Greedy placement under a tighter limit makes the same choices until a device is chosen that has
 /// no room under the tighter one. So the loosest limit runs first and the others ride along; those

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "cuda/evaluate_candidates.h"
 #include "cuda/heads.cuh"
 #include "cuda/launch.h"
+#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 
 namespace neuroshard::gpu {
@@ -54,13 +54,12 @@ void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t strea
   const bool in_registers = fits_registers(args.head, args.width);
   const auto blocks = static_cast<unsigned>(
       std::min((args.shards + kWarps - 1) / kWarps, multiprocessors * kBlocksPerMultiprocessor));
-  launch(
-      in_registers ? score_shards_kernel<RegisterHead<32, 64>> : score_shards_kernel<GenericHead>,
-      {blocks, kWarps * kWarpSize, score_shards_bytes(args.head, args.width)}, stream, args);
+  launch(in_registers ? score_shards_kernel<PublishedHead> : score_shards_kernel<GenericHead>,
+         {blocks, kWarps * kWarpSize, score_shards_bytes(args.head, args.width)}, stream, args);
 }
 
 void prepare_score_shards(std::size_t max_shared_bytes) {
-  allow_shared_memory(score_shards_kernel<RegisterHead<32, 64>>, max_shared_bytes);
+  allow_shared_memory(score_shards_kernel<PublishedHead>, max_shared_bytes);
   allow_shared_memory(score_shards_kernel<GenericHead>, max_shared_bytes);
 }
 

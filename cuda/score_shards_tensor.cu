@@ -8,7 +8,7 @@
 namespace neuroshard::gpu {
 namespace {
 
-constexpr int kHidden = 64;
+constexpr int kHidden = kPublishedHeadHidden;
 constexpr int kWarps = 4;
 constexpr int kBlocksPerMultiprocessor = 3;
 constexpr int kTile = kWarpSize;            // Shards that a warp takes at a time,

@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "cuda/evaluate_candidates.h"
 #include "cuda/launch.h"
+#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 #include "cuda/shard_sums.cuh"
 
 namespace neuroshard::gpu {
 namespace {
 
-constexpr int kHidden = 64;
+constexpr int kHidden = kPublishedHeadHidden;
 constexpr int kQuads = kSumWidth / 4;
 constexpr int kWarps = 4;
 constexpr int kShardsPerLane = 4;

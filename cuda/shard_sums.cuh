@@ -2,10 +2,11 @@
 
 #include "cuda/score_shards.h"
 #include "cuda/warp.cuh"
+#include "neuroshard/published_sizes.h"
 
 namespace neuroshard::gpu {
 
-inline constexpr int kSumWidth = 32;
+inline constexpr int kSumWidth = kPublishedEmbedding;
 /// Floats between the sums of two shards in shared memory: 32 lanes that each read 16 bytes of
 /// another shard then touch every bank equally often, and so do lanes that read four rows of eight.
 inline constexpr int kSumStride = kSumWidth + 4;

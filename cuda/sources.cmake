@@ -12,10 +12,10 @@ set(NEUROSHARD_CUDA_SOURCES
   device_models.cpp
   device_streams.cpp
   embed_pieces.cu
-  evaluate_candidates.cu
-  evaluation.cpp
   fill_random.cu
   lookup_keys.cu
+  place_candidates.cu
+  placement_launches.cpp
   pool_bags.cu
   score_shards.cu
   score_shards_tensor.cu

@@ -9,31 +9,9 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::array kAlgorithms = {
-    Algorithm::kNeuroshard,   Algorithm::kPublished,        Algorithm::kUniform,
-    Algorithm::kRandom,       Algorithm::kDimGreedy,        Algorithm::kSizeGreedy,
-    Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy,
-};
-
-constexpr std::array kEfforts = {Effort::kFast, Effort::kDefault, Effort::kThorough};
-
-// The one of `all` that is called `name`; throws Error listing their names.
-template <typename Value>
-Value named(std::span<const Value> all, std::string_view name, const std::string& kind) {
-  std::string known;
-  for (const Value value : all) {
-    if (name_of(value) == name) return value;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(value));
-  }
-  throw Error("there is no " + kind + " '" + std::string(name) + "'; use one of " + known);
-}
-
-}  // namespace
-
-std::span<const Algorithm> all_algorithms() { return kAlgorithms; }
-
-// No default: a new algorithm without a name is a warning.
-std::string_view name_of(Algorithm algorithm) {
+// The names, and by them the lists of all values. No default: a value without a name does not
+// compile.
+constexpr std::string_view text_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kNeuroshard:
       return "neuroshard";
@@ -52,16 +30,10 @@ std::string_view name_of(Algorithm algorithm) {
     case Algorithm::kSizeLookupGreedy:
       return "size_lookup_greedy";
   }
-  return "unknown";
+  return "";
 }
 
-Algorithm algorithm_from_name(std::string_view name) {
-  return named(all_algorithms(), name, "algorithm");
-}
-
-std::span<const Effort> all_efforts() { return kEfforts; }
-
-std::string_view name_of(Effort effort) {
+constexpr std::string_view text_of(Effort effort) {
   switch (effort) {
     case Effort::kFast:
       return "fast";
@@ -70,8 +42,56 @@ std::string_view name_of(Effort effort) {
     case Effort::kThorough:
       return "thorough";
   }
-  return "unknown";
+  return "";
 }
+
+template <typename Value>
+std::string_view name_or_unknown(Value value) {
+  const std::string_view text = text_of(value);
+  return text.empty() ? "unknown" : text;
+}
+
+template <typename Value>
+constexpr std::size_t count_named() {
+  std::size_t count = 0;
+  while (!text_of(static_cast<Value>(count)).empty()) ++count;
+  return count;
+}
+
+template <typename Value>
+constexpr auto all_named() {
+  std::array<Value, count_named<Value>()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Value>(i);
+  return all;
+}
+
+constexpr auto kAlgorithms = all_named<Algorithm>();
+constexpr auto kEfforts = all_named<Effort>();
+
+// The one of `all` that is called `name`; throws Error listing their names.
+template <typename Value>
+Value named(std::span<const Value> all, std::string_view name, const std::string& kind) {
+  std::string known;
+  for (const Value value : all) {
+    if (name_of(value) == name) return value;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(value));
+  }
+  throw Error("there is no " + kind + " '" + std::string(name) + "'; use one of " + known);
+}
+
+}  // namespace
+
+std::span<const Algorithm> all_algorithms() { return kAlgorithms; }
+
+std::string_view name_of(Algorithm algorithm) { return name_or_unknown(algorithm); }
+
+Algorithm algorithm_from_name(std::string_view name) {
+  return named(all_algorithms(), name, "algorithm");
+}
+
+std::span<const Effort> all_efforts() { return kEfforts; }
+
+std::string_view name_of(Effort effort) { return name_or_unknown(effort); }
 
 Effort effort_from_name(std::string_view name) { return named(all_efforts(), name, "effort"); }
 

@@ -6,8 +6,8 @@
 
 namespace neuroshard {
 
-BeamSearch::BeamSearch(const PiecePool& pool, const SearchOptions& options, ScoredState start)
-    : pool_(pool), options_(options), beam_{start}, best_(std::move(start)) {
+BeamSearch::BeamSearch(const PieceCatalog& catalog, const SearchOptions& options, ScoredState start)
+    : catalog_(catalog), options_(options), beam_{start}, best_(std::move(start)) {
   expand();
 }
 
@@ -18,8 +18,8 @@ void BeamSearch::expand() {
   ++level_;
   for (std::size_t parent = 0; parent < beam_.size(); ++parent) {
     const SplitState& state = beam_[parent].state;
-    for (const std::uint32_t slice : split_candidates(pool_, state, options_.candidates)) {
-      state.append_child_pieces(pool_, slice, batch_.piece_ids);
+    for (const std::uint32_t slice : split_candidates(catalog_, state, options_.candidates)) {
+      state.append_child_pieces(catalog_, slice, batch_.piece_ids);
       batch_.offsets.push_back(static_cast<std::uint32_t>(batch_.piece_ids.size()));
       children_.push_back({parent, slice});
     }
@@ -29,7 +29,7 @@ void BeamSearch::expand() {
 void BeamSearch::take(std::span<const CandidateResult> results) {
   const auto child_state = [&](std::size_t child) {
     ScoredState scored{beam_[children_[child].parent].state, results[child]};
-    scored.state.split(pool_, children_[child].slice);
+    scored.state.split(catalog_, children_[child].slice);
     return scored;
   };
   for (std::size_t child = 0; child < children_.size(); ++child) {

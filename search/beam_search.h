@@ -18,7 +18,7 @@ struct ScoredState {
 /// and takes in their results, so that many searches can share launches.
 class BeamSearch {
  public:
-  BeamSearch(const PiecePool& pool, const SearchOptions& options, ScoredState start);
+  BeamSearch(const PieceCatalog& catalog, const SearchOptions& options, ScoredState start);
 
   /// False once no level is left; candidates() is then empty.
   [[nodiscard]] bool running() const { return !children_.empty(); }
@@ -33,7 +33,7 @@ class BeamSearch {
  private:
   void expand();
 
-  const PiecePool& pool_;
+  const PieceCatalog& catalog_;
   SearchOptions options_;
   int level_ = 0;
   std::vector<ScoredState> beam_;

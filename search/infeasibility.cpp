@@ -74,7 +74,7 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   Infeasibility why = totals(task, Infeasibility::Kind::kPieceTooLarge);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t piece_bytes = table.rows * smallest_dim(table.dim) * 4;
+    const std::int64_t piece_bytes = slice_bytes(table, smallest_dim(table.dim));
     if (piece_bytes > task.memory_bytes && piece_bytes > why.largest_piece_bytes) {
       why.largest_piece_bytes = piece_bytes;
       why.table = static_cast<int>(t);
@@ -109,7 +109,7 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
   LargestSlice largest;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t size_bytes = table.rows * smallest_dim(table.dim) * 4;
+    const std::int64_t size_bytes = slice_bytes(table, smallest_dim(table.dim));
     if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
   }
   if (!impossible) return packing_failure(task, largest);

@@ -12,29 +12,28 @@ void sort_layout(Layout& layout) {
   });
 }
 
-Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan) {
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan) {
   Layout layout;
-  layout.reserve(slices.size());
-  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
-    for (const int index : plan.shards[device]) {
-      const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+  layout.reserve(task.tables.size() + plan.column_splits.size());
+  const auto by_device = slices_by_device(task, plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
       const auto table = static_cast<std::uint32_t>(slice.table);
-      std::uint32_t piece = pool.whole(table);
-      while (pool.dim(piece) > slice.dim) piece = pool.half(piece);
+      std::uint32_t piece = catalog.whole(table);
+      while (catalog.dim(piece) > slice.dim) piece = catalog.half(piece);
       layout.push_back({piece, table, static_cast<std::uint32_t>(device)});
     }
   }
   return layout;
 }
 
-Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint32_t> original,
+Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std::uint32_t> original,
              const Layout& layout) {
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
 
   // Slices of the layout by table, the widest first, then by device.
-  std::vector<std::uint32_t> ends(pool.tables() + 1, 0);
+  std::vector<std::uint32_t> ends(catalog.tables() + 1, 0);
   std::vector<std::size_t> slices_on(plan.shards.size(), 0);
   for (const PlacedSlice& slice : layout) {
     ++ends[slice.table + 1];
@@ -47,10 +46,10 @@ Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint3
     by_table[--ends[layout[i].table + 1]] = static_cast<std::uint32_t>(i);
   }
   // Entry t + 1 has become the beginning of table t.
-  for (std::size_t table = 0; table < pool.tables(); ++table) {
+  for (std::size_t table = 0; table < catalog.tables(); ++table) {
     const auto begin = by_table.begin() + ends[table + 1];
     const auto end =
-        table + 1 < pool.tables() ? by_table.begin() + ends[table + 2] : by_table.end();
+        table + 1 < catalog.tables() ? by_table.begin() + ends[table + 2] : by_table.end();
     std::sort(begin, end, [&](std::uint32_t a, std::uint32_t b) {
       return std::tie(layout[a].piece, layout[a].device, a) <
              std::tie(layout[b].piece, layout[b].device, b);
@@ -67,12 +66,12 @@ Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint3
   std::vector<Node> open;
   for (std::size_t i = 0; i < by_table.size();) {
     const std::uint32_t table = layout[by_table[i]].table;
-    open.assign(1, {pool.whole(table), static_cast<int>(original[table])});
+    open.assign(1, {catalog.whole(table), static_cast<int>(original[table])});
     for (; i < by_table.size() && layout[by_table[i]].table == table; ++i) {
       while (open.back().piece != layout[by_table[i]].piece) {
         Node& node = open.back();
         plan.column_splits.push_back(node.index);
-        node.piece = pool.half(node.piece);
+        node.piece = catalog.half(node.piece);
         const Node first = node;
         node.index = slices++;
         open.push_back(first);
@@ -86,7 +85,7 @@ Plan plan_of(const PiecePool& pool, const Task& task, std::span<const std::uint3
   return plan;
 }
 
-PlanCost cost_of(const Backend& backend, const PiecePool& pool, const Task& task,
+PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                  const Layout& layout) {
   std::vector<std::uint32_t> offsets(static_cast<std::size_t>(task.devices) + 1, 0);
   for (const PlacedSlice& slice : layout) ++offsets[slice.device + 1];
@@ -96,9 +95,9 @@ PlanCost cost_of(const Backend& backend, const PiecePool& pool, const Task& task
   for (const PlacedSlice& slice : layout) ids[next[slice.device]++] = slice.piece;
   return cost_of_shards(backend, {.devices = task.devices,
                                   .memory_bytes = task.memory_bytes,
-                                  .embeddings = pool.embeddings(),
-                                  .dims = pool.dims(),
-                                  .size_bytes = pool.sizes_bytes(),
+                                  .embeddings = catalog.embeddings(),
+                                  .dims = catalog.dims(),
+                                  .size_bytes = catalog.sizes_bytes(),
                                   .shards = {offsets, ids}});
 }
 

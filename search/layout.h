@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "core/shards_cost.h"
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 
 namespace neuroshard {
 
 /// A slice of a table on a device.
 struct PlacedSlice {
-  std::uint32_t piece = 0;  ///< In the task's pool; says the table's kind and the width.
+  std::uint32_t piece = 0;  ///< In the task's catalog; says the table's kind and the width.
   std::uint32_t table = 0;
   std::uint32_t device = 0;
 
@@ -26,17 +26,17 @@ using Layout = std::vector<PlacedSlice>;
 /// Slices by device, then by piece, then by table: what a layout's cost depends on comes first.
 void sort_layout(Layout& layout);
 
-/// A plan for the task of `pool` as a layout; `plan` is valid.
-[[nodiscard]] Layout layout_of(const PiecePool& pool, const Task& task, const Plan& plan);
+/// A plan for the task of `catalog` as a layout; `plan` is valid.
+[[nodiscard]] Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan);
 
 /// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a
 /// table get its columns from left to right, the widest first, so that each is a node of the tree
 /// of halvings.
-[[nodiscard]] Plan plan_of(const PiecePool& pool, const Task& task,
+[[nodiscard]] Plan plan_of(const PieceCatalog& catalog, const Task& task,
                            std::span<const std::uint32_t> original, const Layout& layout);
 
 /// Predicted cost, as simulate() of the layout's plan has it to the last bit.
-[[nodiscard]] PlanCost cost_of(const Backend& backend, const PiecePool& pool, const Task& task,
-                               const Layout& layout);
+[[nodiscard]] PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog,
+                               const Task& task, const Layout& layout);
 
 }  // namespace neuroshard

@@ -10,22 +10,22 @@ constexpr int kMaxMemorySplits = 4096;
 
 }  // namespace
 
-void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitState& state) {
+void split_oversized(const PieceCatalog& catalog, std::int64_t memory_bytes, SplitState& state) {
   // The list grows while it is walked: second halves are looked at in their turn.
   for (std::uint32_t slice = 0; slice < state.pieces.size(); ++slice) {
-    while (pool.size_bytes(state.pieces[slice]) > memory_bytes) state.split(pool, slice);
+    while (catalog.size_bytes(state.pieces[slice]) > memory_bytes) state.split(catalog, slice);
   }
 }
 
-std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state,
+std::vector<SplitState> memory_split_ladder(const PieceCatalog& catalog, SplitState state,
                                             const StopCondition* stop) {
   std::vector<SplitState> ladder;
   int next = 1;
   for (int splits = 1; splits <= kMaxMemorySplits; ++splits) {
     if (stop != nullptr && stop->reached()) break;
-    const int slice = largest_splittable(pool, state);
+    const int slice = largest_splittable(catalog, state);
     if (slice < 0) break;
-    state.split(pool, static_cast<std::uint32_t>(slice));
+    state.split(catalog, static_cast<std::uint32_t>(slice));
     if (splits == next) {
       ladder.push_back(state);
       next += std::max(1, (splits & (splits - 1)) == 0 ? splits / 2 : splits / 3);
@@ -38,18 +38,18 @@ std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState st
   return ladder;
 }
 
-std::optional<std::vector<int>> pack_by_size(const PiecePool& pool, const SplitState& state,
+std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const SplitState& state,
                                              int devices, std::int64_t memory_bytes) {
   std::vector<std::uint32_t> by_size(state.pieces.size());
   std::iota(by_size.begin(), by_size.end(), 0U);
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return pool.size_bytes(state.pieces[a]) > pool.size_bytes(state.pieces[b]);
+    return catalog.size_bytes(state.pieces[a]) > catalog.size_bytes(state.pieces[b]);
   });
   std::vector<std::int64_t> used(static_cast<std::size_t>(devices), 0);
   std::vector<int> device_of(state.pieces.size());
   for (const std::uint32_t slice : by_size) {
     const auto emptiest = std::min_element(used.begin(), used.end());
-    const std::int64_t size = pool.size_bytes(state.pieces[slice]);
+    const std::int64_t size = catalog.size_bytes(state.pieces[slice]);
     if (*emptiest > memory_bytes - size) return std::nullopt;
     *emptiest += size;
     device_of[slice] = static_cast<int>(emptiest - used.begin());
@@ -57,15 +57,15 @@ std::optional<std::vector<int>> pack_by_size(const PiecePool& pool, const SplitS
   return device_of;
 }
 
-LargestSlice largest_slice(const Task& task, const PiecePool& pool, const SplitState& state) {
+LargestSlice largest_slice(const Task& task, const PieceCatalog& catalog, const SplitState& state) {
   std::size_t largest = 0;
   for (std::size_t slice = 1; slice < state.pieces.size(); ++slice) {
-    if (pool.size_bytes(state.pieces[slice]) > pool.size_bytes(state.pieces[largest])) {
+    if (catalog.size_bytes(state.pieces[slice]) > catalog.size_bytes(state.pieces[largest])) {
       largest = slice;
     }
   }
   return {.table = split_columns(task, state.column_splits)[largest].table,
-          .size_bytes = pool.size_bytes(state.pieces[largest])};
+          .size_bytes = catalog.size_bytes(state.pieces[largest])};
 }
 
 }  // namespace neuroshard

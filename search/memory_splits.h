@@ -12,22 +12,23 @@ namespace neuroshard {
 
 /// Halves every slice that exceeds `memory_bytes` until none does. All of them can be halved that
 /// far (proof_of_infeasibility has found nothing).
-void split_oversized(const PiecePool& pool, std::int64_t memory_bytes, SplitState& state);
+void split_oversized(const PieceCatalog& catalog, std::int64_t memory_bytes, SplitState& state);
 
 /// States that follow from `state` by halving the largest slice again and again: after 1, 2, 3, 4,
 /// 6, 8, 12, 16, ... splits, until nothing can be split, there are very many slices or `stop`
 /// (null: never) is reached.
-[[nodiscard]] std::vector<SplitState> memory_split_ladder(const PiecePool& pool, SplitState state,
+[[nodiscard]] std::vector<SplitState> memory_split_ladder(const PieceCatalog& catalog,
+                                                          SplitState state,
                                                           const StopCondition* stop = nullptr);
 
 /// Packs slices by size alone, largest first, each to the device with the most room. The device of
 /// each slice, or nothing if one finds no room.
-[[nodiscard]] std::optional<std::vector<int>> pack_by_size(const PiecePool& pool,
+[[nodiscard]] std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog,
                                                            const SplitState& state, int devices,
                                                            std::int64_t memory_bytes);
 
 /// The largest slice of `state`, the first one on ties.
-[[nodiscard]] LargestSlice largest_slice(const Task& task, const PiecePool& pool,
+[[nodiscard]] LargestSlice largest_slice(const Task& task, const PieceCatalog& catalog,
                                          const SplitState& state);
 
 }  // namespace neuroshard

@@ -63,20 +63,20 @@ constexpr int kWidestUniform = 256;
 }  // namespace
 
 NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
-                                   CanonicalTask canonical, PiecePool pool,
+                                   CanonicalTask canonical, PieceCatalog catalog,
                                    const SearchOrder& order, Clock::time_point started)
     : cpu_(cpu),
       listed_(listed),
       canonical_(std::move(canonical)),
-      pool_(std::move(pool)),
+      catalog_(std::move(catalog)),
       order_(order),
       stop_(order.stop),
       started_(started),
       problem_{.devices = listed.devices,
                .memory_bytes = listed.memory_bytes,
-               .embeddings = pool_.embeddings(),
-               .dims = pool_.dims(),
-               .size_bytes = pool_.sizes_bytes(),
+               .embeddings = catalog_.embeddings(),
+               .dims = catalog_.dims(),
+               .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = ladder_dim_limits(listed),
                .stop = &stop_},
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
@@ -123,12 +123,12 @@ bool NeuroshardSearch::in_time_for(std::size_t slices) {
 }
 
 void NeuroshardSearch::consider(Layout layout) {
-  PlanCost cost = cost_of(cpu_, pool_, canonical_.task, layout);
+  PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, layout);
   if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
   stop_.keep(kEndingOfSlice * best.layout.size());
   if (!order_.request.on_improvement) return;
-  const Plan plan = plan_of(pool_, listed_, canonical_.original, best.layout);
+  const Plan plan = plan_of(catalog_, listed_, canonical_.original, best.layout);
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
   order_.request.on_improvement({.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count()});
 }
@@ -151,8 +151,9 @@ void NeuroshardSearch::try_heuristics() {
       Layout layout;
       layout.reserve(slices->size());
       for (const auto [table, device] : *slices) {
-        std::uint32_t piece = pool_.whole(table);
-        while (pool_.dim(piece) > width && pool_.can_split(piece)) piece = pool_.half(piece);
+        std::uint32_t piece = catalog_.whole(table);
+        while (catalog_.dim(piece) > width && catalog_.can_split(piece))
+          piece = catalog_.half(piece);
         layout.push_back({piece, table, device});
       }
       consider_simple(std::move(layout));
@@ -161,7 +162,7 @@ void NeuroshardSearch::try_heuristics() {
   for (const Algorithm baseline : kGreedyBaselines) {
     if (stop_.reached()) return;
     if (const auto plan = place_by_baseline(task, baseline, 0)) {
-      consider_simple(layout_of(pool_, task, *plan));
+      consider_simple(layout_of(catalog_, task, *plan));
     }
   }
 }
@@ -171,7 +172,7 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   const bool coarse = phase == Phase::kCoarseLadder;
   const std::size_t size =
       std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
-  rungs_ = cut_ladder(pool_, canonical_.task, coarse ? kCoarse : kFine,
+  rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
                       kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices), stop_);
   if (done_early()) return;
   next_rung_ = 0;
@@ -185,7 +186,7 @@ void NeuroshardSearch::request_rungs() {
   std::vector<std::uint32_t> pieces;
   std::size_t slices = 0;
   while (next_rung_ < rungs_.size() && (!somebody_waits || slices < kSlicesOfBatch)) {
-    const Layout& layout = asked_.emplace_back(ordered_slices(pool_, rungs_[next_rung_++]));
+    const Layout& layout = asked_.emplace_back(ordered_slices(catalog_, rungs_[next_rung_++]));
     pieces.clear();
     for (const PlacedSlice& slice : layout) pieces.push_back(slice.piece);
     batch_.add(pieces);
@@ -209,7 +210,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   if (ranking.empty()) return;
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {
-    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].grid_step)];
+    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].limit)];
     if (!placement.run(batch_.pieces_of(i), limit)) return;  // Stopped: it had been placed before.
     Layout& layout = asked_[i];
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {
@@ -231,14 +232,14 @@ void NeuroshardSearch::after_ladder() {
 
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
-  published_.emplace(cpu_, canonical_.task, order_.published, pool_, &stop_);
+  published_.emplace(cpu_, canonical_.task, order_.published, catalog_, &stop_);
   if (!published_->running()) after_published();
 }
 
 void NeuroshardSearch::after_published() {
   stats_.candidates += published_->candidates_examined();
   if (const std::optional<Plan>& plan = published_->plan()) {
-    consider_simple(layout_of(pool_, canonical_.task, *plan));
+    consider_simple(layout_of(catalog_, canonical_.task, *plan));
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
@@ -260,7 +261,7 @@ void NeuroshardSearch::after_published() {
 
 // The last resort: nothing that looks at costs has found room for all tables.
 void NeuroshardSearch::pack_for_memory() {
-  TightPackings packings = pack_tightly(pool_, canonical_.task, stop_);
+  TightPackings packings = pack_tightly(catalog_, canonical_.task, stop_);
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
   if (stop_.reached()) {
@@ -286,7 +287,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
     annealed[chain] = anneal(
-        cpu_, pool_, canonical_.task, plans[chain % plans.size()].layout,
+        cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
         // Every other chain goes further from where it starts.
         {.steps = steps, .stream = rounds_ + chain, .hottest = chain % 2 == 0 ? hottest : kHot},
         stop_);
@@ -320,10 +321,10 @@ void NeuroshardSearch::settle() {
   }
   settled_ = *chosen;
   if (stop_.reached()) return;
-  Layout joined = tidied(cpu_, pool_, canonical_.task, chosen->layout, ceiling_ms_, stop_);
+  Layout joined = tidied(cpu_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, stop_);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
-    PlanCost cost = cost_of(cpu_, pool_, canonical_.task, joined);
+    PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, joined);
     if (cost.cost_ms <= ceiling_ms_) {
       settled_ = {joined, std::move(cost)};
       // Cheaper than all before, perhaps: then the next effort goes on from it.
@@ -352,14 +353,14 @@ void NeuroshardSearch::finish(PlanResult& result) {
   result.stats.head_evaluations += stats_.head_evaluations;
   result.stats.comm_evaluations += stats_.comm_evaluations;
   if (!settled_) return;
-  result.plan = plan_of(pool_, listed_, canonical_.original, settled_->layout);
+  result.plan = plan_of(catalog_, listed_, canonical_.original, settled_->layout);
   result.cost = std::move(settled_->cost);
   const auto wanted = static_cast<std::size_t>(order_.request.alternatives);
   for (const FoundPlans::Found& found : found_.all()) {
     if (result.alternatives.size() == wanted) break;
     if (same_plan(found.layout, settled_->layout)) continue;
     result.alternatives.push_back(
-        {plan_of(pool_, listed_, canonical_.original, found.layout), found.cost});
+        {plan_of(catalog_, listed_, canonical_.original, found.layout), found.cost});
   }
 }
 

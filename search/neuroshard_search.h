@@ -40,10 +40,10 @@ class NeuroshardSearch final : public TaskSearch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Borrows all but `canonical` and `pool`: the task's, with embeddings. `listed` is valid, and
+  /// Borrows all but `canonical` and `catalog`: the task's, with embeddings. `listed` is valid, and
   /// the models serve its device count.
   NeuroshardSearch(const CpuBackend& cpu, const Task& listed, CanonicalTask canonical,
-                   PiecePool pool, const SearchOrder& order, Clock::time_point started);
+                   PieceCatalog catalog, const SearchOrder& order, Clock::time_point started);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override;
@@ -79,7 +79,7 @@ class NeuroshardSearch final : public TaskSearch {
   const CpuBackend& cpu_;
   const Task& listed_;
   CanonicalTask canonical_;
-  PiecePool pool_;
+  PieceCatalog catalog_;
   SearchOrder order_;
   StopCondition stop_;  ///< The order's, but with time kept to hand out the best plan.
   Clock::time_point started_;

@@ -62,7 +62,7 @@ bool searches(Algorithm algorithm) {
 // "cuda" throws.
 std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
                                      std::string& warning) {
-  if (name == "cuda") return make_cuda_backend(models);
+  if (name == kCudaBackend) return make_cuda_backend(models);
   if (name != "auto" || !cuda_backend_built() || cuda_devices().empty()) return nullptr;
   try {
     return make_cuda_backend(models);
@@ -89,8 +89,8 @@ const Impl& in_use(const std::unique_ptr<Impl>& impl) {
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options)
       : options(std::move(planner_options)),
-        cpu(select_cpu_kernels(options.backend == "cuda" ? "auto" : options.backend), cost_models,
-            options.reuse_work),
+        cpu(select_cpu_kernels(options.backend == kCudaBackend ? "auto" : options.backend),
+            cost_models, options.reuse_work),
         gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
         models(std::move(cost_models)),
         threads(options.threads > 0

@@ -23,20 +23,20 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
 }
 
 PublishedSearch::PublishedSearch(const CpuBackend& cpu, const Task& task,
-                                 const SearchOptions& options, const PiecePool& pool,
+                                 const SearchOptions& options, const PieceCatalog& catalog,
                                  const StopCondition* stop)
     : cpu_(cpu),
       task_(task),
       options_(options),
-      pool_(pool),
+      catalog_(catalog),
       problem_{.devices = task.devices,
                .memory_bytes = task.memory_bytes,
-               .embeddings = pool_.embeddings(),
-               .dims = pool_.dims(),
-               .size_bytes = pool_.sizes_bytes(),
+               .embeddings = catalog_.embeddings(),
+               .dims = catalog_.dims(),
+               .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop},
-      starts_{SplitState(pool_, task.tables.size())},
+      starts_{SplitState(catalog_, task.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
@@ -44,7 +44,7 @@ PublishedSearch::PublishedSearch(const CpuBackend& cpu, const Task& task,
   }
   if (options.memory_splits) {
     SplitState forced = starts_.front();
-    split_oversized(pool_, task.memory_bytes, forced);
+    split_oversized(catalog_, task.memory_bytes, forced);
     if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
   }
   request(starts_);
@@ -90,7 +90,7 @@ void PublishedSearch::take(std::span<const CandidateResult> results) {
 
 void PublishedSearch::next_beam() {
   phase_ = Phase::kBeam;
-  beam_.emplace(pool_, options_, std::move(pending_.back()));
+  beam_.emplace(catalog_, options_, std::move(pending_.back()));
   pending_.pop_back();
   examined_ += beam_->candidates().size();
   if (!beam_->running()) after_beam();
@@ -109,7 +109,7 @@ void PublishedSearch::after_beam() {
 // The published search gives up here. Memory, or the limit on dim sums, left no room for some
 // piece: make pieces smaller until they can be packed, and search on from there.
 void PublishedSearch::start_memory_splits() {
-  ladder_ = memory_split_ladder(pool_, starts_.back(), problem_.stop);
+  ladder_ = memory_split_ladder(catalog_, starts_.back(), problem_.stop);
   if (ladder_.empty()) return pack_without_grid();
   phase_ = Phase::kMemorySplits;
   request(ladder_);
@@ -122,7 +122,7 @@ void PublishedSearch::pack_without_grid() {
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
     if (problem_.stop != nullptr && problem_.stop->reached()) return;
-    const auto device_of = pack_by_size(pool_, state, task_.devices, task_.memory_bytes);
+    const auto device_of = pack_by_size(catalog_, state, task_.devices, task_.memory_bytes);
     if (!device_of) continue;
     plan_.emplace();
     plan_->column_splits = state.column_splits;
@@ -133,7 +133,7 @@ void PublishedSearch::pack_without_grid() {
     }
     return;
   }
-  infeasible_ = packing_failure(task_, largest_slice(task_, pool_, ladder_.back()));
+  infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
 }
 
 void PublishedSearch::place_winner() {
@@ -142,8 +142,8 @@ void PublishedSearch::place_winner() {
   std::vector<std::uint32_t> pieces;
   best.state.append_ordered_pieces(pieces);
   GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
-  const auto step = static_cast<std::size_t>(best.result.grid_step);
-  if (!placement.run(pieces, problem_.dim_limits[step])) return;  // Stopped.
+  const auto limit = static_cast<std::size_t>(best.result.limit);
+  if (!placement.run(pieces, problem_.dim_limits[limit])) return;  // Stopped.
   plan_.emplace();
   plan_->column_splits = best.state.column_splits;
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));

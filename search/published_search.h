@@ -8,7 +8,7 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
@@ -17,11 +17,11 @@ namespace neuroshard {
 /// splits that memory forces; then, if nothing fits, splits that make packing easier.
 class PublishedSearch final : public TaskSearch {
  public:
-  /// Borrows everything; `pool` has its embeddings, `task` is valid, and the models serve its
+  /// Borrows everything; `catalog` has its embeddings, `task` is valid, and the models serve its
   /// device count. `cpu` places the winner once more to learn which device every slice went to.
   /// When `stop` (null: never) is reached, there may be neither a plan nor a reason.
   PublishedSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
-                  const PiecePool& pool, const StopCondition* stop = nullptr);
+                  const PieceCatalog& catalog, const StopCondition* stop = nullptr);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
@@ -48,7 +48,7 @@ class PublishedSearch final : public TaskSearch {
   const CpuBackend& cpu_;
   const Task& task_;
   const SearchOptions& options_;
-  const PiecePool& pool_;
+  const PieceCatalog& catalog_;
   PlacementProblem problem_;
   Phase phase_ = Phase::kStart;
   /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds

@@ -30,21 +30,21 @@ const Backend& SearchDriver::backend() const {
   return machine_.cpu;
 }
 
-void SearchDriver::embed(std::span<PiecePool> pools, const StopCondition& stop) {
-  std::vector<PiecePool*> all;
+void SearchDriver::embed(std::span<PieceCatalog> catalogs, const StopCondition& stop) {
+  std::vector<PieceCatalog*> all;
   std::size_t pieces = 0;
-  for (PiecePool& pool : pools) {
-    all.push_back(&pool);
-    pieces += pool.size();
+  for (PieceCatalog& catalog : catalogs) {
+    all.push_back(&catalog);
+    pieces += catalog.size();
   }
   if (machine_.gpu != nullptr && pieces >= kLeastPiecesForGpu) {
     try {
-      return PiecePool::embed(*machine_.gpu, all);
+      return PieceCatalog::embed(*machine_.gpu, all);
     } catch (const Error& error) {
       fall_back(error);
     }
   }
-  for (PiecePool& pool : pools) (void)pool.embed(machine_.cpu, stop);
+  for (PieceCatalog& catalog : catalogs) (void)catalog.embed(machine_.cpu, stop);
 }
 
 void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> results) {
@@ -57,14 +57,15 @@ void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> result
 
 void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResult> results) {
   const Clock::time_point started = Clock::now();
-  std::vector<PiecePool> pools(tasks.begin(), tasks.end());
-  embed(pools, StopCondition());
+  std::vector<PieceCatalog> catalogs(tasks.begin(), tasks.end());
+  embed(catalogs, StopCondition());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    auto pool = std::make_unique<PiecePool>(std::move(pools[i]));
-    auto search = std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *pool);
+    auto catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
+    auto search =
+        std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *catalog);
     start({.result = results[i],
            .started = started,
-           .pool = std::move(pool),
+           .catalog = std::move(catalog),
            .search = std::move(search)});
   }
 }
@@ -72,10 +73,11 @@ void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResu
 void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results) {
   const Clock::time_point started = Clock::now();
   std::vector<CanonicalTask> canonical(tasks.begin(), tasks.end());
-  std::vector<PiecePool> pools;
-  pools.reserve(tasks.size());
-  for (const CanonicalTask& one : canonical) pools.emplace_back(one.task, one.original);
-  embed(pools, stop_);  // A search that is stopped here sees that itself, before it uses the pool.
+  std::vector<PieceCatalog> catalogs;
+  catalogs.reserve(tasks.size());
+  for (const CanonicalTask& one : canonical) catalogs.emplace_back(one.task, one.original);
+  embed(catalogs,
+        stop_);  // A search that is stopped here sees that itself, before it uses the catalog.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const SearchOrder order{.effort = options_.effort,
                             .published = options_.search,
@@ -84,10 +86,10 @@ void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanRes
                             .team = lease_ ? &*lease_ : nullptr};
     start({.result = results[i],
            .started = started,
-           .pool = nullptr,
+           .catalog = nullptr,
            .search =
                std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i], std::move(canonical[i]),
-                                                  std::move(pools[i]), order, started)});
+                                                  std::move(catalogs[i]), order, started)});
   }
 }
 
@@ -121,7 +123,7 @@ void SearchDriver::provide_session(Run& run) {
 
 void SearchDriver::end_session(Run& run) {
   if (!run.session) return;
-  const EvaluationCounters counters = run.session->counters();
+  const PlacementCounters counters = run.session->counters();
   run.result.stats.placements += counters.greedy_runs;
   run.result.stats.head_evaluations += counters.head_evaluations;
   run.result.stats.comm_evaluations += counters.comm_evaluations;
@@ -141,7 +143,7 @@ void SearchDriver::fall_back(const Error& error) {
   }
 }
 
-void SearchDriver::evaluate() {
+void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
     if (!run->search->running()) continue;
@@ -149,15 +151,15 @@ void SearchDriver::evaluate() {
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
   }
-  backend().evaluate(requests_);
+  backend().place(requests_);
 }
 
 void SearchDriver::advance() {
   try {
-    evaluate();
+    place_candidates();
   } catch (const Error& error) {
     fall_back(error);
-    evaluate();
+    place_candidates();
   }
   for (const auto& run : runs_) {
     if (run->search->running()) run->search->take(run->results);

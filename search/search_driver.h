@@ -13,7 +13,7 @@
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
@@ -48,7 +48,8 @@ class SearchDriver {
   /// Starts several; the GPU computes their embeddings if there are enough to be worth a launch.
   void add(std::span<const Task> tasks, std::span<PlanResult> results);
   [[nodiscard]] std::size_t in_flight() const { return runs_.size(); }
-  /// One evaluation for every search in flight. Those that finish write their result and leave.
+  /// Places one batch of candidates for every search in flight. Those that finish write their
+  /// result and leave.
   void advance();
 
  private:
@@ -57,7 +58,7 @@ class SearchDriver {
   struct Run {
     PlanResult& result;
     Clock::time_point started;
-    std::unique_ptr<PiecePool> pool;  ///< Borrowed by the search, unless it has taken it.
+    std::unique_ptr<PieceCatalog> catalog;  ///< Borrowed by the search, unless it has taken it.
     std::unique_ptr<TaskSearch> search;
     const PlacementProblem* problem = nullptr;  ///< That of the session.
     std::unique_ptr<PlacementSession> session{};
@@ -65,15 +66,15 @@ class SearchDriver {
   };
 
   [[nodiscard]] const Backend& backend() const;
-  /// On the CPU, pools have no embeddings if `stop` is reached before.
-  void embed(std::span<PiecePool> pools, const StopCondition& stop);
+  /// On the CPU, catalogs have no embeddings if `stop` is reached before.
+  void embed(std::span<PieceCatalog> catalogs, const StopCondition& stop);
   void add_published(std::span<const Task> tasks, std::span<PlanResult> results);
   void add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results);
   void start(Run run);
   /// The session for what the search asks for now.
   void provide_session(Run& run);
   void end_session(Run& run);
-  void evaluate();
+  void place_candidates();
   /// Call in a handler: throws again unless `error` is a failure of the GPU that can be survived.
   void fall_back(const Error& error);
   void finish(Run& run);

@@ -8,31 +8,32 @@ namespace {
 
 // Of slices `a` and `b` of one state.
 struct PlacedBefore {
-  const PiecePool& pool;
+  const PieceCatalog& catalog;
   const std::vector<std::uint32_t>& pieces;
 
   bool operator()(std::uint32_t a, std::uint32_t b) const {
-    const float cost_a = pool.cost_ms(pieces[a]);
-    const float cost_b = pool.cost_ms(pieces[b]);
+    const float cost_a = catalog.cost_ms(pieces[a]);
+    const float cost_b = catalog.cost_ms(pieces[b]);
     return cost_a != cost_b ? cost_a > cost_b : a > b;
   }
 };
 
 }  // namespace
 
-SplitState::SplitState(const PiecePool& pool, std::size_t tables) : pieces(tables), order(tables) {
-  for (std::size_t table = 0; table < tables; ++table) pieces[table] = pool.whole(table);
+SplitState::SplitState(const PieceCatalog& catalog, std::size_t tables)
+    : pieces(tables), order(tables) {
+  for (std::size_t table = 0; table < tables; ++table) pieces[table] = catalog.whole(table);
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), PlacedBefore{pool, pieces});
+  std::sort(order.begin(), order.end(), PlacedBefore{catalog, pieces});
 }
 
-void SplitState::split(const PiecePool& pool, std::uint32_t slice) {
+void SplitState::split(const PieceCatalog& catalog, std::uint32_t slice) {
   order.erase(std::find(order.begin(), order.end(), slice));
   const auto appended = static_cast<std::uint32_t>(pieces.size());
-  pieces[slice] = pool.half(pieces[slice]);
+  pieces[slice] = catalog.half(pieces[slice]);
   pieces.push_back(pieces[slice]);
   for (const std::uint32_t half : {slice, appended}) {
-    order.insert(std::upper_bound(order.begin(), order.end(), half, PlacedBefore{pool, pieces}),
+    order.insert(std::upper_bound(order.begin(), order.end(), half, PlacedBefore{catalog, pieces}),
                  half);
   }
   column_splits.push_back(static_cast<int>(slice));
@@ -42,16 +43,16 @@ void SplitState::append_ordered_pieces(std::vector<std::uint32_t>& out) const {
   for (const std::uint32_t slice : order) out.push_back(pieces[slice]);
 }
 
-void SplitState::append_child_pieces(const PiecePool& pool, std::uint32_t slice,
+void SplitState::append_child_pieces(const PieceCatalog& catalog, std::uint32_t slice,
                                      std::vector<std::uint32_t>& out) const {
-  const std::uint32_t half = pool.half(pieces[slice]);
-  const float half_cost = pool.cost_ms(half);
+  const std::uint32_t half = catalog.half(pieces[slice]);
+  const float half_cost = catalog.cost_ms(half);
   // The appended half has the highest index, so it goes first among equal costs.
   bool appended = false;
   bool kept = false;
   for (const std::uint32_t other : order) {
     if (other == slice) continue;
-    const float other_cost = pool.cost_ms(pieces[other]);
+    const float other_cost = catalog.cost_ms(pieces[other]);
     if (!appended && half_cost >= other_cost) {
       appended = true;
       out.push_back(half);
@@ -66,7 +67,7 @@ void SplitState::append_child_pieces(const PiecePool& pool, std::uint32_t slice,
   if (!kept) out.push_back(half);
 }
 
-std::vector<std::uint32_t> split_candidates(const PiecePool& pool, const SplitState& state,
+std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog, const SplitState& state,
                                             int count) {
   const std::size_t slices = state.pieces.size();
   const std::size_t wanted = std::min(slices, static_cast<std::size_t>(count));
@@ -76,23 +77,24 @@ std::vector<std::uint32_t> split_candidates(const PiecePool& pool, const SplitSt
   std::iota(by_size.begin(), by_size.end(), 0U);
   const auto middle = by_size.begin() + static_cast<std::ptrdiff_t>(wanted);
   std::partial_sort(by_size.begin(), middle, by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const std::int64_t size_a = pool.size_bytes(state.pieces[a]);
-    const std::int64_t size_b = pool.size_bytes(state.pieces[b]);
+    const std::int64_t size_a = catalog.size_bytes(state.pieces[a]);
+    const std::int64_t size_b = catalog.size_bytes(state.pieces[b]);
     return size_a != size_b ? size_a > size_b : a > b;
   });
   chosen.insert(chosen.end(), by_size.begin(), middle);
   std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  std::erase_if(chosen, [&](std::uint32_t slice) { return !pool.can_split(state.pieces[slice]); });
+  std::erase_if(chosen,
+                [&](std::uint32_t slice) { return !catalog.can_split(state.pieces[slice]); });
   return chosen;
 }
 
-int largest_splittable(const PiecePool& pool, const SplitState& state) {
+int largest_splittable(const PieceCatalog& catalog, const SplitState& state) {
   int largest = -1;
   for (std::size_t slice = 0; slice < state.pieces.size(); ++slice) {
-    if (!pool.can_split(state.pieces[slice])) continue;
-    if (largest < 0 || pool.size_bytes(state.pieces[slice]) >
-                           pool.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
+    if (!catalog.can_split(state.pieces[slice])) continue;
+    if (largest < 0 || catalog.size_bytes(state.pieces[slice]) >
+                           catalog.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
       largest = static_cast<int>(slice);
     }
   }

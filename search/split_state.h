@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "search/piece_pool.h"
+#include "search/piece_catalog.h"
 
 namespace neuroshard {
 
@@ -16,24 +16,24 @@ struct SplitState {
   std::vector<std::uint32_t> order;
 
   /// The unsplit tables.
-  SplitState(const PiecePool& pool, std::size_t tables);
+  SplitState(const PieceCatalog& catalog, std::size_t tables);
 
   /// Halves slice `slice`, which can be split.
-  void split(const PiecePool& pool, std::uint32_t slice);
+  void split(const PieceCatalog& catalog, std::uint32_t slice);
 
   /// Pieces in the order of placement, appended to `out`.
   void append_ordered_pieces(std::vector<std::uint32_t>& out) const;
   /// The same as if `slice`, which can be split, had been split.
-  void append_child_pieces(const PiecePool& pool, std::uint32_t slice,
+  void append_child_pieces(const PieceCatalog& catalog, std::uint32_t slice,
                            std::vector<std::uint32_t>& out) const;
 };
 
 /// Slices worth splitting: the `count` largest and the `count` costliest, in ascending order; those
 /// that cannot be split are left out.
-[[nodiscard]] std::vector<std::uint32_t> split_candidates(const PiecePool& pool,
+[[nodiscard]] std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog,
                                                           const SplitState& state, int count);
 
 /// The largest slice in bytes that can be split (the first one on ties), or -1.
-[[nodiscard]] int largest_splittable(const PiecePool& pool, const SplitState& state);
+[[nodiscard]] int largest_splittable(const PieceCatalog& catalog, const SplitState& state);
 
 }  // namespace neuroshard

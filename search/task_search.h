@@ -21,7 +21,7 @@ class TaskSearch {
   /// While running: what a session needs to know. Another address than before means another
   /// problem, which wants a new session.
   [[nodiscard]] virtual const PlacementProblem& problem() const = 0;
-  /// While running: to be evaluated with a session for problem(); not empty.
+  /// While running: to be placed with a session for problem(); not empty.
   [[nodiscard]] virtual const CandidateBatch& candidates() const = 0;
   virtual void take(std::span<const CandidateResult> results) = 0;
 

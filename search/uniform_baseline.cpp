@@ -60,7 +60,7 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
   for (const std::uint32_t t : table_order(task, width)) {
     const Table& table = task.tables[t];
     const int dim = uniform_dim(table.dim, width);
-    const std::int64_t size = table.rows * dim * 4;
+    const std::int64_t size = slice_bytes(table, dim);
     for (int slice = 0; slice < table.dim / dim; ++slice) {
       if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
       while (!open.empty() && memory[open.top().second] > task.memory_bytes - size) {

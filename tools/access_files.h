@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "weights/collection/access_data.h"
+#include "weights/lookups/access_data.h"
 
 namespace neuroshard::tools {
 

@@ -27,7 +27,7 @@ std::vector<int> shard_of_level(std::span<const Table> tables, std::size_t base_
   std::int64_t bytes = 0;
   for (const int id : order) {
     const Table& table = tables[static_cast<std::size_t>(id)];
-    const std::int64_t more = table.rows * table.dim * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t more = table.size_bytes();
     if (table.pooling_factor <= 0.0 || bytes + more > draw.memory_bytes) continue;
     bytes += more;
     shard.push_back(id);

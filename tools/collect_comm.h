@@ -17,7 +17,7 @@ struct CollectComm {
   std::optional<int> devices;  ///< Measured backends: as many as there are ranks.
   std::string backend;
   std::string network = std::string(kDefaultNetwork);
-  std::int64_t batch = kDefaultBatch;
+  std::int64_t batch = kDefaultBatchSize;
   MeasurementProtocol protocol;
 };
 

@@ -66,7 +66,7 @@ int run(const CollectCompute& command, Console& console) {
   ComputeSourceOptions source = command.source;
   source.accesses = recorded_accesses(command);
   source.batch =
-      source.accesses ? source.accesses->batch : command.accesses.batch.value_or(kDefaultBatch);
+      source.accesses ? source.accesses->batch : command.accesses.batch.value_or(kDefaultBatchSize);
   if (source.batch < 1) {
     throw Error("--batch is " + std::to_string(source.batch) + "; give at least 1");
   }

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cuda/cuda_source.h"
-#include "weights/collection/access_data.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
-#include "weights/collection/stream_store.h"
+#include "weights/lookups/access_data.h"
+#include "weights/lookups/stream_store.h"
 
 namespace neuroshard::tools {
 
@@ -18,7 +18,7 @@ namespace neuroshard::tools {
 struct ComputeSourceOptions {
   std::string backend;                         ///< "analytic", "cpu" or "cuda".
   std::string gpu = std::string(kDefaultGpu);  ///< Of the analytic backend.
-  std::int64_t batch = kDefaultBatch;
+  std::int64_t batch = kDefaultBatchSize;
   std::int64_t memory_bytes = 0;  ///< Most that the weights of a sample take.
   std::uint64_t seed = 0;         ///< Of the lookups, unless these are recorded ones:
   std::optional<AccessData> accesses;

@@ -12,9 +12,9 @@
 #include "tools/commands.h"
 #include "tools/generated_tables.h"
 #include "tools/statistics_page.h"
-#include "weights/atomic_file.h"
 #include "weights/collection/task_draws.h"
-#include "weights/collection/wide_population.h"
+#include "weights/files/atomic_file.h"
+#include "weights/lookups/wide_population.h"
 
 namespace neuroshard::tools {
 namespace {

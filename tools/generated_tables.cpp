@@ -9,9 +9,9 @@
 #include "neuroshard/table_configs.h"
 #include "tools/interrupt.h"
 #include "tools/progress_bar.h"
-#include "weights/atomic_file.h"
-#include "weights/collection/access_stream.h"
-#include "weights/collection/npy_writer.h"
+#include "weights/files/atomic_file.h"
+#include "weights/lookups/access_stream.h"
+#include "weights/lookups/npy_writer.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "tools/console.h"
-#include "weights/collection/table_population.h"
-#include "weights/collection/table_statistics.h"
+#include "weights/lookups/table_population.h"
+#include "weights/lookups/table_statistics.h"
 
 namespace neuroshard::tools {
 

@@ -155,7 +155,7 @@ stage_profile() {
     return
   fi
   step profile 400 ncu --clock-control none --set full --launch-count 60 --force-overwrite \
-    --kernel-name regex:'evaluate_candidates|score_shards|comm_costs|embed_pieces' \
+    --kernel-name regex:'place_candidates|score_shards|comm_costs|embed_pieces' \
     --export "$results/profile" "$nsbench" kernels --data "$golden" --repetitions 1 \
     --min-seconds 0.0001 || return 0
   ncu --import "$results/profile.ncu-rep" --page details --csv >"$results/profile.csv" 2>&1 || true

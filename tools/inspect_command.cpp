@@ -10,7 +10,7 @@
 #include "tools/commands.h"
 #include "tools/tables_page.h"
 #include "tools/weights_page.h"
-#include "weights/read_file.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -6,6 +6,7 @@
 #include <span>
 #include <variant>
 
+#include "core/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
@@ -163,7 +164,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     const PlanDocument document{.task = task,
                                 .plan = *result.plan,
                                 .cost = result.cost,
-                                .stats = &result.stats,
+                                .stats = result.stats,
                                 .task_name = loaded.titles[0],
                                 .weights = weights,
                                 .notes = plan_notes(loaded.notes, result.cost),
@@ -264,6 +265,13 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
   const auto add_number = [&](auto value) {
     fingerprint.add({reinterpret_cast<const char*>(&value), sizeof value});
   };
+  const auto add = [&](const auto& value) {
+    if constexpr (requires { value.begin(); }) {
+      for (const auto one : value) add_number(one);
+    } else {
+      add_number(value);
+    }
+  };
   fingerprint.add(NEUROSHARD_VERSION);
   fingerprint.add(serialize_weights(models));
   fingerprint.add(command.algorithm);
@@ -282,10 +290,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
     add_number(task.memory_bytes);
     for (const Table& table : task.tables) {
       fingerprint.add(table.name);
-      add_number(table.rows);
-      add_number(table.dim);
-      add_number(table.pooling_factor);
-      for (const double share : table.access_histogram) add_number(share);
+      std::apply([&](const auto&... fields) { (add(fields), ...); }, kind_of(table));
     }
   }
   return fingerprint.value();

@@ -146,12 +146,11 @@ int slowest_device(const PlanCost& cost) {
 }
 
 std::string shard_lists(const PlanDocument& document) {
-  const auto slices = split_columns(document.task, document.plan.column_splits);
+  const auto by_device = slices_by_device(document.task, document.plan);
   std::string text;
-  for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
     text += "device " + std::to_string(device) + ":";
-    for (const int index : document.plan.shards[device]) {
-      const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+    for (const TableSlice& slice : by_device[device]) {
       text += (text.back() == ':' ? " " : ", ") + table_label(document.task, slice.table);
       if (slice.dim != document.task.tables[static_cast<std::size_t>(slice.table)].dim) {
         text += " [" + std::to_string(slice.first_column) + ".." +
@@ -176,7 +175,7 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   add("cost", cost_line(document.cost, style));
   if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
   add("splits", splits_line(task, document.plan));
-  if (document.stats != nullptr) add("search", search_line(*document.stats));
+  if (document.stats) add("search", search_line(*document.stats));
   for (const CostedPlan& other : document.alternatives) {
     add("another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
                        counted(other.plan.column_splits.size(), "column split"));

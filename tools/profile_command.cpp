@@ -8,7 +8,7 @@
 #include "tools/progress_bar.h"
 #include "tools/result_output.h"
 #include "tools/text.h"
-#include "weights/collection/profile_accesses.h"
+#include "weights/lookups/profile_accesses.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::tools {
 

@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
-#include "weights/read_file.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {

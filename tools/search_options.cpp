@@ -2,19 +2,17 @@
 
 #include <CLI/CLI.hpp>
 
-#include "neuroshard/backend.h"
-
 namespace neuroshard::tools {
 
 void add_backend_options(CLI::App& command, PlannerOptions& options) {
   const std::string group = "Computation";
   std::string names = "auto";
-  for (const std::string& name : cpu_backends()) names += ", " + name;
+  for (const std::string& name : backends()) names += ", " + name;
   command
       .add_option("--backend", options.backend,
                   names +
-                      " or cuda; same plans on all. auto: what the environment variable "
-                      "NEUROSHARD_BACKEND names, else the fastest that works here")
+                      "; same plans on all. auto: what the environment variable NEUROSHARD_BACKEND "
+                      "names, else the first of them that works here")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tools/text.h"
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tools/console.h"
-#include "weights/collection/table_statistics.h"
+#include "weights/lookups/table_statistics.h"
 
 namespace neuroshard::tools {
 

@@ -4,7 +4,7 @@
 
 #include "bench/gpu/blas_head.h"
 #include "bench/gpu/event_timer.h"
-#include "cuda/evaluate_candidates.h"
+#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 
 namespace neuroshard::bench {

@@ -11,7 +11,7 @@
 #include "bench/scoring_input.h"
 #include "cuda/comm_costs.h"
 #include "cuda/embed_pieces.h"
-#include "cuda/evaluation.h"
+#include "cuda/placement_launches.h"
 #include "neuroshard/error.h"
 #include "search/published_search.h"
 
@@ -220,7 +220,7 @@ KernelCase comm_case(const CostModels& models, const SharedContext& context, int
           .run = run};
 }
 
-// ---- evaluate_candidates ----
+// ---- place_candidates ----
 
 /// The first level of the beam search of some tasks: some twenty candidates each.
 class Level {
@@ -230,9 +230,10 @@ class Level {
         tasks_(std::move(tasks)),
         cpu_(select_cpu_kernels("auto"), models, true) {
     for (const Task& task : tasks_) {
-      const PiecePool& pool = *pools_.emplace_back(std::make_unique<PiecePool>(cpu_, task));
+      const PieceCatalog& catalog =
+          *catalogs_.emplace_back(std::make_unique<PieceCatalog>(cpu_, task));
       PublishedSearch& search =
-          *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, pool));
+          *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, catalog));
       search.take(on_cpu(search));
       sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, search.problem()));
       results_.emplace_back(search.candidates().size());
@@ -240,14 +241,14 @@ class Level {
   }
 
   double run() {
-    gpu::Evaluation evaluation(*context_);
+    gpu::PlacementLaunches launches(*context_);
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      evaluation.add(*sessions_[i], searches_[i]->candidates(), results_[i]);
+      launches.add(*sessions_[i], searches_[i]->candidates(), results_[i]);
     }
-    evaluation.prepare();
+    launches.prepare();
     const gpu::CurrentDevice current(context_->device());
-    const double seconds = timer_.seconds(evaluation.stream(), [&] { evaluation.launch(); });
-    evaluation.finish();
+    const double seconds = timer_.seconds(launches.stream(), [&] { launches.launch(); });
+    launches.finish();
     return seconds;
   }
 
@@ -255,17 +256,17 @@ class Level {
     (void)run();
     for (std::size_t i = 0; i < searches_.size(); ++i) {
       if (on_cpu(*searches_[i]) == results_[i]) continue;
-      throw Error("evaluate_candidates: the results of task " + std::to_string(i) +
+      throw Error("place_candidates: the results of task " + std::to_string(i) +
                       " are not those of the CPU; nothing was timed",
                   ErrorKind::kBackend);
     }
   }
 
   /// Of one run().
-  [[nodiscard]] EvaluationCounters counters() {
-    const EvaluationCounters before = sum();
+  [[nodiscard]] PlacementCounters counters() {
+    const PlacementCounters before = sum();
     (void)run();
-    const EvaluationCounters after = sum();
+    const PlacementCounters after = sum();
     return {.greedy_runs = after.greedy_runs - before.greedy_runs,
             .head_evaluations = after.head_evaluations - before.head_evaluations,
             .comm_evaluations = after.comm_evaluations - before.comm_evaluations};
@@ -274,13 +275,13 @@ class Level {
  private:
   std::vector<CandidateResult> on_cpu(const PublishedSearch& search) const {
     std::vector<CandidateResult> results(search.candidates().size());
-    cpu_.start(search.problem())->evaluate(search.candidates(), results);
+    cpu_.start(search.problem())->place(search.candidates(), results);
     return results;
   }
-  [[nodiscard]] EvaluationCounters sum() const {
-    EvaluationCounters total;
+  [[nodiscard]] PlacementCounters sum() const {
+    PlacementCounters total;
     for (const auto& session : sessions_) {
-      const EvaluationCounters one = session->counters();
+      const PlacementCounters one = session->counters();
       total.greedy_runs += one.greedy_runs;
       total.head_evaluations += one.head_evaluations;
       total.comm_evaluations += one.comm_evaluations;
@@ -292,23 +293,23 @@ class Level {
   std::vector<Task> tasks_;
   CpuBackend cpu_;
   SearchOptions options_;
-  std::vector<std::unique_ptr<PiecePool>> pools_;
+  std::vector<std::unique_ptr<PieceCatalog>> catalogs_;
   std::vector<std::unique_ptr<PublishedSearch>> searches_;
   std::vector<std::unique_ptr<gpu::CudaSession>> sessions_;
   std::vector<std::vector<CandidateResult>> results_;
   EventTimer timer_;
 };
 
-KernelCase evaluate_case(const CostModels& models, const SharedContext& context,
-                         const std::vector<Task>& tasks, const std::string& input) {
+KernelCase placement_case(const CostModels& models, const SharedContext& context,
+                          const std::vector<Task>& tasks, const std::string& input) {
   const int devices = tasks.front().devices;
   const CommModel& comm = models.comm_for(devices);
   const double row =
       comm_multiply_adds(comm.forward, devices) + comm_multiply_adds(comm.backward, devices);
   const gpu::CurrentDevice current(context->device());
   const auto level = std::make_shared<Level>(models, context, tasks);
-  const EvaluationCounters work = level->counters();
-  return {.kernel = "evaluate_candidates",
+  const PlacementCounters work = level->counters();
+  return {.kernel = "place_candidates",
           .input = input,
           .items = static_cast<double>(work.greedy_runs),
           .multiply_adds = static_cast<double>(work.head_evaluations) *
@@ -318,14 +319,14 @@ KernelCase evaluate_case(const CostModels& models, const SharedContext& context,
           .run = [level] { return level->run(); }};
 }
 
-void add_evaluate_cases(std::vector<KernelCase>& cases, const CostModels& models,
-                        const GoldenFolder& data, const SharedContext& context,
-                        const KernelSizes& sizes) {
+void add_placement_cases(std::vector<KernelCase>& cases, const CostModels& models,
+                         const GoldenFolder& data, const SharedContext& context,
+                         const KernelSizes& sizes) {
   for (const std::string& name : sizes.task_sets) {
     const std::vector<Task> tasks = data.load_set(name, sizes.tasks, false).tasks;
-    cases.push_back(evaluate_case(models, context, {tasks.front()}, name + ", a task's level"));
-    cases.push_back(evaluate_case(models, context, tasks,
-                                  name + ", " + counted(tasks.size(), "tasks' levels")));
+    cases.push_back(placement_case(models, context, {tasks.front()}, name + ", a task's level"));
+    cases.push_back(placement_case(models, context, tasks,
+                                   name + ", " + counted(tasks.size(), "tasks' levels")));
   }
   Task large{.tables = data.tables(), .devices = 128, .memory_bytes = 0};
   large.tables.resize(std::min(large.tables.size(), sizes.large_tables));
@@ -337,8 +338,8 @@ void add_evaluate_cases(std::vector<KernelCase>& cases, const CostModels& models
     large.memory_bytes = std::max(large.memory_bytes, table.size_bytes());
   }
   large.memory_bytes = std::max(large.memory_bytes, 2 * total / large.devices);
-  cases.push_back(evaluate_case(models, context, {large},
-                                counted(large.tables.size(), "tables on 128 devices, a level")));
+  cases.push_back(placement_case(models, context, {large},
+                                 counted(large.tables.size(), "tables on 128 devices, a level")));
 }
 
 }  // namespace
@@ -354,7 +355,7 @@ std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolde
     cases.push_back(comm_case(models, context, 4, placements));
     cases.push_back(comm_case(models, context, 128, placements));
   }
-  add_evaluate_cases(cases, models, data, context, sizes);
+  add_placement_cases(cases, models, data, context, sizes);
   return cases;
 }
 

@@ -15,7 +15,7 @@
 #include "bench/statistics.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
-#include "weights/atomic_file.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
-#include "weights/json_reader.h"
-#include "weights/read_file.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard {
 namespace {

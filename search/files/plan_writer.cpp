@@ -45,12 +45,13 @@ void append_slice(std::string& text, const Task& task, int index, const TableSli
   if (!table.name.empty()) append_quoted(text += ",\"name\":", table.name);
   append(text += ",\"first_column\":", slice.first_column);
   append(text += ",\"dim\":", slice.dim);
-  append(text += ",\"size_bytes\":", table.rows * slice.dim * 4);
+  append(text += ",\"size_bytes\":", slice_bytes(table, slice.dim));
   text += '}';
 }
 
 void append_device(std::string& text, const PlanDocument& document,
                    const std::vector<TableSlice>& slices, std::size_t device) {
+  const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
   const Json costs = {{"total_ms", cost.total_ms()},
                       {"compute_ms", cost.compute_ms},
@@ -62,11 +63,11 @@ void append_device(std::string& text, const PlanDocument& document,
   append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
-  for (const int index : document.plan.shards[device]) {
-    append_slice(text += separator, document.task, index, slices[static_cast<std::size_t>(index)]);
+  for (std::size_t i = 0; i < shard.size(); ++i) {
+    append_slice(text += separator, document.task, shard[i], slices[i]);
     separator = ",\n        ";
   }
-  text += document.plan.shards[device].empty() ? "]\n    }" : "\n      ]\n    }";
+  text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
 }
 
 Json search_json(const SearchStats& stats, bool complete) {
@@ -126,16 +127,16 @@ std::string lines_of(const Json& json) {
 
 std::string plan_to_json(const PlanDocument& document) {
   const Task& task = document.task;
-  const auto slices = split_columns(task, document.plan.column_splits);
+  const auto by_device = slices_by_device(task, document.plan);
   Json json = document_json(task, document.task_name, document.weights, document.notes);
   json["cost_ms"] = document.cost.cost_ms;
   json["fits_memory"] = document.cost.fits_memory;
-  if (document.stats != nullptr) json["search"] = search_json(*document.stats, document.complete);
+  if (document.stats) json["search"] = search_json(*document.stats, document.complete);
   json["column_splits"] = document.plan.column_splits;
   std::string text = "{\n" + lines_of(json) + "  \"devices\": [\n";
-  for (std::size_t device = 0; device < document.plan.shards.size(); ++device) {
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, slices, device);
+    append_device(text, document, by_device[device], device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";

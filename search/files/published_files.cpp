@@ -4,7 +4,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
-#include "weights/read_file.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard {
 namespace {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "weights/json_reader.h"
-#include "weights/read_file.h"
-#include "weights/table_reader.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
+#include "weights/files/table_reader.h"
 
 namespace neuroshard {
 namespace {

@@ -32,12 +32,12 @@ bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outc
 
 }  // namespace
 
-Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task, const Layout& start,
-                const AnnealingOptions& options, const StopCondition& stop) {
-  WorkingPlan plan(pool, task.devices, start);
+Annealed anneal(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+                const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
+  WorkingPlan plan(catalog, task.devices, start);
   EditCosts costs(cpu, plan);
   EditSource source(plan, kSeed, options.stream);
-  AlignedVector<float> sums(2 * pool.embedding_width());
+  AlignedVector<float> sums(2 * catalog.embedding_width());
 
   Annealed best{.layout = start, .cost_ms = costs.cost_ms()};
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.

@@ -29,7 +29,7 @@ struct Annealed {
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
 /// `memory_bytes` that did not before. The same on every machine: it runs on the CPU whatever
 /// places candidates, and kernels agree to the last bit.
-[[nodiscard]] Annealed anneal(const CpuBackend& cpu, const PiecePool& pool, const Task& task,
+[[nodiscard]] Annealed anneal(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,
                               const StopCondition& stop);
 

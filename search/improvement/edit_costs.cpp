@@ -133,14 +133,14 @@ float EditCosts::backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum
 }
 
 void EditCosts::put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
-                        const Pooled& pooled, float* row) const {
+                        const SharedInputs& shared, float* row) const {
   const std::array<float, kSymmetricCommFeatures> features = {dim_sum,
                                                               offset_ms,
                                                               mean_dim_sum_,
-                                                              pooled.max_dim_sum,
-                                                              pooled.min_dim_sum,
-                                                              pooled.mean_offset_ms,
-                                                              pooled.max_offset_ms,
+                                                              shared.max_dim_sum,
+                                                              shared.min_dim_sum,
+                                                              shared.mean_offset_ms,
+                                                              shared.max_offset_ms,
                                                               log2_devices_};
   for (std::size_t i = 0; i < features.size(); ++i) {
     row[i] = (features[i] - network.features.mean[i]) / network.features.std[i];
@@ -204,7 +204,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
   float max_dim_sum = max_dim_sum_;
   float min_dim_sum = min_dim_sum_;
   double shift_ms = 0.0;
-  pool_changed_ = false;
+  range_changed_ = false;
   if (columns_move) {
     const auto [low, high] = std::minmax(sides_[0].dim_sum, sides_[1].dim_sum);
     const auto held = [&](float extreme) {
@@ -224,10 +224,10 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
     for (Side& side : sides_) {
       side.backward_ms = backward_ms(side.dim_sum, max_dim_sum, min_dim_sum);
     }
-    pool_changed_ = max_dim_sum != max_dim_sum_ || min_dim_sum != min_dim_sum_;
+    range_changed_ = max_dim_sum != max_dim_sum_ || min_dim_sum != min_dim_sum_;
     trial_max_dim_sum_ = max_dim_sum;
     trial_min_dim_sum_ = min_dim_sum;
-    if (pool_changed_) {
+    if (range_changed_) {
       // All other devices change by about as much as the one that is ready last.
       const std::uint32_t last = critical_.last_ready;
       shift_ms = static_cast<double>(backward_ms(dim_sum_[last], max_dim_sum, min_dim_sum)) -
@@ -238,7 +238,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
 
   const bool one_device = sides_[0].device == sides_[1].device;
   const auto ready_after = [&](std::uint32_t device) {
-    return pool_changed_
+    return range_changed_
                ? static_cast<double>(compute_ms_[device]) +
                      static_cast<double>(backward_ms(dim_sum_[device], max_dim_sum, min_dim_sum))
                : ready_ms(device);
@@ -274,7 +274,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
       sum += sides_[i].ready_ms() - ready_ms(sides_[i].device) - shift_ms;
     }
   }
-  const Pooled pooled = {
+  const SharedInputs shared = {
       max_dim_sum, min_dim_sum,
       static_cast<float>(std::max(sum / static_cast<double>(devices_) - first, 0.0)),
       static_cast<float>(last - first)};
@@ -284,7 +284,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
   std::size_t rows = 0;
   const auto stride = static_cast<std::size_t>(row_stride(comm_.forward));
   const auto put = [&](float dim_sum, double ready_at) {
-    put_row(comm_.forward, dim_sum, static_cast<float>(ready_at - first), pooled,
+    put_row(comm_.forward, dim_sum, static_cast<float>(ready_at - first), shared,
             rows_.data() + rows * stride);
     ready[rows++] = ready_at;
   };
@@ -323,7 +323,7 @@ void EditCosts::accept(const PlanEdit& edit) {
       accepted_ >= std::max(kLeastAccepted, devices_ / kDevicesPerAccepted)) {
     return synchronize();
   }
-  if (pool_changed_) {
+  if (range_changed_) {
     for (std::uint32_t d = 0; d < devices_; ++d) {
       const float before_ms = backward_ms_[d];
       backward_ms_[d] = backward_ms(dim_sum_[d], trial_max_dim_sum_, trial_min_dim_sum_);

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/comm_model_runner.h"
+#include "core/comm_runner.h"
 #include "core/cpu_backend.h"
-#include "core/mlp_forward.h"
+#include "core/mlp_runner.h"
 #include "search/improvement/edit_source.h"
 
 namespace neuroshard {
@@ -44,7 +44,7 @@ class EditCosts {
 
  private:
   // Shared inputs of the symmetric network that depend on the placement.
-  struct Pooled {
+  struct SharedInputs {
     float max_dim_sum;
     float min_dim_sum;
     float mean_offset_ms;
@@ -73,7 +73,7 @@ class EditCosts {
   }
   [[nodiscard]] float backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum);
   void put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
-               const Pooled& pooled, float* row) const;
+               const SharedInputs& shared, float* row) const;
 
   const WorkingPlan& plan_;
   const PackedCommModel& comm_;
@@ -104,7 +104,7 @@ class EditCosts {
   std::array<Side, 2> sides_{};
   std::array<double, 2> side_total_ms_{};
   double estimate_ms_ = 0.0;
-  bool pool_changed_ = false;  ///< By the edit: highest or lowest dim sum.
+  bool range_changed_ = false;  ///< By the edit: highest or lowest dim sum.
   float trial_max_dim_sum_ = 0.0F;
   float trial_min_dim_sum_ = 0.0F;
 

@@ -43,7 +43,7 @@ std::optional<EditSource::Slice> EditSource::slice_on(std::uint32_t device, int 
   if (slices.empty()) return std::nullopt;
   for (int attempt = 0; attempt < kTriesForWidth; ++attempt) {
     const Slice slice = slices[below(slices.size())];
-    if (slice != but && plan_.pool().dim(plan_.slice(slice).piece) == dim) return slice;
+    if (slice != but && plan_.catalog().dim(plan_.slice(slice).piece) == dim) return slice;
   }
   return std::nullopt;
 }
@@ -88,7 +88,7 @@ std::optional<PlanEdit> EditSource::swap(Slice slice) {
   const auto to = other_device(one.device);
   if (!to) return std::nullopt;
   const auto other =
-      below(2) == 0 ? slice_on(*to) : slice_on(*to, plan_.pool().dim(one.piece), slice);
+      below(2) == 0 ? slice_on(*to) : slice_on(*to, plan_.catalog().dim(one.piece), slice);
   if (!other || plan_.slice(*other).piece == one.piece) return std::nullopt;
   PlanEdit edit(one.device, *to);
   exchange(plan_, edit, slice, *to);
@@ -98,7 +98,7 @@ std::optional<PlanEdit> EditSource::swap(Slice slice) {
 
 std::optional<PlanEdit> EditSource::swap_for_two(Slice slice) {
   const PlacedSlice& one = plan_.slice(slice);
-  const int dim = plan_.pool().dim(one.piece);
+  const int dim = plan_.catalog().dim(one.piece);
   const auto to = other_device(one.device);
   if (!to || dim % 2 != 0) return std::nullopt;
   const auto first = slice_on(*to, dim / 2, slice);
@@ -114,16 +114,16 @@ std::optional<PlanEdit> EditSource::swap_for_two(Slice slice) {
 
 std::optional<PlanEdit> EditSource::halve(Slice slice) {
   const PlacedSlice one = plan_.slice(slice);
-  if (!plan_.pool().can_split(one.piece)) return std::nullopt;
+  if (!plan_.catalog().can_split(one.piece)) return std::nullopt;
   const auto to = other_device(one.device);
   if (!to) return std::nullopt;
-  const std::uint32_t half = plan_.pool().half(one.piece);
+  const std::uint32_t half = plan_.catalog().half(one.piece);
   PlanEdit edit(one.device, *to);
   edit.remove(slice);
   edit.add({half, one.table, one.device});
   edit.add({half, one.table, *to});
   if (below(2) == 0) return edit;
-  const auto back = slice_on(*to, plan_.pool().dim(half), slice);
+  const auto back = slice_on(*to, plan_.catalog().dim(half), slice);
   if (!back) return std::nullopt;
   exchange(plan_, edit, *back, one.device);
   return edit;
@@ -131,7 +131,7 @@ std::optional<PlanEdit> EditSource::halve(Slice slice) {
 
 std::optional<PlanEdit> EditSource::join(Slice slice) {
   const PlacedSlice one = plan_.slice(slice);
-  if (plan_.pool().whole(one.table) == one.piece) return std::nullopt;
+  if (plan_.catalog().whole(one.table) == one.piece) return std::nullopt;
   const std::span<const Slice> same_table = plan_.of_table(one.table);
   // From a random one on, the first other slice of this width.
   const std::size_t start = below(same_table.size());
@@ -144,7 +144,7 @@ std::optional<PlanEdit> EditSource::join(Slice slice) {
     edit.remove(other);
     edit.add({one.piece - 1, one.table, one.device});
     if (from == one.device || below(2) == 0) return edit;
-    const auto back = slice_on(one.device, plan_.pool().dim(one.piece), slice);
+    const auto back = slice_on(one.device, plan_.catalog().dim(one.piece), slice);
     if (!back) return std::nullopt;
     exchange(plan_, edit, *back, from);
     return edit;
@@ -172,7 +172,7 @@ void join_halves(const WorkingPlan& plan, PlanEdit& edit) {
   };
   for (std::size_t i = 0; i < edit.added().size();) {
     PlacedSlice& half = edit.added(i);
-    if (plan.pool().whole(half.table) == half.piece) {
+    if (plan.catalog().whole(half.table) == half.piece) {
       ++i;
     } else if (const auto other = find_added(half, i)) {
       --half.piece;

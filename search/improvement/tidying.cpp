@@ -17,7 +17,7 @@ constexpr int kMostDevicesPriced = 1 << 14;
 // Another slice of the same width and table, the first one after `index` in the table's list.
 std::optional<std::uint32_t> other_half(const WorkingPlan& plan, std::uint32_t index) {
   const PlacedSlice& slice = plan.slice(index);
-  if (plan.pool().whole(slice.table) == slice.piece) return std::nullopt;
+  if (plan.catalog().whole(slice.table) == slice.piece) return std::nullopt;
   for (const std::uint32_t other : plan.of_table(slice.table)) {
     if (other > index && plan.slice(other).piece == slice.piece) return other;
   }
@@ -37,17 +37,17 @@ PlanEdit joining(const WorkingPlan& plan, std::uint32_t stays, std::uint32_t com
 
 }  // namespace
 
-Layout tidied(const CpuBackend& cpu, const PiecePool& pool, const Task& task, const Layout& layout,
-              double most_ms, const StopCondition& stop) {
+Layout tidied(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+              const Layout& layout, double most_ms, const StopCondition& stop) {
   std::optional<WorkingPlan> plan;
   std::optional<EditCosts> costs;
   const auto start_from = [&](const Layout& from) {
     costs.reset();
-    plan.emplace(pool, task.devices, from);
+    plan.emplace(catalog, task.devices, from);
     costs.emplace(cpu, *plan);
   };
   start_from(layout);
-  AlignedVector<float> sums(2 * pool.embedding_width());
+  AlignedVector<float> sums(2 * catalog.embedding_width());
   Layout kept = layout;  // The last plan that surely costs no more than allowed.
   bool one_by_one = false;
   int prices = 0;

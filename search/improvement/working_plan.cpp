@@ -15,13 +15,13 @@ void subtract_row(const float* row, std::size_t width, float* sum) {
 
 }  // namespace
 
-WorkingPlan::WorkingPlan(const PiecePool& pool, int devices, const Layout& layout)
-    : pool_(pool),
-      width_(pool.embedding_width()),
+WorkingPlan::WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout)
+    : catalog_(catalog),
+      width_(catalog.embedding_width()),
       slices_(layout),
       listed_(layout.size()),
       on_(static_cast<std::size_t>(devices)),
-      of_(pool.tables()),
+      of_(catalog.tables()),
       sums_(static_cast<std::size_t>(devices) * width_),
       dim_sums_(static_cast<std::size_t>(devices)),
       memory_(static_cast<std::size_t>(devices)) {
@@ -58,9 +58,9 @@ void WorkingPlan::recompute(std::uint32_t device) {
   memory_[device] = 0;
   for (const std::uint32_t index : on_[device]) {
     const std::uint32_t piece = slices_[index].piece;
-    add_row(pool_.embedding(piece), width_, sum);
-    dim_sums_[device] += pool_.dim(piece);
-    memory_[device] += pool_.size_bytes(piece);
+    add_row(catalog_.embedding(piece), width_, sum);
+    dim_sums_[device] += catalog_.dim(piece);
+    memory_[device] += catalog_.size_bytes(piece);
   }
 }
 
@@ -78,16 +78,16 @@ WorkingPlan::Outcome WorkingPlan::outcome(const PlanEdit& edit, float* sums) con
   for (const std::uint32_t index : edit.removed()) {
     const PlacedSlice& slice = slices_[index];
     const std::size_t side = side_of(slice.device);
-    subtract_row(pool_.embedding(slice.piece), width_, sums + side * width_);
-    outcome.dim_sum[side] -= pool_.dim(slice.piece);
-    outcome.memory[side] -= pool_.size_bytes(slice.piece);
+    subtract_row(catalog_.embedding(slice.piece), width_, sums + side * width_);
+    outcome.dim_sum[side] -= catalog_.dim(slice.piece);
+    outcome.memory[side] -= catalog_.size_bytes(slice.piece);
     --slices[side];
   }
   for (const PlacedSlice& slice : edit.added()) {
     const std::size_t side = side_of(slice.device);
-    add_row(pool_.embedding(slice.piece), width_, sums + side * width_);
-    outcome.dim_sum[side] += pool_.dim(slice.piece);
-    outcome.memory[side] += pool_.size_bytes(slice.piece);
+    add_row(catalog_.embedding(slice.piece), width_, sums + side * width_);
+    outcome.dim_sum[side] += catalog_.dim(slice.piece);
+    outcome.memory[side] += catalog_.size_bytes(slice.piece);
     ++slices[side];
   }
   for (std::size_t side = 0; side < 2; ++side) outcome.empty[side] = slices[side] == 0;

@@ -14,10 +14,10 @@ namespace neuroshard {
 /// keeps that true by looking only at the devices that an edit touches.
 class WorkingPlan {
  public:
-  /// Borrows `pool`. Slices are numbered as in `layout`, until the first edit.
-  WorkingPlan(const PiecePool& pool, int devices, const Layout& layout);
+  /// Borrows `catalog`. Slices are numbered as in `layout`, until the first edit.
+  WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout);
 
-  [[nodiscard]] const PiecePool& pool() const { return pool_; }
+  [[nodiscard]] const PieceCatalog& catalog() const { return catalog_; }
   [[nodiscard]] std::uint32_t devices() const { return static_cast<std::uint32_t>(on_.size()); }
   [[nodiscard]] const Layout& layout() const { return slices_; }
   [[nodiscard]] const PlacedSlice& slice(std::uint32_t index) const { return slices_[index]; }
@@ -59,7 +59,7 @@ class WorkingPlan {
     std::uint32_t of_table;
   };
 
-  const PiecePool& pool_;
+  const PieceCatalog& catalog_;
   std::size_t width_;
   Layout slices_;
   std::vector<Listed> listed_;                  ///< Of each slice.

@@ -25,16 +25,16 @@ struct CutRule {
   double most_columns = kNoLimit;
 };
 
-LadderRung cut(const PiecePool& pool, std::int64_t memory_bytes, const CutRule& rule) {
+LadderRung cut(const PieceCatalog& catalog, std::int64_t memory_bytes, const CutRule& rule) {
   LadderRung rung;
-  rung.piece_of_table.reserve(pool.tables());
-  for (std::size_t table = 0; table < pool.tables(); ++table) {
-    std::uint32_t piece = pool.whole(table);
+  rung.piece_of_table.reserve(catalog.tables());
+  for (std::size_t table = 0; table < catalog.tables(); ++table) {
+    std::uint32_t piece = catalog.whole(table);
     std::size_t slices = 1;
-    while (pool.can_split(piece) &&
-           (static_cast<double>(pool.cost_ms(piece)) > rule.most_cost_ms ||
-            pool.dim(piece) > rule.most_columns || pool.size_bytes(piece) > memory_bytes)) {
-      piece = pool.half(piece);
+    while (catalog.can_split(piece) &&
+           (static_cast<double>(catalog.cost_ms(piece)) > rule.most_cost_ms ||
+            catalog.dim(piece) > rule.most_columns || catalog.size_bytes(piece) > memory_bytes)) {
+      piece = catalog.half(piece);
       slices *= 2;
     }
     rung.piece_of_table.push_back(piece);
@@ -49,17 +49,17 @@ double total_dims(const Task& task) {
   return dims;
 }
 
-std::size_t slices_of(const PiecePool& pool, std::size_t table, std::uint32_t piece) {
-  return static_cast<std::size_t>(pool.dim(pool.whole(table)) / pool.dim(piece));
+std::size_t slices_of(const PieceCatalog& catalog, std::size_t table, std::uint32_t piece) {
+  return static_cast<std::size_t>(catalog.dim(catalog.whole(table)) / catalog.dim(piece));
 }
 
 }  // namespace
 
-std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int fineness,
+std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task, int fineness,
                                    std::size_t most_slices, const StopCondition& stop) {
   double cost_ms = 0.0;
-  for (std::size_t table = 0; table < pool.tables(); ++table) {
-    cost_ms += std::max(0.0F, pool.cost_ms(pool.whole(table)));
+  for (std::size_t table = 0; table < catalog.tables(); ++table) {
+    cost_ms += std::max(0.0F, catalog.cost_ms(catalog.whole(table)));
   }
   const double mean_cost_ms = cost_ms / task.devices;
   const double mean_dims = total_dims(task) / task.devices;
@@ -79,7 +79,7 @@ std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int 
   std::vector<LadderRung> rungs;
   for (const CutRule& rule : rules) {
     if (stop.reached()) return {};
-    LadderRung rung = cut(pool, task.memory_bytes, rule);
+    LadderRung rung = cut(catalog, task.memory_bytes, rule);
     if (!seen.insert(rung.piece_of_table).second) continue;
     for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
       rung.order = order;
@@ -96,18 +96,18 @@ std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task, int 
   return rungs;
 }
 
-Layout ordered_slices(const PiecePool& pool, const LadderRung& rung) {
+Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung) {
   std::vector<std::uint32_t> tables(rung.piece_of_table.size());
   std::iota(tables.begin(), tables.end(), 0U);
   const bool by_columns = rung.order == LadderRung::Order::kColumns;
   std::sort(tables.begin(), tables.end(), [&](std::uint32_t a, std::uint32_t b) {
     const std::uint32_t piece_a = rung.piece_of_table[a];
     const std::uint32_t piece_b = rung.piece_of_table[b];
-    if (by_columns && pool.dim(piece_a) != pool.dim(piece_b)) {
-      return pool.dim(piece_a) > pool.dim(piece_b);
+    if (by_columns && catalog.dim(piece_a) != catalog.dim(piece_b)) {
+      return catalog.dim(piece_a) > catalog.dim(piece_b);
     }
-    const float cost_a = pool.cost_ms(piece_a);
-    const float cost_b = pool.cost_ms(piece_b);
+    const float cost_a = catalog.cost_ms(piece_a);
+    const float cost_b = catalog.cost_ms(piece_b);
     if (cost_a != cost_b) return cost_a > cost_b;
     return piece_a != piece_b ? piece_a < piece_b : a < b;
   });
@@ -115,7 +115,7 @@ Layout ordered_slices(const PiecePool& pool, const LadderRung& rung) {
   layout.reserve(rung.slices);
   for (const std::uint32_t table : tables) {
     const std::uint32_t piece = rung.piece_of_table[table];
-    layout.insert(layout.end(), slices_of(pool, table, piece), {piece, table, 0});
+    layout.insert(layout.end(), slices_of(catalog, table, piece), {piece, table, 0});
   }
   return layout;
 }

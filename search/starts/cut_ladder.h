@@ -26,12 +26,12 @@ struct LadderRung {
 /// `fineness`: rungs between a share and its half. No two rungs are alike. Those of fewer slices
 /// come first, and the sum of slices is at most `most_slices`, but for the first rung. None if
 /// `stop` is reached.
-[[nodiscard]] std::vector<LadderRung> cut_ladder(const PiecePool& pool, const Task& task,
+[[nodiscard]] std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task,
                                                  int fineness, std::size_t most_slices,
                                                  const StopCondition& stop = {});
 
 /// Slices of a rung in the order of placement; their devices are 0.
-[[nodiscard]] Layout ordered_slices(const PiecePool& pool, const LadderRung& rung);
+[[nodiscard]] Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung);
 
 /// Limits on a device's dim sum for placements of the rungs: from the mean, rounded up to what
 /// slices of 4 columns can reach, to no limit at all, ascending.

@@ -34,26 +34,27 @@ struct Cut {
   bool finest = true;
 };
 
-std::int64_t slices_of(const PiecePool& pool, std::size_t table, std::uint32_t piece) {
-  return std::int64_t{1} << (piece - pool.whole(table));
+std::int64_t slices_of(const PieceCatalog& catalog, std::size_t table, std::uint32_t piece) {
+  return std::int64_t{1} << (piece - catalog.whole(table));
 }
 
-Cut cut(const PiecePool& pool, const Task& task, std::int64_t most_bytes) {
+Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes) {
   Cut cut;
   cut.problem.devices = task.devices;
   cut.problem.memory_bytes = task.memory_bytes;
   std::map<std::int64_t, std::vector<std::uint32_t>, std::greater<>> by_size;
-  for (std::uint32_t table = 0; table < pool.tables(); ++table) {
-    std::uint32_t piece = pool.whole(table);
-    while (pool.can_split(piece) && pool.size_bytes(piece) > most_bytes) piece = pool.half(piece);
-    if (pool.can_split(piece)) cut.finest = false;
+  for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
+    std::uint32_t piece = catalog.whole(table);
+    while (catalog.can_split(piece) && catalog.size_bytes(piece) > most_bytes)
+      piece = catalog.half(piece);
+    if (catalog.can_split(piece)) cut.finest = false;
     cut.piece_of_table.push_back(piece);
-    by_size[pool.size_bytes(piece)].push_back(table);
+    by_size[catalog.size_bytes(piece)].push_back(table);
   }
   for (auto& [size_bytes, tables] : by_size) {
     std::int64_t slices = 0;
     for (const std::uint32_t table : tables) {
-      slices += slices_of(pool, table, cut.piece_of_table[table]);
+      slices += slices_of(catalog, table, cut.piece_of_table[table]);
     }
     cut.problem.classes.push_back({size_bytes, slices});
     cut.tables.push_back(std::move(tables));
@@ -69,7 +70,7 @@ struct Share {
 };
 
 // Deals the slices of every class out, table by table.
-std::vector<Share> shares_of(const PiecePool& pool, const Cut& cut, const Packing& packing) {
+std::vector<Share> shares_of(const PieceCatalog& catalog, const Cut& cut, const Packing& packing) {
   // Where the next slice of each class comes from.
   struct Source {
     std::size_t table = 0;  ///< Index into the class's tables.
@@ -81,7 +82,7 @@ std::vector<Share> shares_of(const PiecePool& pool, const Cut& cut, const Packin
     Source& source = sources[size_class];
     for (std::int64_t left = slices; left > 0;) {
       const std::uint32_t table = cut.tables[size_class][source.table];
-      const std::int64_t of_table = slices_of(pool, table, cut.piece_of_table[table]);
+      const std::int64_t of_table = slices_of(catalog, table, cut.piece_of_table[table]);
       const std::int64_t here = std::min(left, of_table - source.taken);
       shares.push_back({device, table, here});
       left -= here;
@@ -92,8 +93,8 @@ std::vector<Share> shares_of(const PiecePool& pool, const Cut& cut, const Packin
   return shares;
 }
 
-Layout layout_of(const PiecePool& pool, const Cut& cut, const Packing& packing) {
-  std::vector<Share> shares = shares_of(pool, cut, packing);
+Layout layout_of(const PieceCatalog& catalog, const Cut& cut, const Packing& packing) {
+  std::vector<Share> shares = shares_of(catalog, cut, packing);
   std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) {
     return std::tie(a.device, a.table) < std::tie(b.device, b.table);
   });
@@ -117,16 +118,17 @@ Layout layout_of(const PiecePool& pool, const Cut& cut, const Packing& packing) 
 
 }  // namespace
 
-TightPackings pack_tightly(const PiecePool& pool, const Task& task, const StopCondition& stop) {
+TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
+                           const StopCondition& stop) {
   TightPackings found;
   const auto add = [&](const Cut& cut, const Packing& packing) {
     if (found.layouts.size() < kMostPackings) {
-      found.layouts.push_back(layout_of(pool, cut, packing));
+      found.layouts.push_back(layout_of(catalog, cut, packing));
     }
   };
   std::optional<Cut> coarser;
   for (std::int64_t most_bytes = task.memory_bytes; !stop.reached(); most_bytes /= 2) {
-    Cut cut = neuroshard::cut(pool, task, most_bytes);
+    Cut cut = neuroshard::cut(catalog, task, most_bytes);
     if (coarser && coarser->piece_of_table == cut.piece_of_table) continue;
     const bool few = cut.problem.slices() <= kMostSlices;
     for (const PackingRule rule : kRules) {

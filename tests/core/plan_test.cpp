@@ -37,6 +37,14 @@ TEST(Plan, SplitKeepsTheIndexAndAppendsTheSecondHalf) {
                                   TableSlice{0, 8, 8}, TableSlice{0, 24, 8}));
 }
 
+TEST(Plan, SlicesOfADeviceComeInTheOrderOfItsShard) {
+  EXPECT_THAT(slices_by_device(two_tables(), {{0}, {{2, 1}, {0}}}),
+              ElementsAre(ElementsAre(TableSlice{0, 16, 16}, TableSlice{1, 0, 8}),
+                          ElementsAre(TableSlice{0, 0, 16})));
+  EXPECT_THAT(slices_by_device(two_tables(), {{}, {{}, {1, 0}}}),
+              ElementsAre(ElementsAre(), ElementsAre(TableSlice{1, 0, 8}, TableSlice{0, 0, 32})));
+}
+
 TEST(Plan, ImpossibleSplitsAreRejected) {
   EXPECT_THROW((void)split_columns(two_tables(), {2}), Error);
   EXPECT_THROW((void)split_columns(two_tables(), {-1}), Error);

@@ -41,7 +41,7 @@ CandidateBatch rotations(int pieces, int count) {
 
 std::vector<CandidateResult> results_of(PlacementSession& session, const CandidateBatch& batch) {
   std::vector<CandidateResult> results(batch.size());
-  session.evaluate(batch, results);
+  session.place(batch, results);
   return results;
 }
 

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
+#include "core/table_kind.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard {
@@ -30,6 +33,25 @@ TEST(TableFeatures, ValuesFollowTheNames) {
   EXPECT_EQ(features[17], 16.0F);
   EXPECT_EQ(features[18], 2.5F);
   EXPECT_EQ(features[19], 1000.0F);
+}
+
+TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
+  const Table table{
+      .name = "a", .rows = 9, .dim = 8, .pooling_factor = 2.0, .access_histogram = {}};
+  std::vector<Table> others(4, table);
+  others[0].rows = 10;
+  others[1].dim = 16;
+  others[2].pooling_factor = 3.0;
+  others[3].access_histogram[5] = 1.0;
+  // One for each field of the kind.
+  EXPECT_EQ(others.size(), std::tuple_size_v<decltype(kind_of(table))>);
+  for (const Table& other : others) {
+    EXPECT_NE(kind_of(other), kind_of(table));
+    EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));
+  }
+  Table renamed = table;
+  renamed.name = "b";
+  EXPECT_EQ(kind_of(renamed), kind_of(table));
 }
 
 }  // namespace

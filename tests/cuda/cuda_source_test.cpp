@@ -9,7 +9,7 @@
 #include "cuda/cuda_test.h"
 #include "message_of.h"
 #include "weights/collection/collect_samples.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

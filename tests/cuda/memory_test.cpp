@@ -38,8 +38,8 @@ void use_a_backend() {
   const auto session = cuda->start(problem);
   const auto batch = random_candidates(1, problem, 8, 24);
   std::vector<CandidateResult> results(batch.size());
-  session->evaluate(batch, results);
-  EXPECT_GE(results[0].grid_step, 0);
+  session->place(batch, results);
+  EXPECT_GE(results[0].limit, 0);
 }
 
 TEST_F(DeviceMemory, IsGivenBackByEveryBackend) {

@@ -12,7 +12,7 @@ namespace neuroshard {
 
 // For messages of GoogleTest.
 static void PrintTo(const CandidateResult& result, std::ostream* out) {
-  *out << result.cost_ms << " ms at grid step " << result.grid_step;
+  *out << result.cost_ms << " ms under limit " << result.limit;
 }
 
 namespace {
@@ -27,15 +27,15 @@ using Placement = testing::CudaTest;
 
 struct Outcome {
   std::vector<CandidateResult> results;
-  EvaluationCounters counters;
+  PlacementCounters counters;
 };
 
-Outcome evaluate(const Backend& backend, const PlacementProblem& problem,
-                 const CandidateBatch& candidates) {
+Outcome place(const Backend& backend, const PlacementProblem& problem,
+              const CandidateBatch& candidates) {
   Outcome outcome;
-  outcome.results.resize(candidates.size(), {.cost_ms = -1.0, .grid_step = -7});
+  outcome.results.resize(candidates.size(), {.cost_ms = -1.0, .limit = -7});
   const auto session = backend.start(problem);
-  session->evaluate(candidates, outcome.results);
+  session->place(candidates, outcome.results);
   outcome.counters = session->counters();
   return outcome;
 }
@@ -51,8 +51,8 @@ class Pair {
                             int pieces) const {
     const PlacementProblem problem = random_problem(seed, shape, cuda_->embedding_width());
     const CandidateBatch batch = random_candidates(seed, problem, candidates, pieces);
-    const Outcome expected = evaluate(*scalar_, problem, batch);
-    const Outcome actual = evaluate(*cuda_, problem, batch);
+    const Outcome expected = place(*scalar_, problem, batch);
+    const Outcome actual = place(*cuda_, problem, batch);
     EXPECT_THAT(actual.results, ::testing::ElementsAreArray(expected.results));
     EXPECT_EQ(actual.counters.greedy_runs, expected.counters.greedy_runs);
     EXPECT_LE(actual.counters.comm_evaluations, expected.counters.comm_evaluations);
@@ -180,11 +180,11 @@ TEST_F(Placement, ManyTasksInOneCall) {
     for (std::size_t s = 0; s < sessions.size(); ++s) {
       requests.push_back({sessions[s].get(), &batches[s], results[s]});
     }
-    cuda->evaluate(requests);
+    cuda->place(requests);
     for (std::size_t s = 0; s < sessions.size(); ++s) {
       SCOPED_TRACE(s);
       EXPECT_THAT(results[s],
-                  ::testing::ElementsAreArray(evaluate(*scalar, problems[s], batches[s]).results));
+                  ::testing::ElementsAreArray(place(*scalar, problems[s], batches[s]).results));
     }
   }
 }
@@ -199,8 +199,7 @@ TEST_F(Placement, ThreadsShareABackend) {
         const auto problem =
             random_problem(t * 10 + round, {.devices = 4, .pieces = 16}, cuda->embedding_width());
         const auto batch = random_candidates(round, problem, 6, 18);
-        EXPECT_EQ(evaluate(*cuda, problem, batch).results,
-                  evaluate(*scalar, problem, batch).results);
+        EXPECT_EQ(place(*cuda, problem, batch).results, place(*scalar, problem, batch).results);
       }
     });
   }

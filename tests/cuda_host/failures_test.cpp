@@ -70,11 +70,11 @@ TEST_F(Failures, MemoryRunsOut) {
   const auto batch = random_candidates(1, problem, 4, 20);
   std::vector<CandidateResult> results(batch.size());
   host_cuda::fail_allocations(true);
-  EXPECT_THAT(message_of([&] { session->evaluate(batch, results); }, ErrorKind::kBackend),
+  EXPECT_THAT(message_of([&] { session->place(batch, results); }, ErrorKind::kBackend),
               HasSubstr("out of memory"));
   host_cuda::fail_allocations(false);
-  session->evaluate(batch, results);
-  EXPECT_GE(results[0].grid_step, 0);
+  session->place(batch, results);
+  EXPECT_GE(results[0].limit, 0);
 }
 
 TEST_F(Failures, TooManyDevicesForSharedMemory) {
@@ -138,7 +138,7 @@ TEST_F(Failures, EveryLaunchCanFail) {
           const auto cuda = make_cuda_backend(golden_models());
           const auto session = cuda->start(problem);
           std::vector<CandidateResult> results(batch.size());
-          for (; done < 2; ++done) session->evaluate(batch, results);
+          for (; done < 2; ++done) session->place(batch, results);
           std::vector<float> costs(4);
           for (; done < 4; ++done) cuda->backward_comm(4, std::vector<float>(4, 64.0F), costs);
           std::vector<float> rows(32);
@@ -159,7 +159,7 @@ TEST_F(Failures, AFailedDeviceStaysFailed) {
   std::vector<CandidateResult> results(batch.size());
   host_cuda::fail_after(0);
   for (int attempt = 0; attempt < 3; ++attempt) {
-    EXPECT_THAT(message_of([&] { session->evaluate(batch, results); }, ErrorKind::kBackend),
+    EXPECT_THAT(message_of([&] { session->place(batch, results); }, ErrorKind::kBackend),
                 HasSubstr("illegal memory access"));
   }
 }
@@ -272,7 +272,7 @@ TEST_F(Failures, ASteadyLoadAllocatesNothingAndWaitsOnce) {
     for (std::size_t s = 0; s < 5; ++s) {
       requests.push_back({sessions[s].get(), &batches[s], results[s]});
     }
-    cuda->evaluate(requests);
+    cuda->place(requests);
   };
   round(0);
   const host_cuda::Usage before = host_cuda::usage();
@@ -303,14 +303,14 @@ TEST_F(Failures, TasksAreSpreadOverSeveralDevices) {
     requests.push_back({sessions[s].get(), &batches[s], results[s]});
   }
   const host_cuda::Usage before = host_cuda::usage();
-  cuda->evaluate(requests);
+  cuda->place(requests);
   const host_cuda::Usage after = host_cuda::usage();
   EXPECT_EQ(after.launches - before.launches, 3U);
   EXPECT_EQ(after.synchronisations - before.synchronisations, 3U);
   for (std::size_t s = 0; s < 7; ++s) {
     SCOPED_TRACE(s);
     std::vector<CandidateResult> expected(batches[s].size());
-    scalar->start(problems[s])->evaluate(batches[s], expected);
+    scalar->start(problems[s])->place(batches[s], expected);
     EXPECT_EQ(results[s], expected);
   }
 }
@@ -327,7 +327,7 @@ TEST_F(Failures, OneOfSeveralDevicesFails) {
   const Backend::Request requests[] = {{first.get(), &batch, results_first},
                                        {second.get(), &batch, results_second}};
   host_cuda::fail_after(0, 1);
-  EXPECT_THAT(message_of([&] { cuda->evaluate(requests); }, ErrorKind::kBackend),
+  EXPECT_THAT(message_of([&] { cuda->place(requests); }, ErrorKind::kBackend),
               HasSubstr("illegal memory access"));
 }
 

@@ -37,9 +37,9 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
       EXPECT_EQ(one.multiply_adds > 0.0, one.kernel != "nothing");
     }
     EXPECT_THAT(kernels,
-                ::testing::ElementsAre("comm_costs", "embed_pieces", "evaluate_candidates",
-                                       "nothing", "score_shards, cuda_per_warp",
-                                       "score_shards, cuda_tensor", "score_shards, cuda_tiled"));
+                ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
+                                       "score_shards, cuda_per_warp", "score_shards, cuda_tensor",
+                                       "score_shards, cuda_tiled"));
   }
   EXPECT_EQ(host_cuda::usage().device_allocations, 0U);
   EXPECT_EQ(host_cuda::usage().streams, 0U);

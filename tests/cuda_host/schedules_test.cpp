@@ -34,8 +34,8 @@ class Schedules : public ::testing::TestWithParam<Order> {
     const auto batch = random_candidates(GetParam().seed, problem, candidates, pieces);
     std::vector<CandidateResult> expected(batch.size());
     std::vector<CandidateResult> actual(batch.size());
-    scalar->start(problem)->evaluate(batch, expected);
-    cuda->start(problem)->evaluate(batch, actual);
+    scalar->start(problem)->place(batch, expected);
+    cuda->start(problem)->place(batch, actual);
     EXPECT_EQ(actual, expected);
 
     std::vector<float> features(50 * kTableFeatures);

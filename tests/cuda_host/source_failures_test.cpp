@@ -7,7 +7,7 @@
 #include "message_of.h"
 #include "temporary_folder.h"
 #include "weights/collection/collect_samples.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -18,27 +18,27 @@ using testing::golden_task;
 TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
   const CpuBackend backend(select_cpu_kernels("auto"), golden_models(), /*reuse_work=*/true);
   const Task task = golden_task("4gpu_dim128", 0);
-  const PiecePool pool(backend, task);
-  const SplitState start(pool, task.tables.size());
+  const PieceCatalog catalog(backend, task);
+  const SplitState start(catalog, task.tables.size());
   CandidateBatch batch;
-  for (const std::uint32_t slice : split_candidates(pool, start, 10)) {
-    start.append_child_pieces(pool, slice, batch.piece_ids);
+  for (const std::uint32_t slice : split_candidates(catalog, start, 10)) {
+    start.append_child_pieces(catalog, slice, batch.piece_ids);
     batch.offsets.push_back(static_cast<std::uint32_t>(batch.piece_ids.size()));
   }
   ASSERT_GT(batch.size(), 5U);
   const PlacementProblem problem{.devices = task.devices,
                                  .memory_bytes = task.memory_bytes,
-                                 .embeddings = pool.embeddings(),
-                                 .dims = pool.dims(),
-                                 .size_bytes = pool.sizes_bytes(),
+                                 .embeddings = catalog.embeddings(),
+                                 .dims = catalog.dims(),
+                                 .size_bytes = catalog.sizes_bytes(),
                                  .dim_limits = grid_dim_limits(task, 11)};
   std::vector<CandidateResult> first(batch.size());
-  backend.start(problem)->evaluate(batch, first);
+  backend.start(problem)->place(batch, first);
 
   const auto session = backend.start(problem);  // The same one, recycled.
   std::vector<CandidateResult> second(batch.size());
   const std::size_t before = allocations();
-  session->evaluate(batch, second);
+  session->place(batch, second);
   EXPECT_EQ(allocations() - before, 0U);
   EXPECT_EQ(first, second);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "message_of.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/cuda_backend.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 
@@ -38,11 +40,21 @@ TEST_F(BackendChoice, EnvironmentDecidesWhereTheOptionDoesNot) {
   EXPECT_EQ(Planner(builtin_weights(), {.backend = "scalar"}).backend(), "scalar");
 }
 
+TEST_F(BackendChoice, PrefersTheGpuThenTheOrderOfTheCpuBackends) {
+  std::vector<std::string> expected{"cuda"};
+  for (const std::string& name : cpu_backends()) expected.push_back(name);
+  EXPECT_EQ(backends(), expected);
+  ::unsetenv(kName);
+  const std::vector<std::string> available = available_cpu_backends();
+  const std::string_view automatic = Planner(builtin_weights()).backend();
+  EXPECT_EQ(automatic, automatic == kCudaBackend ? kCudaBackend : available.front());
+}
+
 TEST_F(BackendChoice, UnknownNamesAreErrors) {
   ::unsetenv(kName);
   const std::string option = message_of([] { Planner(builtin_weights(), {.backend = "gpu"}); });
   EXPECT_THAT(option, StartsWith("there is no backend 'gpu'; use auto, "));
-  EXPECT_THAT(option, HasSubstr("scalar or cuda"));
+  for (const std::string& name : backends()) EXPECT_THAT(option, HasSubstr(name));
   ::setenv(kName, "abacus", 1);
   EXPECT_THAT(message_of([] { Planner planner(builtin_weights()); }),
               StartsWith("NEUROSHARD_BACKEND: there is no backend 'abacus'"));

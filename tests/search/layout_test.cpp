@@ -14,8 +14,8 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::cpu_backend_of;
-using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
@@ -61,18 +61,18 @@ TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
   for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
-    const PiecePool pool(backend, task);
+    const PieceCatalog catalog(backend, task);
     const Plan plan = random_plan(task, random);
     const PlanCost expected = simulate(backend, task, plan);
-    const Layout layout = layout_of(pool, task, plan);
-    expect_same_bits(cost_of(backend, pool, task, layout), expected);
+    const Layout layout = layout_of(catalog, task, plan);
+    expect_same_bits(cost_of(backend, catalog, task, layout), expected);
 
     std::vector<std::uint32_t> as_listed(task.tables.size());
     std::iota(as_listed.begin(), as_listed.end(), 0U);
-    const Plan again = plan_of(pool, task, as_listed, layout);
+    const Plan again = plan_of(catalog, task, as_listed, layout);
     ASSERT_NO_THROW(validate(again, task));
     expect_same_bits(simulate(backend, task, again), expected);
-    EXPECT_EQ(layout_of(pool, task, again), layout);
+    EXPECT_EQ(layout_of(catalog, task, again), layout);
   }
 }
 
@@ -83,21 +83,21 @@ TEST(Layout, BecomesAPlanOfTheTablesAsListed) {
   for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
     SCOPED_TRACE(seed);
     const Task listed = random_task(seed);
-    const PooledTask pooled(backend, listed);
-    Layout layout = random_layout(pooled, static_cast<double>(random() % 4), random);
-    const Plan plan = plan_of(pooled.pool, listed, pooled.canonical.original, layout);
+    const CatalogedTask cataloged(backend, listed);
+    Layout layout = random_layout(cataloged, static_cast<double>(random() % 4), random);
+    const Plan plan = plan_of(cataloged.catalog, listed, cataloged.canonical.original, layout);
     ASSERT_NO_THROW(validate(plan, listed));
     expect_same_bits(simulate(backend, listed, plan),
-                     cost_of(backend, pooled.pool, pooled.task, layout));
+                     cost_of(backend, cataloged.catalog, cataloged.task, layout));
 
     sort_layout(layout);
     EXPECT_TRUE(std::is_sorted(layout.begin(), layout.end(), [](const auto& a, const auto& b) {
       return std::tie(a.device, a.piece, a.table) < std::tie(b.device, b.piece, b.table);
     }));
-    const Plan sorted = plan_of(pooled.pool, listed, pooled.canonical.original, layout);
+    const Plan sorted = plan_of(cataloged.catalog, listed, cataloged.canonical.original, layout);
     ASSERT_NO_THROW(validate(sorted, listed));
     expect_same_bits(simulate(backend, listed, sorted),
-                     cost_of(backend, pooled.pool, pooled.task, layout));
+                     cost_of(backend, cataloged.catalog, cataloged.task, layout));
   }
 }
 

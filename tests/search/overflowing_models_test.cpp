@@ -56,9 +56,9 @@ TEST(OverflowingModels, ADeviceWithoutACostMakesThePlacementInfinitelyCostly) {
 TEST(OverflowingModels, StartOffsetsThatAreNoNumbersCountAsNone) {
   const float dim_sums[3] = {64.0F, 64.0F, 64.0F};
   const float offsets_ms[3] = {kNan, 1.5F, kNan};
-  const PooledCommFeatures pooled =
-      pooled_comm_features(dim_sums, offsets_ms, 3, log2_of_devices(3));
-  EXPECT_EQ(pooled[3], 0.5F);  // Their mean.
+  const SharedCommFeatures shared =
+      shared_comm_features(dim_sums, offsets_ms, 3, log2_of_devices(3));
+  EXPECT_EQ(shared[3], 0.5F);  // Their mean.
 }
 
 TEST(OverflowingModels, OfCommunicationAreNamed) {

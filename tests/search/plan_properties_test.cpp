@@ -33,7 +33,7 @@ bool provably_infeasible(const Task& task) {
     total += table.size_bytes();
     int dim = table.dim;
     while (can_split_columns(dim)) dim /= 2;
-    if (table.rows * dim * 4 > task.memory_bytes) return true;
+    if (slice_bytes(table, dim) > task.memory_bytes) return true;
   }
   return total > task.memory_bytes * task.devices;
 }

@@ -45,7 +45,7 @@ std::string document_of(const Planned& planned) {
   return plan_to_json({.task = planned.task,
                        .plan = planned.plan,
                        .cost = planned.cost,
-                       .stats = &planned.stats,
+                       .stats = planned.stats,
                        .task_name = "toy",
                        .weights = "built-in",
                        .notes = {"one", "two"}});
@@ -126,7 +126,7 @@ TEST(PlanWriter, EveryPlanOfTheSearchIsReadBack) {
     const PlanResult result = planner.plan(task);
     if (!result.plan) continue;
     const std::string json = plan_to_json(
-        {.task = task, .plan = *result.plan, .cost = result.cost, .stats = &result.stats});
+        {.task = task, .plan = *result.plan, .cost = result.cost, .stats = result.stats});
     EXPECT_EQ(plan_for(parse_plans(json, "p.json")[0], task), *result.plan);
     ++plans;
   }

@@ -10,13 +10,13 @@
 namespace neuroshard::testing {
 
 /// What searches work on: a task's tables in canonical order, and their pieces.
-struct PooledTask {
-  PooledTask(const Backend& backend, const Task& listed)
-      : canonical(listed), task(canonical.task), pool(backend, task) {}
+struct CatalogedTask {
+  CatalogedTask(const Backend& backend, const Task& listed)
+      : canonical(listed), task(canonical.task), catalog(backend, task) {}
 
   CanonicalTask canonical;
   const Task& task;
-  PiecePool pool;
+  PieceCatalog catalog;
 };
 
 /// The backend that "auto" takes.
@@ -24,14 +24,14 @@ struct PooledTask {
 
 /// Every table halved `halvings` times on average, any of its slices, and the slices put on random
 /// devices, in random order. Memory is not looked at.
-[[nodiscard]] Layout random_layout(const PooledTask& pooled, double halvings,
+[[nodiscard]] Layout random_layout(const CatalogedTask& cataloged, double halvings,
                                    std::mt19937_64& random);
 
 /// Columns of `table` in all its slices.
-[[nodiscard]] std::int64_t columns_of(const PiecePool& pool, const Layout& layout,
+[[nodiscard]] std::int64_t columns_of(const PieceCatalog& catalog, const Layout& layout,
                                       std::uint32_t table);
 /// Memory of the device that needs most.
-[[nodiscard]] std::int64_t most_memory_bytes(const PiecePool& pool, const Task& task,
+[[nodiscard]] std::int64_t most_memory_bytes(const PieceCatalog& catalog, const Task& task,
                                              const Layout& layout);
 
 }  // namespace neuroshard::testing

@@ -54,8 +54,8 @@ bool packs(const Task& task, std::int64_t most_bytes, bool best_fit) {
   for (const Table& table : task.tables) {
     int dim = table.dim;
     std::size_t slices = 1;
-    for (; table.rows * dim * 4 > most_bytes && can_split_columns(dim); slices *= 2) dim /= 2;
-    sizes.insert(sizes.end(), slices, table.rows * dim * 4);
+    for (; slice_bytes(table, dim) > most_bytes && can_split_columns(dim); slices *= 2) dim /= 2;
+    sizes.insert(sizes.end(), slices, slice_bytes(table, dim));
   }
   std::sort(sizes.rbegin(), sizes.rend());
   std::vector<std::int64_t> room(static_cast<std::size_t>(task.devices), task.memory_bytes);

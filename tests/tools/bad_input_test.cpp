@@ -251,7 +251,7 @@ TEST_F(BadInput, OptionsThatDoNotFitTogether) {
   expect_error("plan", golden_tasks({"--resume"}), "--resume");
   expect_error("plan", {"--task", task, "--backend", "gpu"},
                "there is no backend 'gpu'; use auto, ");
-  expect_error("plan", {"--task", task, "--backend", "gpu"}, "or cuda");
+  expect_error("plan", {"--task", task, "--backend", "gpu"}, "auto, cuda, ");
   expect_error("plan", {"--task", task, "--format", "xml"}, "table, json or jsonl");
   expect_error("plan", {"--task", task, "--algorithm", "magic"}, "size_lookup_greedy");
   expect_error("plan", {"--task", task, "--backend", "abacus"}, "abacus");

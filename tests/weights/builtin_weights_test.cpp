@@ -12,8 +12,8 @@
 #include "neuroshard/weights.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/collection/cost_sources.h"
-#include "weights/collection/table_population.h"
-#include "weights/collection/wide_population.h"
+#include "weights/lookups/table_population.h"
+#include "weights/lookups/wide_population.h"
 
 namespace neuroshard {
 namespace {
@@ -42,7 +42,7 @@ ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDraw
   ComputeSamples samples;
   samples.tables = augment_dims(tables);
   const auto source =
-      make_analytic_compute_source(gpu_named("a100-sxm-80gb"), samples.tables, kDefaultBatch);
+      make_analytic_compute_source(gpu_named("a100-sxm-80gb"), samples.tables, kDefaultBatchSize);
   for (std::uint64_t i = 0; i < 1500; ++i) {
     Random random(12345, i);
     const std::vector<int> ids = draw_shard(samples.tables, draw, random);
@@ -84,7 +84,8 @@ class BuiltinComm : public ::testing::TestWithParam<int> {};
 TEST_P(BuiltinComm, PredictsUnseenPlacements) {
   CommSamples samples;
   samples.devices = GetParam();
-  const auto source = make_analytic_comm_source(network_named("a100-nvlink3-hdr"), kDefaultBatch);
+  const auto source =
+      make_analytic_comm_source(network_named("a100-nvlink3-hdr"), kDefaultBatchSize);
   for (std::uint64_t i = 0; i < 400; ++i) {
     Random random(12345, i);
     const CommDraw draw = draw_comm({.devices = samples.devices}, random);
@@ -142,7 +143,7 @@ TEST(BuiltinWeights, ComputeCostsArePositiveAndGrowWithLookupsAndColumns) {
       Table table;
       table.rows = rows;
       table.pooling_factor = pooling;
-      table.access_histogram = zipf_histogram(rows, pooling, 1.05, kDefaultBatch);
+      table.access_histogram = zipf_histogram(rows, pooling, 1.05, kDefaultBatchSize);
       float narrower = 0.0F;
       for (const int dim : {4, 16, 64, 128, 256}) {
         table.dim = dim;

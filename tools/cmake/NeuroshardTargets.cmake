@@ -4,7 +4,9 @@ add_library(neuroshard_build_flags INTERFACE)
 target_compile_features(neuroshard_build_flags INTERFACE cxx_std_20)
 # The order and rounding of floating-point operations decides plans (docs/arithmetic.md).
 target_compile_options(neuroshard_build_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>
+  # A new algorithm or feature must be met wherever there is one case for each.
+  $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>)
 if(NEUROSHARD_WARNINGS_AS_ERRORS)
   target_compile_options(neuroshard_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

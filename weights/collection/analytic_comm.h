@@ -28,6 +28,6 @@ struct CommCost {
 [[nodiscard]] CommCost analytic_comm(const NetworkSpec& network,
                                      std::span<const std::int64_t> dim_sums,
                                      std::span<const double> start_offsets_ms,
-                                     std::int64_t batch = kDefaultBatch);
+                                     std::int64_t batch = kDefaultBatchSize);
 
 }  // namespace neuroshard

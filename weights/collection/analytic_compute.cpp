@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weights/collection/access_statistics.h"
+#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

@@ -8,9 +8,6 @@
 
 namespace neuroshard {
 
-/// Samples of a batch in the published data, and the default everywhere.
-inline constexpr std::int64_t kDefaultBatch = 65536;
-
 /// Parts of the analytic cost of one training iteration, milliseconds.
 struct AnalyticCompute {
   double forward_ms = 0.0;
@@ -25,6 +22,6 @@ struct AnalyticCompute {
 /// (fp32 weights, sum pooling, 64-bit indices, cold caches), as a roofline of memory and L2
 /// traffic. No tables: all zero. docs/analytic_costs.md derives each term. Not a measurement.
 [[nodiscard]] AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
-                                               std::int64_t batch = kDefaultBatch);
+                                               std::int64_t batch = kDefaultBatchSize);
 
 }  // namespace neuroshard

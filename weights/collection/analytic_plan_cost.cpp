@@ -9,15 +9,13 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
                             const Plan& plan, std::int64_t batch) {
   validate(task);
   validate(plan, task);
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
   PlanCost cost;
   cost.fits_memory = true;
   std::vector<std::int64_t> dim_sums;
-  for (const std::vector<int>& shard : plan.shards) {
+  for (const std::vector<TableSlice>& shard : slices_by_device(task, plan)) {
     DeviceCost device;
     std::vector<Table> tables;
-    for (const int id : shard) {
-      const TableSlice& slice = slices[static_cast<std::size_t>(id)];
+    for (const TableSlice& slice : shard) {
       Table table = task.tables[static_cast<std::size_t>(slice.table)];
       table.dim = slice.dim;
       device.memory_bytes += table.size_bytes();

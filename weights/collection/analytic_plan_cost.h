@@ -12,6 +12,6 @@ namespace neuroshard {
 /// Throws Error if the plan does not place every column of every table exactly once.
 [[nodiscard]] PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network,
                                           const Task& task, const Plan& plan,
-                                          std::int64_t batch = kDefaultBatch);
+                                          std::int64_t batch = kDefaultBatchSize);
 
 }  // namespace neuroshard

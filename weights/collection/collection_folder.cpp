@@ -5,9 +5,9 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/table_configs.h"
-#include "weights/atomic_file.h"
-#include "weights/json_reader.h"
-#include "weights/read_file.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard {
 namespace {

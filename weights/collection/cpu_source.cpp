@@ -76,13 +76,12 @@ class CpuSource : public ComputeCostSource {
           using Clock = std::chrono::steady_clock;
           const Clock::time_point start = Clock::now();
           operator_.forward(shard, output_.data());
-          operator_.backward(shard, gradient_.data(), kLearningRate);
+          operator_.backward(shard, gradient_.data(), kMeasuredLearningRate);
           return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
         });
   }
 
  private:
-  static constexpr float kLearningRate = 1e-4F;
   static constexpr std::size_t kChunk = std::size_t{1} << 18;
 
   // Numbers in (-scale, scale), none so small that sums of them get slow.

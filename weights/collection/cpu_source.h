@@ -6,7 +6,7 @@
 
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
-#include "weights/collection/stream_store.h"
+#include "weights/lookups/stream_store.h"
 
 namespace neuroshard {
 

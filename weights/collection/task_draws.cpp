@@ -33,7 +33,7 @@ std::string draw_task_line(std::span<const Table> tables, const TaskDrawOptions&
     for (std::size_t i = 0; i < ids.size(); ++i) {
       ids[i] = static_cast<int>(random.below(tables.size()));
       dims[i] = levels[random.below(levels.size())];
-      bytes += tables[ids[i]].rows * dims[i] * 4;
+      bytes += slice_bytes(tables[ids[i]], dims[i]);
     }
     if (bytes <= options.memory_bytes) return join(ids) + ' ' + join(dims);
   }

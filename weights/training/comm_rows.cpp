@@ -75,7 +75,7 @@ void CommRows::inputs_of(std::uint32_t sample, std::size_t stride, float* rows) 
   }
   thread_local std::vector<float> as_floats;
   as_floats.assign(dim_sums, dim_sums + devices);
-  const PooledCommFeatures shared = pooled_comm_features(as_floats.data(), offsets, samples.devices,
+  const SharedCommFeatures shared = shared_comm_features(as_floats.data(), offsets, samples.devices,
                                                          log2_of_devices(samples.devices));
   const std::size_t count = this->rows(sample);
   for (std::size_t turn = 0; turn < count; ++turn) {

@@ -54,8 +54,8 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
           std::min(samples.size(), std::max<std::size_t>(options.batch, kEvaluationBatch))),
       table_capacity_(most_tables(samples, batch_capacity_)),
       inputs_(table_capacity_ * table_network_.input_stride(), 0.0F),
-      pooled_(batch_capacity_ * head_.input_stride(), 0.0F),
-      pooled_gradient_(pooled_.size(), 0.0F),
+      shard_sums_(batch_capacity_ * head_.input_stride(), 0.0F),
+      shard_sum_gradients_(shard_sums_.size(), 0.0F),
       table_tape_(table_network_, table_capacity_),
       head_tape_(head_, batch_capacity_),
       table_gradients_(chunks(table_capacity_, kTableChunk),
@@ -97,7 +97,7 @@ void ComputeTrainee::embed_chunk(std::size_t chunk) {
 // Sum of the embeddings of a sample's tables, in the order in which they are listed.
 void ComputeTrainee::pool(std::size_t sample_in_batch) {
   const std::size_t stride = head_.input_stride();
-  float* sum = &pooled_[sample_in_batch * stride];
+  float* sum = &shard_sums_[sample_in_batch * stride];
   std::fill_n(sum, stride, 0.0F);
   for (const std::uint32_t table : index_.tables_of(sample_in_batch)) {
     const float* embedding = table_tape_.output(table);
@@ -109,7 +109,7 @@ void ComputeTrainee::score_chunk(std::size_t chunk, std::size_t batch) {
   const std::size_t first = chunk * kSampleChunk;
   const std::size_t rows = std::min(kSampleChunk, batch - first);
   for (std::size_t i = first; i < first + rows; ++i) pool(i);
-  head_.forward(kernels_, &pooled_[first * head_.input_stride()], first, rows, head_tape_);
+  head_.forward(kernels_, &shard_sums_[first * head_.input_stride()], first, rows, head_tape_);
 }
 
 double ComputeTrainee::differentiate_chunk(std::span<const std::uint32_t> batch,
@@ -128,8 +128,8 @@ double ComputeTrainee::differentiate_chunk(std::span<const std::uint32_t> batch,
         static_cast<float>(factor * cost_loss_.slope(cost_ms, error)) * error;
   }
   const std::size_t offset = first * head_.input_stride();
-  head_.backward(kernels_, &pooled_[offset], first, rows, head_tape_, head_gradients_[chunk].data(),
-                 &pooled_gradient_[offset]);
+  head_.backward(kernels_, &shard_sums_[offset], first, rows, head_tape_,
+                 head_gradients_[chunk].data(), &shard_sum_gradients_[offset]);
   return loss;
 }
 
@@ -141,7 +141,7 @@ void ComputeTrainee::propagate_chunk(std::size_t chunk) {
     float* sum = table_tape_.output_gradient(i);
     std::fill_n(sum, stride, 0.0F);
     for (const std::uint32_t sample : index_.samples_of(i)) {
-      const float* gradient = &pooled_gradient_[sample * stride];
+      const float* gradient = &shard_sum_gradients_[sample * stride];
       for (std::size_t k = 0; k < stride; ++k) sum[k] += gradient[k];
     }
   }

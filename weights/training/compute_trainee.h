@@ -61,10 +61,10 @@ class ComputeTrainee final : public Trainee {
   Adam head_adam_;
   BatchIndex index_;
   std::size_t batch_capacity_;
-  std::size_t table_capacity_;   ///< Distinct tables that one batch can have.
-  AlignedVector<float> inputs_;  ///< [distinct tables of the batch, padded features]
-  AlignedVector<float> pooled_;  ///< [batch, padded embedding width]
-  AlignedVector<float> pooled_gradient_;
+  std::size_t table_capacity_;       ///< Distinct tables that one batch can have.
+  AlignedVector<float> inputs_;      ///< [distinct tables of the batch, padded features]
+  AlignedVector<float> shard_sums_;  ///< [batch, padded embedding width]
+  AlignedVector<float> shard_sum_gradients_;
   TrainableMlp::Tape table_tape_;
   TrainableMlp::Tape head_tape_;
   std::vector<AlignedVector<float>> table_gradients_;  ///< One per chunk.

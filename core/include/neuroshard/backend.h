@@ -15,7 +15,7 @@
 namespace neuroshard {
 
 /// A batch of shards in compressed rows: shard `s` holds pieces
-/// `piece_ids[offsets[s] .. offsets[s + 1])`, ids into a pool of piece embeddings.
+/// `piece_ids[offsets[s] .. offsets[s + 1])`, ids of rows of embeddings.
 struct ShardBatch {
   std::span<const std::uint32_t> offsets;  ///< shards + 1 entries, first 0.
   std::span<const std::uint32_t> piece_ids;
@@ -31,7 +31,7 @@ struct PlacementProblem {
   AlignedVector<float> embeddings;       ///< [pieces, embedding width]
   std::vector<std::int32_t> dims;        ///< [pieces]
   std::vector<std::int64_t> size_bytes;  ///< [pieces]
-  /// Highest dim sum allowed on a device, one entry per grid step, ascending.
+  /// Highest dim sum allowed on a device, ascending.
   std::vector<std::int64_t> dim_limits;
   /// Once it is reached, a CPU session places nothing more, and what is not placed or not scored by
   /// then has an infinite cost; a GPU ends the launch that is under way. Null: never. Borrowed.
@@ -66,13 +66,13 @@ struct CandidateBatch {
 struct CandidateResult {
   /// Cost of the slowest device; infinite if no limit lets every piece be placed.
   double cost_ms = std::numeric_limits<double>::infinity();
-  int grid_step = -1;  ///< Index into `dim_limits`; the first one on ties.
+  int limit = -1;  ///< Index into `dim_limits`; the first one on ties.
 
   friend bool operator==(const CandidateResult&, const CandidateResult&) = default;
 };
 
 /// What a backend did, for reports. Sums over calls.
-struct EvaluationCounters {
+struct PlacementCounters {
   std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
   std::uint64_t head_evaluations = 0;  ///< Really computed.
   std::uint64_t comm_evaluations = 0;  ///< Rows through the forward model, really computed.
@@ -85,9 +85,9 @@ class PlacementSession {
 
   /// Runs the greedy placement of every candidate under every dim limit and keeps the best.
   /// `results` has one entry per candidate.
-  virtual void evaluate(const CandidateBatch& candidates, std::span<CandidateResult> results) = 0;
+  virtual void place(const CandidateBatch& candidates, std::span<CandidateResult> results) = 0;
 
-  [[nodiscard]] virtual EvaluationCounters counters() const = 0;
+  [[nodiscard]] virtual PlacementCounters counters() const = 0;
 };
 
 /// Where the arithmetic happens. Immutable after construction and safe to share between threads.
@@ -121,13 +121,13 @@ class Backend {
   [[nodiscard]] virtual std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const = 0;
 
-  /// One evaluation per session, in as few launches as the backend can. Default: one by one.
+  /// One batch per session, in as few launches as the backend can. Default: one by one.
   struct Request {
     PlacementSession* session;
     const CandidateBatch* candidates;
     std::span<CandidateResult> results;
   };
-  virtual void evaluate(std::span<const Request> requests) const;
+  virtual void place(std::span<const Request> requests) const;
 
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.
@@ -154,7 +154,7 @@ struct BackendOptions {
 /// name.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CostModels& models,
                                                         const BackendOptions& options = {});
-/// Names of all CPU backends that are compiled in.
+/// Names of all CPU backends that are compiled in, in the order of preference.
 [[nodiscard]] std::vector<std::string> cpu_backends();
 /// Those that this machine can run; the first one is what "auto" takes.
 [[nodiscard]] std::vector<std::string> available_cpu_backends();

@@ -37,6 +37,10 @@ struct Plan {
 [[nodiscard]] std::vector<TableSlice> split_columns(const Task& task,
                                                     const std::vector<int>& column_splits);
 
+/// [devices]: the slices on each device, in the order of its shard. `plan` is valid for `task`.
+[[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Task& task,
+                                                                    const Plan& plan);
+
 /// Throws Error unless `plan` places every column of every table of `task` on exactly one of
 /// `task.devices` devices. Does not look at memory.
 void validate(const Plan& plan, const Task& task);

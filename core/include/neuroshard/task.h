@@ -11,6 +11,8 @@ inline constexpr int kHistogramBins = 17;
 /// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
 inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 1024;
+/// Samples of a training iteration in the published data, and the default everywhere.
+inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
 /// All tables of a task; keeps every sum of sizes within 64 bits.
@@ -27,9 +29,15 @@ struct Table {
   /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
   std::array<double, kHistogramBins> access_histogram{};
 
-  /// fp32 weights.
-  [[nodiscard]] std::int64_t size_bytes() const { return rows * dim * 4; }
+  [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
+
+/// Memory of the fp32 weights of `dim` columns of `table`.
+[[nodiscard]] constexpr std::int64_t slice_bytes(const Table& table, int dim) {
+  return table.rows * dim * 4;
+}
+
+inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); }
 
 /// Tables to be placed on equal devices.
 struct Task {

@@ -8,7 +8,6 @@
 namespace neuroshard {
 
 inline constexpr double kDefaultZipfExponent = 1.05;
-inline constexpr std::int64_t kDefaultBatchSize = 65536;
 
 /// Expected access histogram of a table of which only the size is published, if the popularity of
 /// its rows follows Zipf's law: the row of rank r is looked up in proportion to r^-exponent.

@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
+
+inline constexpr std::string_view kCudaBackend = "cuda";
 
 /// A CUDA device that the driver shows to this process.
 struct CudaDevice {
@@ -36,7 +39,7 @@ struct CudaOptions {
 /// device. Does not throw: ask make_cuda_backend for the reason.
 [[nodiscard]] std::vector<CudaDevice> cuda_devices();
 
-/// The backend that evaluates candidates on CUDA devices. Costs and plans equal those of the CPU
+/// The backend that places candidates on CUDA devices. Costs and plans equal those of the CPU
 /// backends bit for bit. Safe to share between threads: each call to it takes a stream of its own.
 ///
 /// Throws Error (kBackend) if no device can be used, saying why and what to do: the library was

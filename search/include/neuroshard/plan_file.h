@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,26 +14,26 @@ namespace neuroshard {
 
 // The formats are described in docs/plan_format.md.
 
-/// What goes into a plan file. Borrows task, plan, cost, stats and alternatives.
+/// What goes into a plan file.
 struct PlanDocument {
-  const Task& task;
-  const Plan& plan;
-  const PlanCost& cost;
-  const SearchStats* stats = nullptr;  ///< Null: the plan was given, not searched for.
+  Task task;
+  Plan plan;
+  PlanCost cost;
+  std::optional<SearchStats> stats{};  ///< Empty: the plan was given, not searched for.
   std::string task_name{};             ///< May be empty, like the two below.
   std::string weights{};               ///< Where the cost models come from.
   std::vector<std::string> notes{};    ///< What was assumed.
   bool complete = true;                ///< As in PlanResult.
-  std::span<const CostedPlan> alternatives{};
+  std::vector<CostedPlan> alternatives{};
 };
 
 /// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.
 [[nodiscard]] std::string plan_to_json(const PlanDocument& document);
 
-/// What goes into the file of a task that has no plan. Borrows task and reason.
+/// What goes into the file of a task that has no plan.
 struct NoPlanDocument {
-  const Task& task;
-  const Infeasibility& infeasible;
+  Task task;
+  Infeasibility infeasible;
   std::string task_name{};           ///< May be empty, like the two below.
   std::string weights{};             ///< Where the cost models come from.
   std::vector<std::string> notes{};  ///< What was assumed.

@@ -35,7 +35,7 @@ struct SearchStats {
   std::string warning;
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.
-  std::uint64_t placements = 0;        ///< (candidate, grid step) pairs among them.
+  std::uint64_t placements = 0;        ///< (candidate, dim limit) pairs among them.
   std::uint64_t edits = 0;             ///< Changes to complete plans that were looked at.
   std::uint64_t head_evaluations = 0;  ///< Shards really scored by the compute model.
   std::uint64_t comm_evaluations = 0;  ///< Placements really scored by the communication models.

@@ -39,7 +39,7 @@ class Planner {
   /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.
   [[nodiscard]] PlanCost simulate(const Task& task, const Plan& plan) const;
 
-  /// The backend in use: one of cpu_backends(), or "cuda".
+  /// The backend in use: one of backends().
   [[nodiscard]] std::string_view backend() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace neuroshard {
 
@@ -51,12 +52,15 @@ struct SearchOptions {
   bool memory_splits = true;
 };
 
+/// All backends in the order of preference: "cuda", then cpu_backends().
+[[nodiscard]] std::vector<std::string> backends();
+
 struct PlannerOptions {
   Algorithm algorithm = Algorithm::kNeuroshard;
   Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
   SearchOptions search{};
-  /// "auto", one of cpu_backends(), or "cuda". "auto" is what the environment variable
-  /// NEUROSHARD_BACKEND names, if it is set, else the fastest that works here.
+  /// "auto" or one of backends(). "auto" is what the environment variable NEUROSHARD_BACKEND names,
+  /// if it is set, else the first of backends() that works here.
   std::string backend = "auto";
   int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
   std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.

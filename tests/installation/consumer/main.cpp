@@ -1,6 +1,4 @@
-#include <neuroshard/error.h>
-#include <neuroshard/planner.h>
-#include <neuroshard/weights.h>
+#include <neuroshard/neuroshard.h>
 
 #include <iostream>
 
@@ -23,10 +21,9 @@ int main() try {
     return 1;
   }
   std::cout << "cost " << result.cost.cost_ms << " ms\n";
-  const auto slices = neuroshard::split_columns(task, result.plan->column_splits);
-  for (std::size_t device = 0; device < result.plan->shards.size(); ++device) {
-    for (const int slice : result.plan->shards[device]) {
-      const auto& [table, first_column, dim] = slices[slice];
+  const auto shards = neuroshard::slices_by_device(task, *result.plan);
+  for (std::size_t device = 0; device < shards.size(); ++device) {
+    for (const auto& [table, first_column, dim] : shards[device]) {
       std::cout << "device " << device << ": table " << table << ", columns " << first_column
                 << " to " << first_column + dim - 1 << '\n';
     }

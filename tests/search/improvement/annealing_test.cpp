@@ -15,10 +15,10 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::columns_of;
 using testing::cpu_backend_of;
 using testing::most_memory_bytes;
-using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
@@ -26,8 +26,8 @@ using testing::repetitions;
 
 const StopCondition kNever;
 
-double cost_ms(const CpuBackend& backend, const PooledTask& pooled, const Layout& layout) {
-  return cost_of(backend, pooled.pool, pooled.task, layout).cost_ms;
+double cost_ms(const CpuBackend& backend, const CatalogedTask& cataloged, const Layout& layout) {
+  return cost_of(backend, cataloged.catalog, cataloged.task, layout).cost_ms;
 }
 
 TEST(Annealing, EndsNoDearerThanItStartsAndTheSameAgain) {
@@ -36,23 +36,25 @@ TEST(Annealing, EndsNoDearerThanItStartsAndTheSameAgain) {
     std::mt19937_64 random(71);
     for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
       SCOPED_TRACE(seed);
-      const PooledTask pooled(backend, random_task(seed));
-      const Layout start = random_layout(pooled, 1.0, random);
+      const CatalogedTask cataloged(backend, random_task(seed));
+      const Layout start = random_layout(cataloged, 1.0, random);
       const AnnealingOptions options{.steps = 500, .stream = seed};
-      const Annealed annealed = anneal(backend, pooled.pool, pooled.task, start, options, kNever);
+      const Annealed annealed =
+          anneal(backend, cataloged.catalog, cataloged.task, start, options, kNever);
       EXPECT_EQ(annealed.edits, 500U);
-      const double start_ms = cost_ms(backend, pooled, start);
-      const double end_ms = cost_ms(backend, pooled, annealed.layout);
+      const double start_ms = cost_ms(backend, cataloged, start);
+      const double end_ms = cost_ms(backend, cataloged, annealed.layout);
       const double rounding_ms = 1e-5 * std::max(std::abs(start_ms), 1.0);
       EXPECT_LE(end_ms, start_ms + rounding_ms);
       EXPECT_NEAR(annealed.cost_ms, end_ms, rounding_ms);
-      for (std::uint32_t table = 0; table < pooled.pool.tables(); ++table) {
-        EXPECT_EQ(columns_of(pooled.pool, annealed.layout, table), pooled.task.tables[table].dim);
+      for (std::uint32_t table = 0; table < cataloged.catalog.tables(); ++table) {
+        EXPECT_EQ(columns_of(cataloged.catalog, annealed.layout, table),
+                  cataloged.task.tables[table].dim);
       }
-      EXPECT_LE(
-          most_memory_bytes(pooled.pool, pooled.task, annealed.layout),
-          std::max(pooled.task.memory_bytes, most_memory_bytes(pooled.pool, pooled.task, start)));
-      EXPECT_EQ(anneal(backend, pooled.pool, pooled.task, start, options, kNever).layout,
+      EXPECT_LE(most_memory_bytes(cataloged.catalog, cataloged.task, annealed.layout),
+                std::max(cataloged.task.memory_bytes,
+                         most_memory_bytes(cataloged.catalog, cataloged.task, start)));
+      EXPECT_EQ(anneal(backend, cataloged.catalog, cataloged.task, start, options, kNever).layout,
                 annealed.layout);
     }
   }
@@ -61,11 +63,11 @@ TEST(Annealing, EndsNoDearerThanItStartsAndTheSameAgain) {
 TEST(Annealing, StopsAtOnceWhereItIs) {
   const CpuBackend backend = cpu_backend_of(random_models(72));
   std::mt19937_64 random(72);
-  const PooledTask pooled(backend, random_task(3));
-  const Layout start = random_layout(pooled, 1.0, random);
+  const CatalogedTask cataloged(backend, random_task(3));
+  const Layout start = random_layout(cataloged, 1.0, random);
   const StopCondition past(StopCondition::Clock::now() - std::chrono::seconds(1), {});
   const Annealed annealed =
-      anneal(backend, pooled.pool, pooled.task, start, {.steps = 1'000'000}, past);
+      anneal(backend, cataloged.catalog, cataloged.task, start, {.steps = 1'000'000}, past);
   EXPECT_EQ(annealed.edits, 0U);
   EXPECT_EQ(annealed.layout, start);
 }
@@ -91,10 +93,10 @@ Task tiny_task(std::uint64_t seed) {
 }
 
 // Every multiset of (width, device) that halvings and placements of a table can give, once.
-std::vector<Layout> ways_of(const PiecePool& pool, std::uint32_t table, std::uint32_t piece) {
+std::vector<Layout> ways_of(const PieceCatalog& catalog, std::uint32_t table, std::uint32_t piece) {
   std::vector<Layout> ways = {{{piece, table, 0}}, {{piece, table, 1}}};
-  if (!pool.can_split(piece)) return ways;
-  const std::vector<Layout> halves = ways_of(pool, table, pool.half(piece));
+  if (!catalog.can_split(piece)) return ways;
+  const std::vector<Layout> halves = ways_of(catalog, table, catalog.half(piece));
   for (const Layout& one : halves) {
     for (const Layout& other : halves) {
       Layout both = one;
@@ -108,12 +110,12 @@ std::vector<Layout> ways_of(const PiecePool& pool, std::uint32_t table, std::uin
   return ways;
 }
 
-double least_cost_ms(const CpuBackend& backend, const PooledTask& pooled) {
+double least_cost_ms(const CpuBackend& backend, const CatalogedTask& cataloged) {
   std::vector<Layout> plans = {{}};
-  for (std::uint32_t table = 0; table < pooled.pool.tables(); ++table) {
+  for (std::uint32_t table = 0; table < cataloged.catalog.tables(); ++table) {
     std::vector<Layout> longer;
     for (const Layout& plan : plans) {
-      for (const Layout& way : ways_of(pooled.pool, table, pooled.pool.whole(table))) {
+      for (const Layout& way : ways_of(cataloged.catalog, table, cataloged.catalog.whole(table))) {
         Layout& next = longer.emplace_back(plan);
         next.insert(next.end(), way.begin(), way.end());
       }
@@ -122,7 +124,7 @@ double least_cost_ms(const CpuBackend& backend, const PooledTask& pooled) {
   }
   double least = std::numeric_limits<double>::infinity();
   for (const Layout& plan : plans) {
-    const PlanCost cost = cost_of(backend, pooled.pool, pooled.task, plan);
+    const PlanCost cost = cost_of(backend, cataloged.catalog, cataloged.task, plan);
     if (cost.fits_memory) least = std::min(least, cost.cost_ms);
   }
   return least;
@@ -136,19 +138,19 @@ TEST(Annealing, FindsTheBestPlanOfTinyTasks) {
   for (std::uint64_t seed = 0; seed < (NEUROSHARD_SANITIZED ? 4 : 40); ++seed) {
     SCOPED_TRACE(seed);
     Task task = tiny_task(seed);
-    const PooledTask pooled(backend, task);
-    Task roomy = pooled.task;
+    const CatalogedTask cataloged(backend, task);
+    Task roomy = cataloged.task;
     roomy.memory_bytes *= 2;
-    auto start = place_by_baseline(pooled.task, Algorithm::kDimGreedy, 0);
+    auto start = place_by_baseline(cataloged.task, Algorithm::kDimGreedy, 0);
     // What does not fit unsplit starts too large, and may only get smaller.
     if (!start) start = place_by_baseline(roomy, Algorithm::kDimGreedy, 0);
     ASSERT_TRUE(start);
     const Annealed annealed =
-        anneal(backend, pooled.pool, pooled.task, layout_of(pooled.pool, pooled.task, *start),
-               {.steps = 3000}, kNever);
-    const PlanCost found = cost_of(backend, pooled.pool, pooled.task, annealed.layout);
+        anneal(backend, cataloged.catalog, cataloged.task,
+               layout_of(cataloged.catalog, cataloged.task, *start), {.steps = 3000}, kNever);
+    const PlanCost found = cost_of(backend, cataloged.catalog, cataloged.task, annealed.layout);
     if (!found.fits_memory) continue;  // The start, which nothing cheaper has replaced.
-    const double least_ms = least_cost_ms(backend, pooled);
+    const double least_ms = least_cost_ms(backend, cataloged);
     ++tasks;
     EXPECT_GE(found.cost_ms, least_ms * (1.0 - 1e-6));
     optimal += found.cost_ms <= least_ms * 1.001 ? 1 : 0;

@@ -16,9 +16,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::cpu_backend_of;
 using testing::golden_models;
-using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
@@ -41,12 +41,12 @@ double relative(double a, double b) { return (a - b) / std::max(std::abs(b), 1.0
 
 // Draws `steps` edits from `start`; prices each with a limit of (1 + slack) times the plan's cost,
 // and takes one if it is within the limit. Each is priced with all costs up to date.
-void walk(const CpuBackend& backend, const PooledTask& pooled, const Layout& start, int steps,
+void walk(const CpuBackend& backend, const CatalogedTask& cataloged, const Layout& start, int steps,
           double slack, Agreement& agreement) {
-  WorkingPlan plan(pooled.pool, pooled.task.devices, start);
+  WorkingPlan plan(cataloged.catalog, cataloged.task.devices, start);
   EditCosts costs(backend, plan);
   EditSource source(plan, 6, static_cast<std::uint64_t>(steps));
-  AlignedVector<float> sums(2 * pooled.pool.embedding_width());
+  AlignedVector<float> sums(2 * cataloged.catalog.embedding_width());
   for (int step = 0; step < steps; ++step) {
     const std::optional<PlanEdit> edit = source.draw(costs.critical());
     if (!edit) continue;
@@ -55,7 +55,8 @@ void walk(const CpuBackend& backend, const PooledTask& pooled, const Layout& sta
     const std::optional<double> estimate_ms = costs.estimate(*edit, outcome, sums.data(), limit_ms);
     WorkingPlan edited = plan;
     edited.apply(*edit);
-    const double exact_ms = cost_of(backend, pooled.pool, pooled.task, edited.layout()).cost_ms;
+    const double exact_ms =
+        cost_of(backend, cataloged.catalog, cataloged.task, edited.layout()).cost_ms;
     const bool affordable = exact_ms <= limit_ms - kRounding * std::abs(limit_ms);
     agreement.affordable += affordable ? 1 : 0;
     if (estimate_ms) {
@@ -87,8 +88,8 @@ TEST(EditCosts, AreExactWithDenseModels) {
       Task task = random_task(seed);
       task.devices = devices;
       for (const CpuBackend* backend : {&random_backend, &golden_backend}) {
-        const PooledTask pooled(*backend, task);
-        walk(*backend, pooled, random_layout(pooled, 1.5, random), 50, kInfinity, agreement);
+        const CatalogedTask cataloged(*backend, task);
+        walk(*backend, cataloged, random_layout(cataloged, 1.5, random), 50, kInfinity, agreement);
       }
     }
     EXPECT_GT(agreement.estimates, repetitions(20) * 20);
@@ -107,8 +108,8 @@ TEST(EditCosts, AreExactWithASymmetricModelOfFewDevices) {
       for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
         Task task = random_task(seed);
         task.devices = devices;
-        const PooledTask pooled(backend, task);
-        walk(backend, pooled, random_layout(pooled, 1.5, random), 50, kInfinity, agreement);
+        const CatalogedTask cataloged(backend, task);
+        walk(backend, cataloged, random_layout(cataloged, 1.5, random), 50, kInfinity, agreement);
       }
       EXPECT_LT(agreement.highest, 1e-4);
       EXPECT_GT(agreement.lowest, -1e-4);
@@ -125,8 +126,8 @@ TEST(EditCosts, SeldomRefuseWhatIsAffordableOnManyDevices) {
     for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
       Task task = random_task(seed);
       task.devices = devices;
-      const PooledTask pooled(backend, task);
-      walk(backend, pooled, random_layout(pooled, 1.5, random), 100, 3e-3, agreement);
+      const CatalogedTask cataloged(backend, task);
+      walk(backend, cataloged, random_layout(cataloged, 1.5, random), 100, 3e-3, agreement);
     }
     EXPECT_GT(agreement.affordable, repetitions(20) * 10);
     EXPECT_LT(agreement.wrongly_refused * 50, agreement.affordable)

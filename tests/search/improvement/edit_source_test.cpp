@@ -14,8 +14,8 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::cpu_backend_of;
-using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
@@ -39,7 +39,7 @@ Task even_task(int tables, int devices) {
 }
 
 void expect_valid(const WorkingPlan& plan, const PlanEdit& edit) {
-  const PiecePool& pool = plan.pool();
+  const PieceCatalog& catalog = plan.catalog();
   const auto on_its_devices = [&](std::uint32_t device) {
     return device == edit.device(0) || device == edit.device(1);
   };
@@ -51,11 +51,11 @@ void expect_valid(const WorkingPlan& plan, const PlanEdit& edit) {
     EXPECT_TRUE(once.insert(index).second);
     const PlacedSlice& slice = plan.slice(index);
     EXPECT_TRUE(on_its_devices(slice.device));
-    removed[slice.table] += pool.dim(slice.piece);
+    removed[slice.table] += catalog.dim(slice.piece);
   }
   for (const PlacedSlice& slice : edit.added()) {
     EXPECT_TRUE(on_its_devices(slice.device));
-    added[slice.table] += pool.dim(slice.piece);
+    added[slice.table] += catalog.dim(slice.piece);
   }
   EXPECT_FALSE(edit.removed().empty());
   EXPECT_EQ(removed, added);
@@ -67,7 +67,7 @@ void expect_joined(const WorkingPlan& plan, const PlanEdit& edit) {
   if (edit.removed().size() == PlanEdit::kMostRemoved) return;
   for (std::size_t i = 0; i < edit.added().size(); ++i) {
     const PlacedSlice& half = edit.added()[i];
-    if (plan.pool().whole(half.table) == half.piece) continue;
+    if (plan.catalog().whole(half.table) == half.piece) continue;
     EXPECT_EQ(std::count(edit.added().begin(), edit.added().end(), half), 1);
     for (const std::uint32_t other : plan.of_table(half.table)) {
       const bool stays =
@@ -82,9 +82,10 @@ TEST(EditSource, DrawsEditsThatKeepEveryColumn) {
   std::mt19937_64 random(51);
   for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
-    const PooledTask pooled(backend, random_task(seed));
+    const CatalogedTask cataloged(backend, random_task(seed));
     // Not joined at first: halves that the random layout puts on one device.
-    WorkingPlan plan(pooled.pool, pooled.task.devices, random_layout(pooled, 3.0, random));
+    WorkingPlan plan(cataloged.catalog, cataloged.task.devices,
+                     random_layout(cataloged, 3.0, random));
     EditSource source(plan, 2, seed);
     for (int step = 0; step < 200; ++step) {
       SCOPED_TRACE(step);
@@ -103,8 +104,8 @@ TEST(EditSource, DrawsEditsThatKeepEveryColumn) {
 TEST(EditSource, DrawsEveryKindAndMostlyOnCriticalDevices) {
   const CpuBackend backend = cpu_backend_of(random_models(52));
   std::mt19937_64 random(52);
-  const PooledTask pooled(backend, even_task(60, 16));
-  const WorkingPlan plan(pooled.pool, 16, random_layout(pooled, 1.0, random));
+  const CatalogedTask cataloged(backend, even_task(60, 16));
+  const WorkingPlan plan(cataloged.catalog, 16, random_layout(cataloged, 1.0, random));
   EditSource source(plan, 3, 0);
   const CriticalDevices critical{.slowest = 3, .last_ready = 5, .widest = 7};
   int edits = 0;
@@ -126,7 +127,7 @@ TEST(EditSource, DrawsEveryKindAndMostlyOnCriticalDevices) {
     swaps += removed == 2 && added == 2 ? 1 : 0;
     more_slices += added > removed ? 1 : 0;
     fewer_slices += added < removed ? 1 : 0;
-    std::vector<float> sums(2 * pooled.pool.embedding_width());
+    std::vector<float> sums(2 * cataloged.catalog.embedding_width());
     keep_columns +=
         plan.outcome(*edit, sums.data()).dim_sum[0] == plan.dim_sum(edit->device(0)) ? 1 : 0;
   }
@@ -138,10 +139,10 @@ TEST(EditSource, DrawsEveryKindAndMostlyOnCriticalDevices) {
 
 TEST(EditSource, HasNothingToDrawForOneDeviceButJoins) {
   const CpuBackend backend = cpu_backend_of(random_models(53));
-  const PooledTask pooled(backend, even_task(2, 1));
-  const std::uint32_t half = pooled.pool.whole(0) + 1;
-  const WorkingPlan plan(pooled.pool, 1,
-                         {{half, 0, 0}, {half, 0, 0}, {pooled.pool.whole(1), 1, 0}});
+  const CatalogedTask cataloged(backend, even_task(2, 1));
+  const std::uint32_t half = cataloged.catalog.whole(0) + 1;
+  const WorkingPlan plan(cataloged.catalog, 1,
+                         {{half, 0, 0}, {half, 0, 0}, {cataloged.catalog.whole(1), 1, 0}});
   EditSource source(plan, 4, 0);
   int edits = 0;
   for (int step = 0; step < 300; ++step) {
@@ -157,8 +158,8 @@ TEST(EditSource, HasNothingToDrawForOneDeviceButJoins) {
 TEST(EditSource, DrawsTheSameAgainAndAnotherStreamOthers) {
   const CpuBackend backend = cpu_backend_of(random_models(54));
   std::mt19937_64 random(54);
-  const PooledTask pooled(backend, even_task(20, 4));
-  const WorkingPlan plan(pooled.pool, 4, random_layout(pooled, 1.0, random));
+  const CatalogedTask cataloged(backend, even_task(20, 4));
+  const WorkingPlan plan(cataloged.catalog, 4, random_layout(cataloged, 1.0, random));
   const auto drawn = [&](std::uint64_t stream) {
     EditSource source(plan, 5, stream);
     std::vector<std::uint32_t> slices;
@@ -174,10 +175,10 @@ TEST(EditSource, DrawsTheSameAgainAndAnotherStreamOthers) {
 
 TEST(JoinHalves, JoinsUpTheWholeTree) {
   const CpuBackend backend = cpu_backend_of(random_models(55));
-  const PooledTask pooled(backend, even_task(1, 2));
-  const std::uint32_t whole = pooled.pool.whole(0);
+  const CatalogedTask cataloged(backend, even_task(1, 2));
+  const std::uint32_t whole = cataloged.catalog.whole(0);
   // 32, 16, 8 and 4 columns on device 0, 4 on device 1.
-  const WorkingPlan plan(pooled.pool, 2,
+  const WorkingPlan plan(cataloged.catalog, 2,
                          {{whole + 1, 0, 0},
                           {whole + 2, 0, 0},
                           {whole + 3, 0, 0},

@@ -14,9 +14,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::columns_of;
 using testing::cpu_backend_of;
-using testing::PooledTask;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
@@ -29,25 +29,25 @@ CriticalDevices random_devices(const Task& task, std::mt19937_64& random) {
   return {.slowest = device(), .last_ready = device(), .widest = device()};
 }
 
-void expect_consistent(const PooledTask& pooled, const WorkingPlan& plan) {
-  const PiecePool& pool = pooled.pool;
+void expect_consistent(const CatalogedTask& cataloged, const WorkingPlan& plan) {
+  const PieceCatalog& catalog = cataloged.catalog;
   const Layout& layout = plan.layout();
   std::vector<std::vector<std::uint32_t>> on(plan.devices());
-  std::vector<std::vector<std::uint32_t>> of(pool.tables());
+  std::vector<std::vector<std::uint32_t>> of(catalog.tables());
   std::vector<std::int64_t> dim_sums(plan.devices());
   std::vector<std::int64_t> memory(plan.devices());
   for (std::uint32_t i = 0; i < layout.size(); ++i) {
     on[layout[i].device].push_back(i);
     of[layout[i].table].push_back(i);
-    dim_sums[layout[i].device] += pool.dim(layout[i].piece);
-    memory[layout[i].device] += pool.size_bytes(layout[i].piece);
+    dim_sums[layout[i].device] += catalog.dim(layout[i].piece);
+    memory[layout[i].device] += catalog.size_bytes(layout[i].piece);
     // The piece is one of this table's.
-    const std::uint32_t whole = pool.whole(layout[i].table);
+    const std::uint32_t whole = catalog.whole(layout[i].table);
     ASSERT_GE(layout[i].piece, whole);
-    ASSERT_EQ(pool.dim(layout[i].piece) << (layout[i].piece - whole), pool.dim(whole));
+    ASSERT_EQ(catalog.dim(layout[i].piece) << (layout[i].piece - whole), catalog.dim(whole));
   }
-  for (std::uint32_t table = 0; table < pool.tables(); ++table) {
-    ASSERT_EQ(columns_of(pool, layout, table), pooled.task.tables[table].dim);
+  for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
+    ASSERT_EQ(columns_of(catalog, layout, table), cataloged.task.tables[table].dim);
     ASSERT_THAT(plan.of_table(table), ::testing::UnorderedElementsAreArray(of[table]));
   }
   for (std::uint32_t device = 0; device < plan.devices(); ++device) {
@@ -71,20 +71,21 @@ TEST(WorkingPlan, StaysTrueUnderEdits) {
   std::uint64_t edits = 0;
   for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
     SCOPED_TRACE(seed);
-    const PooledTask pooled(backend, random_task(seed));
-    const std::size_t width = pooled.pool.embedding_width();
-    WorkingPlan plan(pooled.pool, pooled.task.devices, random_layout(pooled, 2.0, random));
-    expect_consistent(pooled, plan);
+    const CatalogedTask cataloged(backend, random_task(seed));
+    const std::size_t width = cataloged.catalog.embedding_width();
+    WorkingPlan plan(cataloged.catalog, cataloged.task.devices,
+                     random_layout(cataloged, 2.0, random));
+    expect_consistent(cataloged, plan);
     EditSource source(plan, 1, seed);
     std::vector<float> sums(2 * width);
     for (int step = 0; step < 400; ++step) {
       SCOPED_TRACE(step);
-      const auto edit = source.draw(random_devices(pooled.task, random));
+      const auto edit = source.draw(random_devices(cataloged.task, random));
       if (!edit) continue;
       const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
       plan.apply(*edit);
       ++edits;
-      expect_consistent(pooled, plan);
+      expect_consistent(cataloged, plan);
       if (HasFatalFailure()) return;
       for (std::size_t side = 0; side < 2; ++side) {
         const std::uint32_t device = edit->device(side);
@@ -96,7 +97,7 @@ TEST(WorkingPlan, StaysTrueUnderEdits) {
       }
     }
     // Sums are what a plan that starts here has.
-    const WorkingPlan again(pooled.pool, pooled.task.devices, plan.layout());
+    const WorkingPlan again(cataloged.catalog, cataloged.task.devices, plan.layout());
     for (std::uint32_t device = 0; device < plan.devices(); ++device) {
       expect_near(plan.sum(device), again.sum(device), width);
     }
@@ -116,15 +117,15 @@ TEST(WorkingPlan, TakesEditsThatRemoveMoreThanTheyAddAndTheReverse) {
     table.access_histogram[0] = 1.0;
   }
   const CpuBackend backend = cpu_backend_of(random_models(42));
-  const PooledTask pooled(backend, task);
-  const std::uint32_t whole = pooled.pool.whole(0);
+  const CatalogedTask cataloged(backend, task);
+  const std::uint32_t whole = cataloged.catalog.whole(0);
   const std::uint32_t quarter = whole + 2;
-  const PlacedSlice other{pooled.pool.whole(1), 1, 1};
+  const PlacedSlice other{cataloged.catalog.whole(1), 1, 1};
   // In every order: the numbers that become free are at the front, at the end, in the middle.
   Layout slices = {{quarter, 0, 0}, {quarter, 0, 0}, {quarter, 0, 1}, {quarter, 0, 1}, other};
   std::sort(slices.begin(), slices.end());
   do {
-    WorkingPlan plan(pooled.pool, task.devices, slices);
+    WorkingPlan plan(cataloged.catalog, task.devices, slices);
     PlanEdit join(0, 1);
     for (std::uint32_t i = 0; i < slices.size(); ++i) {
       if (slices[i].table == 0) join.remove(i);
@@ -132,7 +133,7 @@ TEST(WorkingPlan, TakesEditsThatRemoveMoreThanTheyAddAndTheReverse) {
     join.add({whole, 0, 1});
     plan.apply(join);
     EXPECT_THAT(plan.layout(), ::testing::UnorderedElementsAre(PlacedSlice{whole, 0, 1}, other));
-    expect_consistent(pooled, plan);
+    expect_consistent(cataloged, plan);
 
     PlanEdit halve(0, 1);
     halve.remove(plan.of_table(0)[0]);
@@ -141,7 +142,7 @@ TEST(WorkingPlan, TakesEditsThatRemoveMoreThanTheyAddAndTheReverse) {
     halve.add({whole + 2, 0, 0});
     plan.apply(halve);
     EXPECT_EQ(plan.layout().size(), 4U);
-    expect_consistent(pooled, plan);
+    expect_consistent(cataloged, plan);
   } while (std::next_permutation(slices.begin(), slices.end()));
 }
 

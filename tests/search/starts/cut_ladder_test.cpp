@@ -13,9 +13,9 @@
 namespace neuroshard {
 namespace {
 
+using testing::CatalogedTask;
 using testing::columns_of;
 using testing::cpu_backend_of;
-using testing::PooledTask;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
@@ -39,8 +39,9 @@ std::int64_t columns(const Task& task) {
                          [](std::int64_t sum, const Table& table) { return sum + table.dim; });
 }
 
-void expect_ladder(const PooledTask& pooled, int fineness, std::size_t most_slices) {
-  const std::vector<LadderRung> rungs = cut_ladder(pooled.pool, pooled.task, fineness, most_slices);
+void expect_ladder(const CatalogedTask& cataloged, int fineness, std::size_t most_slices) {
+  const std::vector<LadderRung> rungs =
+      cut_ladder(cataloged.catalog, cataloged.task, fineness, most_slices);
   ASSERT_FALSE(rungs.empty());
   std::set<std::pair<std::vector<std::uint32_t>, LadderRung::Order>> seen;
   std::size_t total = 0;
@@ -51,25 +52,25 @@ void expect_ladder(const PooledTask& pooled, int fineness, std::size_t most_slic
     before = rung.slices;
     if (&rung != &rungs.front()) total += rung.slices;
 
-    const Layout layout = ordered_slices(pooled.pool, rung);
+    const Layout layout = ordered_slices(cataloged.catalog, rung);
     EXPECT_EQ(layout.size(), rung.slices);
-    for (std::uint32_t table = 0; table < pooled.pool.tables(); ++table) {
-      EXPECT_EQ(columns_of(pooled.pool, layout, table), pooled.task.tables[table].dim);
+    for (std::uint32_t table = 0; table < cataloged.catalog.tables(); ++table) {
+      EXPECT_EQ(columns_of(cataloged.catalog, layout, table), cataloged.task.tables[table].dim);
     }
     for (std::size_t i = 0; i < layout.size(); ++i) {
       const std::uint32_t piece = layout[i].piece;
       EXPECT_EQ(piece, rung.piece_of_table[layout[i].table]);
       EXPECT_EQ(layout[i].device, 0U);
-      EXPECT_TRUE(pooled.pool.size_bytes(piece) <= pooled.task.memory_bytes ||
-                  !pooled.pool.can_split(piece));
+      EXPECT_TRUE(cataloged.catalog.size_bytes(piece) <= cataloged.task.memory_bytes ||
+                  !cataloged.catalog.can_split(piece));
       if (i == 0) continue;
       const std::uint32_t last = layout[i - 1].piece;
       const bool by_columns = rung.order == LadderRung::Order::kColumns;
       if (by_columns) {
-        EXPECT_GE(pooled.pool.dim(last), pooled.pool.dim(piece));
+        EXPECT_GE(cataloged.catalog.dim(last), cataloged.catalog.dim(piece));
       }
-      if (!by_columns || pooled.pool.dim(last) == pooled.pool.dim(piece)) {
-        EXPECT_GE(pooled.pool.cost_ms(last), pooled.pool.cost_ms(piece));
+      if (!by_columns || cataloged.catalog.dim(last) == cataloged.catalog.dim(piece)) {
+        EXPECT_GE(cataloged.catalog.cost_ms(last), cataloged.catalog.cost_ms(piece));
       }
     }
   }
@@ -80,10 +81,10 @@ TEST(CutLadder, HasDistinctRungsFromFewSlicesToMany) {
   const CpuBackend backend = cpu_backend_of(random_models(31));
   for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
-    const PooledTask pooled(backend, random_task(seed));
+    const CatalogedTask cataloged(backend, random_task(seed));
     for (const int fineness : {1, 4}) {
       for (const std::size_t most_slices : {std::size_t{0}, std::size_t{500}, kNoBound}) {
-        expect_ladder(pooled, fineness, most_slices);
+        expect_ladder(cataloged, fineness, most_slices);
       }
     }
   }
@@ -91,11 +92,11 @@ TEST(CutLadder, HasDistinctRungsFromFewSlicesToMany) {
 
 TEST(CutLadder, ABoundTakesItsFinestRungsOnly) {
   const CpuBackend backend = cpu_backend_of(random_models(32));
-  const PooledTask pooled(backend, random_task(6));
-  const std::vector<LadderRung> all = cut_ladder(pooled.pool, pooled.task, 4, kNoBound);
+  const CatalogedTask cataloged(backend, random_task(6));
+  const std::vector<LadderRung> all = cut_ladder(cataloged.catalog, cataloged.task, 4, kNoBound);
   ASSERT_GT(all.size(), 4U);
   const std::vector<LadderRung> some =
-      cut_ladder(pooled.pool, pooled.task, 4, all[1].slices + all[2].slices);
+      cut_ladder(cataloged.catalog, cataloged.task, 4, all[1].slices + all[2].slices);
   ASSERT_EQ(some.size(), 3U);
   for (std::size_t i = 0; i < some.size(); ++i) {
     EXPECT_EQ(some[i].piece_of_table, all[i].piece_of_table);
@@ -109,16 +110,17 @@ TEST(CutLadder, ReachesFromWholeTablesToTheNarrowestSlices) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     task.memory_bytes = bytes_from_gib(1000.0);
-    const PooledTask pooled(backend, task);
-    const std::vector<LadderRung> rungs = cut_ladder(pooled.pool, pooled.task, 2, kNoBound);
-    for (std::size_t table = 0; table < pooled.pool.tables(); ++table) {
+    const CatalogedTask cataloged(backend, task);
+    const std::vector<LadderRung> rungs =
+        cut_ladder(cataloged.catalog, cataloged.task, 2, kNoBound);
+    for (std::size_t table = 0; table < cataloged.catalog.tables(); ++table) {
       // No table is wider than the widest width.
       EXPECT_EQ(std::any_of(rungs.begin(), rungs.end(),
                             [&](const LadderRung& rung) {
-                              return rung.piece_of_table[table] == pooled.pool.whole(table);
+                              return rung.piece_of_table[table] == cataloged.catalog.whole(table);
                             }),
                 true);
-      EXPECT_FALSE(pooled.pool.can_split(rungs.back().piece_of_table[table]));
+      EXPECT_FALSE(cataloged.catalog.can_split(rungs.back().piece_of_table[table]));
     }
   }
 }
@@ -126,11 +128,11 @@ TEST(CutLadder, ReachesFromWholeTablesToTheNarrowestSlices) {
 TEST(CutLadder, OfATableThatCannotBeCutIsOneCut) {
   const CpuBackend backend = cpu_backend_of(random_models(34));
   for (const int devices : {1, 2, kMaxDevices}) {
-    const PooledTask pooled(backend, one_small_table(devices));
-    for (const LadderRung& rung : cut_ladder(pooled.pool, pooled.task, 4, kNoBound)) {
+    const CatalogedTask cataloged(backend, one_small_table(devices));
+    for (const LadderRung& rung : cut_ladder(cataloged.catalog, cataloged.task, 4, kNoBound)) {
       EXPECT_EQ(rung.slices, 1U);
     }
-    EXPECT_EQ(ladder_dim_limits(pooled.task), std::vector<std::int64_t>{4});
+    EXPECT_EQ(ladder_dim_limits(cataloged.task), std::vector<std::int64_t>{4});
   }
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "neuroshard/error.h"
 #include "temporary_folder.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -27,7 +27,7 @@ std::string collect(const std::vector<Table>& tables, std::size_t sources, std::
   SampleLog log(folder / "data.txt");
   std::vector<std::unique_ptr<ComputeCostSource>> all;
   for (std::size_t i = 0; i < sources; ++i) {
-    all.push_back(make_analytic_compute_source(gpu(), tables, kDefaultBatch));
+    all.push_back(make_analytic_compute_source(gpu(), tables, kDefaultBatchSize));
   }
   collect_compute_samples(all, tables, {}, {.samples = samples, .seed = 5}, log);
   return contents_of(folder / "data.txt");
@@ -44,7 +44,7 @@ TEST(CollectCompute, GoesOnWhereAStoppedRunEnded) {
   const std::vector<Table> tables = some_tables();
   const TemporaryFolder folder;
   std::vector<std::unique_ptr<ComputeCostSource>> sources;
-  sources.push_back(make_analytic_compute_source(gpu(), tables, kDefaultBatch));
+  sources.push_back(make_analytic_compute_source(gpu(), tables, kDefaultBatchSize));
   CollectionRun run{.samples = 100, .seed = 5};
   std::uint64_t seen = 0;
   run.progress = [&](std::uint64_t samples) { seen = samples; };
@@ -107,7 +107,7 @@ TEST(CollectCompute, RecordsNoImpossibleCost) {
 
 TEST(CollectComm, LogsOneSampleALine) {
   const TemporaryFolder folder;
-  const auto source = make_analytic_comm_source(network_named(kDefaultNetwork), kDefaultBatch);
+  const auto source = make_analytic_comm_source(network_named(kDefaultNetwork), kDefaultBatchSize);
   SampleLog log(folder / "data.txt");
   collect_comm_samples(*source, {.devices = 3}, {.samples = 50}, log);
   collect_comm_samples(*source, {.devices = 3}, {.samples = 50}, log);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "neuroshard/error.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/random.h"
-#include "weights/collection/access_stream.h"
 #include "weights/collection/embedding_operator.h"
+#include "weights/lookups/access_stream.h"
 
 namespace neuroshard {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "neuroshard/error.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
-#include "weights/collection/random_tables.h"
+#include "weights/lookups/random_tables.h"
 
 namespace neuroshard {
 namespace {

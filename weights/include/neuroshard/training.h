@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/cost_models.h"
+#include "neuroshard/published_sizes.h"
 #include "neuroshard/training_data.h"
 
 namespace neuroshard {
@@ -95,8 +96,9 @@ struct TrainedComm {
 
 /// Widths of the hidden layers.
 struct ComputeNetworkSizes {
-  std::vector<int> table_network = {128, 32};  ///< The last one is the embedding width.
-  std::vector<int> head = {64};
+  std::vector<int> table_network = {kPublishedTableHidden,
+                                    kPublishedEmbedding};  ///< The last one is the embedding width.
+  std::vector<int> head = {kPublishedHeadHidden};
 };
 
 enum class CommArchitecture { kDense, kSymmetric };

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/mlp_runner.h"
+#include "core/packed_comm_network.h"
+
+namespace neuroshard {
+
+/// Communication costs of batches of placements, for either architecture. One per thread.
+class CommRunner {
+ public:
+  /// Borrows both.
+  CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices);
+
+  /// `dim_sums`: [rows, devices]; `start_offsets_ms`: the same, or null for the backward pass.
+  /// `cost_ms`: [rows, devices].
+  void run(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
+
+  [[nodiscard]] std::size_t held_bytes() const {
+    return mlp_.held_bytes() + heap_bytes(layers_) + heap_bytes(inputs_) + heap_bytes(outputs_) +
+           heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
+  }
+
+ private:
+  void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
+  void run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,
+                     float* cost_ms);
+
+  const PackedCommNetwork& network_;
+  int devices_;
+  int input_stride_;  ///< Dense: of a row. Symmetric: of an input.
+  int output_stride_;
+  int block_rows_;  ///< Placements per pass through the network.
+  const CpuKernels& kernels_;
+  MlpRunner mlp_;                        ///< Of a dense network.
+  std::vector<PackedLayerView> layers_;  ///< Of a symmetric network.
+  float log2_devices_;
+  AlignedVector<float> inputs_;  ///< Dense: a row a placement. Symmetric: a column a device.
+  AlignedVector<float> scratch_[2];
+  AlignedVector<float> outputs_;
+};
+
+}  // namespace neuroshard

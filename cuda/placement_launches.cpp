@@ -1,0 +1,235 @@
+#include "cuda/placement_launches.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cuda/comm_costs.h"
+#include "cuda/comm_layout.h"
+#include "cuda/place_candidates.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard::gpu {
+namespace {
+
+// Dim sums are 32-bit numbers on the device.
+constexpr std::size_t kMaxPieces = 32767;
+static_assert(kMaxPieces * kMaxDim <= 0x7FFFFFFF);
+
+// Finished placements of one launch that wait in device memory for the communication networks.
+constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
+
+// Warps of a block if its candidates have less.
+constexpr int kUsualWarps = 8;
+// 128 registers a thread let this many warps stay on a multiprocessor.
+constexpr std::size_t kResidentWarps = 16;
+
+std::size_t scratch_bytes(const PlacementShape& shape) {
+  return sizeof(float) * kRowArrays * static_cast<std::size_t>(shape.rows()) *
+         static_cast<std::size_t>(shape.devices);
+}
+
+// Memory of the warps of a block, without tiles of the networks.
+std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
+
+}  // namespace
+
+PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
+                            int limits, int comm_width) {
+  const MlpView& head = context.models().head();
+  PlacementShape shape;
+  shape.devices = devices;
+  shape.width = context.embedding_width();
+  shape.limits = std::max(limits, 1);
+  shape.head_width = fits_registers(head, shape.width) ? 0 : head.width;
+  shape.comm_width = comm_width;
+  shape.many_devices = devices > kMaxLaneDevices;
+
+  const std::size_t available = context.shared_bytes();
+  const std::size_t least =
+      std::max(placing_bytes(shape), placement_layout(shape, comm_tile_bytes(comm_width, 1)).total);
+  if (least > available) {
+    throw Error("cuda backend: a placement on " + std::to_string(devices) +
+                    " devices with embeddings of " + std::to_string(shape.width) +
+                    " floats takes " + std::to_string(least) +
+                    " bytes of shared memory, but a block has " + std::to_string(available) +
+                    "; use a CPU backend",
+                ErrorKind::kBackend);
+  }
+
+  // Few candidates: a warp for each limit, so that the last placement is done soon. Many: a warp
+  // for all limits of a candidate, so that no step is taken twice.
+  const std::size_t resident = std::min(kResidentWarps, available / placing_bytes(shape));
+  const std::size_t warps =
+      static_cast<std::size_t>(context.multiprocessors()) * std::max<std::size_t>(resident, 1);
+  shape.warps_per_slot = static_cast<int>(std::clamp<std::size_t>(
+      warps / std::max<std::size_t>(candidates, 1), 1,
+      static_cast<std::size_t>(std::min(shape.limits, kMaxPlacementWarps))));
+  while (shape.warps_per_slot > 1 && placing_bytes(shape) > available) --shape.warps_per_slot;
+  while (shape.warps() < kUsualWarps) {
+    PlacementShape larger = shape;
+    ++larger.slots;
+    if (larger.warps() > kMaxPlacementWarps || placing_bytes(larger) > available ||
+        static_cast<std::size_t>(larger.slots) > std::max<std::size_t>(candidates, 1)) {
+      break;
+    }
+    shape = larger;
+  }
+
+  // Two blocks share a multiprocessor; snapshots take what memory is left, if several limits share
+  // a warp.
+  while (shape.snapshots + 1 < shape.limits_per_warp()) {
+    PlacementShape larger = shape;
+    ++larger.snapshots;
+    if (placing_bytes(larger) > available / 2) break;
+    shape = larger;
+  }
+  const std::size_t fixed = placement_layout(shape, 0).warps;
+  const std::size_t tiles =
+      std::max({comm_tile_bytes(comm_width, 1), available / 4, placing_bytes(shape)});
+  shape.comm_rows = std::min(
+      comm_tile_rows(comm_width, std::min(tiles, available - fixed)),
+      context.models().comm_for(devices).forward.symmetric ? shape.rows() * devices : shape.rows());
+  return shape;
+}
+
+PlacementLaunches::PlacementLaunches(const DeviceContext& context)
+    : context_(context), workspace_([&] {
+        const CurrentDevice current(context.device());
+        return context.borrow_workspace();
+      }()) {}
+
+void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidates,
+                            std::span<CandidateResult> results) {
+  if (candidates.size() == 0) return;
+  requests_.push_back({&session, &candidates, results, results_});
+  results_ += candidates.size();
+}
+
+void PlacementLaunches::form_groups() {
+  const auto kind = [](const Request& request) {
+    return std::pair(request.session->devices(), request.session->limits());
+  };
+  std::stable_sort(requests_.begin(), requests_.end(),
+                   [&](const Request& a, const Request& b) { return kind(a) < kind(b); });
+  std::size_t slot = 0;
+  for (std::size_t first = 0; first < requests_.size();) {
+    std::size_t end = first;
+    std::size_t candidates = 0;
+    for (; end < requests_.size() && kind(requests_[end]) == kind(requests_[first]); ++end) {
+      candidates += requests_[end].candidates->size();
+    }
+    const CudaSession& session = *requests_[first].session;
+    const PlacementShape shape = choose_shape(context_, candidates, session.devices(),
+                                              session.limits(), session.comm_width());
+    const std::size_t first_slot = slot;
+    // A block serves one session.
+    const auto slots = static_cast<std::size_t>(shape.slots);
+    for (std::size_t r = first; r < end; ++r) {
+      slot += (requests_[r].candidates->size() + slots - 1) / slots * slots;
+    }
+    groups_.push_back({first, end, shape, first_slot, slot});
+    first = end;
+  }
+}
+
+void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
+                                   CandidateSlot* slots, std::uint32_t* piece_ids) const {
+  std::size_t slot = group.first_slot;
+  for (std::size_t r = group.first_request; r < group.end_request; ++r) {
+    const Request& request = requests_[r];
+    const CandidateBatch& candidates = *request.candidates;
+    const SessionView* session = request.session->view(workspace_->stream);
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      const std::size_t pieces = candidates.offsets[c + 1] - candidates.offsets[c];
+      if (pieces > kMaxPieces) {
+        throw Error("cuda backend: a candidate has " + std::to_string(pieces) +
+                        " pieces; it takes up to " + std::to_string(kMaxPieces) +
+                        "; use a CPU backend",
+                    ErrorKind::kBackend);
+      }
+      slots[slot++] = {
+          .session = session,
+          .first_piece = static_cast<std::uint32_t>(first_piece + candidates.offsets[c]),
+          .pieces = static_cast<std::uint32_t>(pieces),
+          .result = static_cast<std::uint32_t>(request.first_result + c)};
+    }
+    while (slot % static_cast<std::size_t>(group.shape.slots) !=
+           group.first_slot % static_cast<std::size_t>(group.shape.slots)) {
+      slots[slot++] = {.session = session};
+    }
+    put(reinterpret_cast<std::byte*>(piece_ids + first_piece),
+        std::span<const std::uint32_t>(candidates.piece_ids));
+    first_piece += candidates.piece_ids.size();
+  }
+}
+
+void PlacementLaunches::prepare() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
+  form_groups();
+  std::size_t pieces = 0;
+  for (const Request& request : requests_) pieces += request.candidates->piece_ids.size();
+  ArrayPlan plan;
+  const std::size_t slots_at = plan.add(groups_.back().end_slot * sizeof(CandidateSlot));
+  const std::size_t ids_at = plan.add(pieces * sizeof(std::uint32_t));
+  const InputBlock in(*workspace_, plan.bytes());
+  const OutputBlock out(*workspace_, results_ * sizeof(ResultView));
+  // Blocks beyond the limit go in further launches, which use the same memory one after the other.
+  std::size_t scratch = 0;
+  for (const Group& group : groups_) {
+    const std::size_t blocks =
+        (group.end_slot - group.first_slot) / static_cast<std::size_t>(group.shape.slots);
+    const std::size_t block = scratch_bytes(group.shape);
+    scratch = std::max(scratch, std::min(blocks * block, std::max(kMaxScratchBytes, block)));
+  }
+  workspace_->scratch.reserve(scratch);
+
+  workspace_->busy = true;
+  std::size_t first_piece = 0;
+  for (const Group& group : groups_) {
+    fill_slots(group, first_piece, at<CandidateSlot>(in.host(), slots_at),
+               at<std::uint32_t>(in.host(), ids_at));
+  }
+  std::byte* inputs = in.send(true);
+  slots_ = at<CandidateSlot>(inputs, slots_at);
+  args_ = {.slots = nullptr,
+           .piece_ids = at<std::uint32_t>(inputs, ids_at),
+           .results = reinterpret_cast<ResultView*>(out.device()),
+           .rows = reinterpret_cast<float*>(workspace_->scratch.data()),
+           .head = context_.models().head(),
+           .empty_ms = context_.empty_ms(),
+           .shape = {}};
+}
+
+void PlacementLaunches::launch() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
+  for (const Group& group : groups_) {
+    args_.shape = group.shape;
+    const auto slots = static_cast<std::size_t>(group.shape.slots);
+    const std::size_t blocks_at_once = workspace_->scratch.bytes() / scratch_bytes(group.shape);
+    for (std::size_t slot = group.first_slot; slot < group.end_slot;) {
+      const std::size_t blocks = std::min(blocks_at_once, (group.end_slot - slot) / slots);
+      args_.slots = slots_ + slot;
+      place_candidates(args_, static_cast<unsigned>(blocks), workspace_->stream.get());
+      slot += blocks * slots;
+    }
+  }
+  OutputBlock(*workspace_, results_ * sizeof(ResultView)).fetch();
+}
+
+void PlacementLaunches::finish() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
+  const OutputBlock out(*workspace_, results_ * sizeof(ResultView));
+  const auto* results = reinterpret_cast<const ResultView*>(out.receive());
+  for (const Request& request : requests_) {
+    for (std::size_t c = 0; c < request.candidates->size(); ++c) {
+      const ResultView& result = results[request.first_result + c];
+      request.results[c] = {.cost_ms = result.cost_ms, .limit = result.limit};
+      request.session->count(result);
+    }
+  }
+}
+
+}  // namespace neuroshard::gpu

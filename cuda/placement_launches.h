@@ -1,0 +1,64 @@
+#pragma once
+
+#include <span>
+
+#include "cuda/cuda_session.h"
+#include "cuda/staging.h"
+
+namespace neuroshard::gpu {
+
+/// How a launch for `candidates` candidates of one task, or of tasks alike, uses the device. Throws
+/// Error (kBackend) if the device's shared memory cannot hold one placement.
+[[nodiscard]] PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates,
+                                          int devices, int limits, int comm_width);
+
+/// Requests on their way through one device.
+class PlacementLaunches {
+ public:
+  explicit PlacementLaunches(const DeviceContext& context);
+
+  void add(CudaSession& session, const CandidateBatch& candidates,
+           std::span<CandidateResult> results);
+  /// Copies and launches; does not wait.
+  void start() {
+    prepare();
+    launch();
+  }
+  /// The two halves of start(), so that benchmarks can time the second.
+  void prepare();
+  void launch();
+  /// Waits, and hands out the results.
+  void finish();
+  /// On which all of it happens.
+  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
+
+ private:
+  struct Request {
+    CudaSession* session;
+    const CandidateBatch* candidates;
+    std::span<CandidateResult> results;
+    std::size_t first_result;
+  };
+  /// Requests of one launch: tasks with the same numbers of devices and limits.
+  struct Group {
+    std::size_t first_request;
+    std::size_t end_request;
+    PlacementShape shape;
+    std::size_t first_slot;
+    std::size_t end_slot;
+  };
+
+  void form_groups();
+  void fill_slots(const Group& group, std::size_t& first_piece, CandidateSlot* slots,
+                  std::uint32_t* piece_ids) const;
+
+  const DeviceContext& context_;
+  ObjectPool<Workspace>::Lease workspace_;
+  std::vector<Request> requests_;
+  std::vector<Group> groups_;
+  PlacementArgs args_;  ///< But for the slots and shape of a launch.
+  const CandidateSlot* slots_ = nullptr;
+  std::size_t results_ = 0;
+};
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/network_view.h"
+
+namespace neuroshard::gpu {
+
+/// One piece, in the 16 bytes that a step of a placement needs.
+struct alignas(16) PieceView {
+  std::int64_t size_bytes = 0;
+  std::int32_t dim = 0;
+  std::int32_t unused = 0;
+};
+
+/// One task, in device memory.
+struct SessionView {
+  const PieceView* pieces = nullptr;
+  const float* embeddings = nullptr;  ///< [pieces, embedding width]
+  const std::int32_t* dim_limits = nullptr;
+  std::int64_t memory_bytes = 0;
+  std::int32_t devices = 0;
+  std::int32_t limits = 0;
+  float log2_devices = 0.0F;
+  std::int32_t unused = 0;
+  CommView comm;
+};
+
+inline constexpr std::uint32_t kNoCandidate = 0xFFFFFFFFU;
+
+/// A place in a block for a candidate. The slots of a block all have the same session.
+struct CandidateSlot {
+  const SessionView* session = nullptr;
+  std::uint32_t first_piece = 0;  ///< Index into the list of piece ids.
+  std::uint32_t pieces = 0;
+  std::uint32_t result = kNoCandidate;  ///< Index into the results; kNoCandidate: an empty slot.
+  std::uint32_t unused = 0;
+};
+
+struct ResultView {
+  double cost_ms = 0.0;
+  std::int32_t limit = -1;
+  std::uint32_t head_evaluations = 0;
+  std::uint32_t comm_evaluations = 0;
+  std::uint32_t unused = 0;
+};
+
+/// How a launch spreads candidates over warps. A block has `slots` candidates; a candidate's limits
+/// are dealt to `warps_per_slot` warps, each of which takes limits that lie side by side, the
+/// loosest first (place_greedily.cuh).
+struct PlacementShape {
+  int slots = 1;
+  int warps_per_slot = 1;
+  int devices = 1;  ///< Largest of the launch, and so on.
+  int width = 0;    ///< Floats of an embedding.
+  int limits = 1;
+  int snapshots = 0;          ///< Unfinished runs that a warp can keep.
+  int head_width = 0;         ///< Floats of a row of the generic head's scratch; 0: needs none.
+  int comm_width = 0;         ///< Of the communication networks.
+  int comm_rows = 0;          ///< Of a tile.
+  bool many_devices = false;  ///< More than a warp has lanes.
+
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr int warps() const {
+    return slots * warps_per_slot;
+  }
+  /// Finished placements that a block can have.
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr int rows() const { return slots * limits; }
+  /// Limits that one warp may have to keep in mind.
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr int limits_per_warp() const {
+    return (limits + warps_per_slot - 1) / warps_per_slot;
+  }
+};
+
+struct PlacementArgs {
+  const CandidateSlot* slots = nullptr;  ///< [blocks, shape.slots]
+  const std::uint32_t* piece_ids = nullptr;
+  ResultView* results = nullptr;
+  /// Scratch: five arrays of [shape.rows(), shape.devices] floats a block.
+  float* rows = nullptr;
+  MlpView head;
+  float empty_ms = 0.0F;  ///< head(0)
+  PlacementShape shape;
+};
+
+inline constexpr int kRowArrays = 5;
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,27 @@
+#pragma once
+
+// The whole public interface.
+
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/cost_models.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/error.h"
+#include "neuroshard/evaluation.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/plan_request.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/published_sizes.h"
+#include "neuroshard/search_options.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/stop_condition.h"
+#include "neuroshard/table_configs.h"
+#include "neuroshard/task.h"
+#include "neuroshard/task_file.h"
+#include "neuroshard/training.h"
+#include "neuroshard/training_data.h"
+#include "neuroshard/version.h"
+#include "neuroshard/weights.h"
+#include "neuroshard/zipf_histogram.h"

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/stop_condition.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Every piece that column splits can make of a task's tables: for each table one piece per dim
+/// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
+class PieceCatalog {
+ public:
+  /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
+  /// call the tables by, if it is not their index in `task`.
+  explicit PieceCatalog(const Task& task, std::span<const std::uint32_t> listed = {});
+  PieceCatalog(const Backend& backend, const Task& task);
+
+  /// Computes embeddings and costs of several catalogs, together in two calls to the backend. They
+  /// do not depend on the backend, nor on the company. Throws Error naming the table if the compute
+  /// model's cost of a piece is no number: nothing could be put in order by it.
+  static void embed(const Backend& backend, std::span<PieceCatalog* const> catalogs);
+  /// Of this catalog, in parts, unless `stop` is reached before they are all done: false.
+  [[nodiscard]] bool embed(const Backend& backend, const StopCondition& stop);
+
+  [[nodiscard]] std::size_t size() const { return dims_.size(); }
+  [[nodiscard]] std::size_t tables() const { return whole_.size(); }
+  /// The piece that is the whole table.
+  [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
+  [[nodiscard]] bool can_split(std::uint32_t piece) const;
+  /// Either half of a piece that can be split.
+  [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
+
+  [[nodiscard]] int dim(std::uint32_t piece) const { return dims_[piece]; }
+  [[nodiscard]] std::int64_t size_bytes(std::uint32_t piece) const { return size_bytes_[piece]; }
+  /// Compute cost of a shard of this piece alone.
+  [[nodiscard]] float cost_ms(std::uint32_t piece) const { return cost_ms_[piece]; }
+
+  /// Floats of an embedding; 0 until embed().
+  [[nodiscard]] std::size_t embedding_width() const { return embeddings_.size() / size(); }
+  [[nodiscard]] const float* embedding(std::uint32_t piece) const {
+    return embeddings_.data() + piece * embedding_width();
+  }
+
+  [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
+  [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
+  [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
+
+ private:
+  void require_costs(std::span<const float> cost_ms) const;
+  /// Embeddings of rows of features, and the costs of pieces alone.
+  static void compute(const Backend& backend, std::span<const float> features,
+                      std::span<float> embeddings, std::span<float> cost_ms);
+
+  std::vector<std::uint32_t> whole_;
+  std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
+  std::vector<std::int32_t> dims_;
+  std::vector<std::int64_t> size_bytes_;
+  std::vector<float> features_;  ///< Until embed().
+  AlignedVector<float> embeddings_;
+  std::vector<float> cost_ms_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,13 @@
+# Fails unless neuroshard.h in FOLDER includes every other header there.
+file(READ "${FOLDER}/neuroshard.h" umbrella)
+file(GLOB headers RELATIVE "${FOLDER}" "${FOLDER}/*.h")
+list(REMOVE_ITEM headers neuroshard.h)
+if(NOT headers)
+  message(FATAL_ERROR "no headers in ${FOLDER}")
+endif()
+foreach(header ${headers})
+  string(FIND "${umbrella}" "#include \"neuroshard/${header}\"\n" position)
+  if(position EQUAL -1)
+    message(FATAL_ERROR "neuroshard.h does not include neuroshard/${header}; add it")
+  endif()
+endforeach()

@@ -1,0 +1,160 @@
+#include "weights/files/atomic_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "message_of.h"
+#include "scratch_folder.h"
+#include "weights/files/read_file.h"
+
+namespace neuroshard {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::message_of;
+using testing::ScratchFolder;
+using ::testing::UnorderedElementsAre;
+
+std::string io_error(const auto& action) { return message_of(action, ErrorKind::kIo); }
+
+TEST(AtomicFile, AppearsWholeAtTheEnd) {
+  const ScratchFolder folder;
+  AtomicFile file(folder / "out");
+  file.write("one ");
+  file.write("two");
+  EXPECT_FALSE(fs::exists(folder / "out"));
+  file.commit();
+  EXPECT_EQ(read_file(folder / "out"), "one two");
+  EXPECT_THAT(folder.names(), ElementsAre("out"));
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const ScratchFolder folder;
+  { AtomicFile(folder / "out").write("half"); }
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(AtomicFile, LeavesNothingWhenKilled) {
+  const ScratchFolder folder;
+  const int unnamed = ::open((folder / "").c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (unnamed < 0) GTEST_SKIP() << "this file system has no files without names";
+  ::close(unnamed);
+  for (const int signal : {SIGKILL, SIGXFSZ, SIGTERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      AtomicFile file(folder / "out");
+      file.write("half");
+      ::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_THAT(folder.names(), IsEmpty()) << signal;
+  }
+}
+
+TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
+  const ScratchFolder folder;
+  write_file(folder / "out", "old");
+  fs::permissions(folder / "out", fs::perms::owner_read | fs::perms::owner_write);
+  { AtomicFile(folder / "out").write("half"); }
+  EXPECT_EQ(read_file(folder / "out"), "old");
+  write_file(folder / "out", "new");
+  EXPECT_EQ(read_file(folder / "out"), "new");
+  EXPECT_EQ(fs::status(folder / "out").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_THAT(folder.names(), ElementsAre("out"));
+}
+
+TEST(AtomicFile, FollowsLinks) {
+  const ScratchFolder folder;
+  write_file(folder / "target", "old");
+  fs::create_symlink("target", folder / "link");
+  write_file(folder / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target"), "new");
+  fs::remove(folder / "target");
+  write_file(folder / "link", "newer");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target"), "newer");
+  EXPECT_THAT(folder.names(), UnorderedElementsAre("link", "target"));
+}
+
+TEST(AtomicFile, TwoWritersDoNotDisturbEachOther) {
+  const ScratchFolder folder;
+  AtomicFile first(folder / "out");
+  AtomicFile second(folder / "out");
+  first.write("first");
+  second.write("second");
+  second.commit();
+  EXPECT_EQ(read_file(folder / "out"), "second");
+  first.commit();
+  EXPECT_EQ(read_file(folder / "out"), "first");
+}
+
+TEST(AtomicFile, SaysWhyItCannotBeOpened) {
+  const ScratchFolder folder;
+  EXPECT_THAT(io_error([&] { write_file(folder / "no" / "out", "x"); }),
+              HasSubstr("out: cannot be written: No such file or directory"));
+  EXPECT_EQ(io_error([&] { write_file(folder.path(), "x"); }),
+            folder.path().string() + ": cannot be written: Is a directory");
+  EXPECT_THAT(io_error([] { write_file("", "x"); }), HasSubstr("cannot be written"));
+  if (::geteuid() != 0) {  // Nothing is read-only for root.
+    fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+    EXPECT_THAT(io_error([&] { write_file(folder / "out", "x"); }), HasSubstr("Permission denied"));
+    fs::permissions(folder.path(), fs::perms::owner_all);
+  }
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(AtomicFile, WritesToADeviceDirectly) {
+  write_file("/dev/null", "x");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(io_error([] { write_file("/dev/full", "x"); }),
+            "/dev/full: cannot be written: No space left on device");
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+// A limit on the size of files stands for a disk that fills up.
+TEST(AtomicFile, RemovesWhatItWroteWhenTheDiskIsFull) {
+  const ScratchFolder folder;
+  write_file(folder / "out", "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto previous_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string error =
+      io_error([&] { write_file(folder / "out", std::string(100'000, 'x')); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, previous_handler);
+  EXPECT_THAT(error, HasSubstr("out: cannot be written: File too large"));
+  EXPECT_EQ(read_file(folder / "out"), "old");
+  EXPECT_THAT(folder.names(), ElementsAre("out"));
+}
+
+TEST(ReadFile, RefusesFilesThatAreTooLarge) {
+  const ScratchFolder folder;
+  write_file(folder / "in", std::string(1000, 'x'));
+  EXPECT_EQ(read_file(folder / "in", 1000).size(), 1000U);
+  EXPECT_THAT(io_error([&] { (void)read_file(folder / "in", 999); }),
+              HasSubstr("in: cannot be read: it has more than 999 bytes"));
+  EXPECT_THAT(io_error([] { (void)read_file("/dev/zero", 1000); }), HasSubstr("more than 1000"));
+  EXPECT_EQ(read_file("/dev/null"), "");
+  EXPECT_EQ(io_error([] { (void)read_file(""); }), "no file name given");
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,175 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "message_of.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "scratch_folder.h"
+#include "weights/files/read_file.h"
+#include "weights/files/safetensors.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::message_of;
+using testing::random_models;
+using testing::ScratchFolder;
+using ::testing::StartsWith;
+
+CostModels dense_and_symmetric() {
+  CostModels models = random_models(1, {.devices = {2, 3, 16}});
+  models.symmetric_comm = random_models(2).symmetric_comm;
+  models.metadata = {{"source", "random"}, {"hardware", "none"}};
+  return models;
+}
+
+/// The error for a good file after this change to its tensors or metadata.
+std::string error_after(const std::function<void(Safetensors&)>& change) {
+  Safetensors contents = parse_safetensors(serialize_weights(dense_and_symmetric()), "w");
+  change(contents);
+  const std::string bytes = serialize_safetensors(contents);
+  return message_of([&] { (void)parse_weights(bytes, "w.safetensors"); });
+}
+
+TEST(WeightsFile, KeepsEveryModelAndItsMetadata) {
+  const ScratchFolder folder;
+  const CostModels models = dense_and_symmetric();
+  save_weights(models, folder / "w.safetensors");
+  const CostModels read = load_weights(folder / "w.safetensors");
+  EXPECT_EQ(read.metadata, models.metadata);
+  EXPECT_EQ(read.dense_comm.size(), 3U);
+  EXPECT_TRUE(read.symmetric_comm.has_value());
+  EXPECT_EQ(read.compute.head.layers[1].weight, models.compute.head.layers[1].weight);
+  EXPECT_EQ(read.compute.features.std, models.compute.features.std);
+  const auto& backward = std::get<DenseCommNetwork>(read.dense_comm.at(3).backward);
+  EXPECT_EQ(backward.network.inputs(), 3);
+  // The rest: equal models give equal bytes.
+  EXPECT_EQ(serialize_weights(read), serialize_weights(models));
+  EXPECT_EQ(read_file(folder / "w.safetensors"), serialize_weights(models));
+}
+
+TEST(WeightsFile, NamesTensorsAsDocumented) {
+  const Safetensors contents = parse_safetensors(serialize_weights(dense_and_symmetric()), "w");
+  for (const char* name :
+       {"compute.features.mean", "compute.features.std", "compute.table_network.0.weight",
+        "compute.head.1.bias", "comm.3.forward.features.mean", "comm.3.forward.0.weight",
+        "comm.16.backward.2.bias", "comm.symmetric.forward.0.weight",
+        "comm.symmetric.backward.features.std"}) {
+    EXPECT_TRUE(contents.tensors.contains(name)) << name;
+  }
+  EXPECT_EQ(contents.metadata.at("format"), "neuroshard.weights");
+  EXPECT_EQ(contents.metadata.at("version"), "1");
+  EXPECT_THAT(contents.metadata.at("table_features"), StartsWith("bin_0,bin_1,bin_10,"));
+}
+
+TEST(WeightsFile, RejectsMissingAndUnknownTensors) {
+  const auto without = [](const std::string& name) {
+    return error_after([&](Safetensors& file) { ASSERT_EQ(file.tensors.erase(name), 1U); });
+  };
+  EXPECT_EQ(without("compute.features.mean"),
+            "w.safetensors: the tensor 'compute.features.mean' is missing");
+  EXPECT_THAT(without("compute.head.1.bias"), HasSubstr("'compute.head.1.bias' is missing"));
+  EXPECT_THAT(without("compute.head.1.weight"), HasSubstr("unknown tensor 'compute.head.1.bias'"));
+  EXPECT_THAT(without("comm.3.backward.0.weight"), HasSubstr("'comm.3.backward.0.weight' is"));
+  EXPECT_THAT(without("comm.symmetric.forward.features.std"), HasSubstr("std' is missing"));
+  const auto with = [](const std::string& name) {
+    return error_after([&](Safetensors& file) { file.tensors[name] = {{1}, {1.0F}}; });
+  };
+  EXPECT_THAT(with("extra"), HasSubstr("w.safetensors: unknown tensor 'extra'"));
+  EXPECT_THAT(with("compute.head.7.bias"), HasSubstr("unknown tensor 'compute.head.7.bias'"));
+  for (const char* key : {"03", "+3", "0", "1025", "-1", "99999999999", "x", ""}) {
+    EXPECT_THAT(with("comm." + std::string(key) + ".forward.0.weight"),
+                HasSubstr("'" + std::string(key) + "' is neither a number of devices"));
+  }
+}
+
+TEST(WeightsFile, RejectsWhatDoesNotFitTogether) {
+  EXPECT_THAT(error_after([](Safetensors& file) {
+                file.tensors["compute.head.0.weight"] = {{64, 3}, std::vector<float>(192)};
+              }),
+              HasSubstr("head: layer 0: takes 3 inputs, but 32 arrive"));
+  EXPECT_THAT(error_after([](Safetensors& file) {
+                file.tensors["comm.3.forward.0.bias"] = {{2}, {1.0F, 1.0F}};
+              }),
+              HasSubstr("'comm.3.forward.0.bias': has 2 values for the 32 outputs"));
+  EXPECT_THAT(error_after([](Safetensors& file) {
+                file.tensors["compute.features.std"] = {{20, 1}, std::vector<float>(20, 1.0F)};
+              }),
+              HasSubstr("'compute.features.std': has the shape [20, 1]; expected 1 dimension"));
+  EXPECT_THAT(error_after([](Safetensors& file) {
+                file.tensors["comm.2.backward.1.weight"].values[3] = INFINITY;
+              }),
+              HasSubstr("communication model for 2 devices, backward: layer 1: a weight is NaN"));
+  EXPECT_THAT(error_after([](Safetensors& file) {
+                file.tensors["comm.symmetric.forward.features.std"].values[0] = -1.0F;
+              }),
+              HasSubstr("symmetric communication model, forward: a feature standard deviation"));
+}
+
+TEST(WeightsFile, RejectsOtherFormatsAndVersions) {
+  const auto with = [](const std::string& key, const std::string& value) {
+    return error_after([&](Safetensors& file) { file.metadata[key] = value; });
+  };
+  EXPECT_EQ(with("version", "2"),
+            "w.safetensors: the metadata's 'version' is '2'; this program reads '1'");
+  EXPECT_THAT(with("cost_unit", "us"), HasSubstr("'cost_unit' is 'us'; this program reads 'ms'"));
+  EXPECT_THAT(with("table_features", "row,dim"), HasSubstr("'table_features' is 'row,dim'"));
+  EXPECT_THAT(error_after([](Safetensors& file) { file.metadata.erase("format"); }),
+              HasSubstr("the metadata lack 'format'"));
+}
+
+TEST(WeightsFile, IsNotWrittenIfTheModelsAreNotSound) {
+  const ScratchFolder folder;
+  CostModels models = dense_and_symmetric();
+  models.compute.head.layers[0].bias[0] = NAN;
+  EXPECT_THAT(message_of([&] { save_weights(models, folder / "w"); }),
+              HasSubstr("weights: compute model, head: layer 0: a weight is NaN"));
+  models = dense_and_symmetric();
+  models.metadata["format"] = "mine";
+  EXPECT_THAT(message_of([&] { save_weights(models, folder / "w"); }),
+              HasSubstr("the metadata key 'format' belongs to the file format; rename it"));
+  models.metadata = {{"source", "\xff"}};
+  EXPECT_THAT(message_of([&] { save_weights(models, folder / "w"); }),
+              HasSubstr("not valid UTF-8"));
+  EXPECT_THAT(folder.names(), IsEmpty());
+}
+
+TEST(WeightsFile, SaysWhichFileCannotBeReadOrWritten) {
+  const ScratchFolder folder;
+  EXPECT_EQ(message_of([] { (void)load_weights("none.safetensors"); }, ErrorKind::kIo),
+            "none.safetensors: cannot be read: No such file or directory");
+  EXPECT_THAT(
+      message_of([&] { save_weights(dense_and_symmetric(), folder / "no" / "w"); }, ErrorKind::kIo),
+      HasSubstr("w: cannot be written: No such file or directory"));
+}
+
+TEST(WeightsFile, SurvivesTruncationAndChangedBytes) {
+  const CostModels models =
+      random_models(3, {.table_network = {2}, .head = {1}, .comm = {2}, .devices = {2}});
+  const std::string good = serialize_weights(models);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THAT(message_of([&] {
+                  (void)parse_weights(std::string_view(good).substr(0, length), "w.safetensors");
+                }),
+                StartsWith("w.safetensors: "));
+  }
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    for (const unsigned flip : {0x01U, 0x10U, 0x80U, 0xffU}) {
+      std::string bad = good;
+      bad[i] = static_cast<char>(static_cast<unsigned char>(bad[i]) ^ flip);
+      try {
+        (void)parse_weights(bad, "w.safetensors");
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), StartsWith("w.safetensors: "));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,126 @@
+#include "weights/files/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string name_in_proc(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+}  // namespace
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), target_(path_) {
+  struct stat existing {};
+  const bool exists = ::stat(path_.c_str(), &existing) == 0;
+  if (exists && S_ISDIR(existing.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(existing.st_mode)) {  // E.g. /dev/stdout: never replace it by a file.
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail(errno);
+    return;
+  }
+  // Not fs::canonical: the link may point to a file that is yet to be written.
+  constexpr int kMaxLinks = 40;
+  std::error_code ignored;
+  for (int link = 0; link < kMaxLinks && fs::is_symlink(target_, ignored); ++link) {
+    target_ = target_.parent_path() / fs::read_symlink(target_, ignored);
+  }
+  renames_ = true;
+  open_unnamed();
+  if (descriptor_ < 0) open_temporary();
+  // Who may read the file stays the same, if possible.
+  if (exists) ::fchmod(descriptor_, existing.st_mode & 0777);
+}
+
+void AtomicFile::open_unnamed() {
+#ifdef O_TMPFILE
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+  descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  // It gets its name through /proc, which a container may lack.
+  if (descriptor_ >= 0 && ::access(name_in_proc(descriptor_).c_str(), F_OK) != 0) {
+    ::close(std::exchange(descriptor_, -1));
+  }
+#endif
+}
+
+template <typename Make>
+int AtomicFile::make_temporary(Make make) {
+  static std::atomic<unsigned> files{0};
+  const std::string suffix = ".tmp-" + std::to_string(::getpid()) + "-";
+  int made = -1;
+  do {
+    temporary_ = target_;
+    temporary_ += suffix + std::to_string(files++);
+    made = make(temporary_.c_str());
+  } while (made < 0 && errno == EEXIST);
+  if (made < 0) {
+    const int reason = errno;
+    temporary_.clear();
+    fail(reason);
+  }
+  return made;
+}
+
+void AtomicFile::open_temporary() {
+  descriptor_ = make_temporary(
+      [](const char* name) { return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(errno);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  // Without it, a crash soon after could leave an empty file under the final name.
+  if (renames_ && ::fsync(descriptor_) != 0) fail(errno);
+  if (renames_ && temporary_.empty()) {
+    // A link cannot replace an existing file, a rename can.
+    make_temporary([this](const char* name) {
+      return ::linkat(AT_FDCWD, name_in_proc(descriptor_).c_str(), AT_FDCWD, name,
+                      AT_SYMLINK_FOLLOW);
+    });
+  }
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+  if (renames_ && ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+}
+
+void AtomicFile::fail(int error_number) {
+  discard();
+  throw Error(path_.string() + ": cannot be written: " + std::strerror(error_number),
+              ErrorKind::kIo);
+}
+
+void AtomicFile::discard() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace neuroshard

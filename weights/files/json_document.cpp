@@ -1,0 +1,169 @@
+#include "weights/files/json_document.h"
+
+#include <algorithm>
+#include <bitset>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "weights/files/read_file.h"
+
+namespace neuroshard {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Looks for what simdjson has refused, and says it as a person would: simdjson is fast, but does
+/// not tell line and column.
+class RefusedText final : public nlohmann::json_sax<Json> {
+ public:
+  explicit RefusedText(const std::string& where) : where_(where) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(Json::binary_t&) override { return true; }
+  bool key(std::string&) override { return true; }
+  bool start_array(std::size_t) override { return enter(); }
+  bool start_object(std::size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool end_object() override { return leave(); }
+
+  bool number_float(double, const std::string& text) override {
+    if (text.find_first_of(".eE") != std::string::npos) return true;
+    throw Error(where_ + ": the number " + text.substr(0, 40) +
+                " needs more than 64 bits; give a smaller one, or one with a fraction");
+  }
+
+  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+    // The library's own prefix, "[json.exception.parse_error.101] ", tells a user nothing.
+    const std::string_view message = error.what();
+    const std::size_t start = message.find("] ");
+    throw Error(where_ + ": is not valid JSON: " +
+                std::string(start == std::string_view::npos ? message : message.substr(start + 2)));
+  }
+
+ private:
+  bool enter() {
+    if (++depth_ <= kMaxJsonDepth) return true;
+    throw Error(where_ + ": nested more than " + std::to_string(kMaxJsonDepth) + " levels deep");
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& where_;
+  int depth_ = 0;
+};
+
+[[noreturn]] void explain(std::string_view text, const std::string& where,
+                          simdjson::error_code code) {
+  RefusedText handler(where);
+  (void)Json::sax_parse(text.begin(), text.end(), &handler);
+  throw Error(where + ": is not valid JSON: " + simdjson::error_message(code));
+}
+
+/// Throws Error if an object, however deep, has a key twice.
+class RepeatedKeys {
+ public:
+  explicit RepeatedKeys(const std::string& where) : where_(where) {}
+
+  // Recursion ends at kMaxJsonDepth, which the parser has checked.
+  void check(JsonValue value) {  // NOLINT(misc-no-recursion)
+    if (JsonArray array; value.get(array) == simdjson::SUCCESS) {
+      for (const JsonValue item : array) check(item);
+    } else if (simdjson::dom::object object; value.get(object) == simdjson::SUCCESS) {
+      check_keys(object);
+      for (const auto field : object) check(field.value);
+    }
+  }
+
+ private:
+  void check_keys(simdjson::dom::object object) {
+    // Most objects are small, and a filter of hashes tells in one look that a key is new.
+    constexpr std::size_t kSmall = 64;
+    std::bitset<1024> seen;
+    keys_.clear();
+    for (const auto field : object) {
+      const std::string_view key = field.key;
+      const std::size_t bit = std::hash<std::string_view>()(key) % seen.size();
+      if (keys_.size() < kSmall && seen[bit] && std::ranges::find(keys_, key) != keys_.end()) {
+        fail(key);
+      }
+      seen.set(bit);
+      keys_.push_back(key);
+    }
+    if (keys_.size() <= kSmall) return;
+    std::ranges::sort(keys_);
+    const auto repeated = std::ranges::adjacent_find(keys_);
+    if (repeated != keys_.end()) fail(*repeated);
+  }
+
+  [[noreturn]] void fail(std::string_view key) const {
+    throw Error(where_ + ": the field '" + std::string(key) +
+                "' occurs twice in one object; keep one");
+  }
+
+  const std::string& where_;
+  std::vector<std::string_view> keys_;
+};
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+void check_size(std::string_view text, const std::string& where) {
+  if (text.size() > kMaxJsonBytes) {
+    throw Error(where + ": has " + std::to_string(text.size()) + " bytes of JSON; at most " +
+                std::to_string(kMaxJsonBytes) + " are read; is it the right file?");
+  }
+  const auto commas = static_cast<std::size_t>(std::count(text.begin(), text.end(), ','));
+  if (commas > kMaxJsonEntries) {
+    throw Error(where + ": has " + std::to_string(commas) + " entries; at most " +
+                std::to_string(kMaxJsonEntries) + " are read; is it the right file?");
+  }
+}
+
+/// simdjson's depth counts the document, and does not count an innermost container that is empty.
+simdjson::error_code parse(simdjson::dom::parser& parser, std::string_view text, JsonValue& root) {
+  const simdjson::error_code code = parser.allocate(text.size(), kMaxJsonDepth + 1);
+  return code != simdjson::SUCCESS ? code : parser.parse(text.data(), text.size()).get(root);
+}
+
+}  // namespace
+
+void JsonDocument::Delete::operator()(simdjson::dom::parser* parser) const { delete parser; }
+
+JsonDocument parse_json(std::string_view text, const std::string& where) {
+  check_size(text, where);
+  text = without_byte_order_mark(text);
+  JsonDocument document;
+  document.parser_.reset(new simdjson::dom::parser());
+  const simdjson::error_code code = parse(*document.parser_, text, document.root_);
+  if (code == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (code != simdjson::SUCCESS) explain(text, where, code);
+  RepeatedKeys(where).check(document.root_);
+  return document;
+}
+
+JsonDocument read_json_file(const std::filesystem::path& path) {
+  return parse_json(read_file(path, kMaxJsonBytes), path.string());
+}
+
+bool is_json(std::string_view text) {
+  try {
+    check_size(text, {});
+    simdjson::dom::parser parser;
+    JsonValue root;
+    return parse(parser, without_byte_order_mark(text), root) == simdjson::SUCCESS;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,194 @@
+#include "weights/files/json_reader.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Number, text, true, false or null.
+Json scalar(JsonValue value) {
+  if (std::uint64_t number = 0; value.get(number) == simdjson::SUCCESS) return number;
+  if (std::int64_t number = 0; value.get(number) == simdjson::SUCCESS) return number;
+  if (double number = 0.0; value.get(number) == simdjson::SUCCESS) return number;
+  if (bool flag = false; value.get(flag) == simdjson::SUCCESS) return flag;
+  if (std::string_view text; value.get(text) == simdjson::SUCCESS) return text;
+  return nullptr;
+}
+
+/// A value as a person wrote it, short enough for a message.
+std::string shown(JsonValue value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  std::string text = scalar(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return text;
+}
+
+std::string range_text(double low, double high) {
+  const auto plain = [](double x) { return Json(x).dump(); };
+  if (low == std::numeric_limits<double>::lowest() && high == std::numeric_limits<double>::max()) {
+    return "a number";
+  }
+  if (high == std::numeric_limits<double>::max()) return "a number of at least " + plain(low);
+  return "a number between " + plain(low) + " and " + plain(high);
+}
+
+}  // namespace
+
+JsonObject::JsonObject(JsonValue value, std::string where) : where_(std::move(where)) {
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) {
+    throw Error(where_ + ": is " + shown(value) + "; expected an object, {...}");
+  }
+  fields_.reserve(object.size());
+  for (const auto field : object) fields_.push_back({field.key, field.value});
+}
+
+std::string JsonObject::place(std::string_view name) const {
+  return std::string(where_).append(": ").append(name);
+}
+
+std::vector<std::string_view> JsonObject::names() const {
+  std::vector<std::string_view> names;
+  for (const Field& field : fields_) names.push_back(field.name);
+  return names;
+}
+
+const JsonValue* JsonObject::find(std::string_view name) const {
+  for (std::size_t tried = 0; tried < fields_.size(); ++tried, ++next_) {
+    if (next_ >= fields_.size()) next_ = 0;
+    Field& field = fields_[next_];
+    if (field.name != name) continue;
+    field.known = true;
+    return &field.value;
+  }
+  absent_.push_back(name);
+  return nullptr;
+}
+
+bool JsonObject::has(std::string_view name) const { return find(name) != nullptr; }
+
+JsonValue JsonObject::value(std::string_view name) const {
+  const JsonValue* found = find(name);
+  if (found == nullptr) {
+    throw Error(where_ + ": the field '" + std::string(name) + "' is missing; add it");
+  }
+  return *found;
+}
+
+namespace {
+
+/// Nothing if the value is not an integer in [low, high].
+std::optional<std::int64_t> integer_within(JsonValue value, std::int64_t low, std::int64_t high) {
+  std::int64_t number = 0;
+  if (value.get(number) != simdjson::SUCCESS) {
+    constexpr double kExact = 9007199254740992.0;  // 2^53
+    double real = 0.0;
+    if (value.get(real) != simdjson::SUCCESS || !(std::fabs(real) <= kExact) ||
+        real != std::floor(real)) {
+      return std::nullopt;
+    }
+    number = static_cast<std::int64_t>(real);
+  }
+  if (number < low || number > high) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void fail_integer(JsonValue value, const std::string& what, std::int64_t low,
+                               std::int64_t high) {
+  throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
+              " and " + std::to_string(high));
+}
+
+}  // namespace
+
+std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
+                          std::int64_t high) {
+  const std::optional<std::int64_t> number = integer_within(value, low, high);
+  if (!number) fail_integer(value, what, low, high);
+  return *number;
+}
+
+std::int64_t JsonObject::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
+  const JsonValue field = value(name);
+  const std::optional<std::int64_t> number = integer_within(field, low, high);
+  if (!number) fail_integer(field, place(name), low, high);
+  return *number;
+}
+
+int JsonObject::small_integer(std::string_view name, int low, int high) const {
+  return static_cast<int>(integer(name, low, high));
+}
+
+double JsonObject::number(std::string_view name, double low, double high) const {
+  const JsonValue field = value(name);
+  double number = 0.0;
+  if (field.get(number) != simdjson::SUCCESS) number = std::nan("");
+  if (!(number >= low && number <= high)) {
+    throw Error(place(name) + " is " + shown(field) + "; give " + range_text(low, high));
+  }
+  return number;
+}
+
+std::string JsonObject::text(std::string_view name) const {
+  const JsonValue field = value(name);
+  std::string_view text;
+  if (field.get(text) != simdjson::SUCCESS) {
+    throw Error(place(name) + " is " + shown(field) + "; give a text in quotes");
+  }
+  return std::string(text);
+}
+
+JsonArray JsonObject::array(std::string_view name) const {
+  const JsonValue field = value(name);
+  JsonArray array;
+  if (field.get(array) != simdjson::SUCCESS) {
+    throw Error(place(name) + " is " + shown(field) + "; give an array, [...]");
+  }
+  return array;
+}
+
+JsonObject JsonObject::object(std::string_view name) const { return {value(name), place(name)}; }
+
+void JsonObject::reject_unknown_fields() const {
+  for (const Field& field : fields_) {
+    if (!field.known) fail_unknown(field.name);
+  }
+}
+
+void JsonObject::fail_unknown(std::string_view name) const {
+  std::set<std::string_view> known(absent_.begin(), absent_.end());
+  for (const Field& field : fields_) {
+    if (field.known) known.insert(field.name);
+  }
+  std::string list;
+  for (const std::string_view field : known) {
+    list.append(list.empty() ? "" : ", ").append(field);
+  }
+  throw Error(where_ + ": unknown field '" + std::string(name) +
+              "'; remove it, or use one of: " + list);
+}
+
+int check_format(const JsonObject& file, const std::string& format, int newest_version) {
+  const std::string found = file.text("format");
+  if (found != format) {
+    throw Error(file.place("format") + " is '" + found + "'; expected '" + format + "'");
+  }
+  const auto version = file.integer("version", 1, std::numeric_limits<int>::max());
+  if (version > newest_version) {
+    throw Error(file.place("version") + " is " + std::to_string(version) +
+                "; this program reads up to version " + std::to_string(newest_version) +
+                "; use a newer one");
+  }
+  return static_cast<int>(version);
+}
+
+}  // namespace neuroshard

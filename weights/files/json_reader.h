@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weights/files/json_document.h"
+
+namespace neuroshard {
+
+/// The fields of a JSON object, by name and type. Every getter throws Error (kInvalidInput) with
+/// place, fact and remedy if the field is missing, has another type or is out of range. Borrows the
+/// value, and the names that it is asked for.
+class JsonObject {
+ public:
+  /// `where` says which object of which file this is, e.g. "tasks/a.json: table 17".
+  JsonObject(JsonValue value, std::string where);
+
+  [[nodiscard]] bool has(std::string_view name) const;
+
+  /// A number with a fraction of zero counts as an integer.
+  [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t low,
+                                     std::int64_t high) const;
+  [[nodiscard]] int small_integer(std::string_view name, int low, int high) const;
+  [[nodiscard]] double number(std::string_view name,
+                              double low = std::numeric_limits<double>::lowest(),
+                              double high = std::numeric_limits<double>::max()) const;
+  [[nodiscard]] std::string text(std::string_view name) const;
+  [[nodiscard]] JsonArray array(std::string_view name) const;
+  [[nodiscard]] JsonObject object(std::string_view name) const;
+  /// Any type.
+  [[nodiscard]] JsonValue value(std::string_view name) const;
+
+  /// Throws Error unless every field has been asked for by one of the functions above.
+  void reject_unknown_fields() const;
+
+  /// Place of a field, for messages.
+  [[nodiscard]] std::string place(std::string_view name) const;
+  [[nodiscard]] const std::string& where() const { return where_; }
+  /// In the order of the text.
+  [[nodiscard]] std::vector<std::string_view> names() const;
+
+ private:
+  struct Field {
+    std::string_view name;
+    JsonValue value;
+    bool known = false;  ///< Has been asked for.
+  };
+
+  [[nodiscard]] const JsonValue* find(std::string_view name) const;
+  [[noreturn]] void fail_unknown(std::string_view name) const;
+
+  std::string where_;
+  mutable std::vector<Field> fields_;
+  mutable std::vector<std::string_view> absent_;  ///< Asked for, and not there.
+  mutable std::size_t next_ = 0;                  ///< Fields are mostly asked for in their order.
+};
+
+/// An integer outside of an object, e.g. an array's element. `what` names it.
+[[nodiscard]] std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
+                                        std::int64_t high);
+
+/// A file's first two fields: throws Error unless "format" is `format` and "version" is one that
+/// this library reads, 1 to `newest_version`. Returns the version.
+int check_format(const JsonObject& file, const std::string& format, int newest_version);
+
+}  // namespace neuroshard

@@ -1,0 +1,175 @@
+#include "weights/files/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "weights/files/json_reader.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kMaxHeaderBytes = 16U << 20U;
+constexpr std::size_t kMaxRank = 8;
+const char* const kMetadata = "__metadata__";
+
+template <typename Unsigned>
+Unsigned read_little_endian(const char* bytes) {
+  Unsigned value = 0;
+  for (std::size_t i = 0; i < sizeof(Unsigned); ++i) {
+    value |= static_cast<Unsigned>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
+  return value;
+}
+
+template <typename Unsigned>
+void append_little_endian(std::string& bytes, Unsigned value) {
+  for (std::size_t i = 0; i < sizeof(Unsigned); ++i) {
+    bytes.push_back(static_cast<char>(value >> (8 * i) & 0xFFU));
+  }
+}
+
+/// Where a tensor's bytes are, counted from the end of the header.
+struct Extent {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+Extent parse_extent(const std::string& name, JsonValue value, std::int64_t data_bytes,
+                    const std::string& where) {
+  const JsonObject entry(value, where + ": tensor '" + name + "'");
+  Extent extent{name, {}, 0, 0};
+  if (const std::string dtype = entry.text("dtype"); dtype != "F32") {
+    throw Error(entry.place("dtype") + " is '" + dtype + "'; weights must be F32");
+  }
+  const JsonArray shape = entry.array("shape");
+  if (shape.size() > kMaxRank) {
+    throw Error(entry.place("shape") + " has " + std::to_string(shape.size()) +
+                " dimensions; weights have 1 or 2");
+  }
+  // Each size is at most the data's, so that the product below cannot overflow unnoticed.
+  std::int64_t bytes = 4;
+  for (const JsonValue size : shape) {
+    const std::int64_t extent_size = json_integer(size, entry.place("shape"), 1, data_bytes);
+    if (bytes > data_bytes / extent_size) {
+      throw Error(entry.place("shape") + " asks for more than the " + std::to_string(data_bytes) +
+                  " bytes of data; the file is cut short or damaged");
+    }
+    bytes *= extent_size;
+    extent.shape.push_back(extent_size);
+  }
+  const JsonArray offsets = entry.array("data_offsets");
+  const std::string place = entry.place("data_offsets");
+  if (offsets.size() != 2) throw Error(place + " must be two numbers, begin and end");
+  extent.begin = json_integer(offsets.at(0), place, 0, data_bytes);
+  extent.end = json_integer(offsets.at(1), place, extent.begin, data_bytes);
+  if (extent.begin % 4 != 0) throw Error(place + " begins at an odd place; use a multiple of 4");
+  if (extent.end - extent.begin != bytes) {
+    throw Error(place + " spans " + std::to_string(extent.end - extent.begin) +
+                " bytes; the shape " + shape_text(extent.shape) + " has " + std::to_string(bytes));
+  }
+  entry.reject_unknown_fields();
+  return extent;
+}
+
+void require_exact_cover(std::vector<Extent>& extents, std::int64_t data_bytes,
+                         const std::string& where) {
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  std::int64_t position = 0;
+  for (const Extent& extent : extents) {
+    if (extent.begin != position) {
+      throw Error(where + ": tensor '" + extent.name + "': begins at byte " +
+                  std::to_string(extent.begin) + " of the data; expected " +
+                  std::to_string(position) + ", where the one before it ends");
+    }
+    position = extent.end;
+  }
+  if (position != data_bytes) {
+    throw Error(where + ": has " + std::to_string(data_bytes) + " bytes of data, but its tensors " +
+                "end at " + std::to_string(position) + "; the file is damaged");
+  }
+}
+
+}  // namespace
+
+Safetensors parse_safetensors(std::string_view bytes, const std::string& where) {
+  if (bytes.size() < kLengthBytes) {
+    throw Error(where + ": has " + std::to_string(bytes.size()) +
+                " bytes; too few for a safetensors file");
+  }
+  const auto header_bytes = read_little_endian<std::uint64_t>(bytes.data());
+  if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - kLengthBytes) {
+    throw Error(where + ": says that its header has " + std::to_string(header_bytes) +
+                " bytes; the file has " + std::to_string(bytes.size()) +
+                "; it is cut short or not a safetensors file");
+  }
+  const std::string_view data = bytes.substr(kLengthBytes + header_bytes);
+  const auto data_bytes = static_cast<std::int64_t>(data.size());
+  const auto header =
+      parse_json(bytes.substr(kLengthBytes, header_bytes), where + ": safetensors header");
+
+  Safetensors contents;
+  std::vector<Extent> extents;
+  const JsonObject root(header.root(), where + ": safetensors header");
+  for (const std::string_view name : root.names()) {
+    if (name == kMetadata) {
+      const JsonObject metadata = root.object(kMetadata);
+      for (const std::string_view key : metadata.names()) {
+        contents.metadata[std::string(key)] = metadata.text(key);
+      }
+    } else {
+      extents.push_back(parse_extent(std::string(name), root.value(name), data_bytes, where));
+    }
+  }
+  require_exact_cover(extents, data_bytes, where);
+  for (Extent& extent : extents) {
+    Tensor& tensor = contents.tensors[extent.name];
+    tensor.values.resize(static_cast<std::size_t>(extent.end - extent.begin) / 4);
+    const char* next = data.data() + extent.begin;
+    for (float& value : tensor.values) {
+      value = std::bit_cast<float>(read_little_endian<std::uint32_t>(next));
+      next += 4;
+    }
+    tensor.shape = std::move(extent.shape);
+  }
+  return contents;
+}
+
+std::string serialize_safetensors(const Safetensors& contents) {
+  nlohmann::json header = nlohmann::json::object();
+  if (!contents.metadata.empty()) header[kMetadata] = contents.metadata;
+  std::size_t position = 0;
+  for (const auto& [name, tensor] : contents.tensors) {
+    const std::size_t end = position + 4 * tensor.values.size();
+    header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {position, end}}};
+    position = end;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error("weights: a name or a metadata text is not valid UTF-8");
+  }
+  text.append((8 - text.size() % 8) % 8, ' ');  // Data start at a multiple of 8.
+  std::string bytes;
+  bytes.reserve(kLengthBytes + text.size() + position);
+  append_little_endian(bytes, static_cast<std::uint64_t>(text.size()));
+  bytes += text;
+  for (const auto& [name, tensor] : contents.tensors) {
+    for (const float value : tensor.values) {
+      append_little_endian(bytes, std::bit_cast<std::uint32_t>(value));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,79 @@
+#include "weights/files/table_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kMaxPoolingFactor = 1e9;
+constexpr double kMaxExponent = 16.0;
+/// Published histograms are rounded; their sums differ from 1 by less.
+constexpr double kSumTolerance = 1e-3;
+
+std::string_view bin_name(int bin) {
+  constexpr std::array<std::string_view, kHistogramBins> kNames = {
+      "bin_0", "bin_1",  "bin_2",  "bin_3",  "bin_4",  "bin_5",  "bin_6",  "bin_7", "bin_8",
+      "bin_9", "bin_10", "bin_11", "bin_12", "bin_13", "bin_14", "bin_15", "bin_16"};
+  return kNames[static_cast<std::size_t>(bin)];
+}
+
+/// False if the table has no histogram at all.
+bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
+  int present = 0;
+  int first_missing = kHistogramBins;
+  double sum = 0.0;
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    if (!object.has(bin_name(bin))) {
+      first_missing = std::min(first_missing, bin);
+      continue;
+    }
+    ++present;
+    histogram[static_cast<std::size_t>(bin)] = object.number(bin_name(bin), 0.0, 1.0);
+    sum += histogram[static_cast<std::size_t>(bin)];
+  }
+  if (present == 0) return false;
+  if (first_missing < kHistogramBins) {
+    throw Error(object.where() + ": the field '" + std::string(bin_name(first_missing)) +
+                "' is missing; give all of bin_0 to bin_16, or none of them");
+  }
+  if (sum != 0.0 && std::fabs(sum - 1.0) > kSumTolerance) {
+    throw Error(object.where() + ": bin_0 to bin_16 add up to " + std::to_string(sum) +
+                "; they are shares of the rows touched and must add up to 1");
+  }
+  return true;
+}
+
+}  // namespace
+
+double read_zipf_exponent(const JsonObject& object) {
+  return object.number("zipf_exponent", 0.0, kMaxExponent);
+}
+
+TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
+  Result result;
+  Table& table = result.table;
+  if (object.has("name")) table.name = object.text("name");
+  table.rows = object.integer("row", 1, kMaxRows);
+  table.pooling_factor = object.number("pooling_factor", 0.0, kMaxPoolingFactor);
+  const bool has_dim = object.has("dim") || dim == Dim::kRequired;
+  if (has_dim) table.dim = object.small_integer("dim", 1, kMaxDim);
+  const double exponent = object.has("zipf_exponent") ? read_zipf_exponent(object) : zipf_exponent_;
+  if (!read_histogram(object, table.access_histogram)) {
+    auto [known, is_new] = derived_.try_emplace({table.rows, table.pooling_factor, exponent});
+    if (is_new) known->second = zipf_histogram(table.rows, table.pooling_factor, exponent);
+    table.access_histogram = known->second;
+    result.derived_histogram = true;
+  } else if (object.has("zipf_exponent")) {
+    throw Error(object.where() +
+                ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
+  }
+  object.reject_unknown_fields();
+  if (has_dim) validate(table, object.where());
+  return result;
+}
+
+}  // namespace neuroshard

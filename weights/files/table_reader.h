@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "neuroshard/task.h"
+#include "neuroshard/zipf_histogram.h"
+#include "weights/files/json_reader.h"
+
+namespace neuroshard {
+
+/// Reads table objects of one file, in our schema or the published one.
+class TableReader {
+ public:
+  /// `zipf_exponent`: of tables that give neither a histogram nor an exponent.
+  explicit TableReader(double zipf_exponent = kDefaultZipfExponent)
+      : zipf_exponent_(zipf_exponent) {}
+
+  enum class Dim { kRequired, kOptional };
+
+  struct Result {
+    Table table;  ///< Valid, or of dim 0 if that is optional and absent.
+    bool derived_histogram = false;
+  };
+  /// Throws Error on unknown fields too.
+  [[nodiscard]] Result read(const JsonObject& object, Dim dim);
+
+ private:
+  /// Large models repeat few kinds of tables.
+  std::map<std::tuple<std::int64_t, double, double>, std::array<double, kHistogramBins>> derived_;
+  double zipf_exponent_;
+};
+
+/// "zipf_exponent" of a table or a file, checked.
+[[nodiscard]] double read_zipf_exponent(const JsonObject& object);
+
+}  // namespace neuroshard

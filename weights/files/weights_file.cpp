@@ -1,0 +1,168 @@
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "neuroshard/weights.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/mlp_tensors.h"
+#include "weights/files/read_file.h"
+#include "weights/files/safetensors.h"
+
+namespace neuroshard {
+namespace {
+
+const char* const kFormat = "neuroshard.weights";
+const char* const kVersion = "1";
+const char* const kSymmetric = "symmetric";
+
+/// Metadata that the file format owns: written by serialize_weights, checked by parse_weights and
+/// not part of CostModels::metadata. They pin down what the numbers mean.
+const std::map<std::string, std::string>& format_metadata() {
+  static const std::map<std::string, std::string> metadata = [] {
+    std::string features;
+    for (const std::string& name : table_feature_names()) {
+      features += (features.empty() ? "" : ",") + name;
+    }
+    return std::map<std::string, std::string>{{"format", kFormat},
+                                              {"version", kVersion},
+                                              {"table_features", std::move(features)},
+                                              {"cost_unit", "ms"}};
+  }();
+  return metadata;
+}
+
+Normalization take_normalization(TensorMap& tensors, const std::string& prefix,
+                                 const std::string& where) {
+  Normalization features;
+  features.mean = take_tensor(tensors, prefix + ".features.mean", 1, where).values;
+  features.std = take_tensor(tensors, prefix + ".features.std", 1, where).values;
+  return features;
+}
+
+template <typename Network>
+CommModel take_comm(TensorMap& tensors, const std::string& prefix, const std::string& where) {
+  const auto take = [&](const std::string& name) {
+    Network network;
+    network.features = take_normalization(tensors, name, where);
+    network.network = take_mlp(tensors, name, where);
+    return network;
+  };
+  return {take(prefix + ".forward"), take(prefix + ".backward")};
+}
+
+/// The second part of every name that starts with "comm.": device counts and "symmetric".
+std::set<std::string> comm_keys(const TensorMap& tensors) {
+  std::set<std::string> keys;
+  for (auto it = tensors.lower_bound("comm."); it != tensors.end(); ++it) {
+    if (!it->first.starts_with("comm.")) break;
+    const std::size_t start = std::string_view("comm.").size();
+    keys.insert(it->first.substr(start, it->first.find('.', start) - start));
+  }
+  return keys;
+}
+
+int device_count(const std::string& key, const std::string& where) {
+  int devices = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), devices);
+  // Only the usual spelling, so that no two names mean the same model.
+  if (error != std::errc() || std::to_string(devices) != key || devices < 1 ||
+      devices > kMaxDevices) {
+    throw Error(where + ": tensors 'comm." + key + ".*': '" + key +
+                "' is neither a number of devices, 1 to " + std::to_string(kMaxDevices) +
+                ", nor 'symmetric'");
+  }
+  return devices;
+}
+
+void put_normalization(TensorMap& tensors, const std::string& prefix,
+                       const Normalization& features) {
+  put_vector(tensors, prefix + ".features.mean", features.mean);
+  put_vector(tensors, prefix + ".features.std", features.std);
+}
+
+void put_comm(TensorMap& tensors, const std::string& prefix, const CommModel& comm) {
+  const auto put = [&](const std::string& name, const CommNetwork& network) {
+    std::visit(
+        [&](const auto& kind) {
+          put_normalization(tensors, name, kind.features);
+          put_mlp(tensors, name, kind.network);
+        },
+        network);
+  };
+  put(prefix + ".forward", comm.forward);
+  put(prefix + ".backward", comm.backward);
+}
+
+/// Removes one key of `format_metadata`.
+void take_metadata(std::map<std::string, std::string>& metadata, const std::string& key,
+                   const std::string& expected, const std::string& where) {
+  const auto node = metadata.extract(key);
+  if (node.empty()) {
+    throw Error(where + ": the metadata lack '" + key + "'; expected '" + expected +
+                "'; is this a neuroshard weights file?");
+  }
+  if (node.mapped() != expected) {
+    throw Error(where + ": the metadata's '" + key + "' is '" + node.mapped() +
+                "'; this program reads '" + expected + "'");
+  }
+}
+
+}  // namespace
+
+CostModels parse_weights(std::string_view bytes, const std::string& where) {
+  Safetensors contents = parse_safetensors(bytes, where);
+  for (const auto& [key, expected] : format_metadata()) {
+    take_metadata(contents.metadata, key, expected, where);
+  }
+  CostModels models;
+  models.metadata = std::move(contents.metadata);
+  TensorMap& tensors = contents.tensors;
+  models.compute.features = take_normalization(tensors, "compute", where);
+  models.compute.table_network = take_mlp(tensors, "compute.table_network", where);
+  models.compute.head = take_mlp(tensors, "compute.head", where);
+  for (const std::string& key : comm_keys(tensors)) {
+    const std::string prefix = "comm." + key;
+    if (key == kSymmetric) {
+      models.symmetric_comm = take_comm<SymmetricCommNetwork>(tensors, prefix, where);
+    } else {
+      const int devices = device_count(key, where);
+      models.dense_comm[devices] = take_comm<DenseCommNetwork>(tensors, prefix, where);
+    }
+  }
+  reject_leftovers(tensors, where);
+  validate(models, where);
+  return models;
+}
+
+CostModels load_weights(const std::filesystem::path& path) {
+  return parse_weights(read_file(path), path.string());
+}
+
+std::string serialize_weights(const CostModels& models) {
+  validate(models, "weights");
+  Safetensors contents;
+  contents.metadata = format_metadata();
+  for (const auto& [key, text] : models.metadata) {
+    if (!contents.metadata.emplace(key, text).second) {
+      throw Error("weights: the metadata key '" + key + "' belongs to the file format; rename it");
+    }
+  }
+  TensorMap& tensors = contents.tensors;
+  put_normalization(tensors, "compute", models.compute.features);
+  put_mlp(tensors, "compute.table_network", models.compute.table_network);
+  put_mlp(tensors, "compute.head", models.compute.head);
+  for (const auto& [devices, comm] : models.dense_comm) {
+    put_comm(tensors, "comm." + std::to_string(devices), comm);
+  }
+  if (models.symmetric_comm) {
+    put_comm(tensors, std::string("comm.") + kSymmetric, *models.symmetric_comm);
+  }
+  return serialize_safetensors(contents);
+}
+
+void save_weights(const CostModels& models, const std::filesystem::path& path) {
+  write_file(path, serialize_weights(models));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,265 @@
+#include "weights/lookups/access_data.h"
+
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/error.h"
+#include "weights/lookups/integer_stream.h"
+#include "weights/lookups/npy_header.h"
+#include "weights/lookups/torch_stream.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kMaxTables = 1'000'000;
+
+std::string place_of(const std::string& file, std::int64_t position, std::int64_t batch) {
+  return file + ": table " + std::to_string(position / batch) + ", sample " +
+         std::to_string(position % batch);
+}
+
+// It also keeps tables * batch + 1 from overflowing.
+void check_shape(const std::string& where, std::int64_t tables, std::int64_t batch) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() - 1;
+  if (tables >= 1 && tables <= kMaxTables && batch >= 1 && batch <= kMost / tables) return;
+  throw Error(where + ": lengths are [" + std::to_string(tables) + ", " + std::to_string(batch) +
+              "]; expected [tables, batch] with 1 to " + std::to_string(kMaxTables) + " tables");
+}
+
+// Table boundaries from lengths, or from offsets, or from both if they agree.
+std::vector<std::int64_t> bounds_from_lengths(SequentialFile& file, int element_bytes,
+                                              std::int64_t tables, std::int64_t batch) {
+  file.require(tables * batch, element_bytes, "lengths");
+  std::vector<std::int64_t> bounds{0};
+  std::int64_t sum = 0;
+  for_each_integer(file, element_bytes, tables * batch, [&](std::int64_t i, std::int64_t length) {
+    if (length < 0 || length > std::numeric_limits<std::int64_t>::max() - sum) {
+      throw Error(place_of(file.name(), i, batch) + ": has " + std::to_string(length) +
+                  " lookups; the lengths are damaged");
+    }
+    sum += length;
+    if ((i + 1) % batch == 0) bounds.push_back(sum);
+  });
+  return bounds;
+}
+
+std::vector<std::int64_t> bounds_from_offsets(SequentialFile& file, int element_bytes,
+                                              std::int64_t tables, std::int64_t batch) {
+  file.require(tables * batch + 1, element_bytes, "offsets");
+  std::vector<std::int64_t> bounds;
+  std::int64_t before = 0;
+  for_each_integer(file, element_bytes, tables * batch + 1,
+                   [&](std::int64_t i, std::int64_t offset) {
+                     if (offset < before || (i == 0 && offset != 0)) {
+                       throw Error(place_of(file.name(), i, batch) + ": starts at lookup " +
+                                   std::to_string(offset) + ", the one before at " +
+                                   std::to_string(before) + "; offsets start at 0 and never fall");
+                     }
+                     before = offset;
+                     if (i % batch == 0) bounds.push_back(offset);
+                   });
+  return bounds;
+}
+
+void check_total(const std::string& file, std::int64_t total, std::int64_t indices) {
+  if (total == indices) return;
+  throw Error(file + ": has " + std::to_string(indices) + " indices, but the batch makes " +
+              std::to_string(total) + " lookups; is it cut short, or of another batch?");
+}
+
+// One of the three tensors of a published file.
+struct TensorPlace {
+  std::string key;
+  int element_bytes = 0;
+  std::vector<std::int64_t> shape;
+  std::int64_t elements = 1;
+};
+
+TensorPlace tensor_place(const pickle::Pickle& pickle, pickle::Id id, const std::string& name,
+                         std::size_t rank, const std::string& where) {
+  const auto* view = pickle.get_if<pickle::TensorView>(id);
+  if (view == nullptr) throw Error(where + ": " + name + " is not a tensor");
+  const auto& storage = std::get<pickle::Storage>(pickle[view->storage]);
+  if (storage.type != pickle::ElementType::kInt64 && storage.type != pickle::ElementType::kInt32) {
+    throw Error(where + ": " + name + " does not hold integers; save it as int64");
+  }
+  TensorPlace place{storage.key, static_cast<int>(element_bytes(storage.type)), view->shape};
+  bool plain = view->shape.size() == rank && view->strides.size() == rank && view->offset == 0;
+  for (std::size_t axis = rank; plain && axis-- > 0;) {
+    const std::int64_t size = view->shape[axis];
+    plain = view->strides[axis] == place.elements || size == 1;
+    plain = plain && (size == 0 || place.elements <= storage.elements / size);
+    place.elements = plain ? place.elements * size : 0;
+  }
+  if (!plain || place.elements != storage.elements) {
+    throw Error(where + ": " + name + " is not a contiguous tensor of " + std::to_string(rank) +
+                " dimension(s) with a storage of its own; save " + name + ".contiguous().clone()");
+  }
+  return place;
+}
+
+}  // namespace
+
+AccessData open_torch_accesses(const std::filesystem::path& path) {
+  SequentialFile file(path);
+  const std::string& where = file.name();
+  TorchStream stream(file);
+  const pickle::Pickle& pickle = stream.pickle();
+  const auto* tuple = pickle.get_if<pickle::Tuple>(pickle.root);
+  if (tuple == nullptr || tuple->items.size() != 3) {
+    throw Error(where + ": is not a tuple (indices, offsets, lengths)");
+  }
+  const TensorPlace indices = tensor_place(pickle, tuple->items[0], "indices", 1, where);
+  const TensorPlace offsets = tensor_place(pickle, tuple->items[1], "offsets", 1, where);
+  const TensorPlace lengths = tensor_place(pickle, tuple->items[2], "lengths", 2, where);
+  const std::int64_t tables = lengths.shape[0];
+
+  AccessData data;
+  data.path = path;
+  data.compressed = file.compressed();
+  data.element_bytes = indices.element_bytes;
+  data.batch = lengths.shape[1];
+  check_shape(where, tables, data.batch);
+  if (offsets.elements != lengths.elements + 1) {
+    throw Error(where + ": has " + std::to_string(offsets.elements) + " offsets for " +
+                std::to_string(lengths.elements) + " lengths; expected one more");
+  }
+  std::optional<std::vector<std::int64_t>> from_offsets;
+  std::optional<std::vector<std::int64_t>> from_lengths;
+  bool found_indices = false;
+  while (const std::optional<std::string> key = stream.next_storage()) {
+    if (*key == indices.key) {
+      file.require(indices.elements, indices.element_bytes, "indices");
+      data.first_byte = file.position();
+      found_indices = true;
+    } else if (*key == offsets.key) {
+      data.samples = {path, file.position(), offsets.element_bytes, true, file.compressed()};
+      from_offsets = bounds_from_offsets(file, offsets.element_bytes, tables, data.batch);
+    } else if (*key == lengths.key) {
+      from_lengths = bounds_from_lengths(file, lengths.element_bytes, tables, data.batch);
+    }
+    if (found_indices && from_offsets && from_lengths) break;
+  }
+  if (!found_indices || !from_offsets || !from_lengths) {
+    throw Error(where + ": lacks the numbers of a tensor; it is cut short");
+  }
+  for (std::int64_t t = 0; t <= tables; ++t) {
+    if ((*from_offsets)[t] == (*from_lengths)[t]) continue;
+    throw Error(where + ": table " + std::to_string(t - 1) + ": its lengths add up to " +
+                std::to_string((*from_lengths)[t] - (*from_lengths)[t - 1]) +
+                " lookups, its offsets to " +
+                std::to_string((*from_offsets)[t] - (*from_offsets)[t - 1]));
+  }
+  data.table_begin = *std::move(from_offsets);
+  check_total(where, data.lookups(), indices.elements);
+  return data;
+}
+
+namespace {
+
+AccessData open_npy(const std::filesystem::path& path) {
+  SequentialFile file(path);
+  const NpyHeader header = read_npy_header(file);
+  if (header.shape.size() != 1) {
+    throw Error(file.name() + ": has " + std::to_string(header.shape.size()) +
+                " dimensions; indices have one");
+  }
+  file.require(header.shape[0], header.element_bytes, "indices");
+  AccessData data;
+  data.path = path;
+  data.first_byte = file.position();
+  data.element_bytes = header.element_bytes;
+  data.compressed = file.compressed();
+  data.table_begin = {header.shape[0]};  // One table, until the boundaries are known.
+  return data;
+}
+
+}  // namespace
+
+AccessData open_npy_accesses(const std::filesystem::path& indices,
+                             const std::filesystem::path& lengths) {
+  AccessData data = open_npy(indices);
+  const std::int64_t count = data.lookups();
+  SequentialFile file(lengths);
+  const NpyHeader header = read_npy_header(file);
+  if (header.shape.size() != 2) {
+    throw Error(file.name() + ": has " + std::to_string(header.shape.size()) +
+                " dimensions; lengths are [tables, batch]");
+  }
+  check_shape(file.name(), header.shape[0], header.shape[1]);
+  data.batch = header.shape[1];
+  data.samples = {lengths, file.position(), header.element_bytes, false, file.compressed()};
+  data.table_begin =
+      bounds_from_lengths(file, header.element_bytes, header.shape[0], header.shape[1]);
+  check_total(indices.string(), data.lookups(), count);
+  return data;
+}
+
+AccessData open_npy_offsets(const std::filesystem::path& indices,
+                            const std::filesystem::path& offsets, std::int64_t batch) {
+  AccessData data = open_npy(indices);
+  const std::int64_t count = data.lookups();
+  SequentialFile file(offsets);
+  const NpyHeader header = read_npy_header(file);
+  if (header.shape.size() != 1 || batch < 1 || header.shape[0] < 2 ||
+      (header.shape[0] - 1) % batch != 0) {
+    throw Error(file.name() +
+                ": offsets must have tables * batch + 1 entries in one dimension, "
+                "with a batch of " +
+                std::to_string(batch));
+  }
+  const std::int64_t tables = (header.shape[0] - 1) / batch;
+  check_shape(file.name(), tables, batch);
+  data.batch = batch;
+  data.samples = {offsets, file.position(), header.element_bytes, true, file.compressed()};
+  data.table_begin = bounds_from_offsets(file, header.element_bytes, tables, batch);
+  check_total(indices.string(), data.lookups(), count);
+  return data;
+}
+
+AccessStream read_stream(const AccessData& data, std::size_t table, std::int64_t rows) {
+  const auto& samples = data.samples;
+  for (const auto& [path, compressed] :
+       {std::pair(data.path, data.compressed), std::pair(samples.path, samples.compressed)}) {
+    if (!compressed) continue;
+    throw Error(path.string() + ": is compressed, and tables are read one by one; unpack it first",
+                ErrorKind::kIo);
+  }
+  const std::int64_t first = data.table_begin[table];
+  AccessStream stream;
+  stream.indices.resize(static_cast<std::size_t>(data.table_begin[table + 1] - first));
+  IndexReader(data).read(first, stream.indices);
+  for (const std::int64_t index : stream.indices) {
+    if (index >= 0 && index < rows) continue;
+    throw Error(data.path.string() + ": table " + std::to_string(table) + ": looks up row " +
+                std::to_string(index) + " of " + std::to_string(rows) +
+                "; take the tables that 'neuroshard profile' makes of this file");
+  }
+
+  const auto batch = static_cast<std::size_t>(data.batch);
+  SequentialFile file(samples.path);
+  file.skip_to(samples.first_byte +
+               static_cast<std::int64_t>(table * batch) * samples.element_bytes);
+  std::vector<std::int32_t> narrow;
+  stream.offsets.assign(batch + 1, 0);
+  const std::span<std::int64_t> all(stream.offsets);
+  if (samples.offsets) {
+    read_integers(file, samples.element_bytes, all, narrow);
+    for (std::int64_t& offset : stream.offsets) offset -= first;
+  } else {
+    read_integers(file, samples.element_bytes, all.subspan(1), narrow);
+    std::partial_sum(stream.offsets.begin(), stream.offsets.end(), stream.offsets.begin());
+  }
+  return stream;
+}
+
+IndexReader::IndexReader(const AccessData& data) : data_(data), file_(data.path) {}
+
+void IndexReader::read(std::int64_t first, std::span<std::int64_t> indices) {
+  file_.skip_to(data_.first_byte + first * data_.element_bytes);
+  read_integers(file_, data_.element_bytes, indices, narrow_);
+}
+
+}  // namespace neuroshard

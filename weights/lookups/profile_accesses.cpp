@@ -1,0 +1,210 @@
+#include "weights/lookups/profile_accesses.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/thread_team.h"
+#include "neuroshard/error.h"
+#include "weights/lookups/row_counter.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kBlock = std::int64_t{1} << 18;  // Indices read at a time: 2 MiB.
+constexpr std::int64_t kMinRows = 100;
+
+class Progress {
+ public:
+  explicit Progress(const ProfileOptions& options) : options_(options) {}
+  void add(std::size_t lookups) {
+    const std::scoped_lock lock(mutex_);
+    lookups_ += static_cast<std::int64_t>(lookups);
+    if (options_.progress) options_.progress(lookups_);
+  }
+
+ private:
+  const ProfileOptions& options_;
+  std::mutex mutex_;
+  std::int64_t lookups_ = 0;
+};
+
+void check_indices(const AccessData& data, std::int64_t table, std::int64_t first,
+                   std::span<const std::int64_t> indices) {
+  // One pass without branches; the culprit is looked for only if there is one.
+  std::int64_t smallest = 0;
+  std::int64_t largest = 0;
+  for (const std::int64_t index : indices) {
+    smallest = std::min(smallest, index);
+    largest = std::max(largest, index);
+  }
+  if (smallest >= 0 && largest < kMaxRows) return;
+  const auto wrong = std::find_if(indices.begin(), indices.end(), [](std::int64_t index) {
+    return index < 0 || index >= kMaxRows;
+  });
+  throw Error(data.path.string() + ": table " + std::to_string(table) + ": index " +
+              std::to_string(first + (wrong - indices.begin())) + " is " + std::to_string(*wrong) +
+              "; indices lie in [0, 2^40)");
+}
+
+Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t batch) {
+  Table table;
+  table.dim = 128;
+  table.rows = std::max(kMinRows, counter.largest_index() + 1);
+  table.pooling_factor = static_cast<double>(lookups) / static_cast<double>(batch);
+  const auto rows = counter.rows_by_bin();
+  const auto distinct = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  for (int bin = 0; bin < kHistogramBins && distinct > 0; ++bin) {
+    table.access_histogram[bin] = static_cast<double>(rows[bin]) / static_cast<double>(distinct);
+  }
+  return table;
+}
+
+// Tables shared out among threads, each with a file position of its own.
+void profile_in_parallel(const AccessData& data, int threads, Progress& progress,
+                         std::vector<Table>& tables) {
+  struct Worker {
+    explicit Worker(const AccessData& data) : reader(data), block(kBlock) {}
+    RowCounter counter;
+    IndexReader reader;
+    std::vector<std::int64_t> block;
+  };
+  ThreadTeam team(threads);
+  std::vector<std::optional<Worker>> workers(team.threads());
+  team.run(tables.size(), [&](std::size_t t, std::size_t thread) {
+    std::optional<Worker>& worker = workers[thread];
+    if (!worker) worker.emplace(data);
+    const std::int64_t end = data.table_begin[t + 1];
+    for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
+      const auto part =
+          std::span(worker->block).first(static_cast<std::size_t>(std::min(kBlock, end - first)));
+      worker->reader.read(first, part);
+      check_indices(data, static_cast<std::int64_t>(t), first, part);
+      worker->counter.add(part);
+      progress.add(part.size());
+    }
+    tables[t] = table_of(worker->counter, end - data.table_begin[t], data.batch);
+    worker->counter.clear();
+  });
+}
+
+// Blocks that one thread reads (and unpacks) while another counts.
+class BlockQueue {
+ public:
+  struct Block {
+    std::size_t table = 0;
+    std::int64_t first = 0;
+    std::vector<std::int64_t> indices;
+  };
+
+  // Runs on the reading thread.
+  void read_all(const AccessData& data) {
+    try {
+      IndexReader reader(data);
+      for (std::size_t t = 0; t < data.tables(); ++t) {
+        const std::int64_t end = data.table_begin[t + 1];
+        for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
+          Block block{t, first, {}};
+          block.indices.resize(static_cast<std::size_t>(std::min(kBlock, end - first)));
+          reader.read(first, block.indices);
+          if (!push(std::move(block))) return;
+        }
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    const std::scoped_lock lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  // False at the end.
+  bool pop(Block& block) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended_ || !blocks_.empty(); });
+    if (blocks_.empty()) return false;
+    block = std::move(blocks_.front());
+    blocks_.pop_front();
+    changed_.notify_all();
+    return true;
+  }
+
+  void close() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+  // Call when the reading thread has ended.
+  void rethrow_failure() {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static constexpr std::size_t kMostBlocks = 8;
+
+  bool push(Block block) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || blocks_.size() < kMostBlocks; });
+    if (closed_) return false;
+    blocks_.push_back(std::move(block));
+    changed_.notify_all();
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Block> blocks_;
+  bool ended_ = false;
+  bool closed_ = false;
+  std::exception_ptr failure_;
+};
+
+void profile_in_order(const AccessData& data, Progress& progress, std::vector<Table>& tables) {
+  BlockQueue queue;
+  std::jthread reader([&] { queue.read_all(data); });
+  struct CloseAtEnd {
+    BlockQueue& queue;
+    ~CloseAtEnd() { queue.close(); }
+  } close{queue};  // Destroyed before the thread is joined.
+
+  RowCounter counter;
+  std::size_t current = 0;
+  const auto finish_tables_before = [&](std::size_t table) {
+    for (; current < table; ++current) {
+      tables[current] =
+          table_of(counter, data.table_begin[current + 1] - data.table_begin[current], data.batch);
+      counter.clear();
+    }
+  };
+  for (BlockQueue::Block block; queue.pop(block);) {
+    finish_tables_before(block.table);
+    check_indices(data, static_cast<std::int64_t>(block.table), block.first, block.indices);
+    counter.add(block.indices);
+    progress.add(block.indices.size());
+  }
+  reader.join();
+  queue.rethrow_failure();
+  finish_tables_before(tables.size());
+}
+
+}  // namespace
+
+std::vector<Table> profile_accesses(const AccessData& data, const ProfileOptions& options) {
+  std::vector<Table> tables(data.tables());
+  Progress progress(options);
+  if (data.compressed) {
+    profile_in_order(data, progress, tables);
+  } else {
+    profile_in_parallel(data, options.threads, progress, tables);
+  }
+  return tables;
+}
+
+}  // namespace neuroshard

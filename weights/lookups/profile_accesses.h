@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "neuroshard/task.h"
+#include "weights/lookups/access_data.h"
+
+namespace neuroshard {
+
+struct ProfileOptions {
+  int threads = 0;  ///< 0: one per core.
+  /// Called on one thread at a time, with the lookups counted so far.
+  std::function<void(std::int64_t lookups)> progress = nullptr;
+};
+
+/// Rows (largest index + 1, at least 100 as in the published program), pooling factor and access
+/// histogram of every table; `dim` is 128, as accesses say nothing of it. A table never looked up
+/// has 100 rows and an all-zero histogram. Memory: about 130 MiB a thread, and more only for tables
+/// that touch rows beyond 2^26. Throws Error naming table and position on a negative or absurd
+/// index.
+[[nodiscard]] std::vector<Table> profile_accesses(const AccessData& data,
+                                                  const ProfileOptions& options = {});
+
+}  // namespace neuroshard
