@@ -44,6 +44,9 @@ constexpr std::uint64_t kStepsPerCubeOfDevices = 45;
 constexpr std::uint64_t kLeastSteps = 1000;
 constexpr std::uint64_t kMostSteps = 40000;
 constexpr std::uint64_t kMostStepsTimesDevices = 20000000;
+// Of few slices each one weighs much, and a chain gets stuck sooner.
+constexpr std::uint64_t kStepsTimesFewSlices = 70000;
+constexpr std::uint64_t kMostTimesAsMany = 2;
 constexpr std::uint64_t kStepsPerSlice = 1500;
 constexpr std::uint64_t kFastSteps = 700;
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
@@ -274,9 +277,11 @@ void NeuroshardSearch::pack_for_memory() {
 std::uint64_t NeuroshardSearch::steps_of_default() const {
   const auto devices = static_cast<std::uint64_t>(listed_.devices);
   const std::uint64_t most = std::min(kMostSteps, kMostStepsTimesDevices / devices);
+  const std::uint64_t slices = found_.best().layout.size();
   const std::uint64_t steps =
       std::clamp(kStepsPerCubeOfDevices * devices * devices * devices, kLeastSteps, most);
-  return std::min(steps, kLeastSteps + kStepsPerSlice * found_.best().layout.size());
+  const std::uint64_t of_few = std::min(kMostTimesAsMany * steps, kStepsTimesFewSlices / slices);
+  return std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices);
 }
 
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
