@@ -45,6 +45,7 @@ PiecePool::PiecePool(const Task& task) : whole_(task.tables.size()) {
 
 PiecePool::PiecePool(const Backend& backend, const Task& task) : PiecePool(task) {
   (void)embed(backend, StopCondition());
+  require_costs();
 }
 
 void PiecePool::compute(const Backend& backend, std::span<const float> features,
@@ -67,7 +68,6 @@ bool PiecePool::embed(const Backend& backend, const StopCondition& stop) {
             std::span(embeddings).subspan(first * width, count * width),
             std::span(cost_ms).subspan(first, count));
   }
-  require_costs(cost_ms);
   embeddings_ = std::move(embeddings);
   cost_ms_ = std::move(cost_ms);
   features_ = {};
@@ -85,11 +85,6 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   AlignedVector<float> embeddings(pieces * width);
   std::vector<float> cost_ms(pieces);
   compute(backend, features, embeddings, cost_ms);
-  std::size_t scored = 0;
-  for (const PiecePool* pool : pools) {
-    pool->require_costs(std::span(cost_ms).subspan(scored, pool->size()));
-    scored += pool->size();
-  }
 
   std::size_t first = 0;
   for (PiecePool* pool : pools) {
@@ -106,11 +101,11 @@ void PiecePool::embed(const Backend& backend, std::span<PiecePool* const> pools)
   }
 }
 
-void PiecePool::require_costs(std::span<const float> cost_ms) const {
+void PiecePool::require_costs() const {
   const auto wrong =
-      std::find_if(cost_ms.begin(), cost_ms.end(), [](float ms) { return !is_cost(ms); });
-  if (wrong == cost_ms.end()) return;
-  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms.begin());
+      std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
+  if (wrong == cost_ms_.end()) return;
+  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
   // Its table is the one whose pieces begin last before it.
   const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
     return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
