@@ -91,8 +91,10 @@ PlanRound batch_round(const Planner& planner, std::size_t batch, std::span<const
   std::vector<Task> repeated;
   for (std::size_t i = 0; i < batch; ++i) repeated.push_back(tasks[i % tasks.size()]);
   const Stopwatch watch;
-  (void)planner.plan_batch(repeated);
-  return {.wall_ms = {}, .cpu_ms = {}, .total = watch.elapsed(), .plans = batch};
+  const std::vector<PlanOutcome> outcomes = planner.plan_batch(repeated);
+  const auto total = watch.elapsed();
+  for (const PlanOutcome& outcome : outcomes) (void)outcome.value();  // Or throws.
+  return {.wall_ms = {}, .cpu_ms = {}, .total = total, .plans = batch};
 }
 
 }  // namespace

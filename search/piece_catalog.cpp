@@ -46,6 +46,7 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
 
 PieceCatalog::PieceCatalog(const Backend& backend, const Task& task) : PieceCatalog(task) {
   (void)embed(backend, StopCondition());
+  require_costs();
 }
 
 void PieceCatalog::compute(const Backend& backend, std::span<const float> features,
@@ -68,7 +69,6 @@ bool PieceCatalog::embed(const Backend& backend, const StopCondition& stop) {
             std::span(embeddings).subspan(first * width, count * width),
             std::span(cost_ms).subspan(first, count));
   }
-  require_costs(cost_ms);
   embeddings_ = std::move(embeddings);
   cost_ms_ = std::move(cost_ms);
   features_ = {};
@@ -86,11 +86,6 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog* const> 
   AlignedVector<float> embeddings(pieces * width);
   std::vector<float> cost_ms(pieces);
   compute(backend, features, embeddings, cost_ms);
-  std::size_t scored = 0;
-  for (const PieceCatalog* catalog : catalogs) {
-    catalog->require_costs(std::span(cost_ms).subspan(scored, catalog->size()));
-    scored += catalog->size();
-  }
 
   std::size_t first = 0;
   for (PieceCatalog* catalog : catalogs) {
@@ -107,11 +102,11 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog* const> 
   }
 }
 
-void PieceCatalog::require_costs(std::span<const float> cost_ms) const {
+void PieceCatalog::require_costs() const {
   const auto wrong =
-      std::find_if(cost_ms.begin(), cost_ms.end(), [](float ms) { return !is_cost(ms); });
-  if (wrong == cost_ms.end()) return;
-  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms.begin());
+      std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
+  if (wrong == cost_ms_.end()) return;
+  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
   // Its table is the one whose pieces begin last before it.
   const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
     return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);

@@ -21,11 +21,13 @@ class PieceCatalog {
   PieceCatalog(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of several catalogs, together in two calls to the backend. They
-  /// do not depend on the backend, nor on the company. Throws Error naming the table if the compute
-  /// model's cost of a piece is no number: nothing could be put in order by it.
+  /// do not depend on the backend, nor on the company.
   static void embed(const Backend& backend, std::span<PieceCatalog* const> catalogs);
   /// Of this catalog, in parts, unless `stop` is reached before they are all done: false.
   [[nodiscard]] bool embed(const Backend& backend, const StopCondition& stop);
+  /// Throws Error naming the table if the compute model's cost of a piece is no number: nothing
+  /// could be put in order by it.
+  void require_costs() const;
 
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
   [[nodiscard]] std::size_t tables() const { return whole_.size(); }
@@ -51,7 +53,6 @@ class PieceCatalog {
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
-  void require_costs(std::span<const float> cost_ms) const;
   /// Embeddings of rows of features, and the costs of pieces alone.
   static void compute(const Backend& backend, std::span<const float> features,
                       std::span<float> embeddings, std::span<float> cost_ms);

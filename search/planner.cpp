@@ -103,8 +103,7 @@ struct Planner::Impl {
   }
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task, const PlanRequest& request) const;
-  void plan_in_parallel(std::span<const Task> tasks, const PlanRequest& request,
-                        std::span<PlanResult> results) const;
+  void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   SearchDriver driver(const PlanRequest& request, std::string warning) const {
     return {{.cpu = cpu,
              .gpu = gpu.get(),
@@ -149,7 +148,7 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 }
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request) const {
-  PlanResult result;
+  PlanOutcome outcome;
   const bool alone = gpu || threads == 1;
   SearchDriver search =
       driver(request, alone ? no_gpu_warning : joined(no_gpu_warning, team().shortage()));
@@ -158,17 +157,18 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
       search.use_threads(std::move(*lease), static_cast<int>(team().threads()));
     }
   }
-  search.add(task, result);
+  const SearchDriver::Job job{task, outcome};
+  search.add({&job, 1});
   while (search.in_flight() > 0) search.advance();
-  return result;
+  return std::move(outcome).value();
 }
 
 // Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
-void Planner::Impl::plan_in_parallel(std::span<const Task> tasks, const PlanRequest& request,
-                                     std::span<PlanResult> results) const {
+void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
+                                     const PlanRequest& request) const {
   const std::size_t window = gpu ? kSearchesInFlight : 1;
   const std::size_t together = gpu ? kSearchesStartedTogether : 1;
-  const std::size_t useful = std::max<std::size_t>(1, (tasks.size() + window - 1) / window);
+  const std::size_t useful = std::max<std::size_t>(1, (jobs.size() + window - 1) / window);
   ThreadTeam team_of_batch(static_cast<int>(std::min(useful, static_cast<std::size_t>(threads))));
   const std::string warning = joined(no_gpu_warning, team_of_batch.shortage());
   std::atomic<std::size_t> next{0};
@@ -178,15 +178,14 @@ void Planner::Impl::plan_in_parallel(std::span<const Task> tasks, const PlanRequ
       for (;;) {
         while (searches_of_thread.in_flight() + together <= window) {
           const std::size_t first = next.fetch_add(together);
-          if (first >= tasks.size()) break;
-          const std::size_t count = std::min(together, tasks.size() - first);
-          searches_of_thread.add(tasks.subspan(first, count), results.subspan(first, count));
+          if (first >= jobs.size()) break;
+          searches_of_thread.add(jobs.subspan(first, std::min(together, jobs.size() - first)));
         }
         if (searches_of_thread.in_flight() == 0) return;
         searches_of_thread.advance();
       }
     } catch (...) {
-      next = tasks.size();  // The others need not go on.
+      next = jobs.size();  // The others need not go on.
       throw;
     }
   });
@@ -211,19 +210,26 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
                                           : impl.plan_by_baseline(task);
 }
 
-std::vector<PlanResult> Planner::plan_batch(std::span<const Task> tasks,
-                                            const PlanRequest& request) const {
+std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
+                                             const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
-  for (const Task& task : tasks) impl.require_valid(task);
   validate(request);
-  std::vector<PlanResult> results(tasks.size());
-  if (searches(impl.options.algorithm)) {
-    impl.plan_in_parallel(tasks, request, results);
-  } else {
-    std::ranges::transform(tasks, results.begin(),
-                           [&](const Task& task) { return impl.plan_by_baseline(task); });
+  std::vector<PlanOutcome> outcomes(tasks.size());
+  std::vector<SearchDriver::Job> jobs;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      impl.require_valid(tasks[i]);
+      if (searches(impl.options.algorithm)) {
+        jobs.push_back({tasks[i], outcomes[i]});
+      } else {
+        outcomes[i] = impl.plan_by_baseline(tasks[i]);
+      }
+    } catch (const Error& error) {
+      outcomes[i] = error;
+    }
   }
-  return results;
+  if (!jobs.empty()) impl.plan_in_parallel(jobs, request);
+  return outcomes;
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {

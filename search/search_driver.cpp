@@ -47,65 +47,97 @@ void SearchDriver::embed(std::span<PieceCatalog> catalogs, const StopCondition& 
   for (PieceCatalog& catalog : catalogs) (void)catalog.embed(machine_.cpu, stop);
 }
 
-void SearchDriver::add(std::span<const Task> tasks, std::span<PlanResult> results) {
-  if (options_.algorithm == Algorithm::kPublished) {
-    add_published(tasks, results);
-  } else {
-    add_neuroshard(tasks, results);
+void SearchDriver::add(std::span<const Job> jobs) {
+  try {
+    if (options_.algorithm == Algorithm::kPublished) {
+      add_published(jobs);
+    } else {
+      add_neuroshard(jobs);
+    }
+  } catch (const Error& error) {  // Of the backend: none has been started.
+    for (const Job& job : jobs) job.outcome = error;
   }
 }
 
-void SearchDriver::add_published(std::span<const Task> tasks, std::span<PlanResult> results) {
+void SearchDriver::add_published(std::span<const Job> jobs) {
   const Clock::time_point started = Clock::now();
-  std::vector<PieceCatalog> catalogs(tasks.begin(), tasks.end());
-  embed(catalogs, StopCondition());
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    auto catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
-    auto search =
-        std::make_unique<PublishedSearch>(machine_.cpu, tasks[i], options_.search, *catalog);
-    start({.result = results[i],
-           .started = started,
-           .catalog = std::move(catalog),
-           .search = std::move(search)});
-  }
-}
-
-void SearchDriver::add_neuroshard(std::span<const Task> tasks, std::span<PlanResult> results) {
-  const Clock::time_point started = Clock::now();
-  std::vector<CanonicalTask> canonical(tasks.begin(), tasks.end());
   std::vector<PieceCatalog> catalogs;
-  catalogs.reserve(tasks.size());
-  for (const CanonicalTask& one : canonical) catalogs.emplace_back(one.task, one.original);
+  catalogs.reserve(jobs.size());
+  for (const Job& job : jobs) catalogs.emplace_back(job.task);
+  embed(catalogs, StopCondition());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    start(jobs[i], started, [&](Run& run) {
+      catalogs[i].require_costs();
+      run.catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
+      run.search = std::make_unique<PublishedSearch>(machine_.cpu, jobs[i].task, options_.search,
+                                                     *run.catalog);
+    });
+  }
+}
+
+void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
+  const Clock::time_point started = Clock::now();
+  std::vector<CanonicalTask> canonical;
+  std::vector<PieceCatalog> catalogs;
+  canonical.reserve(jobs.size());
+  catalogs.reserve(jobs.size());
+  for (const Job& job : jobs) {
+    const CanonicalTask& one = canonical.emplace_back(job.task);
+    catalogs.emplace_back(one.task, one.original);
+  }
   embed(catalogs,
         stop_);  // A search that is stopped here sees that itself, before it uses the catalog.
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const SearchOrder order{.effort = options_.effort,
-                            .published = options_.search,
-                            .request = request_,
-                            .stop = stop_,
-                            .team = lease_ ? &*lease_ : nullptr};
-    start({.result = results[i],
-           .started = started,
-           .catalog = nullptr,
-           .search =
-               std::make_unique<NeuroshardSearch>(machine_.cpu, tasks[i], std::move(canonical[i]),
-                                                  std::move(catalogs[i]), order, started)});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    start(jobs[i], started, [&](Run& run) {
+      catalogs[i].require_costs();
+      const SearchOrder order{.effort = options_.effort,
+                              .published = options_.search,
+                              .request = request_,
+                              .stop = stop_,
+                              .team = lease_ ? &*lease_ : nullptr};
+      run.search =
+          std::make_unique<NeuroshardSearch>(machine_.cpu, jobs[i].task, std::move(canonical[i]),
+                                             std::move(catalogs[i]), order, started);
+    });
   }
 }
 
-void SearchDriver::start(Run run) {
-  Run& started = *runs_.emplace_back(std::make_unique<Run>(std::move(run)));
-  if (!started.search->running()) return;
+template <typename MakeSearch>
+void SearchDriver::start(const Job& job, Clock::time_point started, const MakeSearch& make_search) {
+  Run& run =
+      *runs_.emplace_back(std::make_unique<Run>(Run{.outcome = job.outcome, .started = started}));
+  attempt(run, [&] {
+    make_search(run);
+    if (run.running()) provide_session(run);
+  });
+}
+
+template <typename Action>
+void SearchDriver::attempt(Run& run, const Action& action) {
   try {
-    provide_session(started);
+    action();
+  } catch (const Error& error) {
+    leave(run, error);
+  }
+}
+
+void SearchDriver::leave(Run& run, PlanOutcome outcome) {
+  run.outcome = std::move(outcome);
+  run.session.reset();
+  run.left = true;
+}
+
+void SearchDriver::provide_session(Run& run) {
+  if (run.problem == &run.search->problem()) return;
+  try {
+    open_session(run);
   } catch (const Error& error) {
     fall_back(error);
   }
 }
 
-void SearchDriver::provide_session(Run& run) {
+void SearchDriver::open_session(Run& run) {
   const PlacementProblem& problem = run.search->problem();
-  if (run.problem == &problem) return;
   end_session(run);
   if (machine_.gpu != nullptr) {
     run.session = machine_.gpu->start(problem);
@@ -138,15 +170,15 @@ void SearchDriver::fall_back(const Error& error) {
   machine_.warning = std::string("the GPU failed (") + error.what() + "); went on with the CPU";
   machine_.gpu = nullptr;
   for (const auto& run : runs_) {
-    end_session(*run);
-    if (run->search->running()) provide_session(*run);
+    if (run->left) continue;
+    run->running() ? open_session(*run) : end_session(*run);
   }
 }
 
 void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->search->running()) continue;
+    if (!run->running()) continue;
     const CandidateBatch& candidates = run->search->candidates();
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
@@ -156,24 +188,25 @@ void SearchDriver::place_candidates() {
 
 void SearchDriver::advance() {
   try {
-    place_candidates();
-  } catch (const Error& error) {
-    fall_back(error);
-    place_candidates();
-  }
-  for (const auto& run : runs_) {
-    if (run->search->running()) run->search->take(run->results);
-    if (!run->search->running()) {
-      finish(*run);
-      continue;
-    }
     try {
-      provide_session(*run);
+      place_candidates();
     } catch (const Error& error) {
       fall_back(error);
+      place_candidates();
+    }
+  } catch (const Error& error) {
+    for (const auto& run : runs_) {
+      if (!run->left) leave(*run, error);
     }
   }
-  std::erase_if(runs_, [](const auto& run) { return !run->search->running(); });
+  for (const auto& run : runs_) {
+    if (run->left) continue;
+    attempt(*run, [&] {
+      if (run->running()) run->search->take(run->results);
+      run->running() ? provide_session(*run) : finish(*run);
+    });
+  }
+  std::erase_if(runs_, [](const auto& run) { return run->left; });
 }
 
 void SearchDriver::finish(Run& run) {
@@ -185,6 +218,7 @@ void SearchDriver::finish(Run& run) {
   if (!run.result.plan) run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - run.started;
   stats.search_ms = elapsed.count();
+  leave(run, std::move(run.result));
 }
 
 }  // namespace neuroshard

@@ -4,7 +4,6 @@
 #include <memory>
 #include <set>
 #include <span>
-#include <variant>
 
 #include "core/table_kind.h"
 #include "neuroshard/error.h"
@@ -90,22 +89,10 @@ void warn_if_ended_early(const PlanResult& result, Console& console) {
 // GPU, busy; and are lost if an interrupt ends the program.
 constexpr double kChunkSeconds = 0.25;
 
-/// What came of one task: a result, or why it was not planned.
-using Outcome = std::variant<PlanResult, Error>;
-
-// A task that fails does not cost the others.
-std::vector<Outcome> plan_each(const PlanCommand& command, const Planner& planner,
-                               std::span<const Task> tasks) {
-  std::vector<Outcome> outcomes;
-  try {
-    // A deadline is one of each task, so that they cannot be planned together.
-    if (!command.deadline_ms) {
-      for (PlanResult& result : planner.plan_batch(tasks)) outcomes.emplace_back(std::move(result));
-      return outcomes;
-    }
-  } catch (const Error&) {
-    outcomes.clear();
-  }
+// A deadline is one of each task, so that they cannot be planned together.
+std::vector<PlanOutcome> plan_one_by_one(const PlanCommand& command, const Planner& planner,
+                                         std::span<const Task> tasks) {
+  std::vector<PlanOutcome> outcomes;
   for (const Task& task : tasks) {
     try {
       outcomes.emplace_back(planner.plan(task, request_of(command)));
@@ -129,11 +116,12 @@ void plan_in_chunks(const PlanCommand& command, const Planner& planner, const Lo
       if (!loaded.errors[i]) valid.push_back(loaded.tasks[i]);
     }
     const Clock::time_point start = Clock::now();
-    const std::vector<Outcome> outcomes = plan_each(command, planner, valid);
+    const std::vector<PlanOutcome> outcomes =
+        command.deadline_ms ? plan_one_by_one(command, planner, valid) : planner.plan_batch(valid);
     if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
     auto next = outcomes.begin();
     for (; first < end; ++first) {
-      take(first, loaded.errors[first] ? Outcome(*loaded.errors[first]) : *next++);
+      take(first, loaded.errors[first] ? PlanOutcome(*loaded.errors[first]) : *next++);
     }
     progress.update(first);
   }
@@ -185,14 +173,13 @@ struct BatchEnd {
   std::string first_failure;
   std::set<std::string> warnings;
 
-  void count(const Outcome& outcome) {
-    if (const auto* error = std::get_if<Error>(&outcome)) {
-      if (failed++ == 0) first_failure = error->what();
+  void count(const PlanOutcome& outcome) {
+    if (!outcome) {
+      if (failed++ == 0) first_failure = outcome.error().what();
       return;
     }
-    const auto& result = std::get<PlanResult>(outcome);
-    if (!result.plan) ++infeasible;
-    warnings.insert(result.stats.warning);
+    if (!outcome->plan) ++infeasible;
+    warnings.insert(outcome->stats.warning);
   }
 
   // A line that an earlier run has written.
@@ -218,15 +205,14 @@ struct BatchEnd {
   }
 };
 
-std::string line_of(int index, const Task& task, const Outcome& outcome) {
-  if (const auto* error = std::get_if<Error>(&outcome)) return error_to_json_line(index, *error);
-  return plan_to_json_line(index, task, std::get<PlanResult>(outcome));
+std::string line_of(int index, const Task& task, const PlanOutcome& outcome) {
+  return outcome ? plan_to_json_line(index, task, *outcome)
+                 : error_to_json_line(index, outcome.error());
 }
 
-void add_row(BatchReport& batch, int index, const Task& task, const Outcome& outcome) {
-  if (const auto* error = std::get_if<Error>(&outcome))
-    return batch.add_error(index, error->what());
-  batch.add(index, task, std::get<PlanResult>(outcome));
+void add_row(BatchReport& batch, int index, const Task& task, const PlanOutcome& outcome) {
+  if (!outcome) return batch.add_error(index, outcome.error().what());
+  batch.add(index, task, *outcome);
 }
 
 // Several get a line each.
@@ -242,7 +228,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
     plan_in_chunks(command, planner, loaded, 0, progress,
-                   [&](std::size_t i, const Outcome& outcome) {
+                   [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);
                      if (format == OutputFormat::kJsonl) {
                        output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
@@ -314,7 +300,7 @@ int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const 
   {
     ProgressBar progress(console, "planning", loaded.tasks.size());
     plan_in_chunks(command, planner, loaded, earlier, progress,
-                   [&](std::size_t i, const Outcome& outcome) {
+                   [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);
                      lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
                    });

@@ -90,9 +90,9 @@ TEST_F(Plans, BatchesOfTasks) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     SCOPED_TRACE(i);
-    EXPECT_EQ(actual[i].plan, expected[i].plan);
-    EXPECT_EQ(actual[i].cost.cost_ms, expected[i].cost.cost_ms);
-    EXPECT_EQ(actual[i].stats.backend, "cuda");
+    EXPECT_EQ(actual[i]->plan, expected[i]->plan);
+    EXPECT_EQ(actual[i]->cost.cost_ms, expected[i]->cost.cost_ms);
+    EXPECT_EQ(actual[i]->stats.backend, "cuda");
   }
 }
 

@@ -200,7 +200,7 @@ TEST_F(Failures, BatchesOfTasksEmbedOnTheGpuAndGoOnOnTheCpu) {
   options.backend = available_cpu_backends().front();
   std::vector<Task> tasks;
   for (int i = 0; i < 16; ++i) tasks.push_back(testing::golden_task("4gpu_dim128", i));
-  const std::vector<PlanResult> expected = Planner(golden_models(), options).plan_batch(tasks);
+  const std::vector<PlanOutcome> expected = Planner(golden_models(), options).plan_batch(tasks);
   options.backend = "auto";
   // Launch 0 computes all tasks' embeddings, launch 1 the costs of their pieces.
   std::uint64_t launches = 0;
@@ -210,14 +210,14 @@ TEST_F(Failures, BatchesOfTasksEmbedOnTheGpuAndGoOnOnTheCpu) {
     const Planner planner(golden_models(), options);
     const std::uint64_t before = host_cuda::usage().launches;
     host_cuda::fail_after(failing);
-    const std::vector<PlanResult> actual = planner.plan_batch(tasks);
+    const std::vector<PlanOutcome> actual = planner.plan_batch(tasks);
     if (failing < 0) launches = host_cuda::usage().launches - before;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       SCOPED_TRACE(i);
-      EXPECT_EQ(actual[i].plan, expected[i].plan);
-      EXPECT_EQ(actual[i].cost.cost_ms, expected[i].cost.cost_ms);
-      EXPECT_EQ(actual[i].stats.backend, failing < 0 ? "cuda" : expected[i].stats.backend);
-      EXPECT_EQ(actual[i].stats.warning.empty(), failing < 0);
+      EXPECT_EQ(actual[i]->plan, expected[i]->plan);
+      EXPECT_EQ(actual[i]->cost.cost_ms, expected[i]->cost.cost_ms);
+      EXPECT_EQ(actual[i]->stats.backend, failing < 0 ? "cuda" : expected[i]->stats.backend);
+      EXPECT_EQ(actual[i]->stats.warning.empty(), failing < 0);
     }
   }
   // Two for the pieces of all tasks, and at least the first level.
@@ -234,7 +234,7 @@ TEST_F(Failures, AGpuThatCannotBeUsedIsReportedWithEachPlan) {
     const Planner planner(golden_models(), options);
     const PlanResult one = planner.plan(tasks.front());
     EXPECT_TRUE(one.plan.has_value());
-    EXPECT_EQ(one.stats.warning, planner.plan_batch(tasks).front().stats.warning);
+    EXPECT_EQ(one.stats.warning, planner.plan_batch(tasks).front()->stats.warning);
     return one.stats.warning;
   };
   EXPECT_THAT(warning_with({.compute_capability = 75}),
@@ -253,6 +253,25 @@ TEST_F(Failures, AForcedBackendDoesNotFallBack) {
   host_cuda::fail_after(1);
   EXPECT_THAT(message_of([&] { (void)planner.plan(task); }, ErrorKind::kBackend),
               HasSubstr("illegal memory access"));
+}
+
+TEST_F(Failures, AForcedBackendFailsTheTasksThatItHas) {
+  PlannerOptions options;
+  options.backend = "cuda";
+  options.threads = 1;
+  options.search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2};
+  std::vector<Task> tasks(70, testing::golden_task("2gpu_dim64", 1));  // More than are in flight.
+  tasks[3].tables[0].dim = 30;
+  const Planner planner(golden_models(), options);
+  host_cuda::fail_after(4);
+  const std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_FALSE(outcomes[i].has_value());
+    EXPECT_THAT(outcomes[i].error().what(),
+                HasSubstr(i == 3 ? "not a multiple of 4" : "illegal memory access"));
+    EXPECT_EQ(outcomes[i].error().kind(), i == 3 ? ErrorKind::kInvalidInput : ErrorKind::kBackend);
+  }
 }
 
 TEST_F(Failures, ASteadyLoadAllocatesNothingAndWaitsOnce) {

@@ -86,12 +86,13 @@ TEST_P(FailedAllocations, InTheFirstPlanLeaveThePlannerAsItWas) {
 TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
   const Planner planner(golden_models(), options());
   const std::vector<Task> tasks{task_, other_};
-  fail_each_allocation([&] { (void)planner.plan_batch(tasks); },
-                       [&] {
-                         const auto results = planner.plan_batch(tasks);
-                         ASSERT_NO_FATAL_FAILURE(expect_same(results[0], expected_));
-                         ASSERT_NO_FATAL_FAILURE(expect_same(results[1], expected_of_other_));
-                       });
+  fail_each_allocation(
+      [&] { (void)planner.plan_batch(tasks); },
+      [&] {
+        const auto results = planner.plan_batch(tasks);
+        ASSERT_NO_FATAL_FAILURE(expect_same(results[0].value(), expected_));
+        ASSERT_NO_FATAL_FAILURE(expect_same(results[1].value(), expected_of_other_));
+      });
 }
 
 TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {

@@ -106,14 +106,14 @@ TEST(Planner, ThreadsAndBatchesChangeNothing) {
   const Planner one(random_models(7), options);
   options.threads = 4;
   const Planner four(random_models(7), options);
-  const std::vector<PlanResult> batch = four.plan_batch(tasks);
+  const std::vector<PlanOutcome> batch = four.plan_batch(tasks);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     SCOPED_TRACE(i);
     const PlanResult expected = one.plan(tasks[i]);
     EXPECT_EQ(four.plan(tasks[i]).plan, expected.plan);
-    EXPECT_EQ(batch[i].plan, expected.plan);
-    EXPECT_EQ(batch[i].cost.cost_ms, expected.cost.cost_ms);
-    EXPECT_EQ(batch[i].stats.placements, expected.stats.placements);
+    EXPECT_EQ(batch[i]->plan, expected.plan);
+    EXPECT_EQ(batch[i]->cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_EQ(batch[i]->stats.placements, expected.stats.placements);
   }
 }
 

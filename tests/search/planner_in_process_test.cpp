@@ -68,9 +68,9 @@ TEST(PlannerInProcessDeathTest, WithTooFewThreadsItGoesOnAndSaysSo) {
     if (result.plan != expected.plan || !expected.stats.warning.empty()) std::_Exit(2);
     if (result.stats.warning.find("3 of 8 threads") == std::string::npos) std::_Exit(3);
     // The planner's threads are there still: a batch finds none.
-    for (const PlanResult& one : planner.plan_batch(std::vector<Task>(10, task))) {
-      if (one.plan != expected.plan) std::_Exit(4);
-      if (one.stats.warning.find("1 of 8 threads") == std::string::npos) std::_Exit(5);
+    for (const PlanOutcome& one : planner.plan_batch(std::vector<Task>(10, task))) {
+      if (one->plan != expected.plan) std::_Exit(4);
+      if (one->stats.warning.find("1 of 8 threads") == std::string::npos) std::_Exit(5);
     }
     std::_Exit(0);
   };
@@ -84,7 +84,7 @@ TEST(PlannerInProcessDeathTest, AChildOfForkPlansAndEnds) {
   const auto child = [&] {
     alarm(60);
     const PlanResult result = planner.plan(task);
-    if (result.plan != expected.plan || planner.plan_batch({&task, 1})[0].plan != expected.plan) {
+    if (result.plan != expected.plan || planner.plan_batch({&task, 1})[0]->plan != expected.plan) {
       std::_Exit(1);
     }
     if (result.stats.warning.find("fork") == std::string::npos) std::_Exit(2);

@@ -7,6 +7,7 @@
 
 #include "neuroshard/cost_models.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_outcome.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
@@ -30,10 +31,12 @@ class Planner {
   /// fit is a result, not an exception. Touches no file, prints nothing.
   [[nodiscard]] PlanResult plan(const Task& task, const PlanRequest& request = {}) const;
 
-  /// Many tasks in flight at once; the results are those of plan(), in order. A deadline is that of
-  /// all of them together; calls of `on_improvement` come from several threads.
-  [[nodiscard]] std::vector<PlanResult> plan_batch(std::span<const Task> tasks,
-                                                   const PlanRequest& request = {}) const;
+  /// Many tasks in flight at once; the outcomes are those of plan(), in order. An Error that plan()
+  /// would throw is the outcome of its task alone, or of several if a forced GPU fails them
+  /// together. Throws Error if the request is invalid. A deadline is that of all tasks together;
+  /// calls of `on_improvement` come from several threads.
+  [[nodiscard]] std::vector<PlanOutcome> plan_batch(std::span<const Task> tasks,
+                                                    const PlanRequest& request = {}) const;
 
   /// Predicted cost of any plan for `task`. Throws Error if the plan does not place every column
   /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.

@@ -1,0 +1,163 @@
+// All plans of tiny tasks, as the judge of what the search finds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/random.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+#include "repetitions.h"
+#include "search/random_layouts.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::CatalogedTask;
+using testing::cpu_backend_of;
+using testing::most_memory_bytes;
+using testing::repetitions;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Shape {
+  int devices;
+  int tables;
+  int widest;  ///< Dims are this, or halves of it.
+};
+
+// `tight`: memory for little more than all tables.
+Task tiny_task(std::uint64_t seed, const Shape& shape, bool tight) {
+  Random random(seed);
+  Task task;
+  task.devices = shape.devices;
+  std::int64_t bytes = 0;
+  std::int64_t largest = 0;
+  for (int t = 0; t < shape.tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows = 1000 + static_cast<std::int64_t>(random.below(10'000'000));
+    table.dim = shape.widest >> random.below(2);
+    table.pooling_factor = 1.0 + static_cast<double>(random.below(60));
+    table.access_histogram[random.below(6)] = 1.0;
+    bytes += table.size_bytes();
+    largest = std::max(largest, table.size_bytes());
+  }
+  task.memory_bytes =
+      tight ? bytes / task.devices +
+                  static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(largest / 4)))
+            : bytes;
+  return task;
+}
+
+// Every way to cut one table and to place its slices, without order.
+std::vector<Layout> ways_to_place(const PieceCatalog& catalog, std::uint32_t table, int devices) {
+  std::set<Layout> ways;
+  // All cuts, then all devices.
+  std::set<std::vector<std::uint32_t>> cuts;
+  std::vector<std::vector<std::uint32_t>> to_cut = {{catalog.whole(table)}};
+  while (!to_cut.empty()) {
+    const std::vector<std::uint32_t> cut = to_cut.back();
+    to_cut.pop_back();
+    if (!cuts.insert(cut).second) continue;
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      if (!catalog.can_split(cut[i])) continue;
+      std::vector<std::uint32_t> finer = cut;
+      finer[i] = catalog.half(finer[i]);
+      finer.push_back(finer[i]);
+      std::sort(finer.begin(), finer.end());
+      to_cut.push_back(std::move(finer));
+    }
+  }
+  for (const std::vector<std::uint32_t>& cut : cuts) {
+    std::vector<Layout> placed = {{}};
+    for (const std::uint32_t piece : cut) {
+      std::vector<Layout> next;
+      for (const Layout& layout : placed) {
+        for (std::uint32_t device = 0; device < static_cast<std::uint32_t>(devices); ++device) {
+          next.push_back(layout);
+          next.back().push_back({piece, table, device});
+        }
+      }
+      placed = std::move(next);
+    }
+    for (Layout& layout : placed) {
+      std::sort(layout.begin(), layout.end());
+      ways.insert(std::move(layout));
+    }
+  }
+  return {ways.begin(), ways.end()};
+}
+
+// Cost of the cheapest plan there is, infinite if none fits.
+double lowest_cost_ms(const Backend& cpu, const CatalogedTask& cataloged) {
+  std::vector<std::vector<Layout>> ways;
+  for (std::uint32_t table = 0; table < cataloged.catalog.tables(); ++table) {
+    ways.push_back(ways_to_place(cataloged.catalog, table, cataloged.task.devices));
+  }
+  double lowest_ms = kInfinity;
+  std::vector<std::size_t> way(ways.size(), 0);
+  for (;;) {
+    Layout layout;
+    for (std::size_t t = 0; t < ways.size(); ++t) {
+      layout.insert(layout.end(), ways[t][way[t]].begin(), ways[t][way[t]].end());
+    }
+    sort_layout(layout);
+    if (most_memory_bytes(cataloged.catalog, cataloged.task, layout) <=
+        cataloged.task.memory_bytes) {
+      lowest_ms =
+          std::min(lowest_ms, cost_of(cpu, cataloged.catalog, cataloged.task, layout).cost_ms);
+    }
+    std::size_t t = 0;
+    while (t < ways.size() && ++way[t] == ways[t].size()) way[t++] = 0;
+    if (t == ways.size()) return lowest_ms;
+  }
+}
+
+struct Quality {
+  int tasks = 0;
+  int optimal = 0;
+  double worst = 1.0;  ///< Cost over the lowest one.
+};
+
+void judge(const CostModels& models, bool tight, Quality& quality) {
+  const CpuBackend cpu = cpu_backend_of(models);
+  const Planner planner(models, {.threads = 1});
+  const std::vector<Shape> shapes = {{2, 3, 16}, {2, 5, 8}, {3, 2, 16}, {3, 3, 8}};
+  for (const Shape& shape : shapes) {
+    for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
+      SCOPED_TRACE(seed);
+      const CatalogedTask cataloged(cpu, tiny_task(seed, shape, tight));
+      const double lowest_ms = lowest_cost_ms(cpu, cataloged);
+      const PlanResult result = planner.plan(cataloged.task);
+      ASSERT_EQ(result.plan.has_value(), lowest_ms < kInfinity);
+      if (!result.plan) {
+        // It is proven, by one slice that is too large or by looking at all packings.
+        EXPECT_TRUE(result.infeasible->kind == Infeasibility::Kind::kPieceTooLarge ||
+                    result.infeasible->message.find("cannot be packed") != std::string::npos);
+        continue;
+      }
+      // Sums in another order differ in the last bits.
+      EXPECT_GE(result.cost.cost_ms, lowest_ms * (1.0 - 1e-5));
+      ++quality.tasks;
+      quality.optimal += result.cost.cost_ms <= lowest_ms * (1.0 + 1e-5) ? 1 : 0;
+      quality.worst = std::max(quality.worst, result.cost.cost_ms / lowest_ms);
+    }
+  }
+}
+
+TEST(ExhaustiveSearch, FindsLittleThatIsCheaper) {
+  Quality quality;
+  judge(builtin_weights(), /*tight=*/false, quality);
+  EXPECT_GE(quality.optimal, quality.tasks * 9 / 10);
+  EXPECT_LE(quality.worst, 1.005);
+}
+
+TEST(ExhaustiveSearch, FindsLittleThatIsCheaperInTightMemory) {
+  Quality quality;
+  judge(builtin_weights(), /*tight=*/true, quality);
+  EXPECT_GE(quality.optimal, quality.tasks * 9 / 10);
+}
+
+}  // namespace
+}  // namespace neuroshard

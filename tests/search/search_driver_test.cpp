@@ -1,0 +1,165 @@
+// Many searches in common launches, and what becomes of them when a device fails.
+#include "search/search_driver.h"
+
+#include <gmock/gmock.h>
+
+#include "golden.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_models;
+using testing::golden_task;
+using ::testing::HasSubstr;
+using testing::random_task;
+
+// In the place of a GPU: a CPU backend whose calls fail from one of them on.
+class FailingBackend final : public Backend {
+ public:
+  FailingBackend(const CpuBackend& cpu, int works) : Backend(32), cpu_(cpu), works_(works) {}
+
+  [[nodiscard]] std::string_view name() const override { return "failing"; }
+  void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {
+    count();
+    cpu_.embed_pieces(features, embeddings);
+  }
+  void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                    std::span<float> cost_ms) const override {
+    count();
+    cpu_.score_shards(embeddings, shards, cost_ms);
+  }
+  void forward_comm(int devices, std::span<const float> dim_sums,
+                    std::span<const float> start_offsets_ms,
+                    std::span<float> cost_ms) const override {
+    cpu_.forward_comm(devices, dim_sums, start_offsets_ms, cost_ms);
+  }
+  void backward_comm(int devices, std::span<const float> dim_sums,
+                     std::span<float> cost_ms) const override {
+    cpu_.backward_comm(devices, dim_sums, cost_ms);
+  }
+  [[nodiscard]] std::unique_ptr<PlacementSession> start(
+      const PlacementProblem& problem) const override {
+    count();
+    return cpu_.start(problem);
+  }
+  void place(std::span<const Request> requests) const override {
+    count();
+    Backend::place(requests);
+  }
+
+ private:
+  void count() const {
+    if (works_-- <= 0) throw Error("the device is gone", ErrorKind::kBackend);
+  }
+
+  const CpuBackend& cpu_;
+  mutable int works_;
+};
+
+class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  SearchDriverTest() {
+    for (int i = 0; i < 6; ++i) tasks_.push_back(golden_task("2gpu_dim64", i));
+    tasks_[2].memory_bytes = 1000;  // Cannot fit.
+    options_.algorithm = GetParam();
+    options_.effort = Effort::kFast;
+    options_.search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 3};
+  }
+
+  // One task after the other is added while others are under way.
+  std::vector<PlanOutcome> run(SearchMachine machine, std::size_t together) const {
+    const PlanRequest request;
+    SearchDriver driver(std::move(machine), options_, request);
+    std::vector<PlanOutcome> outcomes(tasks_.size());
+    std::size_t next = 0;
+    while (next < tasks_.size() || driver.in_flight() > 0) {
+      std::vector<SearchDriver::Job> jobs;
+      for (; jobs.size() < together && next < tasks_.size(); ++next) {
+        jobs.push_back({tasks_[next], outcomes[next]});
+      }
+      if (!jobs.empty()) driver.add(jobs);
+      if (driver.in_flight() > 0) driver.advance();
+    }
+    return outcomes;
+  }
+
+  static void expect_same(const PlanOutcome& actual, const PlanOutcome& expected) {
+    ASSERT_EQ(actual.has_value(), expected.has_value());
+    if (!expected) {
+      EXPECT_STREQ(actual.error().what(), expected.error().what());
+      return;
+    }
+    EXPECT_EQ(actual->plan, expected->plan);
+    EXPECT_EQ(actual->cost.cost_ms, expected->cost.cost_ms);
+    EXPECT_EQ(actual->infeasible.has_value(), expected->infeasible.has_value());
+  }
+
+  CpuBackend cpu_{select_cpu_kernels("auto"), golden_models(), /*reuse_work=*/true};
+  PlannerOptions options_;
+  std::vector<Task> tasks_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, SearchDriverTest,
+                         ::testing::Values(Algorithm::kNeuroshard, Algorithm::kPublished),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST_P(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
+  const std::vector<PlanOutcome> alone = run({.cpu = cpu_}, 1);
+  EXPECT_TRUE(alone[2].has_value() && alone[2]->infeasible.has_value());
+  for (const std::size_t together : {2U, 6U}) {
+    const std::vector<PlanOutcome> outcomes = run({.cpu = cpu_}, together);
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      SCOPED_TRACE(i);
+      expect_same(outcomes[i], alone[i]);
+      if (!outcomes[i]) continue;
+      EXPECT_EQ(outcomes[i]->stats.placements, alone[i]->stats.placements);
+    }
+  }
+}
+
+TEST_P(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
+  const std::vector<PlanOutcome> expected = run({.cpu = cpu_}, 2);
+  int works = 0;
+  for (bool failed = true; failed; ++works) {
+    SCOPED_TRACE(works);
+    const FailingBackend device(cpu_, works);
+    const std::vector<PlanOutcome> outcomes = run({.cpu = cpu_, .gpu = &device}, 2);
+    failed = false;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      SCOPED_TRACE(i);
+      expect_same(outcomes[i], expected[i]);
+      if (!outcomes[i] || outcomes[i]->stats.warning.empty()) continue;
+      failed = true;
+      EXPECT_THAT(outcomes[i]->stats.warning, HasSubstr("the device is gone"));
+      EXPECT_EQ(outcomes[i]->stats.backend, cpu_.name());
+    }
+    ASSERT_LT(works, 1000);
+  }
+  EXPECT_GT(works, 5);
+}
+
+TEST_P(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
+  const std::vector<PlanOutcome> expected = run({.cpu = cpu_}, 2);
+  for (const int works : {0, 1, 3, 5}) {
+    SCOPED_TRACE(works);
+    const FailingBackend device(cpu_, works);
+    const std::vector<PlanOutcome> outcomes =
+        run({.cpu = cpu_, .gpu = &device, .may_fall_back = false}, 2);
+    std::size_t failed = 0;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      SCOPED_TRACE(i);
+      if (outcomes[i] || !expected[i]) {
+        expect_same(outcomes[i], expected[i]);
+        continue;
+      }
+      ++failed;
+      EXPECT_EQ(outcomes[i].error().kind(), ErrorKind::kBackend);
+      EXPECT_STREQ(outcomes[i].error().what(), "the device is gone");
+    }
+    EXPECT_GT(failed, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
