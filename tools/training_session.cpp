@@ -6,8 +6,8 @@
 #include "neuroshard/weights.h"
 #include "tools/accuracy_table.h"
 #include "tools/text.h"
-#include "weights/atomic_file.h"
-#include "weights/read_file.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {

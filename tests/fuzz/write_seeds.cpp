@@ -10,10 +10,10 @@
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
-#include "weights/atomic_file.h"
-#include "weights/collection/access_files.h"
-#include "weights/read_file.h"
-#include "weights/torch_writer.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
+#include "weights/files/torch_writer.h"
+#include "weights/lookups/access_files.h"
 
 namespace {
 

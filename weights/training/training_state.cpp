@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "neuroshard/error.h"
-#include "weights/safetensors.h"
+#include "weights/files/safetensors.h"
 
 namespace neuroshard::training {
 namespace {

@@ -1,5 +1,5 @@
 #include "fuzz/fuzz_reader.h"
-#include "weights/collection/access_data.h"
+#include "weights/lookups/access_data.h"
 
 using namespace neuroshard;  // NOLINT(google-build-using-namespace)
 

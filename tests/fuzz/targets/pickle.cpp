@@ -1,6 +1,6 @@
 #include "fuzz/fuzz_reader.h"
-#include "weights/torch_file.h"
-#include "weights/torch_writer.h"
+#include "weights/files/torch_file.h"
+#include "weights/files/torch_writer.h"
 
 using namespace neuroshard;  // NOLINT(google-build-using-namespace)
 
