@@ -13,7 +13,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kAccuracyFooter =
     R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
 (docs/analytic_costs.md; A100, HDR InfiniBand). The plans: every table halved to at most 4, 8, ... 256
 columns and placed greedily, on all devices and on half of them; and those of the search. Cases that
@@ -78,7 +78,7 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<AccuracyOptions>();
   CLI::App* command = program.add_subcommand(
       "accuracy", "How well weights predict whole plans of public models' tables");
-  command->footer(kFooter);
+  command->footer(kAccuracyFooter);
   command->add_option("--data", options->data, "Folder of task files")
       ->type_name("FOLDER")
       ->capture_default_str();

@@ -20,7 +20,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDeadlineFooter =
     R"(How late plans with a deadline come. Every table set is planned with thorough effort, again and
 again, with deadlines from 0.1 to 100 ms. Overshoot is the time from the deadline to the return of
 plan(). A busy machine takes the core away for a while, whatever runs on it; 'undisturbed' plans had
@@ -131,7 +131,7 @@ void run_deadline(const DeadlineOptions& options, std::ostream& out) {
 void add_deadline_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<DeadlineOptions>();
   CLI::App* command = program.add_subcommand("deadline", "How late plans with a deadline come");
-  command->footer(kFooter);
+  command->footer(kDeadlineFooter);
   command->add_option("--data", options->data, "Folder of task files")
       ->type_name("FOLDER")
       ->capture_default_str();

@@ -12,7 +12,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kGapFooter =
     R"(How far our plans are from the best known ones. 'uniform' is the best plan of slices of one width;
 'annealed' is the better of the two after so many steps of simulated annealing, which shares the
 cost models with the planner and none of its search. Costs are those that the models predict.
@@ -143,7 +143,7 @@ void add_gap_command(CLI::App& program, Action& chosen) {
   options->annealing.steps = 100000;
   CLI::App* command =
       program.add_subcommand("gap", "How far plans are from uniform widths and from annealing");
-  command->footer(kFooter);
+  command->footer(kGapFooter);
   add_common_options(*command, options->common);
   const auto add = [&](const char* name, auto& value, const char* description) {
     return command->add_option(name, value, description)->capture_default_str();

@@ -9,11 +9,11 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr double kPanelWidth = 580.0;
-constexpr double kHeight = 360.0;
-constexpr double kLeft = 70.0;    // Of the plot within its panel, as the others.
-constexpr double kRight = 150.0;  // The legend.
-constexpr double kTop = 40.0;
-constexpr double kBottom = 50.0;
+constexpr double kChartHeight = 360.0;
+constexpr double kChartLeft = 70.0;  // Of the plot within its panel, as the others.
+constexpr double kRight = 150.0;     // The legend.
+constexpr double kChartTop = 40.0;
+constexpr double kChartBottom = 50.0;
 
 /// From values to pixels, on a logarithmic scale.
 struct Axis {
@@ -63,16 +63,16 @@ void draw_axes(SvgCanvas& canvas, const LineChart& chart, const Axis& x, const A
   canvas.line(x.first_pixel, y.first_pixel, x.first_pixel, y.last_pixel, "#333333");
   const double middle = (x.first_pixel + x.last_pixel) / 2.0;
   canvas.text(middle, 20.0, chart.title, TextAnchor::kMiddle, /*bold=*/true);
-  canvas.text(middle, kHeight - 12.0, chart.x_label, TextAnchor::kMiddle);
-  canvas.vertical_text(x.first_pixel - kLeft + 16.0, (y.first_pixel + y.last_pixel) / 2.0,
+  canvas.text(middle, kChartHeight - 12.0, chart.x_label, TextAnchor::kMiddle);
+  canvas.vertical_text(x.first_pixel - kChartLeft + 16.0, (y.first_pixel + y.last_pixel) / 2.0,
                        chart.y_label);
 }
 
 void draw_chart(SvgCanvas& canvas, const LineChart& chart, double left) {
-  const Axis x = axis_over(chart, false, left + kLeft, left + kPanelWidth - kRight);
-  const Axis y = axis_over(chart, true, kHeight - kBottom, kTop);
+  const Axis x = axis_over(chart, false, left + kChartLeft, left + kPanelWidth - kRight);
+  const Axis y = axis_over(chart, true, kChartHeight - kChartBottom, kChartTop);
   draw_axes(canvas, chart, x, y);
-  double legend_y = kTop + 14.0;
+  double legend_y = kChartTop + 14.0;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     std::vector<std::pair<double, double>> pixels;
     for (const auto& point : chart.series[i].points) {
@@ -92,7 +92,7 @@ void draw_chart(SvgCanvas& canvas, const LineChart& chart, double left) {
 
 std::string draw(std::span<const LineChart> charts) {
   SvgCanvas canvas(kPanelWidth * static_cast<double>(std::max<std::size_t>(1, charts.size())),
-                   kHeight);
+                   kChartHeight);
   for (std::size_t i = 0; i < charts.size(); ++i) {
     draw_chart(canvas, charts[i], kPanelWidth * static_cast<double>(i));
   }

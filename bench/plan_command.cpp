@@ -16,7 +16,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kPlanFooter =
     R"(Latency percentiles are over tasks, of each task's median over the rounds.
 'planned' counts the tasks that got a plan; 'spread' is (slowest - fastest round) / median. 'vs
 published' is the geometric mean over tasks of the published search's seconds, on two cores, divided
@@ -131,7 +131,7 @@ void run_plan(const PlanOptions& options, std::ostream& out) {
 void add_plan_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = program.add_subcommand("plan", "Latency and throughput of planning");
-  command->footer(kFooter);
+  command->footer(kPlanFooter);
   add_common_options(*command, options->common);
   add_set_options(*command, options->sets, "tasks that have published plans");
   const auto list = [&](const char* name, auto& values, const char* description) {

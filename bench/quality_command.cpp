@@ -16,7 +16,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kQualityFooter =
     R"(Costs are those that the cost models predict: how good the models are is another question.
 'mean cost' is over the tasks that the algorithm found a plan for; 'relative cost' is the geometric
 mean, over the tasks that both found a plan for, of its cost divided by neuroshard's. The rows
@@ -105,7 +105,7 @@ void add_quality_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<QualityOptions>();
   options->planner.threads = 1;
   CLI::App* command = program.add_subcommand("quality", "Costs of the plans of all algorithms");
-  command->footer(kFooter);
+  command->footer(kQualityFooter);
   add_common_options(*command, options->common);
   add_set_options(*command, options->sets, "all");
   command->add_option("--backend", options->planner.backend, "Backend")->capture_default_str();

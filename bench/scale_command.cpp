@@ -13,7 +13,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kScaleFooter =
     R"(Tables are drawn from those of --data. Each size is planned in a process of its own, so that its
 peak of resident memory is its own, and one that takes too long can be ended. Device counts for
 which there is no communication model get one with random weights: the time is right, the plan
@@ -185,7 +185,7 @@ void add_scale_command(CLI::App& program, Action& chosen) {
   options->planner.threads = default_thread_counts().back();
   CLI::App* command =
       program.add_subcommand("scale", "How search time and memory grow with tables and devices");
-  command->footer(kFooter);
+  command->footer(kScaleFooter);
   add_common_options(*command, options->common);
   const auto list = [&](const char* name, std::vector<int>& values, const char* description) {
     return command->add_option(name, values, description)->delimiter(',')->capture_default_str();

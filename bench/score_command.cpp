@@ -16,7 +16,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kScoreFooter =
     R"(Embeddings of the pieces are at hand, as in a search; a shard is the sum of its pieces' embeddings,
 then the head of the compute model. The ceiling counts the head's multiply-adds only, against what
 a loop on the widest registers does in the same run. Baselines: the scalar backend, OpenBLAS,
@@ -104,7 +104,7 @@ void run_score(const ScoreOptions& options, std::ostream& out) {
 void add_score_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ScoreOptions>();
   CLI::App* command = program.add_subcommand("score", "Shards scored per second");
-  command->footer(kFooter);
+  command->footer(kScoreFooter);
   add_common_options(*command, options->common);
   ScoreMeasurement& measurement = options->measurement;
   command

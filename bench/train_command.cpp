@@ -17,7 +17,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTrainFooter =
     R"(Whole epochs as 'neuroshard train' has them, evaluation of the validation samples included, with the
 default layers and batches, on analytic costs of combinations of the tables in --data. Baselines, in
 the same trainer: the products by OpenBLAS, and by the portable kernel, which is given fewer samples
@@ -149,7 +149,7 @@ void run_train(const TrainOptions& options, std::ostream& out) {
 void add_train_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* command = program.add_subcommand("train", "Samples trained on per second");
-  command->footer(kFooter);
+  command->footer(kTrainFooter);
   command->add_option("--data", options->common.data, "Folder of tables to draw combinations of")
       ->type_name("FOLDER")
       ->capture_default_str();

@@ -7,7 +7,7 @@ namespace neuroshard {
 namespace {
 
 // A multiple of the kernels' tile of six rows; 128 floats a row stay within the L1 cache.
-constexpr int kBlockRows = 24;
+constexpr int kForwardBlockRows = 24;
 
 }  // namespace
 
@@ -15,7 +15,8 @@ MlpRunner::MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_
     : kernels_(kernels), mlp_(mlp), relu_last_(relu_last), scratch_width_(mlp.scratch_width()) {
   if (mlp_.layers.size() == 1) return;
   for (auto& scratch : scratch_) {
-    scratch.resize(static_cast<std::size_t>(kBlockRows) * static_cast<std::size_t>(scratch_width_));
+    scratch.resize(static_cast<std::size_t>(kForwardBlockRows) *
+                   static_cast<std::size_t>(scratch_width_));
   }
 }
 
@@ -27,8 +28,8 @@ void MlpRunner::run(const float* in, int in_stride, int rows, float* out, int ou
     kernels_.two_layer_head(mlp_.layers[0].view(), mlp_.layers[1].view(), in, in_stride, rows, out);
     return;
   }
-  for (int first = 0; first < rows; first += kBlockRows) {
-    const int block = std::min(kBlockRows, rows - first);
+  for (int first = 0; first < rows; first += kForwardBlockRows) {
+    const int block = std::min(kForwardBlockRows, rows - first);
     const float* x = in + static_cast<std::ptrdiff_t>(first) * in_stride;
     int x_stride = in_stride;
     for (std::size_t k = 0; k < mlp_.layers.size(); ++k) {

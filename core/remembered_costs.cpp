@@ -10,7 +10,7 @@ namespace neuroshard {
 namespace {
 
 // Floats of a scratch row times rows: a batch that fills the kernels and stays in the cache.
-constexpr std::size_t kTargetFloats = 1 << 11;
+constexpr std::size_t kRememberedFloats = 1 << 11;
 
 bool reached(const StopCondition* stop) { return stop != nullptr && stop->reached(); }
 
@@ -22,7 +22,7 @@ RememberedCosts::RememberedCosts(const CpuKernels& kernels, const PackedCommMode
       forward_(kernels, comm.forward, devices),
       backward_(kernels, comm.backward, devices) {
   const auto width = static_cast<std::size_t>(devices);
-  const std::size_t floats = std::max<std::size_t>(1, kTargetFloats / width) * width;
+  const std::size_t floats = std::max<std::size_t>(1, kRememberedFloats / width) * width;
   dim_sums_.resize(floats);
   offsets_ms_.resize(floats);
   forward_ms_.resize(floats);

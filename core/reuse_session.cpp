@@ -8,7 +8,7 @@ namespace neuroshard {
 namespace {
 
 // Of remembered candidates and placements; shard states have a bound of their own.
-constexpr std::size_t kMostRememberedBytes = std::size_t{96} << 20;
+constexpr std::size_t kMostKeptBytes = std::size_t{96} << 20;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void ReuseSession::place_under_all_limits(std::span<const std::uint32_t> order) 
 
 bool ReuseSession::full(std::size_t pieces) const {
   return !states_.has_room_for(pieces * problem_.dim_limits.size()) ||
-         orders_.bytes() + costs_.bytes() >= kMostRememberedBytes;
+         orders_.bytes() + costs_.bytes() >= kMostKeptBytes;
 }
 
 std::size_t ReuseSession::held_bytes() const {

@@ -9,7 +9,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kCollectCommExamples = R"(Examples:
   Measured between the 8 GPUs of a machine, one rank each
   mpirun -np 8 neuroshard collect comm --backend nccl --output data/comm_8
   Measured between 4 processes, in host memory
@@ -60,7 +60,7 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectComm>();
   CLI::App* command =
       collect.add_subcommand("comm", "Cost of the all-to-all between a number of devices");
-  command->footer(kExamples);
+  command->footer(kCollectCommExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->backend, "mpi, nccl or analytic")->required();
   command->add_option("--network", options->network, "Datasheet of the analytic backend")

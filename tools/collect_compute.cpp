@@ -14,7 +14,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kCollectComputeExamples = R"(Examples:
   Measured on all GPUs of this machine
   neuroshard collect compute --backend cuda --table-configs tables/table_configs.json \
       --output data/compute
@@ -124,7 +124,7 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectCompute>();
   CLI::App* command =
       collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
-  command->footer(kExamples);
+  command->footer(kCollectComputeExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->source.backend, "cuda, cpu or analytic")->required();
   command->add_option("--table-configs", options->table_configs, "Tables to draw from")

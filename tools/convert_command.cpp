@@ -9,7 +9,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Example: one weights file for 4 and 8 devices
+constexpr const char* kConvertExamples = R"(Example: one weights file for 4 and 8 devices
   neuroshard convert --compute-model compute.pt \
       --forward-comm-model comm_4_fw.pt --backward-comm-model comm_4_bw.pt \
       --forward-comm-model comm_8_fw.pt --backward-comm-model comm_8_bw.pt \
@@ -62,7 +62,7 @@ void add_convert_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ConvertCommand>();
   CLI::App* command = program.add_subcommand(
       "convert", "Turn checkpoints of the published training code (.pt) into one weights file");
-  command->footer(kExamples);
+  command->footer(kConvertExamples);
   command->add_option("--compute-model", options->compute_model, "Compute checkpoint")
       ->type_name("FILE")
       ->required();

@@ -19,7 +19,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kGenerateExamples = R"(Examples:
   neuroshard generate --output tables                   856 tables like the published ones
   neuroshard generate --streams --output tables         ... and a batch of lookups in each
   neuroshard generate --wide --count 2000 --output wide tables of every kind: 3 to 500 million rows
@@ -99,7 +99,7 @@ void add_generate_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<GenerateCommand>();
   CLI::App* command = program.add_subcommand(
       "generate", "Make synthetic tables, lookups and tasks that follow published statistics");
-  command->footer(kExamples);
+  command->footer(kGenerateExamples);
   command->add_option("--output", options->output, "Folder of the tables; file of the tasks")
       ->type_name("PATH")
       ->required();

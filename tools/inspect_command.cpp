@@ -15,7 +15,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kInspectExamples = R"(Examples:
   neuroshard inspect                          the weights built into the program
   neuroshard inspect weights.safetensors
   neuroshard inspect tools/examples/dlrm_v2_8gpu.json
@@ -77,7 +77,7 @@ int run_inspect(const std::string& file, Console& console) {
 void add_inspect_command(CLI::App& program, Action& chosen) {
   const auto file = std::make_shared<std::string>();
   CLI::App* command = program.add_subcommand("inspect", "Show what a file contains");
-  command->footer(kExamples);
+  command->footer(kInspectExamples);
   command->add_option("FILE", *file, "What to look at; none: the built-in weights")->type_name("");
   command->callback([file, &chosen] {
     chosen = [file](Console& console) { return run_inspect(*file, console); };

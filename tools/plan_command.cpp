@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "core/fingerprint.h"
 #include "core/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
@@ -24,7 +25,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kPlanExamples = R"(Examples:
   neuroshard plan --task tools/examples/dlrm_v2_8gpu.json
   neuroshard plan --task my_model.json --devices 16 --format json --output plan.json
   neuroshard plan --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
@@ -342,7 +343,7 @@ int run_plan(const PlanCommand& command, Console& console) {
 void add_plan_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<PlanCommand>();
   CLI::App* command = program.add_subcommand("plan", "Find the sharding plan of lowest cost");
-  command->footer(kExamples);
+  command->footer(kPlanExamples);
   add_task_options(*command, options->tasks);
   add_model_options(*command, options->models);
   add_search_options(*command, options->planner, options->algorithm, options->effort);

@@ -16,7 +16,7 @@ std::int64_t total_bytes(const Task& task) {
   return sum;
 }
 
-std::string percent(double share) { return format_number(100.0 * share, 0) + "%"; }
+std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
 std::string table_label(const Task& task, int table) {
   const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
@@ -32,7 +32,7 @@ std::vector<std::string> device_row(int device, const DeviceCost& cost, const Ta
           format_ms(cost.forward_ms),
           format_ms(cost.backward_ms),
           format_bytes(cost.memory_bytes),
-          percent(used),
+          share_text(used),
           format_count(static_cast<std::uint64_t>(cost.slices))};
 }
 

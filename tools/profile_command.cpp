@@ -13,7 +13,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kProfileExamples = R"(Examples:
   neuroshard profile fbgemm_t856_bs65536.pt.gz --output table_configs.json
   neuroshard profile indices.npy --lengths lengths.npy --output table_configs.json
   neuroshard profile indices.npy --offsets offsets.npy --batch 65536 \
@@ -58,7 +58,7 @@ void add_profile_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ProfileCommand>();
   CLI::App* command = program.add_subcommand(
       "profile", "Make table_configs.json from a batch of lookups (row counts, histograms)");
-  command->footer(kExamples);
+  command->footer(kProfileExamples);
   command
       ->add_option("accesses", options->files.accesses,
                    "Published file (.pt or .pt.gz), or the indices (.npy)")

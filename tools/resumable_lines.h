@@ -38,14 +38,4 @@ class ResumableLines {
   std::vector<std::string> lines_;
 };
 
-/// FNV-1a over everything that is put in, for telling work apart.
-class Fingerprint {
- public:
-  void add(std::string_view bytes);
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
-
 }  // namespace neuroshard::tools

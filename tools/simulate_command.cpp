@@ -18,7 +18,7 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kSimulateExamples = R"(Examples:
   neuroshard simulate --task my_model.json --plan plan.json
   neuroshard simulate --task my_model.json --plan plan.json --weights other_hardware.safetensors
   neuroshard simulate --task my_model.json --plan plan.json --cost-source analytic
@@ -184,7 +184,7 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<SimulateCommand>();
   CLI::App* command =
       program.add_subcommand("simulate", "Predict the cost of a plan, device by device");
-  command->footer(kExamples);
+  command->footer(kSimulateExamples);
   add_task_options(*command, options->tasks);
   command
       ->add_option("--plan", options->plan, "Plan file, as written by plan --format json or jsonl")

@@ -8,8 +8,6 @@
 namespace neuroshard::tools {
 namespace {
 
-using enum TextTable::Align;
-
 constexpr std::size_t kLargestListed = 10;
 
 template <typename Value, typename Format>
@@ -37,6 +35,7 @@ std::string format_rows(std::int64_t rows) {
 std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
   const bool have_dims =
       std::all_of(tables.begin(), tables.end(), [](const Table& table) { return table.dim > 0; });
+  using enum TextTable::Align;
   TextTable spread({kLeft, kRight, kRight, kRight, kRight});
   spread.add_row({"", "min", "median", "max", "sum"});
   add_spread(spread, "rows", each(tables, [](const Table& t) { return t.rows; }), true,
@@ -100,6 +99,7 @@ std::string table_configs_page(const TableConfigs& configs, const std::string& n
 
 std::string plans_page(const std::vector<PlanRecord>& plans, const std::string& name) {
   std::string text = printable(name) + ": " + counted(plans.size(), "plan") + "\n\n";
+  using enum TextTable::Align;
   TextTable table({kRight, kRight, kRight, kRight, kRight, kLeft});
   table.add_row({"task", "tables", "devices", "splits", "cost ms", "slices per device"});
   for (const PlanRecord& record : plans) {

@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kComputeExamples = R"(Example:
   neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
 
-Ctrl-C ends training early and keeps the best epoch so far. docs/training.md has the details.)";
+Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
+docs/training.md has the details.)";
 
 constexpr const char* kCommExamples = R"(Examples:
   neuroshard train comm --data data/comm_2 --data data/comm_4 --data data/comm_8 \
@@ -21,7 +22,8 @@ constexpr const char* kCommExamples = R"(Examples:
   neuroshard train comm --architecture dense --data data/comm_4 \
       --base my_gpu.safetensors --output my_gpu.safetensors      the published one for 4 devices
 
-Ctrl-C ends training early and keeps the best epoch so far. docs/training.md has the details.)";
+Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
+docs/training.md has the details.)";
 
 struct TrainCompute {
   TrainOptions common;
@@ -50,6 +52,8 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       ->type_name("FILE");
   command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
       ->type_name("FILE");
+  command.add_flag("--resume", options.resume,
+                   "Keep the state of training in OUTPUT.PART.partial, and go on from it");
   const std::string about = "About the data (default: what their collection.json says)";
   command.add_option("--source", options.source, "Where the costs come from")->group(about);
   command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);

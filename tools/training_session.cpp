@@ -6,6 +6,8 @@
 #include "neuroshard/weights.h"
 #include "tools/accuracy_table.h"
 #include "tools/text.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -54,7 +56,33 @@ TrainingOptions TrainingSession::start(const std::string& part, int networks) {
     log_epoch(part, report);
   };
   training.should_stop = [this] { return guard_.interrupted(); };
+  if (options_.resume) {
+    state_files_.emplace_back(options_.output + '.' + part + ".partial");
+    go_on_from_state(training);
+  }
   return training;
+}
+
+void TrainingSession::go_on_from_state(TrainingOptions& training) {
+  if (std::filesystem::exists(state_files_.back())) {
+    training.resume_from = read_file(state_files_.back());
+    training.resume_name = printable(state_files_.back().string());
+    console_.out << "going on from " << printable(state_files_.back().string()) << '\n';
+  }
+  saved_.reset();
+  training.on_state = [this](std::string state) {
+    unsaved_state_ = std::move(state);
+    // An epoch may take milliseconds.
+    constexpr std::chrono::seconds kBetweenSaves{5};
+    if (!saved_ || std::chrono::steady_clock::now() - *saved_ > kBetweenSaves) save_state();
+  };
+}
+
+void TrainingSession::save_state() {
+  if (unsaved_state_.empty()) return;
+  write_file(state_files_.back(), unsaved_state_);
+  unsaved_state_.clear();
+  saved_ = std::chrono::steady_clock::now();
 }
 
 void TrainingSession::log_epoch(const std::string& part, const EpochReport& report) {
@@ -68,6 +96,7 @@ void TrainingSession::log_epoch(const std::string& part, const EpochReport& repo
 
 bool TrainingSession::report(const std::string& part, std::span<const TrainingSummary> summaries) {
   progress_.reset();
+  save_state();  // Of a part that is done, too: the next one may be interrupted.
   for (const TrainingSummary& summary : summaries) {
     if (summary.epochs == 0) return false;
   }
@@ -96,6 +125,13 @@ void TrainingSession::finish() {
     scatter_->write(scatter_svg(panels_, 2));
     scatter_->finish();
   }
+  if (state_files_.empty()) return;
+  if (interrupted()) {
+    console_.out << "the same command goes on after the last epoch\n";
+    return;
+  }
+  std::error_code ignored;
+  for (const std::filesystem::path& file : state_files_) std::filesystem::remove(file, ignored);
 }
 
 }  // namespace neuroshard::tools

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +24,16 @@ struct TrainOptions {
   std::string base;     ///< Weights file whose other models are kept; may be empty.
   std::string log;      ///< CSV; may be empty.
   std::string scatter;  ///< SVG; may be empty.
+  bool resume = false;  ///< Keep the state of training beside the output, and go on from it.
   std::string source;   ///< Of the costs; empty: what the data folders say.
   std::string hardware;
   TrainingOptions training;
 };
 
 /// One run of a training command: what it reads besides the samples, and all that it writes. Output
-/// files appear at the end; Ctrl-C stops training, and the best epoch so far is written.
+/// files appear at the end; Ctrl-C stops training, and the best epoch so far is written. With
+/// `resume` a kill costs no more than some seconds: the state of training is in
+/// OUTPUT.PART.partial, which goes when all parts are done.
 class TrainingSession {
  public:
   /// `kind`: "compute" or "comm". Throws Error on options, folders or files that cannot be used.
@@ -50,6 +55,8 @@ class TrainingSession {
 
  private:
   void log_epoch(const std::string& part, const EpochReport& report);
+  void go_on_from_state(TrainingOptions& training);
+  void save_state();
 
   const TrainOptions& options_;
   Console& console_;
@@ -62,6 +69,9 @@ class TrainingSession {
   bool trained_ = false;
   std::vector<ScatterPanel> panels_;
   std::unique_ptr<ProgressBar> progress_;
+  std::vector<std::filesystem::path> state_files_;  ///< Of the parts so far; with `resume` only.
+  std::string unsaved_state_;                       ///< Of the last part.
+  std::optional<std::chrono::steady_clock::time_point> saved_;
   InterruptGuard guard_;
 };
 

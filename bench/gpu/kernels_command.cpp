@@ -20,7 +20,7 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kKernelsFooter =
     R"(Each kernel on inputs that are in device memory already, timed by CUDA events. Results are
 compared with the CPU's first. 'nothing' is an empty launch: what an event pair shows at least.
 'of ceiling' counts the multiply-adds of the networks, against a kernel of nothing but FMA in the
@@ -119,7 +119,7 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
 void add_kernels_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<KernelsOptions>();
   CLI::App* command = program.add_subcommand("kernels", "Time of each CUDA kernel on the GPU");
-  command->footer(kFooter);
+  command->footer(kKernelsFooter);
   add_common_options(*command, options->common);
   command->add_option("--repetitions", options->repetitions, "Measurements of each")
       ->check(CLI::Range(1, 1000))

@@ -71,7 +71,7 @@ TEST_F(Plans, RandomTasks) {
   PlannerOptions options;
   options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 6};
   const Pair pair(random_models(5), options);
-  const std::uint64_t tasks = repetitions(testing::runs_on_gpu() ? 1000 : 60);
+  const std::uint64_t tasks = repetitions(testing::runs_on_gpu() ? 1000 : 30);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     pair.expect_same(testing::random_task(seed));

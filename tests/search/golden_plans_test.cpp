@@ -18,12 +18,16 @@ using testing::golden_task;
 using testing::GoldenPlan;
 using testing::repetitions;
 
+// Of the golden tasks, where all are looked at; sanitizers get by with fewer.
+constexpr int kEvery = NEUROSHARD_SANITIZED ? 5 : 1;
+
 TEST(GoldenPlans, OfThePublishedSearchAreNeverWorseAndMostlyTheSameSteps) {
   const Planner planner(golden_models(), {.algorithm = Algorithm::kPublished});
   int with_plan = 0;
   int same_steps = 0;
   for (const std::string& set : golden_sets()) {
     for (const GoldenPlan& golden : golden_plans(set)) {
+      if (golden.task % kEvery != 0) continue;
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
       const Task task = golden_task(set, golden.task);
       const PlanResult ours = planner.plan(task);
@@ -40,7 +44,9 @@ TEST(GoldenPlans, OfThePublishedSearchAreNeverWorseAndMostlyTheSameSteps) {
       same_steps += ours.plan->column_splits == golden.plan->column_splits ? 1 : 0;
     }
   }
-  EXPECT_EQ(with_plan, 200);
+  if (kEvery == 1) {
+    EXPECT_EQ(with_plan, 200);
+  }
   // The rest: ties in the last bit, and better plans where a table exceeds a device.
   EXPECT_GE(same_steps, with_plan * 9 / 10);
   RecordProperty("same_steps", same_steps);
@@ -56,6 +62,7 @@ TEST(GoldenPlans, WithoutMemorySplitsTheSearchSucceedsAndFailsAsPublished) {
   int same_cost = 0;
   for (const std::string& set : golden_sets()) {
     for (const GoldenPlan& golden : golden_plans(set)) {
+      if (golden.task % kEvery != 0) continue;
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
       const PlanResult ours = planner.plan(golden_task(set, golden.task));
       ASSERT_EQ(ours.plan.has_value(), golden.plan.has_value());

@@ -9,8 +9,8 @@ namespace neuroshard {
 namespace {
 
 // Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
-constexpr double kReachableBandwidth = 0.9;  // Of the datasheet's, by a plain copy.
-constexpr double kUsableL2 = 0.8;            // The rest holds what only streams through.
+constexpr double kReachableMemoryBandwidth = 0.9;  // Of the datasheet's, by a plain copy.
+constexpr double kUsableL2 = 0.8;                  // The rest holds what only streams through.
 constexpr double kLaunchMs = 0.004;
 constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and long rows.
 
@@ -44,8 +44,8 @@ struct Traffic {
     l2_bytes += bytes;
   }
   [[nodiscard]] double milliseconds(const GpuSpec& gpu) const {
-    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kReachableBandwidth * 1e9);
-    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kReachableBandwidth * 1e9);
+    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kReachableMemoryBandwidth * 1e9);
+    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kReachableMemoryBandwidth * 1e9);
     return 1e3 * std::max(memory_s, l2_s);
   }
 };

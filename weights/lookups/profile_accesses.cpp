@@ -18,7 +18,7 @@ namespace neuroshard {
 namespace {
 
 constexpr std::int64_t kBlock = std::int64_t{1} << 18;  // Indices read at a time: 2 MiB.
-constexpr std::int64_t kMinRows = 100;
+constexpr std::int64_t kFewestProfiledRows = 100;
 
 class Progress {
  public:
@@ -56,7 +56,7 @@ void check_indices(const AccessData& data, std::int64_t table, std::int64_t firs
 Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t batch) {
   Table table;
   table.dim = 128;
-  table.rows = std::max(kMinRows, counter.largest_index() + 1);
+  table.rows = std::max(kFewestProfiledRows, counter.largest_index() + 1);
   table.pooling_factor = static_cast<double>(lookups) / static_cast<double>(batch);
   const auto rows = counter.rows_by_bin();
   const auto distinct = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});

@@ -22,7 +22,7 @@ double uniform(double low, double high, Random& random) {
   return low + (high - low) * random.uniform();
 }
 
-double log_uniform(double low, double high, Random& random) {
+double draw_log_uniform(double low, double high, Random& random) {
   return low * std::pow(high / low, random.uniform());
 }
 
@@ -35,16 +35,16 @@ double draw_exponent(Random& random) {
 
 void draw_zipf_table(Table& table, std::int64_t batch, Random& random) {
   constexpr double kOneHotShare = 0.5;
-  table.rows = std::llround(log_uniform(kFewestRows, kMostRows, random));
+  table.rows = std::llround(draw_log_uniform(kFewestRows, kMostRows, random));
   table.pooling_factor =
-      random.uniform() < kOneHotShare ? 1.0 : log_uniform(0.5, kMostPooling, random);
+      random.uniform() < kOneHotShare ? 1.0 : draw_log_uniform(0.5, kMostPooling, random);
   table.access_histogram =
       zipf_histogram(table.rows, table.pooling_factor, draw_exponent(random), batch);
 }
 
 using Histogram = std::array<double, kHistogramBins>;
 
-void normalize(Histogram& histogram) {
+void normalize_shares(Histogram& histogram) {
   const double sum = std::accumulate(histogram.begin(), histogram.end(), 0.0);
   for (double& share : histogram) share /= sum;
 }
@@ -57,7 +57,7 @@ Histogram draw_histogram(Random& random) {
   const int last = first + static_cast<int>(random.below(kHistogramBins - first));
   const double decay = uniform(0.1, 0.8, random);
   histogram[first] = 1.0;
-  double share = log_uniform(0.005, 2.0, random);
+  double share = draw_log_uniform(0.005, 2.0, random);
   for (int bin = first + 1; bin <= last; ++bin) {
     histogram[bin] = share;
     share *= decay;
@@ -65,20 +65,20 @@ Histogram draw_histogram(Random& random) {
   if (random.uniform() < 1.0 / 3.0) {
     const double center = uniform(0.0, kHistogramBins - 1.0, random);
     const double width = uniform(0.5, 2.5, random);
-    const double height = log_uniform(0.01, 2.0, random);
+    const double height = draw_log_uniform(0.01, 2.0, random);
     for (int bin = 0; bin < kHistogramBins; ++bin) {
       const double distance = (bin - center) / width;
       histogram[bin] += height * std::exp(-0.5 * distance * distance);
     }
   }
   for (double& entry : histogram) entry *= std::exp(0.2 * random.normal());
-  normalize(histogram);
+  normalize_shares(histogram);
   return histogram;
 }
 
 void draw_other_table(Table& table, std::int64_t batch, Random& random) {
   constexpr double kMaxTouchedShare = 0.95;
-  table.pooling_factor = log_uniform(0.05, kMostPooling, random);
+  table.pooling_factor = draw_log_uniform(0.05, kMostPooling, random);
   table.access_histogram = draw_histogram(random);
   table.rows = kMaxRows;
   const double touched = access_profile(table, batch).distinct_rows;
@@ -88,9 +88,9 @@ void draw_other_table(Table& table, std::int64_t batch, Random& random) {
   for (auto share = histogram.begin(); share != histogram.end(); ++share) {
     if (share != most && *share * touched < 0.5) *share = 0.0;
   }
-  normalize(histogram);
+  normalize_shares(histogram);
   const double fewest = std::clamp(touched / kMaxTouchedShare, kFewestRows, kMostRows);
-  table.rows = std::llround(log_uniform(fewest, kMostRows, random));
+  table.rows = std::llround(draw_log_uniform(fewest, kMostRows, random));
 }
 
 }  // namespace

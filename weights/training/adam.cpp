@@ -37,4 +37,10 @@ void Adam::step(std::span<const AlignedVector<float>> gradients, double learning
   }
 }
 
+void Adam::visit_state(const std::string& name, StateVisitor& visitor) {
+  visitor.floats(name + ".mean", mean_);
+  visitor.floats(name + ".square", square_);
+  visitor.count(name + ".steps", steps_);
+}
+
 }  // namespace neuroshard::training

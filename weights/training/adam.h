@@ -1,8 +1,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "neuroshard/aligned_vector.h"
+#include "weights/training/training_state.h"
 
 namespace neuroshard::training {
 
@@ -14,6 +16,8 @@ class Adam {
   /// `gradients`: partial gradients, added up in this order; all have the size of `parameters`.
   void step(std::span<const AlignedVector<float>> gradients, double learning_rate,
             AlignedVector<float>& parameters);
+
+  void visit_state(const std::string& name, StateVisitor& visitor);
 
  private:
   AlignedVector<float> mean_;

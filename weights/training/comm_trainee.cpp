@@ -227,6 +227,12 @@ void CommTrainee::recall_weights() {
   network_.parameters_changed();
 }
 
+void CommTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
+  network_.visit_state(name + ".network", visitor);
+  adam_.visit_state(name + ".network.adam", visitor);
+  visitor.floats(name + ".network.best", best_);
+}
+
 CommNetwork CommTrainee::network() const {
   Mlp mlp = network_.to_mlp(scale_.std_ms, scale_.mean_ms);
   if (rows_.architecture() == CommArchitecture::kDense) {

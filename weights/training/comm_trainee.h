@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/thread_team.h"
@@ -28,6 +29,7 @@ class CommTrainee final : public Trainee {
   double mean_loss(std::span<const std::uint32_t> samples) override;
   void remember_weights() override { best_ = network_.parameters(); }
   void recall_weights() override;
+  void visit_state(const std::string& name, StateVisitor& visitor) override;
 
   /// One cost per device of each sample.
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);

@@ -220,6 +220,15 @@ void ComputeTrainee::recall_weights() {
   head_.parameters_changed();
 }
 
+void ComputeTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
+  table_network_.visit_state(name + ".table_network", visitor);
+  table_adam_.visit_state(name + ".table_network.adam", visitor);
+  visitor.floats(name + ".table_network.best", best_table_);
+  head_.visit_state(name + ".head", visitor);
+  head_adam_.visit_state(name + ".head.adam", visitor);
+  visitor.floats(name + ".head.best", best_head_);
+}
+
 ComputeModel ComputeTrainee::model() const {
   return {features_, table_network_.to_mlp(), head_.to_mlp(scale_.std_ms, scale_.mean_ms)};
 }

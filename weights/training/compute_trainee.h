@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/thread_team.h"
@@ -28,6 +29,7 @@ class ComputeTrainee final : public Trainee {
   double mean_loss(std::span<const std::uint32_t> samples) override;
   void remember_weights() override;
   void recall_weights() override;
+  void visit_state(const std::string& name, StateVisitor& visitor) override;
 
   [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
   [[nodiscard]] ComputeModel model() const;

@@ -67,11 +67,8 @@ std::size_t EpochLoop::run_steps(EpochReport& report) {
 
 void EpochLoop::run_epoch() {
   const auto begin = std::chrono::steady_clock::now();
-  ++epoch_;
   EpochReport report;
-  report.network = summary_.network;
-  report.epoch = epoch_;
-  report.epochs = options_.epochs;
+  report.epoch = epochs() + 1;
   const std::size_t done = run_steps(report);
   samples_ += done;
 
@@ -79,19 +76,64 @@ void EpochLoop::run_epoch() {
   report.valid_loss = trainee_.mean_loss(split_.valid);
   if (!std::isfinite(report.valid_loss)) {
     throw Error("training " + summary_.network + ": the error is no longer finite in epoch " +
-                std::to_string(epoch_) + "; use a lower learning rate");
+                std::to_string(report.epoch) + "; use a lower learning rate");
   }
+  if (report.valid_loss < summary_.valid_loss) trainee_.remember_weights();
+  if (done == order_.size()) summary_.epochs = report.epoch;
+  report.seconds = summary_.seconds +
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  note(report);
+}
+
+// `report` has what the epoch measured.
+void EpochLoop::note(const EpochReport& report) {
   if (report.valid_loss < summary_.valid_loss) {
     summary_.valid_loss = report.valid_loss;
-    summary_.best_epoch = epoch_;
-    trainee_.remember_weights();
+    summary_.best_epoch = report.epoch;
   }
-  if (done == order_.size()) summary_.epochs = epoch_;
-  summary_.seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  report.best_valid_loss = summary_.valid_loss;
-  report.seconds = summary_.seconds;
-  if (options_.on_epoch) options_.on_epoch(report);
+  summary_.seconds = report.seconds;
+  EpochReport& noted = history_.emplace_back(report);
+  noted.network = summary_.network;
+  noted.epochs = options_.epochs;
+  noted.best_valid_loss = summary_.valid_loss;
+  if (options_.on_epoch) options_.on_epoch(noted);
+}
+
+void EpochLoop::visit_state(StateVisitor& visitor) {
+  const std::string& network = summary_.network;
+  std::vector<double> numbers;
+  for (const EpochReport& report : history_) {
+    numbers.insert(numbers.end(),
+                   {report.train_loss, report.valid_loss, report.learning_rate, report.seconds});
+  }
+  visitor.numbers(network + ".history", numbers);
+  constexpr std::size_t kNumbers = 4;  // Of an epoch.
+  if (numbers.size() % kNumbers != 0 ||
+      numbers.size() / kNumbers > static_cast<std::size_t>(options_.epochs)) {
+    throw Error("training state: " + network + ".history: has " + std::to_string(numbers.size()) +
+                " numbers; it is of another run");
+  }
+  history_.resize(numbers.size() / kNumbers);
+  for (std::size_t i = 0; i < history_.size(); ++i) {
+    const double* of_epoch = &numbers[kNumbers * i];
+    history_[i].epoch = static_cast<int>(i) + 1;
+    history_[i].train_loss = of_epoch[0];
+    history_[i].valid_loss = of_epoch[1];
+    history_[i].learning_rate = of_epoch[2];
+    history_[i].seconds = of_epoch[3];
+  }
+  trainee_.visit_state(network, visitor);
+}
+
+void EpochLoop::go_on() {
+  const auto batch = static_cast<std::size_t>(options_.batch);
+  for (const EpochReport& report : std::exchange(history_, {})) {
+    shuffle(std::span(order_), random_);
+    steps_ += (order_.size() + batch - 1) / batch;
+    samples_ += order_.size();
+    summary_.epochs = report.epoch;
+    note(report);
+  }
 }
 
 TrainingSummary EpochLoop::finish() {

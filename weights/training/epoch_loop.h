@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "neuroshard/training.h"
+#include "weights/training/training_state.h"
 
 namespace neuroshard::training {
 
@@ -37,6 +38,7 @@ class Trainee {
   virtual double mean_loss(std::span<const std::uint32_t> samples) = 0;
   virtual void remember_weights() = 0;
   virtual void recall_weights() = 0;
+  virtual void visit_state(const std::string& name, StateVisitor& visitor) = 0;
 };
 
 /// Trains one network, epoch by epoch. Borrows everything it is given.
@@ -45,21 +47,32 @@ class EpochLoop {
   EpochLoop(Trainee& trainee, const Split& split, std::string network,
             const TrainingOptions& options, Random& random);
 
-  [[nodiscard]] bool done() const { return summary_.stopped || epoch_ == options_.epochs; }
+  [[nodiscard]] bool done() const { return stopped() || epochs() == options_.epochs; }
+  /// When asked to, maybe in the middle of an epoch.
+  [[nodiscard]] bool stopped() const { return summary_.stopped; }
+  [[nodiscard]] int epochs() const { return static_cast<int>(history_.size()); }
   /// Throws Error if the validation error is no longer finite.
   void run_epoch();
   /// Puts the best epoch's weights into the trainee. The summary has everything but `tests`.
   TrainingSummary finish();
 
+  /// Between epochs, of a loop that has not been stopped. Throws Error if the visitor puts back
+  /// what cannot be.
+  void visit_state(StateVisitor& visitor);
+  /// After a visitor has put back the state of a run, in a loop that has run no epoch: is where
+  /// that run was, and reports its epochs.
+  void go_on();
+
  private:
   std::size_t run_steps(EpochReport& report);
+  void note(const EpochReport& report);
 
   Trainee& trainee_;
   const Split& split_;
   const TrainingOptions& options_;
   Random& random_;
   std::vector<std::uint32_t> order_;  ///< Training samples, shuffled anew every epoch.
-  int epoch_ = 0;
+  std::vector<EpochReport> history_;  ///< Of the epochs run; of the last one maybe only a part.
   std::size_t steps_ = 0;
   std::size_t samples_ = 0;
   TrainingSummary summary_;

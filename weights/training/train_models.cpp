@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <string>
 
+#include "core/fingerprint.h"
 #include "neuroshard/error.h"
 #include "neuroshard/training.h"
+#include "neuroshard/version.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
 
@@ -24,6 +27,89 @@ std::vector<std::uint32_t> numbers(std::size_t first, std::size_t last) {
   std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(first));
   return all;
 }
+
+// Of all that decides the weights. Bits may change from version to version.
+void add_options(Fingerprint& fingerprint, const TrainingOptions& options) {
+  fingerprint.add(NEUROSHARD_VERSION);
+  const std::array<double, 5> numbers{
+      static_cast<double>(options.epochs), static_cast<double>(options.batch),
+      static_cast<double>(options.loss), options.learning_rate, options.final_learning_rate};
+  fingerprint.add(std::span<const double>(numbers));
+  fingerprint.add(std::span<const std::uint64_t>(&options.seed, 1));
+}
+
+std::uint64_t fingerprint_of(const ComputeSamples& samples, const ComputeNetworkSizes& sizes,
+                             const TrainingOptions& options) {
+  Fingerprint fingerprint;
+  add_options(fingerprint, options);
+  fingerprint.add(std::span<const int>(sizes.table_network));
+  fingerprint.add(std::span<const int>(sizes.head));
+  for (const Table& table : samples.tables) {
+    const auto features = table_features(table, table.dim);
+    fingerprint.add(std::span<const float>(features));
+  }
+  fingerprint.add(std::span<const std::size_t>(samples.offsets));
+  fingerprint.add(std::span<const std::uint32_t>(samples.table_ids));
+  fingerprint.add(std::span<const float>(samples.cost_ms));
+  return fingerprint.value();
+}
+
+std::uint64_t fingerprint_of(std::span<const CommSamples> sets, CommArchitecture architecture,
+                             std::span<const int> hidden, const TrainingOptions& options) {
+  Fingerprint fingerprint;
+  add_options(fingerprint, options);
+  const int kind = static_cast<int>(architecture);
+  fingerprint.add(std::span<const int>(&kind, 1));
+  fingerprint.add(hidden);
+  for (const CommSamples& set : sets) {
+    fingerprint.add(std::span<const int>(&set.devices, 1));
+    fingerprint.add(std::span<const std::int64_t>(set.dim_sums));
+    for (const auto* costs : {&set.start_offsets_ms, &set.forward_ms, &set.backward_ms}) {
+      fingerprint.add(std::span<const float>(*costs));
+    }
+  }
+  return fingerprint.value();
+}
+
+// What outlives an interruption of loops that run in turns.
+class ResumableLoops {
+ public:
+  // Puts them where options.resume_from was.
+  ResumableLoops(std::vector<training::EpochLoop*> loops, std::uint64_t fingerprint,
+                 const TrainingOptions& options)
+      : loops_(std::move(loops)), fingerprint_(fingerprint), options_(options) {
+    if (options.resume_from.empty()) return;
+    const auto put_back = [&](training::StateVisitor& visitor) {
+      visit(visitor);
+      for (const training::EpochLoop* loop : loops_) {
+        if (loop->epochs() != loops_.front()->epochs()) {
+          throw Error("training state: its networks have not been trained equally long");
+        }
+      }
+    };
+    training::read_state(options.resume_from, options.resume_name, fingerprint, put_back);
+    for (training::EpochLoop* loop : loops_) loop->go_on();
+  }
+
+  // When all loops have run equally many epochs. A stop may have come in the middle of one.
+  void save() const {
+    if (!options_.on_state) return;
+    for (const training::EpochLoop* loop : loops_) {
+      if (loop->stopped()) return;
+    }
+    options_.on_state(training::write_state(
+        fingerprint_, [&](training::StateVisitor& visitor) { visit(visitor); }));
+  }
+
+ private:
+  void visit(training::StateVisitor& visitor) const {
+    for (training::EpochLoop* loop : loops_) loop->visit_state(visitor);
+  }
+
+  std::vector<training::EpochLoop*> loops_;
+  std::uint64_t fingerprint_;
+  const TrainingOptions& options_;
+};
 
 TestResult test_result(int devices, std::vector<float> measured_ms,
                        std::vector<float> predicted_ms) {
@@ -106,7 +192,11 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
                                    training::best_matrix_kernels(), team, random);
   TrainedCompute trained;
   training::EpochLoop loop(trainee, split, "compute", options, random);
-  while (!loop.done()) loop.run_epoch();
+  const ResumableLoops resumable({&loop}, fingerprint_of(samples, sizes, options), options);
+  while (!loop.done()) {
+    loop.run_epoch();
+    resumable.save();
+  }
   trained.summary = loop.finish();
   trained.model = trainee.model();
   std::vector<float> measured_ms;
@@ -127,10 +217,14 @@ TrainedComm train_comm(std::span<const CommSamples> samples, const CommNetworkSi
   ThreadTeam team(options.threads);
   CommTraining forward(samples, sizes, hidden, training::CommPass::kForward, options, team);
   CommTraining backward(samples, sizes, hidden, training::CommPass::kBackward, options, team);
+  const ResumableLoops resumable({&forward.loop(), &backward.loop()},
+                                 fingerprint_of(samples, sizes.architecture, hidden, options),
+                                 options);
   // In turns, so that whoever stops early has both.
   for (CommTraining* next = &forward; !next->loop().done();
        next = next == &forward ? &backward : &forward) {
     next->loop().run_epoch();
+    if (next == &backward) resumable.save();
   }
   TrainedComm trained;
   trained.forward = forward.finish(trained.model.forward);

@@ -51,6 +51,11 @@ void TrainableMlp::parameters_changed() {
   }
 }
 
+void TrainableMlp::visit_state(const std::string& name, StateVisitor& visitor) {
+  visitor.floats(name + ".parameters", parameters_);
+  parameters_changed();
+}
+
 void TrainableMlp::disconnect_input(int input) {
   const std::size_t out = padded_width(widths_[1]);
   for (std::size_t o = 0; o < out; ++o) parameters_[weight_at_[0] + input * out + o] = 0.0F;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "core/cpu_kernels.h"
@@ -8,6 +9,7 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
 #include "weights/training/matrix_kernels.h"
+#include "weights/training/training_state.h"
 
 namespace neuroshard::training {
 
@@ -44,6 +46,7 @@ class TrainableMlp {
   [[nodiscard]] AlignedVector<float>& parameters() { return parameters_; }
   [[nodiscard]] const AlignedVector<float>& parameters() const { return parameters_; }
   void parameters_changed();
+  void visit_state(const std::string& name, StateVisitor& visitor);
   /// Makes the first layer ignore an input.
   void disconnect_input(int input);
 

@@ -10,6 +10,7 @@
 #include "neuroshard/evaluation.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_file.h"
+#include "neuroshard/plan_outcome.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/planner.h"

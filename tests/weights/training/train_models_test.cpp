@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/backend.h"
+#include "neuroshard/error.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
 #include "weights/training/golden_samples.h"
@@ -14,6 +16,7 @@
 namespace neuroshard {
 namespace {
 
+using ::testing::AllOf;
 using testing::golden_comm_samples;
 using testing::golden_compute_samples;
 using ::testing::HasSubstr;
@@ -109,6 +112,108 @@ TEST(TrainCompute, StopsWhenAskedAndKeepsTheBestSoFar) {
   EXPECT_EQ(steps, 15);
   EXPECT_EQ(errors.size(), 3U);
   EXPECT_EQ(trained.summary.valid_loss, *std::min_element(errors.begin(), errors.end()));
+}
+
+// Trains, keeping the state after every epoch; then again from each of these states.
+template <typename Train>
+void expect_same_bytes_from_every_state(const Train& train, TrainingOptions options) {
+  std::vector<std::string> states;
+  std::vector<std::string> reports;
+  options.on_epoch = [&](const EpochReport& report) {
+    reports.push_back(report.network + std::to_string(report.epoch) + ' ' +
+                      std::to_string(report.train_loss) + ' ' + std::to_string(report.valid_loss) +
+                      ' ' + std::to_string(report.best_valid_loss));
+  };
+  options.on_state = [&](std::string state) { states.push_back(std::move(state)); };
+  const auto uninterrupted = train(options);
+  const std::string bytes = bytes_of(uninterrupted);
+  ASSERT_EQ(states.size(), static_cast<std::size_t>(options.epochs));
+  std::vector<std::string> all_reports = std::exchange(reports, {});
+  std::ranges::sort(all_reports);
+  options.on_state = nullptr;
+  options.threads = 2;
+  for (const std::string& state : states) {
+    options.resume_from = state;
+    const auto resumed = train(options);
+    EXPECT_EQ(bytes_of(resumed), bytes);
+    std::ranges::sort(reports);
+    EXPECT_EQ(std::exchange(reports, {}), all_reports);
+  }
+}
+
+TEST(TrainCompute, GoesOnFromAnyStateToTheSameBits) {
+  TrainingOptions options;
+  options.epochs = 4;
+  options.batch = 64;
+  options.learning_rate = 0.05;  // So rough that the best epoch need not be the last.
+  options.threads = 1;
+  expect_same_bytes_from_every_state(
+      [](const TrainingOptions& o) { return train_compute(first_samples(300), kSmallCompute, o); },
+      options);
+}
+
+TEST(TrainComm, GoesOnFromAnyStateToTheSameBits) {
+  TrainingOptions options;
+  options.epochs = 3;
+  options.threads = 1;
+  const auto samples = std::span(golden_comm_samples()).first(2);
+  expect_same_bytes_from_every_state(
+      [&](const TrainingOptions& o) {
+        return train_comm(samples, {CommArchitecture::kSymmetric, {8}}, o);
+      },
+      options);
+}
+
+TEST(TrainCompute, GoesOnAfterAStopInTheMiddleOfAnEpoch) {
+  TrainingOptions options;
+  options.epochs = 4;
+  options.batch = 64;
+  const std::string bytes = bytes_of(train_compute(first_samples(300), kSmallCompute, options));
+  std::string last;
+  int steps = 0;
+  options.on_state = [&](std::string state) { last = std::move(state); };
+  options.should_stop = [&] { return ++steps >= 6; };  // In the second epoch of 4 steps.
+  EXPECT_TRUE(train_compute(first_samples(300), kSmallCompute, options).summary.stopped);
+  options.should_stop = nullptr;
+  options.resume_from = last;
+  EXPECT_EQ(bytes_of(train_compute(first_samples(300), kSmallCompute, options)), bytes);
+}
+
+TEST(TrainCompute, RefusesAStateOfOtherTrainingOrADamagedOne) {
+  TrainingOptions options;
+  options.epochs = 2;
+  std::string last;
+  options.on_state = [&](std::string state) { last = std::move(state); };
+  (void)train_compute(first_samples(100), kSmallCompute, options);
+  options.on_state = nullptr;
+  options.resume_from = last;
+  options.resume_name = "w.partial";
+  const auto message = [](const TrainingOptions& o, const ComputeNetworkSizes& sizes,
+                          std::size_t samples) {
+    return message_of([&] { (void)train_compute(first_samples(samples), sizes, o); });
+  };
+  const auto other = AllOf(HasSubstr("w.partial"), HasSubstr("other samples"), HasSubstr("remove"));
+  EXPECT_THAT(message(options, kSmallCompute, 99), other);
+  EXPECT_THAT(message(options, {.table_network = {24, 8}, .head = {17}}, 100), other);
+  TrainingOptions longer = options;
+  longer.epochs = 3;
+  EXPECT_THAT(message(longer, kSmallCompute, 100), other);
+  for (std::size_t length = 0; length < last.size(); length += 1 + last.size() / 50) {
+    if (length == 0) continue;  // An empty one is none.
+    TrainingOptions cut = options;
+    cut.resume_from.resize(length);
+    EXPECT_THAT(message(cut, kSmallCompute, 100), HasSubstr("w.partial")) << length;
+  }
+  // Other bytes in the header: an error that says so, or weights, but no crash.
+  for (std::size_t at = 8; at < 700; at += 7) {
+    TrainingOptions changed = options;
+    changed.resume_from[at] = static_cast<char>(changed.resume_from[at] ^ 1);
+    try {
+      (void)train_compute(first_samples(100), kSmallCompute, changed);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("w.partial"));
+    }
+  }
 }
 
 TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {

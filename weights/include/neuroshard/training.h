@@ -48,6 +48,15 @@ struct TrainingOptions {
   std::function<void(const EpochReport&)> on_epoch;
   /// Asked after every step; true ends training, which keeps the best epoch so far.
   std::function<bool()> should_stop;
+  /// Called on the training thread after every epoch that was not stopped, with the state of
+  /// training: bytes that a later call can go on from.
+  std::function<void(std::string state)> on_state;
+  /// Such a state, of a call with the same samples, sizes and options (but for the number of
+  /// threads); empty: begin anew. Training goes on after its epochs, which `on_epoch` is told of
+  /// first, and ends in the same weights bit for bit as without the interruption.
+  std::string resume_from;
+  /// What errors call `resume_from`: its file, say.
+  std::string resume_name = "resume_from";
 };
 
 /// How far predictions are from measured costs.
@@ -109,8 +118,8 @@ struct CommNetworkSizes {
 
 // Samples are split 80/10/10 into training, validation and test; Adam minimises the loss; the epoch
 // with the lowest loss on the validation samples is kept. Both functions throw Error
-// (kInvalidInput) on fewer than 10 samples (per device count), on an option out of range, or if the
-// error stops being finite.
+// (kInvalidInput) on fewer than 10 samples (per device count), on an option out of range, on a
+// state to resume from that is damaged or of other training, or if the error stops being finite.
 
 [[nodiscard]] TrainedCompute train_compute(const ComputeSamples& samples,
                                            const ComputeNetworkSizes& sizes = {},

@@ -1,0 +1,16 @@
+#include "core/fingerprint.h"
+
+namespace neuroshard {
+
+void Fingerprint::add(std::string_view bytes) {
+  // With the length, so that "ab" "c" and "a" "bc" differ.
+  const std::uint64_t size = bytes.size();
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    value_ = (value_ ^ (size >> shift & 0xffU)) * 0x100000001b3U;
+  }
+  for (const char byte : bytes) {
+    value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  }
+}
+
+}  // namespace neuroshard

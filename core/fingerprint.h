@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace neuroshard {
+
+/// FNV-1a over everything that is put in, for telling work apart.
+class Fingerprint {
+ public:
+  void add(std::string_view bytes);
+  /// Numbers, as they are in memory.
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  void add(std::span<const T> numbers) {
+    add(std::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()));
+  }
+
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,129 @@
+// usage: fuzz_seeds FOLDER
+// Writes small valid inputs of every reader, made from the test data, into FOLDER/TARGET/.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include "golden.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/table_configs.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "weights/files/atomic_file.h"
+#include "weights/files/read_file.h"
+#include "weights/files/torch_writer.h"
+#include "weights/lookups/access_files.h"
+
+namespace {
+
+using namespace neuroshard;           // NOLINT(google-build-using-namespace)
+using namespace neuroshard::testing;  // NOLINT(google-build-using-namespace)
+
+class Seeds {
+ public:
+  explicit Seeds(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void add(const std::string& target, std::string_view bytes) {
+    const std::filesystem::path folder = folder_ / target;
+    std::filesystem::create_directories(folder);
+    write_file(folder / ("seed_" + std::to_string(count_++)), bytes);
+  }
+
+ private:
+  std::filesystem::path folder_;
+  int count_ = 0;
+};
+
+std::string first_lines(const std::string& text, int lines) {
+  std::istringstream all(text);
+  std::string some;
+  std::string line;
+  while (lines-- > 0 && std::getline(all, line)) some += line + '\n';
+  return some;
+}
+
+std::string two_files(const std::string& first, const std::string& second) {
+  const char length[] = {static_cast<char>(first.size() & 0xFFU),
+                         static_cast<char>(first.size() >> 8U)};
+  return std::string(length, 2) + first + second;
+}
+
+void add_tasks_and_plans(Seeds& seeds) {
+  for (const auto& entry : std::filesystem::directory_iterator(NEUROSHARD_EXAMPLES)) {
+    if (entry.path().extension() == ".json") seeds.add("task", read_file(entry.path()));
+  }
+  std::vector<Table> tables = golden_tables({0, 1, 2}, {8, 64, 128});
+  seeds.add("table_configs", serialize_table_configs(tables, true));
+  seeds.add("table_configs", serialize_table_configs(tables, false));
+  seeds.add("table_configs", R"([{"row": 5, "pooling_factor": 1e2, "zipf_exponent": 1.05}])");
+  seeds.add("task_lines", "0,1,2 8,64,128\n\n1,1 4,8\n");
+  seeds.add("task_lines", first_lines(read_file(golden_path("tasks/2gpu_dim64.txt")), 2));
+
+  Task task;
+  task.devices = 2;
+  task.memory_bytes = 1 << 30;
+  for (int i = 0; i < 3; ++i) task.tables.push_back({"", 1000, 64, 1.0, {}});
+  const Plan plan{{0, 1}, {{0, 2, 4}, {1, 3}}};
+  PlanCost cost;
+  cost.devices.resize(2);
+  seeds.add("plan", plan_to_json({task, plan, cost}));
+  seeds.add("plan", plan_to_json_line(0, task, plan, cost));
+  seeds.add("plan", first_lines(read_file(golden_path("plans/2gpu_dim64.jsonl")), 2));
+}
+
+void add_models(Seeds& seeds) {
+  ModelShape shape{{4, 2}, {2, 1}, {3}, {}};
+  const CostModels symmetric = random_models(1, shape);
+  seeds.add("weights", serialize_weights(symmetric));
+  shape.devices = {2};
+  seeds.add("weights", serialize_weights(random_models(2, shape)));
+  for (const bool float64 : {false, true}) {
+    for (const bool one_storage : {false, true}) {
+      const TorchStyle style{float64 ? Packing::kDeflated : Packing::kStored, float64, one_storage,
+                             one_storage ? 4 : 2};
+      const std::string file = make_compute_checkpoint(symmetric.compute, style);
+      seeds.add("checkpoint", file);
+      for (const ZipEntry& entry : read_zip(file)) {
+        if (entry.name.ends_with("data.pkl")) seeds.add("pickle", entry.bytes);
+      }
+    }
+  }
+  seeds.add("checkpoint", read_file(golden_path("models/comm_2_bw.pt")));
+  PickleWriter tensor;
+  seeds.add("pickle", tensor.tensor("FloatStorage", "0", 6, 1, {2, 1}, {3, 1}).finish());
+}
+
+void add_lookups_and_samples(Seeds& seeds) {
+  const Accesses accesses = random_accesses(1, 3, 3);
+  const std::string count = "(" + std::to_string(accesses.indices.size()) + ",)";
+  for (const int bytes : {4, 8}) {
+    const std::string indices = npy_file(accesses.indices, count, bytes);
+    const std::string lengths = npy_file(accesses.lengths, "(3, 3)", bytes);
+    seeds.add("npy", two_files(indices, lengths));
+    seeds.add("npy", two_files(gzip(indices), lengths));
+    seeds.add("npy", two_files(indices, npy_file(accesses.offsets, "(10,)", bytes)));
+    seeds.add("torch_stream", torch_file(accesses, bytes));
+    seeds.add("torch_stream", torch_file(accesses, bytes, true));
+  }
+  seeds.add("torch_stream", gzip(torch_file(accesses)));
+  seeds.add("samples", "0,1 3.5\n1 2\n\n0,0,0 1e-3\n");
+  seeds.add("samples", first_lines(read_file(golden_path("cost/comm_2/data.txt")), 3));
+  seeds.add("samples", first_lines(read_file(golden_path("cost/comm_8/data.txt")), 2));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::cerr << "usage: fuzz_seeds FOLDER\n";
+    return 2;
+  }
+  Seeds seeds(argv[1]);
+  add_tasks_and_plans(seeds);
+  add_models(seeds);
+  add_lookups_and_samples(seeds);
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}
