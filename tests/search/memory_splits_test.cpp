@@ -131,8 +131,8 @@ TEST_F(MemorySplits, PackingKeepsToMemoryAndFillsTheEmptiest) {
     }
     EXPECT_EQ(actual, used);
   }
-  EXPECT_GT(packed, 5);
-  EXPECT_GT(failed, 1);
+  EXPECT_GT(packed, NEUROSHARD_SANITIZED ? 0 : 5);
+  EXPECT_GT(failed, NEUROSHARD_SANITIZED ? 0 : 1);
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ TEST(PackDecreasing, DoesWhatItsRuleSays) {
       EXPECT_EQ(used_bytes(problem, *packing), *expected);
     }
   }
-  EXPECT_GT(packed, 100);
-  EXPECT_GT(failed, 100);
+  EXPECT_GT(packed, NEUROSHARD_SANITIZED ? 0 : 100);
+  EXPECT_GT(failed, NEUROSHARD_SANITIZED ? 0 : 100);
 }
 
 TEST(PackingSearch, IsRightAboutEveryTinyProblem) {
@@ -155,8 +155,8 @@ TEST(PackingSearch, IsRightAboutEveryTinyProblem) {
     only_searched += !pack_decreasing(problem, PackingRule::kFirstFit) &&
                      !pack_decreasing(problem, PackingRule::kBestFit);
   }
-  EXPECT_GT(impossible, 20);
-  EXPECT_GT(only_searched, 20);
+  EXPECT_GT(impossible, NEUROSHARD_SANITIZED ? 0 : 20);
+  EXPECT_GT(only_searched, NEUROSHARD_SANITIZED ? 0 : 20);
 }
 
 TEST(PackingSearch, FillsDevicesToThePermille) {
