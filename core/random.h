@@ -31,6 +31,8 @@ class Random {
 
   /// Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+  /// From low to high, with a logarithm that is uniform; both are positive.
+  double log_uniform(double low, double high);
 
   /// Standard normal (Box and Muller; one of the pair is thrown away).
   double normal();

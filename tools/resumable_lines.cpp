@@ -13,6 +13,7 @@
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"
+#include "weights/files/write_all.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -78,14 +79,7 @@ void ResumableLines::finish() {
 }
 
 void ResumableLines::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      fail(errno);
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (const int error_number = write_all(descriptor_, bytes); error_number != 0) fail(error_number);
 }
 
 void ResumableLines::fail(int error_number) const {

@@ -10,16 +10,12 @@
 namespace neuroshard {
 namespace {
 
-double log_uniform(double low, double high, Random& random) {
-  return low * std::pow(high / low, random.uniform());
-}
-
 // What a device of a column-split plan holds: slices of few tables, mostly of one dim.
 void draw_slices(std::span<const Table> augmented, Random& random, std::vector<int>& ids) {
   constexpr double kMostTables = 17.0;
   const std::size_t levels = dim_levels(augmented.front().dim).size();
   const std::size_t tables = augmented.size() / levels;
-  std::vector<std::size_t> chosen(static_cast<std::size_t>(log_uniform(1.0, kMostTables, random)));
+  std::vector<std::size_t> chosen(static_cast<std::size_t>(random.log_uniform(1.0, kMostTables)));
   for (std::size_t& table : chosen) table = random.below(tables);
   const std::size_t usual_level = random.below(levels);
   const double usual_share = random.uniform();
@@ -60,10 +56,10 @@ std::vector<double> draw_offsets(const CommDrawOptions& options, Random& random)
 std::vector<std::int64_t> draw_wide_dim_sums(const CommDrawOptions& options, Random& random) {
   constexpr int kMostSteps = 7;  // 4 ... 256 columns.
   // Below half a step all devices are empty: nothing is exchanged, but the latency remains.
-  const double typical = log_uniform(1.0, options.max_dim_sum, random);
+  const double typical = random.log_uniform(1.0, options.max_dim_sum);
   int step = kDimMultiple << random.below(kMostSteps);
   while (step > kDimMultiple && step > typical) step /= 2;
-  const double spread = random.uniform() < 0.25 ? 0.0 : log_uniform(0.01, 0.5, random);
+  const double spread = random.uniform() < 0.25 ? 0.0 : random.log_uniform(0.01, 0.5);
   const double empty_share = random.uniform() < 0.5 ? 0.0 : random.uniform();
   std::vector<std::int64_t> dim_sums(options.devices);
   for (std::int64_t& dim_sum : dim_sums) {
@@ -75,15 +71,15 @@ std::vector<std::int64_t> draw_wide_dim_sums(const CommDrawOptions& options, Ran
     std::int64_t& one = dim_sums[random.below(dim_sums.size())];
     one =
         kDimMultiple *
-        (1 + std::llround(static_cast<double>(one) / kDimMultiple * log_uniform(1.0, 4.0, random)));
+        (1 + std::llround(static_cast<double>(one) / kDimMultiple * random.log_uniform(1.0, 4.0)));
   }
   return dim_sums;
 }
 
 std::vector<double> draw_wide_offsets(const CommDrawOptions& options, Random& random) {
   const double bound =
-      random.uniform() < 0.1 ? 0.0 : options.max_start_offset_ms * log_uniform(0.001, 1.0, random);
-  const double power = log_uniform(1.0 / 16.0, 16.0, random);
+      random.uniform() < 0.1 ? 0.0 : options.max_start_offset_ms * random.log_uniform(0.001, 1.0);
+  const double power = random.log_uniform(1.0 / 16.0, 16.0);
   std::vector<double> offsets(options.devices);
   for (double& offset : offsets) offset = bound * std::pow(random.uniform(), power);
   return offsets;
@@ -120,7 +116,7 @@ std::vector<int> draw_shard(std::span<const Table> augmented, const ComputeDrawO
   }
   constexpr int kMaxTries = 1'000'000;
   const std::size_t count =
-      options.slices ? static_cast<std::size_t>(log_uniform(1.0, options.max_tables + 1.0, random))
+      options.slices ? static_cast<std::size_t>(random.log_uniform(1.0, options.max_tables + 1.0))
                      : 1 + random.below(static_cast<std::uint64_t>(options.max_tables));
   std::vector<int> ids(count);
   for (int attempt = 0; attempt < kMaxTries; ++attempt) {

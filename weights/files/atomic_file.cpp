@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
+#include "weights/files/write_all.h"
 
 namespace neuroshard {
 
@@ -80,14 +81,7 @@ void AtomicFile::open_temporary() {
 AtomicFile::~AtomicFile() { discard(); }
 
 void AtomicFile::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      fail(errno);
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (const int error_number = write_all(descriptor_, bytes); error_number != 0) fail(error_number);
 }
 
 void AtomicFile::commit() {

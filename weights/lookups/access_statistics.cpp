@@ -25,6 +25,11 @@ std::array<double, kHistogramBins> make_mean_touches() {
 
 }  // namespace
 
+void normalize(Histogram& histogram) {
+  const double sum = std::accumulate(histogram.begin(), histogram.end(), 0.0);
+  for (double& share : histogram) share /= sum;
+}
+
 int histogram_bin(std::int64_t touches) {
   const int bin = std::bit_width(static_cast<std::uint64_t>(touches - 1));
   return std::min(bin, kHistogramBins - 1);

@@ -16,6 +16,11 @@ namespace neuroshard {
   return bin == 0 ? 1 : (std::int64_t{1} << (bin - 1)) + 1;
 }
 
+using Histogram = std::array<double, kHistogramBins>;
+
+/// Makes the shares of the bins, of which one at least is positive, sum up to 1.
+void normalize(Histogram& histogram);
+
 /// The bin of a row that is touched `touches` >= 1 times.
 [[nodiscard]] int histogram_bin(std::int64_t touches);
 

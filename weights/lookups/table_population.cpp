@@ -16,8 +16,6 @@
 namespace neuroshard {
 namespace {
 
-using Histogram = std::array<double, kHistogramBins>;
-
 // The shape of a table's histogram is a bell over the bins plus a little weight on rarely touched
 // rows. Where the bells lie is a mixture: most near the rarely touched end, some anywhere beyond.
 // The figures were fitted to the published deviations and aggregates by random search.
@@ -67,11 +65,6 @@ std::vector<int> order_by(const std::vector<double>& keys) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return keys[a] < keys[b]; });
   return order;
-}
-
-void normalize(Histogram& histogram) {
-  const double sum = std::accumulate(histogram.begin(), histogram.end(), 0.0);
-  for (double& share : histogram) share /= sum;
 }
 
 std::vector<Histogram> draw_histograms(int count, Random& random) {

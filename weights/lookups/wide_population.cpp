@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "core/random.h"
@@ -22,10 +21,6 @@ double uniform(double low, double high, Random& random) {
   return low + (high - low) * random.uniform();
 }
 
-double draw_log_uniform(double low, double high, Random& random) {
-  return low * std::pow(high / low, random.uniform());
-}
-
 double draw_exponent(Random& random) {
   const double kind = random.uniform();
   if (kind < 0.1) return 0.0;  // All rows equally popular.
@@ -35,18 +30,11 @@ double draw_exponent(Random& random) {
 
 void draw_zipf_table(Table& table, std::int64_t batch, Random& random) {
   constexpr double kOneHotShare = 0.5;
-  table.rows = std::llround(draw_log_uniform(kFewestRows, kMostRows, random));
+  table.rows = std::llround(random.log_uniform(kFewestRows, kMostRows));
   table.pooling_factor =
-      random.uniform() < kOneHotShare ? 1.0 : draw_log_uniform(0.5, kMostPooling, random);
+      random.uniform() < kOneHotShare ? 1.0 : random.log_uniform(0.5, kMostPooling);
   table.access_histogram =
       zipf_histogram(table.rows, table.pooling_factor, draw_exponent(random), batch);
-}
-
-using Histogram = std::array<double, kHistogramBins>;
-
-void normalize_shares(Histogram& histogram) {
-  const double sum = std::accumulate(histogram.begin(), histogram.end(), 0.0);
-  for (double& share : histogram) share /= sum;
 }
 
 // A share of the rows in one bin, the others falling off beyond it as far as some last bin; in
@@ -57,7 +45,7 @@ Histogram draw_histogram(Random& random) {
   const int last = first + static_cast<int>(random.below(kHistogramBins - first));
   const double decay = uniform(0.1, 0.8, random);
   histogram[first] = 1.0;
-  double share = draw_log_uniform(0.005, 2.0, random);
+  double share = random.log_uniform(0.005, 2.0);
   for (int bin = first + 1; bin <= last; ++bin) {
     histogram[bin] = share;
     share *= decay;
@@ -65,20 +53,20 @@ Histogram draw_histogram(Random& random) {
   if (random.uniform() < 1.0 / 3.0) {
     const double center = uniform(0.0, kHistogramBins - 1.0, random);
     const double width = uniform(0.5, 2.5, random);
-    const double height = draw_log_uniform(0.01, 2.0, random);
+    const double height = random.log_uniform(0.01, 2.0);
     for (int bin = 0; bin < kHistogramBins; ++bin) {
       const double distance = (bin - center) / width;
       histogram[bin] += height * std::exp(-0.5 * distance * distance);
     }
   }
   for (double& entry : histogram) entry *= std::exp(0.2 * random.normal());
-  normalize_shares(histogram);
+  normalize(histogram);
   return histogram;
 }
 
 void draw_other_table(Table& table, std::int64_t batch, Random& random) {
   constexpr double kMaxTouchedShare = 0.95;
-  table.pooling_factor = draw_log_uniform(0.05, kMostPooling, random);
+  table.pooling_factor = random.log_uniform(0.05, kMostPooling);
   table.access_histogram = draw_histogram(random);
   table.rows = kMaxRows;
   const double touched = access_profile(table, batch).distinct_rows;
@@ -88,9 +76,9 @@ void draw_other_table(Table& table, std::int64_t batch, Random& random) {
   for (auto share = histogram.begin(); share != histogram.end(); ++share) {
     if (share != most && *share * touched < 0.5) *share = 0.0;
   }
-  normalize_shares(histogram);
+  normalize(histogram);
   const double fewest = std::clamp(touched / kMaxTouchedShare, kFewestRows, kMostRows);
-  table.rows = std::llround(draw_log_uniform(fewest, kMostRows, random));
+  table.rows = std::llround(random.log_uniform(fewest, kMostRows));
 }
 
 }  // namespace
