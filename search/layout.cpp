@@ -19,9 +19,8 @@ Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& slice : by_device[device]) {
       const auto table = static_cast<std::uint32_t>(slice.table);
-      std::uint32_t piece = catalog.whole(table);
-      while (catalog.dim(piece) > slice.dim) piece = catalog.half(piece);
-      layout.push_back({piece, table, static_cast<std::uint32_t>(device)});
+      layout.push_back(
+          {catalog.piece(table, slice.dim), table, static_cast<std::uint32_t>(device)});
     }
   }
   return layout;

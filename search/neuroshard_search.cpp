@@ -73,7 +73,6 @@ NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
       canonical_(std::move(canonical)),
       catalog_(std::move(catalog)),
       order_(order),
-      stop_(order.stop),
       started_(started),
       problem_{.devices = listed.devices,
                .memory_bytes = listed.memory_bytes,
@@ -81,7 +80,7 @@ NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = ladder_dim_limits(listed),
-               .stop = &stop_},
+               .stop = &order_.stop},
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
@@ -111,7 +110,7 @@ void NeuroshardSearch::take(std::span<const CandidateResult> results) {
 }
 
 bool NeuroshardSearch::done_early() {
-  if (!stop_.reached()) return false;
+  if (!order_.stop.reached()) return false;
   complete_ = false;
   end();
   return true;
@@ -119,9 +118,9 @@ bool NeuroshardSearch::done_early() {
 
 bool NeuroshardSearch::in_time_for(std::size_t slices) {
   if (found_.empty()) return true;
-  stop_.keep(kEndingOfSlice * slices);
-  const bool in_time = !stop_.reached();
-  stop_.keep(kEndingOfSlice * found_.best().layout.size());
+  order_.stop.keep(kEndingOfSlice * slices);
+  const bool in_time = !order_.stop.reached();
+  order_.stop.keep(kEndingOfSlice * found_.best().layout.size());
   return in_time;
 }
 
@@ -129,7 +128,7 @@ void NeuroshardSearch::consider(Layout layout) {
   PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, layout);
   if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
-  stop_.keep(kEndingOfSlice * best.layout.size());
+  order_.stop.keep(kEndingOfSlice * best.layout.size());
   if (!order_.request.on_improvement) return;
   const Plan plan = plan_of(catalog_, listed_, canonical_.original, best.layout);
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
@@ -148,22 +147,20 @@ void NeuroshardSearch::try_heuristics() {
   // Plans of few slices first, which take least time.
   for (int width = kWidestUniform; width >= kDimMultiple; width /= 2) {
     if (width / 2 >= widest) continue;  // The same as the next one.
-    if (stop_.reached()) return;
-    const auto slices = place_uniform_slices(task, width, stop_);
+    if (order_.stop.reached()) return;
+    const auto slices = place_uniform_slices(task, width, order_.stop);
     if (slices && in_time_for(slices->size())) {
       Layout layout;
       layout.reserve(slices->size());
       for (const auto [table, device] : *slices) {
-        std::uint32_t piece = catalog_.whole(table);
-        while (catalog_.dim(piece) > width && catalog_.can_split(piece))
-          piece = catalog_.half(piece);
-        layout.push_back({piece, table, device});
+        const int dim = uniform_dim(task.tables[table].dim, width);
+        layout.push_back({catalog_.piece(table, dim), table, device});
       }
       consider_simple(std::move(layout));
     }
   }
   for (const Algorithm baseline : kGreedyBaselines) {
-    if (stop_.reached()) return;
+    if (order_.stop.reached()) return;
     if (const auto plan = place_by_baseline(task, baseline, 0)) {
       consider_simple(layout_of(catalog_, task, *plan));
     }
@@ -176,14 +173,14 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   const std::size_t size =
       std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
   rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
-                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices), stop_);
+                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices), order_.stop);
   if (done_early()) return;
   next_rung_ = 0;
   request_rungs();
 }
 
 void NeuroshardSearch::request_rungs() {
-  const bool somebody_waits = stop_.possible() || order_.request.on_improvement;
+  const bool somebody_waits = order_.stop.possible() || order_.request.on_improvement;
   batch_.clear();
   asked_.clear();
   std::vector<std::uint32_t> pieces;
@@ -235,7 +232,7 @@ void NeuroshardSearch::after_ladder() {
 
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
-  published_.emplace(cpu_, canonical_.task, order_.published, catalog_, &stop_);
+  published_.emplace(cpu_, canonical_.task, order_.published, catalog_, &order_.stop);
   if (!published_->running()) after_published();
 }
 
@@ -264,10 +261,10 @@ void NeuroshardSearch::after_published() {
 
 // The last resort: nothing that looks at costs has found room for all tables.
 void NeuroshardSearch::pack_for_memory() {
-  TightPackings packings = pack_tightly(catalog_, canonical_.task, stop_);
+  TightPackings packings = pack_tightly(catalog_, canonical_.task, order_.stop);
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
-  if (stop_.reached()) {
+  if (order_.stop.reached()) {
     complete_ = false;  // end() says that there was no time.
   } else {
     infeasible_ = packing_failure(listed_, packings.impossible);
@@ -287,7 +284,7 @@ std::uint64_t NeuroshardSearch::steps_of_default() const {
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
 // they find does not depend on which thread runs them.
 void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double hottest) {
-  if (listed_.devices < 2 || stop_.reached()) return;
+  if (listed_.devices < 2 || order_.stop.reached()) return;
   std::vector<Annealed> annealed(chains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
@@ -295,7 +292,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
         cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
         // Every other chain goes further from where it starts.
         {.steps = steps, .stream = rounds_ + chain, .hottest = chain % 2 == 0 ? hottest : kHot},
-        stop_);
+        order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {
     order_.team->run(chains, run_chain);
@@ -308,7 +305,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
     stats_.head_evaluations += result.head_evaluations;
     stats_.comm_evaluations += result.comm_evaluations;
     // Time was kept for the best plan alone.
-    const bool stopped = stop_.reached();
+    const bool stopped = order_.stop.reached();
     if (stopped && result.cost_ms >= found_.best().cost.cost_ms) continue;
     if (!stopped) sort_layout(result.layout);
     consider(std::move(result.layout));
@@ -325,8 +322,8 @@ void NeuroshardSearch::settle() {
     }
   }
   settled_ = *chosen;
-  if (stop_.reached()) return;
-  Layout joined = tidied(cpu_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, stop_);
+  if (order_.stop.reached()) return;
+  Layout joined = tidied(cpu_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
     PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, joined);
@@ -341,7 +338,7 @@ void NeuroshardSearch::settle() {
 
 void NeuroshardSearch::end() {
   phase_ = Phase::kFinished;
-  if (stop_.reached()) complete_ = false;  // It may have cut the last improvement short.
+  if (order_.stop.reached()) complete_ = false;  // It may have cut the last improvement short.
   if (!found_.empty() && (!settled_ || found_.best().cost.cost_ms < settled_->cost.cost_ms) &&
       !complete_) {
     settled_ = found_.best();  // There is no time to settle.

@@ -23,7 +23,7 @@ struct SearchOrder {
   Effort effort = Effort::kDefault;
   const SearchOptions& published;
   const PlanRequest& request;
-  StopCondition stop;
+  StopCondition stop;                 ///< The search makes it keep time to hand out the best plan.
   ThreadTeam::Lease* team = nullptr;  ///< For improvement; null: one thread.
 };
 
@@ -81,7 +81,6 @@ class NeuroshardSearch final : public TaskSearch {
   CanonicalTask canonical_;
   PieceCatalog catalog_;
   SearchOrder order_;
-  StopCondition stop_;  ///< The order's, but with time kept to hand out the best plan.
   Clock::time_point started_;
 
   Phase phase_ = Phase::kFinished;

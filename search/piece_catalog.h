@@ -34,6 +34,12 @@ class PieceCatalog {
   /// The piece that is the whole table.
   [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
   [[nodiscard]] bool can_split(std::uint32_t piece) const;
+  /// A table halved until it has `dim` columns, which halving leads to.
+  [[nodiscard]] std::uint32_t piece(std::size_t table, int dim) const {
+    std::uint32_t piece = whole(table);
+    while (this->dim(piece) > dim) piece = half(piece);
+    return piece;
+  }
   /// Either half of a piece that can be split.
   [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
 
