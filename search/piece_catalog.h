@@ -40,6 +40,10 @@ class PieceCatalog {
     while (this->dim(piece) > dim) piece = half(piece);
     return piece;
   }
+  /// How many slices a table is, all of them like `piece`, which is one of its own.
+  [[nodiscard]] std::size_t slices(std::size_t table, std::uint32_t piece) const {
+    return std::size_t{1} << (piece - whole(table));
+  }
   /// Either half of a piece that can be split.
   [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
 

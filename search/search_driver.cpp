@@ -85,8 +85,8 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
     const CanonicalTask& one = canonical.emplace_back(job.task);
     catalogs.emplace_back(one.task, one.original);
   }
-  embed(catalogs,
-        stop_);  // A search that is stopped here sees that itself, before it uses the catalog.
+  // A search that is stopped here sees that itself, before it uses the catalog.
+  embed(catalogs, stop_);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     start(jobs[i], started, [&](Run& run) {
       catalogs[i].require_costs();

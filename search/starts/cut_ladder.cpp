@@ -30,15 +30,13 @@ LadderRung cut(const PieceCatalog& catalog, std::int64_t memory_bytes, const Cut
   rung.piece_of_table.reserve(catalog.tables());
   for (std::size_t table = 0; table < catalog.tables(); ++table) {
     std::uint32_t piece = catalog.whole(table);
-    std::size_t slices = 1;
     while (catalog.can_split(piece) &&
            (static_cast<double>(catalog.cost_ms(piece)) > rule.most_cost_ms ||
             catalog.dim(piece) > rule.most_columns || catalog.size_bytes(piece) > memory_bytes)) {
       piece = catalog.half(piece);
-      slices *= 2;
     }
     rung.piece_of_table.push_back(piece);
-    rung.slices += slices;
+    rung.slices += catalog.slices(table, piece);
   }
   return rung;
 }
@@ -47,10 +45,6 @@ double total_dims(const Task& task) {
   double dims = 0.0;
   for (const Table& table : task.tables) dims += table.dim;
   return dims;
-}
-
-std::size_t slices_of(const PieceCatalog& catalog, std::size_t table, std::uint32_t piece) {
-  return static_cast<std::size_t>(catalog.dim(catalog.whole(table)) / catalog.dim(piece));
 }
 
 }  // namespace
@@ -115,7 +109,7 @@ Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung) {
   layout.reserve(rung.slices);
   for (const std::uint32_t table : tables) {
     const std::uint32_t piece = rung.piece_of_table[table];
-    layout.insert(layout.end(), slices_of(catalog, table, piece), {piece, table, 0});
+    layout.insert(layout.end(), catalog.slices(table, piece), {piece, table, 0});
   }
   return layout;
 }

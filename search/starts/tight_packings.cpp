@@ -34,10 +34,6 @@ struct Cut {
   bool finest = true;
 };
 
-std::int64_t slices_with(const PieceCatalog& catalog, std::size_t table, std::uint32_t piece) {
-  return std::int64_t{1} << (piece - catalog.whole(table));
-}
-
 Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes) {
   Cut cut;
   cut.problem.devices = task.devices;
@@ -54,7 +50,7 @@ Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes) 
   for (auto& [size_bytes, tables] : by_size) {
     std::int64_t slices = 0;
     for (const std::uint32_t table : tables) {
-      slices += slices_with(catalog, table, cut.piece_of_table[table]);
+      slices += static_cast<std::int64_t>(catalog.slices(table, cut.piece_of_table[table]));
     }
     cut.problem.classes.push_back({size_bytes, slices});
     cut.tables.push_back(std::move(tables));
@@ -82,7 +78,8 @@ std::vector<Share> shares_of(const PieceCatalog& catalog, const Cut& cut, const 
     Source& source = sources[size_class];
     for (std::int64_t left = slices; left > 0;) {
       const std::uint32_t table = cut.tables[size_class][source.table];
-      const std::int64_t of_table = slices_with(catalog, table, cut.piece_of_table[table]);
+      const auto of_table =
+          static_cast<std::int64_t>(catalog.slices(table, cut.piece_of_table[table]));
       const std::int64_t here = std::min(left, of_table - source.taken);
       shares.push_back({device, table, here});
       left -= here;

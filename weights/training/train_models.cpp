@@ -71,6 +71,11 @@ std::uint64_t fingerprint_of(std::span<const CommSamples> sets, CommArchitecture
   return fingerprint.value();
 }
 
+// Otherwise nobody needs a fingerprint, which takes a look at all samples.
+bool keeps_state(const TrainingOptions& options) {
+  return options.on_state || !options.resume_from.empty();
+}
+
 // What outlives an interruption of loops that run in turns.
 class ResumableLoops {
  public:
@@ -192,7 +197,8 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
                                    training::best_matrix_kernels(), team, random);
   TrainedCompute trained;
   training::EpochLoop loop(trainee, split, "compute", options, random);
-  const ResumableLoops resumable({&loop}, fingerprint_of(samples, sizes, options), options);
+  const ResumableLoops resumable(
+      {&loop}, keeps_state(options) ? fingerprint_of(samples, sizes, options) : 0, options);
   while (!loop.done()) {
     loop.run_epoch();
     resumable.save();
@@ -217,9 +223,10 @@ TrainedComm train_comm(std::span<const CommSamples> samples, const CommNetworkSi
   ThreadTeam team(options.threads);
   CommTraining forward(samples, sizes, hidden, training::CommPass::kForward, options, team);
   CommTraining backward(samples, sizes, hidden, training::CommPass::kBackward, options, team);
-  const ResumableLoops resumable({&forward.loop(), &backward.loop()},
-                                 fingerprint_of(samples, sizes.architecture, hidden, options),
-                                 options);
+  const ResumableLoops resumable(
+      {&forward.loop(), &backward.loop()},
+      keeps_state(options) ? fingerprint_of(samples, sizes.architecture, hidden, options) : 0,
+      options);
   // In turns, so that whoever stops early has both.
   for (CommTraining* next = &forward; !next->loop().done();
        next = next == &forward ? &backward : &forward) {
