@@ -22,8 +22,8 @@ constexpr int kFine = 4;
 
 // Slices in all rungs of a ladder, for each table or device, whatever there is more of.
 constexpr std::size_t kCoarseSlices = 10;
-constexpr std::size_t kFineSlices = 240;
-constexpr std::size_t kAnySlices = 2500;
+constexpr std::size_t kFineSlices = 60;
+constexpr std::size_t kAnySlices = 1000;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
@@ -40,14 +40,15 @@ constexpr double kAboutEqual = 1.001;
 
 // Improvement. A plan for more devices takes more steps to settle. Beyond some sixteen the gain is
 // slow, beyond some hundreds there is little to gain, a step takes longer, and time counts.
-constexpr std::uint64_t kStepsPerCubeOfDevices = 45;
-constexpr std::uint64_t kLeastSteps = 1000;
-constexpr std::uint64_t kMostSteps = 40000;
-constexpr std::uint64_t kMostStepsTimesDevices = 20000000;
+constexpr double kStepsPerFourthPowerOfDevices = 11.25;
+constexpr double kLeastSteps = 1000;
+constexpr double kMostSteps = 40000;
+constexpr double kMostStepsTimesDevices = 2e7;
 // Of few slices each one weighs much, and a chain gets stuck sooner.
-constexpr std::uint64_t kStepsTimesFewSlices = 70000;
-constexpr std::uint64_t kMostTimesAsMany = 2;
-constexpr std::uint64_t kStepsPerSlice = 1500;
+constexpr double kFewSlices = 22;
+constexpr double kMostTimesAsMany = 4;
+constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
+constexpr double kStepsPerSlice = 1500;
 constexpr std::uint64_t kFastSteps = 700;
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
 constexpr std::size_t kDefaultChains = 3;
@@ -272,13 +273,16 @@ void NeuroshardSearch::pack_for_memory() {
 }
 
 std::uint64_t NeuroshardSearch::steps_of_default() const {
-  const auto devices = static_cast<std::uint64_t>(listed_.devices);
-  const std::uint64_t most = std::min(kMostSteps, kMostStepsTimesDevices / devices);
-  const std::uint64_t slices = found_.best().layout.size();
-  const std::uint64_t steps =
-      std::clamp(kStepsPerCubeOfDevices * devices * devices * devices, kLeastSteps, most);
-  const std::uint64_t of_few = std::min(kMostTimesAsMany * steps, kStepsTimesFewSlices / slices);
-  return std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices);
+  const double devices = listed_.devices;
+  const double slices = static_cast<double>(found_.best().layout.size());
+  const double to_settle = kStepsPerFourthPowerOfDevices * devices * devices * devices * devices;
+  const double steps =
+      std::clamp(to_settle, kLeastSteps, std::min(kMostSteps, kMostStepsTimesDevices / devices));
+  const double fewness = kFewSlices / slices;
+  const double of_few = std::min({to_settle * fewness * fewness, kMostTimesAsMany * steps,
+                                  kMostFewSlicesStepsTimesDevices / devices});
+  return static_cast<std::uint64_t>(
+      std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices));
 }
 
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
@@ -288,11 +292,11 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
   std::vector<Annealed> annealed(chains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
-    annealed[chain] = anneal(
-        cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
-        // Every other chain goes further from where it starts.
-        {.steps = steps, .stream = rounds_ + chain, .hottest = chain % 2 == 0 ? hottest : kHot},
-        order_.stop);
+    annealed[chain] =
+        anneal(cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
+               // All but one go further from where they start.
+               {.steps = steps, .stream = rounds_ + chain, .hottest = chain == 0 ? hottest : kHot},
+               order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {
     order_.team->run(chains, run_chain);
