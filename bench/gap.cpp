@@ -32,7 +32,8 @@ GapResult measure_gap(const CpuBackend& backend, const Planner& planner, const P
                    .ours = std::nullopt,
                    .uniform = std::nullopt,
                    .annealed = std::nullopt,
-                   .annealing = {}};
+                   .annealing = {},
+                   .stages = {}};
   const Stopwatch our_time;
   const PlanResult ours = planner.plan(task);
   if (ours.plan) {
@@ -56,6 +57,16 @@ GapResult measure_gap(const CpuBackend& backend, const Planner& planner, const P
                 ErrorKind::kBackend);
   }
   return result;
+}
+
+StageCosts find_stage_costs(const Planner& planner, const Task& task) {
+  StageCosts costs;
+  PlanRequest request;
+  request.on_improvement = [&](const Improvement& better) {
+    costs[better.stage] = better.cost.cost_ms;
+  };
+  (void)planner.plan(task, request);
+  return costs;
 }
 
 }  // namespace neuroshard::bench

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,9 @@ struct GapPlan {
   int empty_devices = 0;
 };
 
+/// Cost of the best plan after each stage of the search that improved it.
+using StageCosts = std::map<SearchStage, double>;
+
 /// What came of a case; empty: no plan, or not asked for.
 struct GapResult {
   std::string name;
@@ -28,6 +32,7 @@ struct GapResult {
   std::optional<GapPlan> uniform;
   std::optional<GapPlan> annealed;  ///< From the better of the two.
   AnnealingResult annealing;        ///< Its moves.
+  StageCosts stages;                ///< From find_stage_costs(), if asked for.
 };
 
 /// Plans `gap_case` by `planner` and by `uniform`, and anneals the better plan for
@@ -37,5 +42,8 @@ struct GapResult {
 [[nodiscard]] GapResult measure_gap(const CpuBackend& backend, const Planner& planner,
                                     const Planner& uniform, const GapCase& gap_case,
                                     const AnnealingOptions& annealing);
+
+/// Plans `task` and looks on. Empty if there is no plan.
+[[nodiscard]] StageCosts find_stage_costs(const Planner& planner, const Task& task);
 
 }  // namespace neuroshard::bench

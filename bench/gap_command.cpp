@@ -20,6 +20,7 @@ Without --golden, --sets or --random: all table sets, and 50 random tasks.
 
 Examples:
   nsbench gap --steps 0                                  # uniform widths only: a minute
+  nsbench gap --steps 0 --stages                         # what each part of the search finds
   nsbench gap --random 50 --steps 400000
   nsbench gap --sets kdd12_nasrec,criteo_kaggle --devices 16,64 --svg gap.svg
   nsbench gap --golden 4gpu_dim128 --tasks 20 --weights checkpoints)";
@@ -40,6 +41,7 @@ struct GapOptions {
   AnnealingOptions annealing;
   int annealed_devices = 64;
   std::string svg;
+  bool stages = false;
   bool with_golden = false;
   bool with_sets = false;
   bool with_random = false;
@@ -115,6 +117,7 @@ void run_gap(const GapOptions& options, std::ostream& out) {
       AnnealingOptions annealing = options.annealing;
       if (gap_case.task.devices > options.annealed_devices) annealing.steps = 0;
       GapResult result = measure_gap(backend, planner, uniform, gap_case, annealing);
+      if (options.stages) result.stages = find_stage_costs(planner, gap_case.task);
       if (!result.ours && !result.uniform) {
         ++left_out;
         continue;
@@ -126,6 +129,7 @@ void run_gap(const GapOptions& options, std::ostream& out) {
     if (left_out > 0) out << left_out << " cases for which there is no plan are left out.\n\n";
     if (results.empty()) continue;
     out << gap_table(results) << "\n" << gap_summary(results);
+    if (options.stages) out << "\n" << stages_table(results);
     if (options.annealing.steps > 0) out << "\n" << moves_table(results);
     out << std::flush;
     all.insert(all.end(), results.begin(), results.end());
@@ -199,6 +203,8 @@ void add_gap_command(CLI::App& program, Action& chosen) {
   add("--coldest", options->annealing.coldest, "Last temperature")->check(CLI::Range(1e-12, 1.0));
   add("--algorithm", options->algorithm, "Whose plans are judged");
   add("--effort", options->effort, "Effort, if that is neuroshard");
+  command->add_flag("--stages", options->stages,
+                    "Also tell what each part of the search contributes (of neuroshard)");
   add("--backend", options->planner.backend, "Backend of the planner");
   add("--threads", options->planner.threads, "Threads of one plan")->check(CLI::Range(1, 1024));
   add("--svg", options->svg, "Chart by device count")->type_name("FILE");

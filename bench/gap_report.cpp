@@ -126,6 +126,43 @@ std::string gap_summary(std::span<const GapResult> results) {
   return table.str();
 }
 
+std::string stages_table(std::span<const GapResult> results) {
+  const auto groups = by_devices(results);
+  std::vector<std::string> header = {"after"};
+  for (const auto& [devices, group] : groups) header.push_back(with_separators(devices));
+  header.insert(header.end(), {"all", "found the best"});
+  MarkdownTable table(header);
+  // Costs after the stage of the row; before the first plan, none.
+  std::map<const GapResult*, double> costs;
+  for (const SearchStage stage : all_search_stages()) {
+    std::int64_t found_the_best = 0;
+    bool any = false;
+    for (const GapResult& result : results) {
+      const auto cost = result.stages.find(stage);
+      if (cost == result.stages.end() || !result.uniform) continue;
+      any = true;
+      costs[&result] = cost->second;
+      if (stage == result.stages.rbegin()->first) ++found_the_best;
+    }
+    if (!any) continue;
+    std::vector<std::string> row = {std::string(name_of(stage))};
+    std::vector<double> all;
+    for (const auto& [devices, group] : groups) {
+      std::vector<double> ratios;
+      for (const GapResult* result : group) {
+        const auto cost = costs.find(result);
+        if (cost != costs.end()) ratios.push_back(cost->second / result->uniform->cost_ms);
+      }
+      row.push_back(three_decimals(ratios.empty() ? kNone : geometric_mean(ratios)));
+      all.insert(all.end(), ratios.begin(), ratios.end());
+    }
+    row.push_back(three_decimals(geometric_mean(all)));
+    row.push_back(with_separators(found_the_best));
+    table.add_row(row);
+  }
+  return table.str();
+}
+
 std::string gap_chart(std::span<const GapResult> results) {
   std::vector<LineChart> charts = {
       {.title = "Our cost over that of another plan",

@@ -45,6 +45,30 @@ constexpr std::string_view text_of(Effort effort) {
   return "";
 }
 
+constexpr std::string_view text_of(SearchStage stage) {
+  switch (stage) {
+    case SearchStage::kUniform:
+      return "uniform";
+    case SearchStage::kGreedy:
+      return "greedy";
+    case SearchStage::kCoarseLadder:
+      return "coarse_ladder";
+    case SearchStage::kShortImprovement:
+      return "short_improvement";
+    case SearchStage::kFineLadder:
+      return "fine_ladder";
+    case SearchStage::kPublished:
+      return "published";
+    case SearchStage::kPacking:
+      return "packing";
+    case SearchStage::kImprovement:
+      return "improvement";
+    case SearchStage::kLongImprovement:
+      return "long_improvement";
+  }
+  return "";
+}
+
 template <typename Value>
 std::string_view name_or_unknown(Value value) {
   const std::string_view text = text_of(value);
@@ -67,6 +91,7 @@ constexpr auto all_named() {
 
 constexpr auto kAlgorithms = all_named<Algorithm>();
 constexpr auto kEfforts = all_named<Effort>();
+constexpr auto kSearchStages = all_named<SearchStage>();
 
 // The one of `all` that is called `name`; throws Error listing their names.
 template <typename Value>
@@ -94,6 +119,10 @@ std::span<const Effort> all_efforts() { return kEfforts; }
 std::string_view name_of(Effort effort) { return name_or_unknown(effort); }
 
 Effort effort_from_name(std::string_view name) { return named(all_efforts(), name, "effort"); }
+
+std::span<const SearchStage> all_search_stages() { return kSearchStages; }
+
+std::string_view name_of(SearchStage stage) { return name_or_unknown(stage); }
 
 std::string_view name_of(Infeasibility::Kind kind) {
   switch (kind) {

@@ -133,7 +133,8 @@ void NeuroshardSearch::consider(Layout layout) {
   if (!order_.request.on_improvement) return;
   const Plan plan = plan_of(catalog_, listed_, canonical_.original, best.layout);
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
-  order_.request.on_improvement({.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count()});
+  order_.request.on_improvement(
+      {.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count(), .stage = stage_});
 }
 
 void NeuroshardSearch::consider_simple(Layout layout) {
@@ -160,6 +161,7 @@ void NeuroshardSearch::try_heuristics() {
       consider_simple(std::move(layout));
     }
   }
+  stage_ = SearchStage::kGreedy;
   for (const Algorithm baseline : kGreedyBaselines) {
     if (order_.stop.reached()) return;
     if (const auto plan = place_by_baseline(task, baseline, 0)) {
@@ -171,6 +173,7 @@ void NeuroshardSearch::try_heuristics() {
 void NeuroshardSearch::start_ladder(Phase phase) {
   phase_ = phase;
   const bool coarse = phase == Phase::kCoarseLadder;
+  stage_ = coarse ? SearchStage::kCoarseLadder : SearchStage::kFineLadder;
   const std::size_t size =
       std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
   rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
@@ -225,14 +228,14 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
 
 void NeuroshardSearch::after_ladder() {
   if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
-  improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
-  settle();
+  improve_shortly();
   if (order_.effort == Effort::kFast) return end();
   if (!done_early()) start_ladder(Phase::kFineLadder);
 }
 
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
+  stage_ = SearchStage::kPublished;
   published_.emplace(cpu_, canonical_.task, order_.published, catalog_, &order_.stop);
   if (!published_->running()) after_published();
 }
@@ -245,14 +248,15 @@ void NeuroshardSearch::after_published() {
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
   if (order_.effort == Effort::kFast) {
-    improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
-    settle();
+    improve_shortly();
     return end();
   }
+  stage_ = SearchStage::kImprovement;
   const std::uint64_t steps = steps_of_default();
   improve(steps, steps < kStepsOfChains ? 1 : kDefaultChains, kWarm);
   settle();
   if (order_.effort == Effort::kThorough && !done_early()) {
+    stage_ = SearchStage::kLongImprovement;
     improve(kThoroughSteps, kThoroughChains, kHot);
     improve(kThoroughSteps, kThoroughChains, kWarm);
     settle();
@@ -262,6 +266,7 @@ void NeuroshardSearch::after_published() {
 
 // The last resort: nothing that looks at costs has found room for all tables.
 void NeuroshardSearch::pack_for_memory() {
+  stage_ = SearchStage::kPacking;
   TightPackings packings = pack_tightly(catalog_, canonical_.task, order_.stop);
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
@@ -270,6 +275,12 @@ void NeuroshardSearch::pack_for_memory() {
   } else {
     infeasible_ = packing_failure(listed_, packings.impossible);
   }
+}
+
+void NeuroshardSearch::improve_shortly() {
+  stage_ = SearchStage::kShortImprovement;
+  improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
+  settle();
 }
 
 std::uint64_t NeuroshardSearch::steps_of_default() const {

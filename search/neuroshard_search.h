@@ -62,6 +62,7 @@ class NeuroshardSearch final : public TaskSearch {
   void start_published();
   void after_published();
   void pack_for_memory();
+  void improve_shortly();
   void improve(std::uint64_t steps, std::size_t chains, double hottest);
   /// Ends the work of one effort: settles what its plan is.
   void settle();
@@ -84,6 +85,7 @@ class NeuroshardSearch final : public TaskSearch {
   Clock::time_point started_;
 
   Phase phase_ = Phase::kFinished;
+  SearchStage stage_ = SearchStage::kUniform;
   PlacementProblem problem_;  ///< Of the ladder.
   std::vector<LadderRung> rungs_;
   std::size_t next_rung_ = 0;  ///< The first one that has not been asked for.

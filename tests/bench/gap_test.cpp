@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -90,28 +91,81 @@ TEST(Gap, JudgesOursAgainstUniformAndAnnealing) {
   EXPECT_TRUE(without.ours);
 }
 
+TEST(Gap, StageCostsFallFromUniformToThePlan) {
+  const Task task = testing::golden_task("4gpu_dim64", 1);
+  PlannerOptions options;
+  options.threads = 1;
+  const Planner planner(testing::golden_models(), options);
+  const StageCosts stages = find_stage_costs(planner, task);
+  ASSERT_GT(stages.size(), 2U);
+  EXPECT_EQ(stages.begin()->first, SearchStage::kUniform);
+  double before = std::numeric_limits<double>::infinity();
+  for (const auto& [stage, cost_ms] : stages) {
+    EXPECT_LT(cost_ms, before) << name_of(stage);
+    before = cost_ms;
+  }
+  const double cost_ms = planner.plan(task).cost.cost_ms;
+  EXPECT_LE(before, cost_ms);
+  EXPECT_LE(cost_ms, before * 1.001);
+}
+
 GapPlan plan(double cost_ms, int slices, int empty_devices = 0) {
   return {.cost_ms = cost_ms, .time = {2.0, 1.0}, .slices = slices, .empty_devices = empty_devices};
 }
 
 const std::vector<GapResult> kResults = {
-    {"one", 8, 10, plan(2.0, 11), plan(1.0, 20), plan(0.5, 21), {}},
-    {"two", 8, 10, plan(2.0, 13), plan(4.0, 40), std::nullopt, {}},
-    {"three", 8, 10, std::nullopt, plan(4.0, 40), std::nullopt, {}},
-    {"four", 64, 10, plan(1.01, 10, 54), plan(1.0, 20), std::nullopt, {}}};
+    {"one",
+     8,
+     10,
+     plan(2.0, 11),
+     plan(1.0, 20),
+     plan(0.5, 21),
+     {},
+     {{SearchStage::kUniform, 4.0}, {SearchStage::kImprovement, 2.0}}},
+    {"two",
+     8,
+     10,
+     plan(2.0, 13),
+     plan(4.0, 40),
+     std::nullopt,
+     {},
+     {{SearchStage::kUniform, 4.0}, {SearchStage::kPublished, 2.0}}},
+    {"three", 8, 10, std::nullopt, plan(4.0, 40), std::nullopt, {}, {}},
+    {"four",
+     64,
+     10,
+     plan(1.01, 10, 54),
+     plan(1.0, 20),
+     std::nullopt,
+     {},
+     {{SearchStage::kGreedy, 1.01}}}};
 
-TEST(GapReport, SummaryCountsOnlyWhereBothHaveAPlan) {
-  const std::string summary = gap_summary(kResults);
+std::vector<std::string> rows_without_spaces(const std::string& table) {
   std::vector<std::string> rows;
-  std::istringstream lines(summary);
+  std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) {
     std::erase(line, ' ');
     rows.push_back(line);
   }
+  return rows;
+}
+
+TEST(GapReport, SummaryCountsOnlyWhereBothHaveAPlan) {
+  const std::vector<std::string> rows = rows_without_spaces(gap_summary(kResults));
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[2], "|8|3|1|1.000|2.000|1|1|1|4.000|4.000|12.0|33.3|21.0|2.00|");
   EXPECT_EQ(rows[3], "|64|1|0|1.010|1.010|1|0|0|-|-|10.0|20.0|-|2.00|");
   EXPECT_THAT(rows[4], HasSubstr("|all|4|1|1.003|2.000|2|1|1|4.000|"));
+}
+
+TEST(GapReport, StagesShowTheBestPlanAfterEach) {
+  const std::vector<std::string> rows = rows_without_spaces(stages_table(kResults));
+  ASSERT_EQ(rows.size(), 6U);
+  EXPECT_EQ(rows[0], "|after|8|64|all|foundthebest|");
+  EXPECT_EQ(rows[2], "|uniform|2.000|-|2.000|0|");
+  EXPECT_EQ(rows[3], "|greedy|2.000|1.010|1.593|1|");
+  EXPECT_EQ(rows[4], "|published|1.414|1.010|1.264|1|");
+  EXPECT_EQ(rows[5], "|improvement|1.000|1.010|1.003|1|");
 }
 
 TEST(GapReport, TableChartAndJsonHoldEveryCase) {

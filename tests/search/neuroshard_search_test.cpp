@@ -154,14 +154,18 @@ TEST(NeuroshardSearch, ReportsEveryImprovement) {
   const Task task = golden_task("4gpu_dim128", 2);
   const Planner planner = planner_of(golden_models(), Algorithm::kNeuroshard);
   std::vector<double> costs;
+  SearchStage stage = SearchStage::kUniform;
   PlanRequest request;
   request.on_improvement = [&](const Improvement& improvement) {
     EXPECT_NO_THROW(validate(improvement.plan, task));
     EXPECT_EQ(planner.simulate(task, improvement.plan).cost_ms, improvement.cost.cost_ms);
     costs.push_back(improvement.cost.cost_ms);
+    EXPECT_GE(improvement.stage, stage);
+    stage = improvement.stage;
   };
   const PlanResult result = planner.plan(task, request);
   EXPECT_GT(costs.size(), 2U);
+  EXPECT_GT(stage, SearchStage::kCoarseLadder);
   EXPECT_TRUE(std::is_sorted(costs.rbegin(), costs.rend()));
   // Of plans that cost about the same the one with fewer slices is taken.
   EXPECT_LE(costs.back(), result.cost.cost_ms);

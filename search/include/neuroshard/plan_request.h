@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include "neuroshard/plan.h"
+#include "neuroshard/search_options.h"
 
 namespace neuroshard {
 
@@ -13,7 +14,8 @@ namespace neuroshard {
 struct Improvement {
   const Plan& plan;
   const PlanCost& cost;
-  double elapsed_ms = 0.0;  ///< Since the search began.
+  double elapsed_ms = 0.0;                    ///< Since the search began.
+  SearchStage stage = SearchStage::kUniform;  ///< Which found it.
 };
 
 /// What a caller asks of one plan beside the task. Algorithm::kPublished and the baselines know of
