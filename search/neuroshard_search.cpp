@@ -20,9 +20,11 @@ namespace {
 constexpr int kCoarse = 1;  // Rungs from a share to its half.
 constexpr int kFine = 4;
 
-// Slices in all rungs of a ladder, for each table or device, whatever there is more of.
-constexpr std::size_t kCoarseSlices = 10;
-constexpr std::size_t kFineSlices = 60;
+// Slices in all rungs of a ladder, for each table or device, whatever there is more of. On few
+// devices a finer ladder finds nothing.
+constexpr std::size_t kCoarseSlices = 16;
+constexpr std::size_t kFineSlicesPerDevice = 15;
+constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
@@ -174,10 +176,12 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   phase_ = phase;
   const bool coarse = phase == Phase::kCoarseLadder;
   stage_ = coarse ? SearchStage::kCoarseLadder : SearchStage::kFineLadder;
-  const std::size_t size =
-      std::max(canonical_.task.tables.size(), static_cast<std::size_t>(listed_.devices));
+  const auto devices = static_cast<std::size_t>(listed_.devices);
+  const std::size_t size = std::max(canonical_.task.tables.size(), devices);
+  const std::size_t slices =
+      coarse ? kCoarseSlices : std::min(kFineSlicesPerDevice * devices, kMostFineSlices);
   rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
-                      kAnySlices + size * (coarse ? kCoarseSlices : kFineSlices), order_.stop);
+                      kAnySlices + size * slices, order_.stop);
   if (done_early()) return;
   next_rung_ = 0;
   request_rungs();
