@@ -309,8 +309,11 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
     const std::vector<FoundPlans::Found>& plans = found_.all();
     annealed[chain] =
         anneal(cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
-               // All but one go further from where they start.
-               {.steps = steps, .stream = rounds_ + chain, .hottest = chain == 0 ? hottest : kHot},
+               // All but one go further from where they start, every other one by another way.
+               {.steps = steps,
+                .stream = rounds_ + chain,
+                .hottest = chain == 0 ? hottest : kHot,
+                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept},
                order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {

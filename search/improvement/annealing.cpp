@@ -36,7 +36,7 @@ Annealed anneal(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& 
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
   WorkingPlan plan(catalog, task.devices, start);
   EditCosts costs(cpu, plan);
-  EditSource source(plan, kSeed, options.stream);
+  EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
 
   Annealed best{.layout = start, .cost_ms = costs.cost_ms()};

@@ -4,6 +4,7 @@
 
 #include "core/cpu_backend.h"
 #include "neuroshard/stop_condition.h"
+#include "search/improvement/edit_source.h"
 #include "search/layout.h"
 
 namespace neuroshard {
@@ -14,6 +15,7 @@ struct AnnealingOptions {
   /// Temperatures at the first and the last step, as shares of the start's cost.
   double hottest = 3e-3;
   double coldest = 3e-5;
+  Halves halves = Halves::kJoined;
 };
 
 /// What annealing has found, and what it took.

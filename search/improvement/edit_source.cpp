@@ -70,7 +70,7 @@ std::optional<PlanEdit> EditSource::draw(const CriticalDevices& critical) {
                                  : is(kSwapsForTwo) ? swap_for_two(*slice)
                                  : is(kHalvings)    ? halve(*slice)
                                                     : join(*slice);
-  if (edit) join_halves(plan_, *edit);
+  if (edit && halves_ == Halves::kJoined) join_halves(plan_, *edit);
   return edit;
 }
 

@@ -16,17 +16,24 @@ struct CriticalDevices {
   std::uint32_t widest = 0;      ///< Highest dim sum.
 };
 
+/// What becomes of halves of one table that meet on a device.
+enum class Halves {
+  kJoined,  ///< Joined at once, since apart they cost more. Leads down fastest.
+  /// Kept until an edit joins them. A table can then be split where it is before its halves move,
+  /// which leads to plans of many slices that are not reached otherwise.
+  kKept,
+};
+
 /// Draws edits of a plan at random. Communication costs depend on how evenly columns are spread, so
 /// most edits come in a form that gives back as many columns as it takes:
 ///   move a slice; swap two, mostly of one width; a slice for two of half its width;
 ///   halve a slice and move one half, perhaps against a slice of that width;
 ///   join two halves on the device of one, perhaps against a slice of their width.
-/// Halves of one table that meet on a device are joined at once: apart they cost more.
 class EditSource {
  public:
   /// Borrows `plan`.
-  EditSource(const WorkingPlan& plan, std::uint64_t seed, std::uint64_t stream)
-      : plan_(plan), random_(seed, stream) {}
+  EditSource(const WorkingPlan& plan, Halves halves, std::uint64_t seed, std::uint64_t stream)
+      : plan_(plan), halves_(halves), random_(seed, stream) {}
 
   /// The next edit; nothing if the draw came to none (no such slices, the same piece twice, ...).
   [[nodiscard]] std::optional<PlanEdit> draw(const CriticalDevices& critical);
@@ -53,6 +60,7 @@ class EditSource {
   [[nodiscard]] std::optional<PlanEdit> join(Slice slice);
 
   const WorkingPlan& plan_;
+  Halves halves_;
   Random random_;
 };
 

@@ -45,7 +45,7 @@ void walk(const CpuBackend& backend, const CatalogedTask& cataloged, const Layou
           double slack, Agreement& agreement) {
   WorkingPlan plan(cataloged.catalog, cataloged.task.devices, start);
   EditCosts costs(backend, plan);
-  EditSource source(plan, 6, static_cast<std::uint64_t>(steps));
+  EditSource source(plan, Halves::kJoined, 6, static_cast<std::uint64_t>(steps));
   AlignedVector<float> sums(2 * cataloged.catalog.embedding_width());
   for (int step = 0; step < steps; ++step) {
     const std::optional<PlanEdit> edit = source.draw(costs.critical());

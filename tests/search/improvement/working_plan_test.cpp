@@ -76,7 +76,7 @@ TEST(WorkingPlan, StaysTrueUnderEdits) {
     WorkingPlan plan(cataloged.catalog, cataloged.task.devices,
                      random_layout(cataloged, 2.0, random));
     expect_consistent(cataloged, plan);
-    EditSource source(plan, 1, seed);
+    EditSource source(plan, Halves::kJoined, 1, seed);
     std::vector<float> sums(2 * width);
     for (int step = 0; step < 400; ++step) {
       SCOPED_TRACE(step);
