@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu_cost_runner.h"
 #include "core/cpu_kernels.h"
 #include "core/plain_session.h"
 #include "neuroshard/published_sizes.h"
@@ -77,6 +78,10 @@ void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
                                std::span<float> cost_ms) const {
   CommRunner runner(kernels_, models_.comm_for(devices).backward, devices);
   runner.run(dim_sums.data(), nullptr, static_cast<int>(dim_sums.size()) / devices, cost_ms.data());
+}
+
+std::unique_ptr<CostRunner> CpuBackend::cost_runner(int devices) const {
+  return std::make_unique<CpuCostRunner>(kernels_, models_, devices);
 }
 
 std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& problem) const {

@@ -20,6 +20,7 @@ class CpuBackend final : public Backend {
                     std::span<float> cost_ms) const override;
   void backward_comm(int devices, std::span<const float> dim_sums,
                      std::span<float> cost_ms) const override;
+  [[nodiscard]] std::unique_ptr<CostRunner> cost_runner(int devices) const override;
   [[nodiscard]] std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const override;
 

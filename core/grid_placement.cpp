@@ -54,6 +54,15 @@ std::size_t GridPlacement::held_bytes() const {
          heap_bytes(highest_dim_sum_);
 }
 
+std::vector<std::uint32_t> GridPlacement::devices() const {
+  std::vector<std::uint32_t> devices;
+  devices.reserve(placed_);
+  for (std::size_t position = 0; position < placed_; ++position) {
+    devices.push_back(trace_[position].device);
+  }
+  return devices;
+}
+
 void GridPlacement::take_back_to(std::size_t step) {
   while (placed_ > step) {
     --placed_;
@@ -92,6 +101,7 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
   }
   started_ = true;
   if (lacks_room(limit)) return Outcome::kNoRoom;
+  if (order_.empty()) return Outcome::kPlaced;
   const auto choice = [&](const Position& position) {
     return board_.choose(memory_limit_ - position.size, limit - position.dim);
   };

@@ -35,6 +35,8 @@ class GridPlacement {
   /// Compute costs, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return board_.cost_ms(); }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return board_.dim_sums(); }
+  /// Of each piece of the order, likewise.
+  [[nodiscard]] std::vector<std::uint32_t> devices() const;
   [[nodiscard]] std::size_t held_bytes() const;
 
  private:

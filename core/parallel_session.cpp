@@ -50,14 +50,15 @@ void ParallelSession::place(const CandidateBatch& candidates, std::span<Candidat
   for (std::size_t c = 0; c < candidates.size(); ++c) results[c] = results_[order_of_[c]];
 }
 
+std::optional<std::vector<std::uint32_t>> ParallelSession::assignments(
+    std::span<const std::uint32_t> pieces, int limit) {
+  return parts_.front().session->assignments(pieces, limit);
+}
+
 PlacementCounters ParallelSession::counters() const {
-  PlacementCounters total{
-      .greedy_runs = greedy_runs_, .head_evaluations = 0, .comm_evaluations = 0};
-  for (const Part& part : parts_) {
-    const PlacementCounters counters = part.session->counters();
-    total.head_evaluations += counters.head_evaluations;
-    total.comm_evaluations += counters.comm_evaluations;
-  }
+  PlacementCounters total;
+  for (const Part& part : parts_) total += part.session->counters();
+  total.greedy_runs = greedy_runs_;  // Candidates that come again do not reach a part.
   return total;
 }
 

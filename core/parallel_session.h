@@ -18,6 +18,8 @@ class ParallelSession final : public PlacementSession {
                   std::size_t dim_limits);
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> assignments(
+      std::span<const std::uint32_t> pieces, int limit) override;
   [[nodiscard]] PlacementCounters counters() const override;
 
  private:

@@ -27,6 +27,13 @@ void PlainSession::place(const CandidateBatch& candidates, std::span<CandidateRe
   }
 }
 
+std::optional<std::vector<std::uint32_t>> PlainSession::assignments(
+    std::span<const std::uint32_t> pieces, int limit) {
+  const std::int64_t dim_limit = problem_.dim_limits[static_cast<std::size_t>(limit)];
+  if (!placement_.run(pieces, dim_limit)) return std::nullopt;
+  return std::vector<std::uint32_t>(placement_.device_of().begin(), placement_.device_of().end());
+}
+
 PlacementCounters PlainSession::counters() const {
   PlacementCounters counters = counters_;
   counters.head_evaluations = placement_.head_evaluations();

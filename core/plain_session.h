@@ -12,6 +12,8 @@ class PlainSession final : public PlacementSession {
   PlainSession(const CpuKernels& kernels, const PackedModels& models, PlacementProblem problem);
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> assignments(
+      std::span<const std::uint32_t> pieces, int limit) override;
   [[nodiscard]] PlacementCounters counters() const override;
 
  private:

@@ -63,11 +63,9 @@ bool ReuseSession::full(std::size_t pieces) const {
 }
 
 std::size_t ReuseSession::held_bytes() const {
-  return heap_bytes(problem_.embeddings) + heap_bytes(problem_.dims) +
-         heap_bytes(problem_.size_bytes) + heap_bytes(problem_.dim_limits) + states_.held_bytes() +
-         grid_.held_bytes() + costs_.held_bytes() + orders_.held_bytes() + heap_bytes(results_) +
-         heap_bytes(order_of_) + heap_bytes(placement_of_) + heap_bytes(compute_ms_) +
-         heap_bytes(dim_sums_);
+  return heap_bytes(problem_.dim_limits) + states_.held_bytes() + grid_.held_bytes() +
+         costs_.held_bytes() + orders_.held_bytes() + heap_bytes(results_) + heap_bytes(order_of_) +
+         heap_bytes(placement_of_) + heap_bytes(compute_ms_) + heap_bytes(dim_sums_);
 }
 
 void ReuseSession::forget() {
@@ -116,6 +114,15 @@ void ReuseSession::place(const CandidateBatch& candidates, std::span<CandidateRe
     for (std::size_t c = done; c < end; ++c) results[c] = results_[order_of_[c - done]];
     done = end;
   }
+}
+
+std::optional<std::vector<std::uint32_t>> ReuseSession::assignments(
+    std::span<const std::uint32_t> pieces, int limit) {
+  if (full(pieces.size())) forget();
+  grid_.start(pieces);
+  const std::int64_t dim_limit = problem_.dim_limits[static_cast<std::size_t>(limit)];
+  if (grid_.run(dim_limit) != GridPlacement::Outcome::kPlaced) return std::nullopt;
+  return grid_.devices();
 }
 
 PlacementCounters ReuseSession::counters() const {

@@ -25,6 +25,8 @@ class ReuseSession final : public PlacementSession {
   [[nodiscard]] std::size_t held_bytes() const;
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> assignments(
+      std::span<const std::uint32_t> pieces, int limit) override;
   [[nodiscard]] PlacementCounters counters() const override;
 
  private:

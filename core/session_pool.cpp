@@ -19,6 +19,13 @@ class SessionPool::Lent final : public PlacementSession {
     session().place(candidates, results);
     intact_ = true;
   }
+  std::optional<std::vector<std::uint32_t>> assignments(std::span<const std::uint32_t> pieces,
+                                                        int limit) override {
+    intact_ = false;
+    auto devices = session().assignments(pieces, limit);
+    intact_ = true;
+    return devices;
+  }
   [[nodiscard]] PlacementCounters counters() const override { return session().counters(); }
 
  private:

@@ -52,6 +52,7 @@ class ThreadTeam {
     /// job threw (if several did, the one of the lowest number); jobs not begun by then are
     /// dropped.
     void run(std::size_t jobs, const Job& job) { team_->run_round(jobs, job); }
+    [[nodiscard]] std::size_t threads() const { return team_->threads(); }
 
    private:
     friend class ThreadTeam;

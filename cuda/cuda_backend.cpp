@@ -18,7 +18,8 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CostModels& models, const std::vector<int>& devices, bool tensor_cores)
-      : Backend(padded_width(models.compute.table_network.outputs())) {
+      : Backend(padded_width(models.compute.table_network.outputs())),
+        cpu_(make_cpu_backend(models)) {
     contexts_.reserve(devices.size());
     for (const int device : devices) {
       contexts_.push_back(
@@ -51,9 +52,13 @@ class CudaBackend final : public Backend {
     context.comm_costs(context.models().comm_for(devices).backward, devices, dim_sums, {}, cost_ms);
   }
 
+  [[nodiscard]] std::unique_ptr<CostRunner> cost_runner(int devices) const override {
+    return cpu_->cost_runner(devices);
+  }
+
   [[nodiscard]] std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const override {
-    return std::make_unique<CudaSession>(next_context(), problem);
+    return std::make_unique<CudaSession>(next_context(), *cpu_, problem);
   }
 
   void place(std::span<const Request> requests) const override {
@@ -86,6 +91,7 @@ class CudaBackend final : public Backend {
     return *contexts_[next_.fetch_add(1, std::memory_order_relaxed) % contexts_.size()];
   }
 
+  std::unique_ptr<Backend> cpu_;  ///< For what is no work for a GPU.
   std::vector<std::unique_ptr<DeviceContext>> contexts_;
   mutable std::atomic<unsigned> next_{0};
 };

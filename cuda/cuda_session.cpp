@@ -17,8 +17,11 @@ ObjectPool<SessionMemory>::Lease memory_of(const DeviceContext& context) {
 
 }  // namespace
 
-CudaSession::CudaSession(const DeviceContext& context, const PlacementProblem& problem)
+CudaSession::CudaSession(const DeviceContext& context, const Backend& cpu,
+                         const PlacementProblem& problem)
     : context_(context),
+      cpu_(cpu),
+      problem_(problem),
       devices_(problem.devices),
       limits_(static_cast<int>(problem.dim_limits.size())),
       comm_width_(0),
@@ -51,7 +54,7 @@ CudaSession::CudaSession(const DeviceContext& context, const PlacementProblem& p
     at<PieceView>(host, pieces_at)[p] = {.size_bytes = problem.size_bytes[p],
                                          .dim = problem.dims[p]};
   }
-  put(host + embeddings_at, std::span<const float>(problem.embeddings));
+  put(host + embeddings_at, problem.embeddings);
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   for (std::size_t i = 0; i < problem.dim_limits.size(); ++i) {
     at<std::int32_t>(host, limits_at)[i] =
@@ -73,6 +76,18 @@ void CudaSession::place(const CandidateBatch& candidates, std::span<CandidateRes
   launches.add(*this, candidates, results);
   launches.start();
   launches.finish();
+}
+
+std::optional<std::vector<std::uint32_t>> CudaSession::assignments(
+    std::span<const std::uint32_t> pieces, int limit) {
+  if (!on_cpu_) on_cpu_ = cpu_.start(problem_);
+  return on_cpu_->assignments(pieces, limit);
+}
+
+PlacementCounters CudaSession::counters() const {
+  PlacementCounters total = counters_;
+  if (on_cpu_) total += on_cpu_->counters();
+  return total;
 }
 
 void CudaSession::count(const ResultView& result) {

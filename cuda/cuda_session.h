@@ -9,11 +9,15 @@ namespace neuroshard::gpu {
 /// One task in device memory. Belongs to one device, for good.
 class CudaSession final : public PlacementSession {
  public:
-  /// Throws Error (kBackend) if a placement does not fit in the device's shared memory.
-  CudaSession(const DeviceContext& context, const PlacementProblem& problem);
+  /// `cpu`: a backend of the same models. Borrows both. Throws Error (kBackend) if a placement does
+  /// not fit in the device's shared memory.
+  CudaSession(const DeviceContext& context, const Backend& cpu, const PlacementProblem& problem);
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override;
-  [[nodiscard]] PlacementCounters counters() const override { return counters_; }
+  /// By the CPU: a single placement is no work for a GPU.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> assignments(
+      std::span<const std::uint32_t> pieces, int limit) override;
+  [[nodiscard]] PlacementCounters counters() const override;
 
   [[nodiscard]] const DeviceContext& context() const { return context_; }
   [[nodiscard]] int devices() const { return devices_; }
@@ -25,12 +29,15 @@ class CudaSession final : public PlacementSession {
 
  private:
   const DeviceContext& context_;
+  const Backend& cpu_;
+  PlacementProblem problem_;
+  std::unique_ptr<PlacementSession> on_cpu_;  ///< From the first assignments() on.
   int devices_;
   int limits_;
   int comm_width_;
   ObjectPool<SessionMemory>::Lease memory_;
   std::size_t upload_bytes_ = 0;  ///< 0: done.
-  PlacementCounters counters_;
+  PlacementCounters counters_;    ///< Of the device.
 };
 
 }  // namespace neuroshard::gpu

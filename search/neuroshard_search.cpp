@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/greedy_placement.h"
 #include "search/baselines.h"
 #include "search/improvement/annealing.h"
 #include "search/improvement/tidying.h"
@@ -68,10 +67,10 @@ constexpr int kWidestUniform = 256;
 
 }  // namespace
 
-NeuroshardSearch::NeuroshardSearch(const CpuBackend& cpu, const Task& listed,
+NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
                                    CanonicalTask canonical, PieceCatalog catalog,
                                    const SearchOrder& order, Clock::time_point started)
-    : cpu_(cpu),
+    : backend_(backend),
       listed_(listed),
       canonical_(std::move(canonical)),
       catalog_(std::move(catalog)),
@@ -100,13 +99,13 @@ const CandidateBatch& NeuroshardSearch::candidates() const {
   return phase_ == Phase::kPublished ? published_->candidates() : batch_;
 }
 
-void NeuroshardSearch::take(std::span<const CandidateResult> results) {
+void NeuroshardSearch::take(std::span<const CandidateResult> results, PlacementSession& session) {
   if (phase_ == Phase::kPublished) {
-    published_->take(results);
+    published_->take(results, session);
     if (!done_early() && !published_->running()) after_published();
     return;
   }
-  take_rungs(results);
+  take_rungs(results, session);
   if (done_early()) return;
   if (next_rung_ < rungs_.size()) return request_rungs();
   after_ladder();
@@ -128,7 +127,7 @@ bool NeuroshardSearch::in_time_for(std::size_t slices) {
 }
 
 void NeuroshardSearch::consider(Layout layout) {
-  PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, layout);
+  PlanCost cost = cost_of(backend_, catalog_, canonical_.task, layout);
   if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
   order_.stop.keep(kEndingOfSlice * best.layout.size());
@@ -204,7 +203,8 @@ void NeuroshardSearch::request_rungs() {
   (void)done_early();
 }
 
-void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
+void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
+                                  PlacementSession& session) {
   std::vector<std::size_t> ranking(results.size());
   std::iota(ranking.begin(), ranking.end(), std::size_t{0});
   const double best_ms =
@@ -215,14 +215,12 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results) {
   });
   ranking.resize(
       std::min(ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
-  if (ranking.empty()) return;
-  GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
   for (const std::size_t i : ranking) {
-    const auto limit = problem_.dim_limits[static_cast<std::size_t>(results[i].limit)];
-    if (!placement.run(batch_.pieces_of(i), limit)) return;  // Stopped: it had been placed before.
+    const auto devices = session.assignments(batch_.pieces_of(i), results[i].limit);
+    if (!devices) return;  // Stopped: it had been placed before.
     Layout& layout = asked_[i];
     for (std::size_t slice = 0; slice < layout.size(); ++slice) {
-      layout[slice].device = static_cast<std::uint32_t>(placement.device_of()[slice]);
+      layout[slice].device = (*devices)[slice];
     }
     if (!in_time_for(layout.size())) return;
     sort_layout(layout);
@@ -240,7 +238,7 @@ void NeuroshardSearch::after_ladder() {
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
   stage_ = SearchStage::kPublished;
-  published_.emplace(cpu_, canonical_.task, order_.published, catalog_, &order_.stop);
+  published_.emplace(backend_, canonical_.task, order_.published, catalog_, &order_.stop);
   if (!published_->running()) after_published();
 }
 
@@ -308,7 +306,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     const std::vector<FoundPlans::Found>& plans = found_.all();
     annealed[chain] =
-        anneal(cpu_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
+        anneal(backend_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
                // All but one go further from where they start, every other one by another way.
                {.steps = steps,
                 .stream = rounds_ + chain,
@@ -345,10 +343,11 @@ void NeuroshardSearch::settle() {
   }
   settled_ = *chosen;
   if (order_.stop.reached()) return;
-  Layout joined = tidied(cpu_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
+  Layout joined =
+      tidied(backend_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
-    PlanCost cost = cost_of(cpu_, catalog_, canonical_.task, joined);
+    PlanCost cost = cost_of(backend_, catalog_, canonical_.task, joined);
     if (cost.cost_ms <= ceiling_ms_) {
       settled_ = {joined, std::move(cost)};
       // Cheaper than all before, perhaps: then the next effort goes on from it.

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/cpu_backend.h"
 #include "core/thread_team.h"
+#include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/search_options.h"
 #include "search/canonical_task.h"
@@ -42,13 +42,13 @@ class NeuroshardSearch final : public TaskSearch {
 
   /// Borrows all but `canonical` and `catalog`: the task's, with embeddings. `listed` is valid, and
   /// the models serve its device count.
-  NeuroshardSearch(const CpuBackend& cpu, const Task& listed, CanonicalTask canonical,
+  NeuroshardSearch(const Backend& backend, const Task& listed, CanonicalTask canonical,
                    PieceCatalog catalog, const SearchOrder& order, Clock::time_point started);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override;
   [[nodiscard]] const CandidateBatch& candidates() const override;
-  void take(std::span<const CandidateResult> results) override;
+  void take(std::span<const CandidateResult> results, PlacementSession& session) override;
   void finish(PlanResult& result) override;
 
  private:
@@ -57,7 +57,7 @@ class NeuroshardSearch final : public TaskSearch {
   void try_heuristics();
   void start_ladder(Phase phase);
   void request_rungs();
-  void take_rungs(std::span<const CandidateResult> results);
+  void take_rungs(std::span<const CandidateResult> results, PlacementSession& session);
   void after_ladder();
   void start_published();
   void after_published();
@@ -77,7 +77,7 @@ class NeuroshardSearch final : public TaskSearch {
   [[nodiscard]] std::uint64_t steps_of_default() const;
   [[nodiscard]] bool done_early();
 
-  const CpuBackend& cpu_;
+  const Backend& backend_;
   const Task& listed_;
   CanonicalTask canonical_;
   PieceCatalog catalog_;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "core/cost_range.h"
@@ -14,7 +14,37 @@
 namespace neuroshard {
 namespace {
 
+// At least; and fewer than twice as many. So many are worth a launch on a GPU.
 constexpr std::size_t kPiecesBetweenStops = 1024;
+
+/// Of pieces.
+struct PieceCosts {
+  AlignedVector<float> embeddings;  ///< [pieces, width]
+  std::vector<float> cost_ms;       ///< [pieces], each alone on a device.
+};
+
+/// `features`: [pieces, kTableFeatures]. Nothing if `stop` is reached.
+std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const float> features,
+                                        const StopCondition& stop) {
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  const std::size_t pieces = features.size() / kTableFeatures;
+  PieceCosts costs{AlignedVector<float>(pieces * width), std::vector<float>(pieces)};
+  const std::size_t parts =
+      stop.possible() ? std::max<std::size_t>(1, pieces / kPiecesBetweenStops) : 1;
+  std::vector<std::uint32_t> ids(pieces + 1);
+  std::iota(ids.begin(), ids.end(), 0U);
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (stop.reached()) return std::nullopt;
+    const std::size_t first = pieces * part / parts;
+    const std::size_t count = pieces * (part + 1) / parts - first;
+    const auto embeddings = std::span(costs.embeddings).subspan(first * width, count * width);
+    backend.embed_pieces(features.subspan(first * kTableFeatures, count * kTableFeatures),
+                         embeddings);
+    backend.score_shards(embeddings, {std::span(ids).first(count + 1), std::span(ids).first(count)},
+                         std::span(costs.cost_ms).subspan(first, count));
+  }
+  return costs;
+}
 
 }  // namespace
 
@@ -45,60 +75,37 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
 }
 
 PieceCatalog::PieceCatalog(const Backend& backend, const Task& task) : PieceCatalog(task) {
-  (void)embed(backend, StopCondition());
+  embed(backend, {this, 1});
   require_costs();
 }
 
-void PieceCatalog::compute(const Backend& backend, std::span<const float> features,
-                           std::span<float> embeddings, std::span<float> cost_ms) {
-  backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> offsets(cost_ms.size() + 1);
-  std::iota(offsets.begin(), offsets.end(), 0U);
-  backend.score_shards(embeddings, {offsets, std::span(offsets).first(cost_ms.size())}, cost_ms);
-}
-
-bool PieceCatalog::embed(const Backend& backend, const StopCondition& stop) {
-  const auto width = static_cast<std::size_t>(backend.embedding_width());
-  AlignedVector<float> embeddings(size() * width);
-  std::vector<float> cost_ms(size());
-  const std::size_t part = stop.possible() ? kPiecesBetweenStops : size();
-  for (std::size_t first = 0; first < size(); first += part) {
-    if (stop.reached()) return false;
-    const std::size_t count = std::min(part, size() - first);
-    compute(backend, std::span(features_).subspan(first * kTableFeatures, count * kTableFeatures),
-            std::span(embeddings).subspan(first * width, count * width),
-            std::span(cost_ms).subspan(first, count));
+void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalogs,
+                         const StopCondition& stop) {
+  if (catalogs.size() == 1) {
+    PieceCatalog& catalog = catalogs.front();
+    std::optional<PieceCosts> costs = compute_costs(backend, catalog.features_, stop);
+    if (!costs) return;
+    catalog.embeddings_ = std::move(costs->embeddings);
+    catalog.cost_ms_ = std::move(costs->cost_ms);
+    catalog.features_ = {};
+    return;
   }
-  embeddings_ = std::move(embeddings);
-  cost_ms_ = std::move(cost_ms);
-  features_ = {};
-  return true;
-}
-
-void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog* const> catalogs) {
-  const auto width = static_cast<std::size_t>(backend.embedding_width());
-  // The catalogs keep their features until the backend has succeeded: another one may have to.
   std::vector<float> features;
-  for (const PieceCatalog* catalog : catalogs) {
-    features.insert(features.end(), catalog->features_.begin(), catalog->features_.end());
+  for (const PieceCatalog& catalog : catalogs) {
+    features.insert(features.end(), catalog.features_.begin(), catalog.features_.end());
   }
-  const std::size_t pieces = features.size() / kTableFeatures;
-  AlignedVector<float> embeddings(pieces * width);
-  std::vector<float> cost_ms(pieces);
-  compute(backend, features, embeddings, cost_ms);
-
+  const std::optional<PieceCosts> costs = compute_costs(backend, features, stop);
+  if (!costs) return;
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
   std::size_t first = 0;
-  for (PieceCatalog* catalog : catalogs) {
-    const std::size_t end = first + catalog->size();
-    const auto part = [](const auto& all, std::size_t from, std::size_t to) {
-      const auto begin = all.begin();
-      return std::decay_t<decltype(all)>(begin + static_cast<std::ptrdiff_t>(from),
-                                         begin + static_cast<std::ptrdiff_t>(to));
-    };
-    catalog->embeddings_ = part(embeddings, first * width, end * width);
-    catalog->cost_ms_ = part(cost_ms, first, end);
-    catalog->features_ = {};
-    first = end;
+  for (PieceCatalog& catalog : catalogs) {
+    const auto embeddings =
+        std::span(costs->embeddings).subspan(first * width, catalog.size() * width);
+    const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.size());
+    catalog.embeddings_.assign(embeddings.begin(), embeddings.end());
+    catalog.cost_ms_.assign(cost_ms.begin(), cost_ms.end());
+    catalog.features_ = {};
+    first += catalog.size();
   }
 }
 

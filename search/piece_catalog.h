@@ -20,11 +20,11 @@ class PieceCatalog {
   explicit PieceCatalog(const Task& task, std::span<const std::uint32_t> listed = {});
   PieceCatalog(const Backend& backend, const Task& task);
 
-  /// Computes embeddings and costs of several catalogs, together in two calls to the backend. They
-  /// do not depend on the backend, nor on the company.
-  static void embed(const Backend& backend, std::span<PieceCatalog* const> catalogs);
-  /// Of this catalog, in parts, unless `stop` is reached before they are all done: false.
-  [[nodiscard]] bool embed(const Backend& backend, const StopCondition& stop);
+  /// Computes embeddings and costs of the pieces of all `catalogs` together, in two calls to the
+  /// backend, or in two for each part if `stop` can be reached. Once it is, none has any. They do
+  /// not depend on the backend, nor on the company.
+  static void embed(const Backend& backend, std::span<PieceCatalog> catalogs,
+                    const StopCondition& stop = {});
   /// Throws Error naming the table if the compute model's cost of a piece is no number: nothing
   /// could be put in order by it.
   void require_costs() const;
@@ -63,10 +63,6 @@ class PieceCatalog {
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
-  /// Embeddings of rows of features, and the costs of pieces alone.
-  static void compute(const Backend& backend, std::span<const float> features,
-                      std::span<float> embeddings, std::span<float> cost_ms);
-
   std::vector<std::uint32_t> whole_;
   std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;

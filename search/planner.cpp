@@ -9,7 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/cpu_backend.h"
+#include "core/fallback_backend.h"
+#include "core/team_backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -89,8 +90,9 @@ const Impl& in_use(const std::unique_ptr<Impl>& impl) {
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options)
       : options(std::move(planner_options)),
-        cpu(select_cpu_kernels(options.backend == kCudaBackend ? "auto" : options.backend),
-            cost_models, options.reuse_work),
+        cpu(make_cpu_backend(cost_models,
+                             {.name = options.backend == kCudaBackend ? "auto" : options.backend,
+                              .reuse_work = options.reuse_work})),
         gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
         models(std::move(cost_models)),
         threads(options.threads > 0
@@ -104,18 +106,12 @@ struct Planner::Impl {
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task, const PlanRequest& request) const;
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
-  SearchDriver driver(const PlanRequest& request, std::string warning) const {
-    return {{.cpu = cpu,
-             .gpu = gpu.get(),
-             .may_fall_back = options.backend == "auto",
-             .warning = std::move(warning)},
-            options,
-            request};
-  }
+  /// For the searches of one thread and call: others try the GPU anew if it fails these.
+  FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
   ThreadTeam& team() const;
 
   PlannerOptions options;
-  CpuBackend cpu;
+  std::unique_ptr<Backend> cpu;
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
   CostModels models;
@@ -133,12 +129,12 @@ ThreadTeam& Planner::Impl::team() const {
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
-  result.stats.backend = cpu.name();
+  result.stats.backend = cpu->name();
   result.plan = options.algorithm == Algorithm::kUniform
-                    ? cheapest_uniform_plan(cpu, task)
+                    ? cheapest_uniform_plan(*cpu, task)
                     : place_by_baseline(task, options.algorithm, options.seed);
   if (result.plan) {
-    result.cost = neuroshard::simulate(cpu, task, *result.plan);
+    result.cost = neuroshard::simulate(*cpu, task, *result.plan);
   } else {
     result.infeasible = baseline_failure(task, options.algorithm);
     result.cost.cost_ms = std::numeric_limits<double>::infinity();
@@ -149,17 +145,21 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request) const {
   PlanOutcome outcome;
-  const bool alone = gpu || threads == 1;
-  SearchDriver search =
-      driver(request, alone ? no_gpu_warning : joined(no_gpu_warning, team().shortage()));
-  if (!alone) {
-    if (auto lease = team().try_lease()) {
-      search.use_threads(std::move(*lease), static_cast<int>(team().threads()));
-    }
-  }
   const SearchDriver::Job job{task, outcome};
-  search.add({&job, 1});
-  while (search.in_flight() > 0) search.advance();
+  const auto search = [&](const Backend& backend, std::string warning, ThreadTeam::Lease* lease) {
+    SearchDriver driver(backend, options, request, std::move(warning), lease);
+    driver.add({&job, 1});
+    while (driver.in_flight() > 0) driver.advance();
+  };
+  if (gpu) {
+    search(gpu_with_cpu(), no_gpu_warning, nullptr);
+  } else if (threads == 1) {
+    search(*cpu, no_gpu_warning, nullptr);
+  } else {
+    const std::string warning = joined(no_gpu_warning, team().shortage());
+    auto lease = team().try_lease();
+    lease ? search(TeamBackend(*cpu, *lease), warning, &*lease) : search(*cpu, warning, nullptr);
+  }
   return std::move(outcome).value();
 }
 
@@ -172,27 +172,28 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
   ThreadTeam team_of_batch(static_cast<int>(std::min(useful, static_cast<std::size_t>(threads))));
   const std::string warning = joined(no_gpu_warning, team_of_batch.shortage());
   std::atomic<std::size_t> next{0};
-  team_of_batch.run(team_of_batch.threads(), [&](std::size_t, std::size_t) {
-    SearchDriver searches_of_thread = driver(request, warning);
+  const auto search = [&](const Backend& backend) {
+    SearchDriver driver(backend, options, request, warning);
     try {
       for (;;) {
-        while (searches_of_thread.in_flight() + together <= window) {
+        while (driver.in_flight() + together <= window) {
           const std::size_t first = next.fetch_add(together);
           if (first >= jobs.size()) break;
-          searches_of_thread.add(jobs.subspan(first, std::min(together, jobs.size() - first)));
+          driver.add(jobs.subspan(first, std::min(together, jobs.size() - first)));
         }
-        if (searches_of_thread.in_flight() == 0) return;
-        searches_of_thread.advance();
+        if (driver.in_flight() == 0) return;
+        driver.advance();
       }
     } catch (...) {
       next = jobs.size();  // The others need not go on.
       throw;
     }
-  });
+  };
+  team_of_batch.run(team_of_batch.threads(),
+                    [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
-  neuroshard::validate(models);
   validate(options);
   options.backend = chosen_backend(options.backend);
   impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
@@ -233,12 +234,12 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  return neuroshard::simulate(in_use(impl_).cpu, task, plan);
+  return neuroshard::simulate(*in_use(impl_).cpu, task, plan);
 }
 
 std::string_view Planner::backend() const {
   const Impl& impl = in_use(impl_);
-  return impl.gpu ? impl.gpu->name() : impl.cpu.name();
+  return impl.gpu ? impl.gpu->name() : impl.cpu->name();
 }
 
 }  // namespace neuroshard

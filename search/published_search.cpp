@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/greedy_placement.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility.h"
 #include "search/memory_splits.h"
@@ -22,10 +21,10 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   return limits;
 }
 
-PublishedSearch::PublishedSearch(const CpuBackend& cpu, const Task& task,
+PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                                  const SearchOptions& options, const PieceCatalog& catalog,
                                  const StopCondition* stop)
-    : cpu_(cpu),
+    : backend_(backend),
       task_(task),
       options_(options),
       catalog_(catalog),
@@ -63,22 +62,22 @@ const CandidateBatch& PublishedSearch::candidates() const {
   return phase_ == Phase::kBeam ? beam_->candidates() : batch_;
 }
 
-void PublishedSearch::take(std::span<const CandidateResult> results) {
+void PublishedSearch::take(std::span<const CandidateResult> results, PlacementSession& session) {
   switch (phase_) {
     case Phase::kStart:
       for (std::size_t i = starts_.size(); i-- > 0;) pending_.push_back({starts_[i], results[i]});
-      next_beam();
+      next_beam(session);
       break;
     case Phase::kBeam:
       beam_->take(results);
       examined_ += beam_->candidates().size();
-      if (!beam_->running()) after_beam();
+      if (!beam_->running()) after_beam(session);
       break;
     case Phase::kMemorySplits:
       for (std::size_t rung = 0; rung < ladder_.size(); ++rung) {
         if (std::isfinite(results[rung].cost_ms)) {
           pending_.push_back({ladder_[rung], results[rung]});
-          return next_beam();
+          return next_beam(session);
         }
       }
       pack_without_grid();
@@ -88,19 +87,19 @@ void PublishedSearch::take(std::span<const CandidateResult> results) {
   }
 }
 
-void PublishedSearch::next_beam() {
+void PublishedSearch::next_beam(PlacementSession& session) {
   phase_ = Phase::kBeam;
   beam_.emplace(catalog_, options_, std::move(pending_.back()));
   pending_.pop_back();
   examined_ += beam_->candidates().size();
-  if (!beam_->running()) after_beam();
+  if (!beam_->running()) after_beam(session);
 }
 
-void PublishedSearch::after_beam() {
+void PublishedSearch::after_beam(PlacementSession& session) {
   const ScoredState& found = beam_->best();
   if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = found;
-  if (!pending_.empty()) return next_beam();
-  if (std::isfinite(best_->result.cost_ms)) return place_winner();
+  if (!pending_.empty()) return next_beam(session);
+  if (std::isfinite(best_->result.cost_ms)) return take_winner(session);
   if (options_.memory_splits) return start_memory_splits();
   phase_ = Phase::kFinished;
   infeasible_ = failure_without_memory_splits(task_);
@@ -136,20 +135,18 @@ void PublishedSearch::pack_without_grid() {
   infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
 }
 
-void PublishedSearch::place_winner() {
+void PublishedSearch::take_winner(PlacementSession& session) {
   const ScoredState& best = *best_;
   phase_ = Phase::kFinished;
   std::vector<std::uint32_t> pieces;
   best.state.append_ordered_pieces(pieces);
-  GreedyPlacement placement(cpu_.kernels(), cpu_.models().compute(), problem_);
-  const auto limit = static_cast<std::size_t>(best.result.limit);
-  if (!placement.run(pieces, problem_.dim_limits[limit])) return;  // Stopped.
+  const auto devices = session.assignments(pieces, best.result.limit);
+  if (!devices) return;  // Stopped.
   plan_.emplace();
   plan_->column_splits = best.state.column_splits;
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
   for (std::size_t position = 0; position < pieces.size(); ++position) {
-    plan_->shards[static_cast<std::size_t>(placement.device_of()[position])].push_back(
-        static_cast<int>(best.state.order[position]));
+    plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));
   }
 }
 
@@ -157,7 +154,7 @@ void PublishedSearch::finish(PlanResult& result) {
   result.stats.candidates += examined_;
   result.plan = std::move(plan_);
   result.infeasible = std::move(infeasible_);
-  if (result.plan) result.cost = simulate(cpu_, task_, *result.plan);
+  if (result.plan) result.cost = simulate(backend_, task_, *result.plan);
 }
 
 }  // namespace neuroshard

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/cpu_backend.h"
+#include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
@@ -18,15 +18,14 @@ namespace neuroshard {
 class PublishedSearch final : public TaskSearch {
  public:
   /// Borrows everything; `catalog` has its embeddings, `task` is valid, and the models serve its
-  /// device count. `cpu` places the winner once more to learn which device every slice went to.
-  /// When `stop` (null: never) is reached, there may be neither a plan nor a reason.
-  PublishedSearch(const CpuBackend& cpu, const Task& task, const SearchOptions& options,
+  /// device count. When `stop` (null: never) is reached, there may be neither a plan nor a reason.
+  PublishedSearch(const Backend& backend, const Task& task, const SearchOptions& options,
                   const PieceCatalog& catalog, const StopCondition* stop = nullptr);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
   [[nodiscard]] const CandidateBatch& candidates() const override;
-  void take(std::span<const CandidateResult> results) override;
+  void take(std::span<const CandidateResult> results, PlacementSession& session) override;
   void finish(PlanResult& result) override;
 
   /// Once finished: the plan, or else why there is none.
@@ -39,13 +38,13 @@ class PublishedSearch final : public TaskSearch {
   enum class Phase { kStart, kBeam, kMemorySplits, kFinished };
 
   void request(const std::vector<SplitState>& states);
-  void next_beam();
-  void after_beam();
+  void next_beam(PlacementSession& session);
+  void after_beam(PlacementSession& session);
   void start_memory_splits();
   void pack_without_grid();
-  void place_winner();
+  void take_winner(PlacementSession& session);
 
-  const CpuBackend& cpu_;
+  const Backend& backend_;
   const Task& task_;
   const SearchOptions& options_;
   const PieceCatalog& catalog_;

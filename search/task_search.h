@@ -23,7 +23,8 @@ class TaskSearch {
   [[nodiscard]] virtual const PlacementProblem& problem() const = 0;
   /// While running: to be placed with a session for problem(); not empty.
   [[nodiscard]] virtual const CandidateBatch& candidates() const = 0;
-  virtual void take(std::span<const CandidateResult> results) = 0;
+  /// `session`: the one that has placed them, to ask which devices pieces went to.
+  virtual void take(std::span<const CandidateResult> results, PlacementSession& session) = 0;
 
   /// Once it no longer runs: writes the plan with its cost, or why there is none, and adds to the
   /// counters in `result.stats`. Call once.

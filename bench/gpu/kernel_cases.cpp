@@ -9,6 +9,8 @@
 #include "bench/score_benchmarks.h"
 #include "bench/score_report.h"
 #include "bench/scoring_input.h"
+#include "core/cpu_backend.h"
+#include "core/cpu_kernels.h"
 #include "cuda/comm_costs.h"
 #include "cuda/embed_pieces.h"
 #include "cuda/placement_launches.h"
@@ -234,8 +236,9 @@ class Level {
           *catalogs_.emplace_back(std::make_unique<PieceCatalog>(cpu_, task));
       PublishedSearch& search =
           *searches_.emplace_back(std::make_unique<PublishedSearch>(cpu_, task, options_, catalog));
-      search.take(on_cpu(search));
-      sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, search.problem()));
+      const auto session = cpu_.start(search.problem());
+      search.take(placed(*session, search), *session);
+      sessions_.push_back(std::make_unique<gpu::CudaSession>(*context, cpu_, search.problem()));
       results_.emplace_back(search.candidates().size());
     }
   }
@@ -255,7 +258,8 @@ class Level {
   void check() {
     (void)run();
     for (std::size_t i = 0; i < searches_.size(); ++i) {
-      if (on_cpu(*searches_[i]) == results_[i]) continue;
+      const PublishedSearch& search = *searches_[i];
+      if (placed(*cpu_.start(search.problem()), search) == results_[i]) continue;
       throw Error("place_candidates: the results of task " + std::to_string(i) +
                       " are not those of the CPU; nothing was timed",
                   ErrorKind::kBackend);
@@ -273,19 +277,15 @@ class Level {
   }
 
  private:
-  std::vector<CandidateResult> on_cpu(const PublishedSearch& search) const {
+  static std::vector<CandidateResult> placed(PlacementSession& session,
+                                             const PublishedSearch& search) {
     std::vector<CandidateResult> results(search.candidates().size());
-    cpu_.start(search.problem())->place(search.candidates(), results);
+    session.place(search.candidates(), results);
     return results;
   }
   [[nodiscard]] PlacementCounters sum() const {
     PlacementCounters total;
-    for (const auto& session : sessions_) {
-      const PlacementCounters one = session->counters();
-      total.greedy_runs += one.greedy_runs;
-      total.head_evaluations += one.head_evaluations;
-      total.comm_evaluations += one.comm_evaluations;
-    }
+    for (const auto& session : sessions_) total += session->counters();
     return total;
   }
 

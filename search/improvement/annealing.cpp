@@ -32,10 +32,10 @@ bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outc
 
 }  // namespace
 
-Annealed anneal(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
   WorkingPlan plan(catalog, task.devices, start);
-  EditCosts costs(cpu, plan);
+  EditCosts costs(backend, plan);
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
 

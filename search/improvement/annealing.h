@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/cpu_backend.h"
+#include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
 #include "search/improvement/edit_source.h"
 #include "search/layout.h"
@@ -29,9 +29,8 @@ struct Annealed {
 
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
-/// `memory_bytes` that did not before. The same on every machine: it runs on the CPU whatever
-/// places candidates, and kernels agree to the last bit.
-[[nodiscard]] Annealed anneal(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+/// `memory_bytes` that did not before. The same on every machine: kernels agree to the last bit.
+[[nodiscard]] Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,
                               const StopCondition& stop);
 

@@ -26,36 +26,27 @@ constexpr double kCertainShareOfDelay = 0.25;
 
 constexpr std::size_t kRemembered = 1024;
 
-int row_stride(const PackedCommNetwork& network) { return padded_width(network.mlp.inputs()); }
-
 }  // namespace
 
-EditCosts::EditCosts(const CpuBackend& cpu, const WorkingPlan& plan)
+EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan)
     : plan_(plan),
-      comm_(cpu.models().comm_for(static_cast<int>(plan.devices()))),
+      models_(backend.cost_runner(static_cast<int>(plan.devices()))),
       devices_(plan.devices()),
-      width_(cpu.embedding_width()),
+      width_(static_cast<std::size_t>(backend.embedding_width())),
       log2_devices_(log2_of_devices(static_cast<int>(devices_))),
       dim_sum_(devices_),
       compute_ms_(devices_),
       backward_ms_(devices_),
       forward_ms_(devices_),
       total_ms_(devices_),
-      head_(cpu.kernels(), cpu.models().compute().head, /*relu_last=*/false),
-      forward_(cpu.kernels(), comm_.forward, static_cast<int>(devices_)),
-      backward_(cpu.kernels(), comm_.backward, static_cast<int>(devices_)),
-      forward_row_(cpu.kernels(), comm_.forward.mlp, /*relu_last=*/false),
-      backward_row_(cpu.kernels(), comm_.backward.mlp, /*relu_last=*/false),
       offsets_ms_(devices_),
       trial_dim_sum_(devices_),
       trial_backward_ms_(devices_),
       trial_forward_ms_(devices_),
-      rows_(kMostRows * static_cast<std::size_t>(row_stride(comm_.forward))),
-      backward_input_(static_cast<std::size_t>(row_stride(comm_.backward))),
-      remembered_(comm_.backward.symmetric ? kRemembered : 0) {
-  const AlignedVector<float> zero(static_cast<std::size_t>(width_), 0.0F);
-  head_.run(zero.data(), width_, 1, &empty_ms_, 1);
-  head_.run(plan.sum(0), width_, static_cast<int>(devices_), compute_ms_.data(), 1);
+      remembered_(models_->symmetric() ? kRemembered : 0) {
+  const AlignedVector<float> zero(width_, 0.0F);
+  models_->compute(zero, {&empty_ms_, 1});
+  models_->compute({plan.sum(0), devices_ * width_}, compute_ms_);
   head_evaluations_ += devices_;
   double dims = 0.0;
   for (const std::int64_t dim_sum : plan.dim_sums()) dims += static_cast<double>(dim_sum);
@@ -69,9 +60,9 @@ void EditCosts::synchronize() {
     if (plan_.on_device(static_cast<std::uint32_t>(d)).empty()) compute_ms_[d] = empty_ms_;
   }
   const int devices = static_cast<int>(devices_);
-  backward_.run(dim_sum_.data(), nullptr, 1, backward_ms_.data());
+  models_->backward(dim_sum_, backward_ms_);
   start_offsets(compute_ms_.data(), backward_ms_.data(), devices, offsets_ms_.data());
-  forward_.run(dim_sum_.data(), offsets_ms_.data(), 1, forward_ms_.data());
+  models_->forward(dim_sum_, offsets_ms_, forward_ms_);
   ++comm_evaluations_;
   for (std::size_t d = 0; d < devices_; ++d) {
     total_ms_[d] = ready_ms(static_cast<std::uint32_t>(d)) + static_cast<double>(forward_ms_[d]);
@@ -124,27 +115,23 @@ float EditCosts::backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum
   if (entry.dim_sum != dim_sum || entry.max_dim_sum != max_dim_sum ||
       entry.min_dim_sum != min_dim_sum) {
     float cost_ms = 0.0F;
-    put_row(comm_.backward, dim_sum, 0.0F, {max_dim_sum, min_dim_sum, 0.0F, 0.0F},
-            backward_input_.data());
-    backward_row_.run(backward_input_.data(), row_stride(comm_.backward), 1, &cost_ms, 1);
+    models_->backward_rows(row_of(dim_sum, 0.0F, {max_dim_sum, min_dim_sum, 0.0F, 0.0F}),
+                           {&cost_ms, 1});
     entry = {dim_sum, max_dim_sum, min_dim_sum, cost_ms};
   }
   return entry.backward_ms;
 }
 
-void EditCosts::put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
-                        const SharedInputs& shared, float* row) const {
-  const std::array<float, kSymmetricCommFeatures> features = {dim_sum,
-                                                              offset_ms,
-                                                              mean_dim_sum_,
-                                                              shared.max_dim_sum,
-                                                              shared.min_dim_sum,
-                                                              shared.mean_offset_ms,
-                                                              shared.max_offset_ms,
-                                                              log2_devices_};
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    row[i] = (features[i] - network.features.mean[i]) / network.features.std[i];
-  }
+std::array<float, kSymmetricCommFeatures> EditCosts::row_of(float dim_sum, float offset_ms,
+                                                            const SharedInputs& shared) const {
+  return {dim_sum,
+          offset_ms,
+          mean_dim_sum_,
+          shared.max_dim_sum,
+          shared.min_dim_sum,
+          shared.mean_offset_ms,
+          shared.max_offset_ms,
+          log2_devices_};
 }
 
 // Whether the devices of the edit are ready so late, with all others `shift_ms` later than now,
@@ -157,10 +144,10 @@ bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
 
 std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
                                           const float* sums, double limit_ms) {
-  const int rows = edit.one_device() ? 1 : 2;
-  float compute_ms[2];
-  head_.run(sums, width_, rows, compute_ms, 1);
-  head_evaluations_ += static_cast<std::uint64_t>(rows);
+  const std::size_t rows = edit.one_device() ? 1 : 2;
+  std::array<float, 2> compute_ms;
+  models_->compute({sums, rows * width_}, std::span(compute_ms).first(rows));
+  head_evaluations_ += rows;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::uint32_t device = edit.device(i);
     sides_[i] = {.device = device,
@@ -170,7 +157,7 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
   }
   if (surely_above(limit_ms, 0.0)) return std::nullopt;
   const bool columns_move = sides_[0].dim_sum != dim_sum_[edit.device(0)];
-  const std::optional<double> cost_ms = comm_.forward.symmetric
+  const std::optional<double> cost_ms = models_->symmetric()
                                             ? estimate_symmetric(columns_move, limit_ms)
                                             : estimate_dense(columns_move, limit_ms);
   if (cost_ms) estimate_ms_ = *cost_ms;
@@ -182,7 +169,7 @@ std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_
   trial_dim_sum_ = dim_sum_;
   if (columns_move) {
     for (const Side& side : sides_) trial_dim_sum_[side.device] = side.dim_sum;
-    backward_.run(trial_dim_sum_.data(), nullptr, 1, trial_backward_ms_.data());
+    models_->backward(trial_dim_sum_, trial_backward_ms_);
   } else {
     trial_backward_ms_ = backward_ms_;
   }
@@ -192,7 +179,7 @@ std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_
                                           compute_ms_[sides_[1].device]};
   for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
   start_offsets(compute_ms_.data(), trial_backward_ms_.data(), devices, offsets_ms_.data());
-  forward_.run(trial_dim_sum_.data(), offsets_ms_.data(), 1, trial_forward_ms_.data());
+  models_->forward(trial_dim_sum_, offsets_ms_, trial_forward_ms_);
   ++comm_evaluations_;
   const double cost_ms = slowest_device_ms(compute_ms_.data(), trial_backward_ms_.data(),
                                            trial_forward_ms_.data(), devices);
@@ -282,10 +269,9 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
   std::array<double, kMostRows> ready{};
   std::array<float, kMostRows> forward_ms{};
   std::size_t rows = 0;
-  const auto stride = static_cast<std::size_t>(row_stride(comm_.forward));
+  std::array<std::array<float, kSymmetricCommFeatures>, kMostRows> features;
   const auto put = [&](float dim_sum, double ready_at) {
-    put_row(comm_.forward, dim_sum, static_cast<float>(ready_at - first), shared,
-            rows_.data() + rows * stride);
+    features[rows] = row_of(dim_sum, static_cast<float>(ready_at - first), shared);
     ready[rows++] = ready_at;
   };
   put(sides_[0].dim_sum, sides_[0].ready_ms());
@@ -302,8 +288,8 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
       if (std::find(others.begin(), other, *other) == other) put_other(*other);
     }
   }
-  forward_row_.run(rows_.data(), static_cast<int>(stride), static_cast<int>(rows),
-                   forward_ms.data(), 1);
+  models_->forward_rows({features.front().data(), rows * kSymmetricCommFeatures},
+                        std::span(forward_ms).first(rows));
   ++comm_evaluations_;
   double slowest = -kMaxCostMs;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -319,7 +305,7 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
 void EditCosts::accept(const PlanEdit& edit) {
   for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
   ++accepted_;
-  if (!comm_.forward.symmetric || devices_ <= kFewDevices ||
+  if (!models_->symmetric() || devices_ <= kFewDevices ||
       accepted_ >= std::max(kLeastAccepted, devices_ / kDevicesPerAccepted)) {
     return synchronize();
   }

@@ -2,12 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "core/comm_runner.h"
-#include "core/cpu_backend.h"
-#include "core/mlp_runner.h"
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/backend.h"
 #include "search/improvement/edit_source.h"
 
 namespace neuroshard {
@@ -21,7 +21,7 @@ namespace neuroshard {
 class EditCosts {
  public:
   /// Borrows both.
-  EditCosts(const CpuBackend& cpu, const WorkingPlan& plan);
+  EditCosts(const Backend& backend, const WorkingPlan& plan);
 
   /// Cost of the plan: exact after synchronize(), an estimate after accept().
   [[nodiscard]] double cost_ms() const { return cost_ms_; }
@@ -72,13 +72,14 @@ class EditCosts {
     return device == sides_[0].device || device == sides_[1].device;
   }
   [[nodiscard]] float backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum);
-  void put_row(const PackedCommNetwork& network, float dim_sum, float offset_ms,
-               const SharedInputs& shared, float* row) const;
+  /// Features of a device for a symmetric network.
+  [[nodiscard]] std::array<float, kSymmetricCommFeatures> row_of(float dim_sum, float offset_ms,
+                                                                 const SharedInputs& shared) const;
 
   const WorkingPlan& plan_;
-  const PackedCommModel& comm_;
+  std::unique_ptr<CostRunner> models_;
   std::size_t devices_;
-  int width_;
+  std::size_t width_;
   float empty_ms_ = 0.0F;  ///< head(0)
   float mean_dim_sum_ = 0.0F;
   float log2_devices_ = 0.0F;
@@ -108,17 +109,10 @@ class EditCosts {
   float trial_max_dim_sum_ = 0.0F;
   float trial_min_dim_sum_ = 0.0F;
 
-  MlpRunner head_;
-  CommRunner forward_;
-  CommRunner backward_;
-  MlpRunner forward_row_;   ///< Of a symmetric network.
-  MlpRunner backward_row_;  ///< Of a symmetric network.
   std::vector<float> offsets_ms_;
   std::vector<float> trial_dim_sum_;  ///< Of all devices under an edit; of a dense network.
   std::vector<float> trial_backward_ms_;
   std::vector<float> trial_forward_ms_;
-  AlignedVector<float> rows_;  ///< Inputs of forward_row_, and of backward_row_ below.
-  AlignedVector<float> backward_input_;
   // Backward costs of a symmetric network that were asked for lately: dim sums recur.
   struct Remembered {
     float dim_sum = -1.0F;

@@ -37,14 +37,14 @@ PlanEdit joining(const WorkingPlan& plan, std::uint32_t stays, std::uint32_t com
 
 }  // namespace
 
-Layout tidied(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& task,
               const Layout& layout, double most_ms, const StopCondition& stop) {
   std::optional<WorkingPlan> plan;
   std::optional<EditCosts> costs;
   const auto start_from = [&](const Layout& from) {
     costs.reset();
     plan.emplace(catalog, task.devices, from);
-    costs.emplace(cpu, *plan);
+    costs.emplace(backend, *plan);
   };
   start_from(layout);
   AlignedVector<float> sums(2 * catalog.embedding_width());

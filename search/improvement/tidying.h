@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/cpu_backend.h"
+#include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
 #include "search/layout.h"
 
@@ -9,7 +9,7 @@ namespace neuroshard {
 /// Joins halves of tables again wherever the plan then costs no more than `most_ms`: of plans that
 /// cost about the same, the one with fewer slices is easier to live with. No device exceeds its
 /// memory that did not before.
-[[nodiscard]] Layout tidied(const CpuBackend& cpu, const PieceCatalog& catalog, const Task& task,
+[[nodiscard]] Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                             const Layout& layout, double most_ms, const StopCondition& stop);
 
 }  // namespace neuroshard

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <random>
 #include <stop_token>
+#include <utility>
 
 #include "core/greedy_placement.h"
+#include "owned_problem.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 
@@ -15,30 +17,32 @@ namespace neuroshard {
 namespace {
 
 using Outcome = GridPlacement::Outcome;
+using testing::OwnedProblem;
 using testing::random_models;
 using testing::repetitions;
 
 constexpr int kWidth = 32;
 
 // From ample memory to too little; some pieces are equal, so that costs tie.
-PlacementProblem random_problem(std::mt19937_64& random, int devices, std::size_t pieces) {
-  PlacementProblem problem;
-  problem.devices = devices;
+OwnedProblem random_problem(std::mt19937_64& random, int devices, std::size_t pieces) {
+  testing::Pieces drawn;
   std::uniform_real_distribution<float> value(0.0F, 1.0F);
   std::int64_t size = 0;
   std::int64_t dims = 0;
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     const bool again = piece > 0 && random() % 3 == 0;
-    problem.dims.push_back(again ? problem.dims.back() : 4 << random() % 6);
-    problem.size_bytes.push_back(again ? problem.size_bytes.back()
-                                       : static_cast<std::int64_t>(1 + random() % 1000));
+    drawn.dims.push_back(again ? drawn.dims.back() : 4 << random() % 6);
+    drawn.size_bytes.push_back(again ? drawn.size_bytes.back()
+                                     : static_cast<std::int64_t>(1 + random() % 1000));
     for (int i = 0; i < kWidth; ++i) {
-      const std::size_t same = problem.embeddings.size() - kWidth;
-      problem.embeddings.push_back(again ? problem.embeddings[same] : value(random));
+      const std::size_t same = drawn.embeddings.size() - kWidth;
+      drawn.embeddings.push_back(again ? drawn.embeddings[same] : value(random));
     }
-    size += problem.size_bytes.back();
-    dims += problem.dims.back();
+    size += drawn.size_bytes.back();
+    dims += drawn.dims.back();
   }
+  OwnedProblem problem(std::move(drawn));
+  problem.devices = devices;
   const double slack = 0.9 + static_cast<double>(random() % 100) / 50.0;
   problem.memory_bytes = 1 + static_cast<std::int64_t>(slack * static_cast<double>(size) / devices);
   for (const double scale : {0.8, 1.0, 1.05, 1.1, 1.25, 1.5, 1.5, 3.0}) {
@@ -69,7 +73,7 @@ TEST_P(GridPlacementOfEveryCpu, PlaceUnderAllLimitsAsUnderEachAlone) {
     std::mt19937_64 random(seed);
     const int devices = 1 + static_cast<int>(random() % 20);
     const std::size_t pieces = 1 + random() % 60;
-    const PlacementProblem problem = random_problem(random, devices, pieces);
+    const OwnedProblem problem = random_problem(random, devices, pieces);
     ShardStates states(*GetParam(), models.compute(), problem);
     GridPlacement grid(*GetParam(), states, problem);
     GreedyPlacement alone(*GetParam(), models.compute(), problem);
@@ -94,6 +98,7 @@ TEST_P(GridPlacementOfEveryCpu, PlaceUnderAllLimitsAsUnderEachAlone) {
           continue;
         }
         ++placed;
+        ASSERT_TRUE(std::ranges::equal(grid.devices(), alone.device_of()));
         for (std::size_t d = 0; d < static_cast<std::size_t>(devices); ++d) {
           ASSERT_EQ(static_cast<float>(grid.dim_sums()[d]), alone.dim_sums()[d]);
           const bool empty = grid.states()[d] == ShardStates::kEmpty;
@@ -108,11 +113,24 @@ TEST_P(GridPlacementOfEveryCpu, PlaceUnderAllLimitsAsUnderEachAlone) {
   EXPECT_GT(unchanged, 50);
 }
 
+TEST(GridPlacement, PlacesNothingWithoutAsking) {
+  const CpuKernels& kernels = select_cpu_kernels("auto");
+  const PackedModels models(random_models(1));
+  std::mt19937_64 random(1);
+  const OwnedProblem problem = random_problem(random, 4, 20);
+  ShardStates states(kernels, models.compute(), problem);
+  GridPlacement grid(kernels, states, problem);
+  grid.start({});
+  EXPECT_EQ(grid.run(100'000), Outcome::kPlaced);
+  EXPECT_EQ(grid.run(10), Outcome::kUnchanged);
+  EXPECT_TRUE(grid.devices().empty());
+}
+
 TEST(GridPlacement, StopsWhenItIsAskedTo) {
   const CpuKernels& kernels = select_cpu_kernels("auto");
   const PackedModels models(random_models(1));
   std::mt19937_64 random(1);
-  PlacementProblem problem = random_problem(random, 4, 20);
+  OwnedProblem problem = random_problem(random, 4, 20);
   problem.memory_bytes = 1'000'000;
   std::stop_source source;
   const StopCondition stop(std::nullopt, source.get_token());

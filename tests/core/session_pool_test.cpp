@@ -5,25 +5,28 @@
 #include <new>
 
 #include "core/plain_session.h"
+#include "owned_problem.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::OwnedProblem;
 using testing::random_models;
 
 // Pieces of 64 columns and made-up embeddings, enough room for all.
-PlacementProblem problem_for(int devices, int pieces, int width) {
-  PlacementProblem problem;
-  problem.devices = devices;
-  problem.memory_bytes = std::int64_t{1} << 40;
+OwnedProblem problem_for(int devices, int pieces, int width) {
+  testing::Pieces made_up;
   for (int piece = 0; piece < pieces; ++piece) {
-    problem.dims.push_back(64);
-    problem.size_bytes.push_back(1000 + piece);
+    made_up.dims.push_back(64);
+    made_up.size_bytes.push_back(1000 + piece);
     for (int i = 0; i < width; ++i) {
-      problem.embeddings.push_back(static_cast<float>((piece * 7 + i * 3) % 11) / 11.0F);
+      made_up.embeddings.push_back(static_cast<float>((piece * 7 + i * 3) % 11) / 11.0F);
     }
   }
+  OwnedProblem problem(std::move(made_up));
+  problem.devices = devices;
+  problem.memory_bytes = std::int64_t{1} << 40;
   problem.dim_limits = {64L * pieces, 128L * pieces};
   return problem;
 }
@@ -56,7 +59,7 @@ TEST_F(SessionPoolTest, ForAnyNumberOfDeviceCountsWhatWaitsKeepsToTheBound) {
   SessionPool pool(kernels_, models_, kMost);
   const CandidateBatch batch = rotations(20, 8);
   for (int devices = 1; devices <= 64; ++devices) {
-    const PlacementProblem problem = problem_for(devices, 20, 32);
+    const OwnedProblem problem = problem_for(devices, 20, 32);
     PlainSession plain(kernels_, models_, problem);
     EXPECT_EQ(results_of(*pool.take(problem), batch), results_of(plain, batch));
     EXPECT_LE(pool.idle_bytes(), kMost);
@@ -78,7 +81,7 @@ TEST_F(SessionPoolTest, TheSessionsUsedLastAreKept) {
 
 TEST_F(SessionPoolTest, LentSessionsAreOthersAndComeBack) {
   SessionPool pool(kernels_, models_);
-  const PlacementProblem problem = problem_for(4, 12, 32);
+  const OwnedProblem problem = problem_for(4, 12, 32);
   const CandidateBatch batch = rotations(12, 3);
   auto a = pool.take(problem);
   auto b = pool.take(problem);
@@ -93,7 +96,7 @@ TEST_F(SessionPoolTest, LentSessionsAreOthersAndComeBack) {
 TEST_F(SessionPoolTest, ASessionOfWideEmbeddingsKeepsToItsBound) {
   const PackedModels wide(
       random_models(2, {.table_network = {8, 2048}, .head = {4, 1}, .devices = {}}));
-  const PlacementProblem problem = problem_for(3, 30, 2048);
+  const OwnedProblem problem = problem_for(3, 30, 2048);
   const CandidateBatch batch = rotations(30, 30);
   PlainSession plain(kernels_, wide, problem);
   const auto expected = results_of(plain, batch);

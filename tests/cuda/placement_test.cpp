@@ -49,13 +49,19 @@ class Pair {
   /// Returns the number of placements that fit.
   std::uint64_t expect_same(std::uint64_t seed, const ProblemShape& shape, int candidates,
                             int pieces) const {
-    const PlacementProblem problem = random_problem(seed, shape, cuda_->embedding_width());
+    const auto problem = random_problem(seed, shape, cuda_->embedding_width());
     const CandidateBatch batch = random_candidates(seed, problem, candidates, pieces);
     const Outcome expected = place(*scalar_, problem, batch);
     const Outcome actual = place(*cuda_, problem, batch);
     EXPECT_THAT(actual.results, ::testing::ElementsAreArray(expected.results));
     EXPECT_EQ(actual.counters.greedy_runs, expected.counters.greedy_runs);
     EXPECT_LE(actual.counters.comm_evaluations, expected.counters.comm_evaluations);
+    const auto session = cuda_->start(problem);
+    const auto reference = scalar_->start(problem);
+    for (int limit = 0; limit < static_cast<int>(problem.dim_limits.size()); ++limit) {
+      EXPECT_EQ(session->assignments(batch.pieces_of(0), limit),
+                reference->assignments(batch.pieces_of(0), limit));
+    }
     return expected.counters.comm_evaluations;
   }
 
@@ -157,7 +163,7 @@ TEST_F(Placement, EqualPiecesTie) {
 TEST_F(Placement, ManyTasksInOneCall) {
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
   const auto cuda = make_cuda_backend(golden_models());
-  std::vector<PlacementProblem> problems;
+  std::vector<testing::OwnedProblem> problems;
   std::vector<std::unique_ptr<PlacementSession>> sessions;
   for (std::uint64_t seed = 0; seed < 14; ++seed) {
     const int devices = 2 << seed % 4;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 namespace neuroshard::testing {
 
-PlacementProblem random_problem(std::uint64_t seed, const ProblemShape& shape, int width) {
+OwnedProblem random_problem(std::uint64_t seed, const ProblemShape& shape, int width) {
   std::mt19937_64 random(seed * 77 + 5);
-  PlacementProblem problem;
-  problem.devices = shape.devices;
+  Pieces pieces;
   constexpr int kDims[] = {4, 8, 16, 32, 64, 128};
   std::uniform_real_distribution<float> element(-0.2F, 1.0F);
   std::int64_t dim_total = 0;
@@ -17,25 +17,27 @@ PlacementProblem random_problem(std::uint64_t seed, const ProblemShape& shape, i
   for (int p = 0; p < shape.pieces; ++p) {
     if (shape.one_in_equal > 0 && p > 0 && random() % shape.one_in_equal == 0) {
       const auto other = static_cast<std::size_t>(random() % static_cast<std::uint64_t>(p));
-      problem.dims.push_back(problem.dims[other]);
-      problem.size_bytes.push_back(problem.size_bytes[other]);
+      pieces.dims.push_back(pieces.dims[other]);
+      pieces.size_bytes.push_back(pieces.size_bytes[other]);
       for (int i = 0; i < width; ++i) {
         const float x =
-            problem
+            pieces
                 .embeddings[other * static_cast<std::size_t>(width) + static_cast<std::size_t>(i)];
-        problem.embeddings.push_back(x);
+        pieces.embeddings.push_back(x);
       }
     } else {
-      problem.dims.push_back(kDims[random() % 6]);
-      problem.size_bytes.push_back(problem.dims.back() *
-                                   static_cast<std::int64_t>(1 + random() % 5'000'000'000U));
+      pieces.dims.push_back(kDims[random() % 6]);
+      pieces.size_bytes.push_back(pieces.dims.back() *
+                                  static_cast<std::int64_t>(1 + random() % 5'000'000'000U));
       for (int i = 0; i < width; ++i) {
-        problem.embeddings.push_back(std::max(0.0F, element(random)));
+        pieces.embeddings.push_back(std::max(0.0F, element(random)));
       }
     }
-    dim_total += problem.dims.back();
-    size_total += problem.size_bytes.back();
+    dim_total += pieces.dims.back();
+    size_total += pieces.size_bytes.back();
   }
+  OwnedProblem problem(std::move(pieces));
+  problem.devices = shape.devices;
   problem.memory_bytes = static_cast<std::int64_t>(static_cast<double>(size_total) *
                                                    shape.memory_slack / shape.devices);
   const double mean_dim = static_cast<double>(dim_total) / shape.devices;

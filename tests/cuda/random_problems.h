@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "neuroshard/backend.h"
+#include "owned_problem.h"
 
 namespace neuroshard::testing {
 
@@ -18,8 +19,7 @@ struct ProblemShape {
 };
 
 /// A task as a session gets it. `width`: Backend::embedding_width().
-[[nodiscard]] PlacementProblem random_problem(std::uint64_t seed, const ProblemShape& shape,
-                                              int width);
+[[nodiscard]] OwnedProblem random_problem(std::uint64_t seed, const ProblemShape& shape, int width);
 
 /// Candidates with about `pieces` pieces each, in random order; one of them is empty.
 [[nodiscard]] CandidateBatch random_candidates(std::uint64_t seed, const PlacementProblem& problem,

@@ -277,7 +277,7 @@ TEST_F(Failures, AForcedBackendFailsTheTasksThatItHas) {
 TEST_F(Failures, ASteadyLoadAllocatesNothingAndWaitsOnce) {
   const auto cuda = make_cuda_backend(golden_models());
   const auto round = [&](std::uint64_t seed) {
-    std::vector<PlacementProblem> problems;
+    std::vector<testing::OwnedProblem> problems;
     std::vector<std::unique_ptr<PlacementSession>> sessions;
     std::vector<CandidateBatch> batches;
     std::vector<std::vector<CandidateResult>> results;
@@ -307,7 +307,7 @@ TEST_F(Failures, TasksAreSpreadOverSeveralDevices) {
   ASSERT_EQ(cuda_devices().size(), 3U);
   const auto cuda = make_cuda_backend(golden_models());
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
-  std::vector<PlacementProblem> problems;
+  std::vector<testing::OwnedProblem> problems;
   std::vector<std::unique_ptr<PlacementSession>> sessions;
   std::vector<CandidateBatch> batches;
   std::vector<std::vector<CandidateResult>> results;

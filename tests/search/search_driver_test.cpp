@@ -3,59 +3,17 @@
 
 #include <gmock/gmock.h>
 
+#include "core/fallback_backend.h"
+#include "failing_backend.h"
 #include "golden.h"
-#include "random_tasks.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::FailingBackend;
 using testing::golden_models;
 using testing::golden_task;
 using ::testing::HasSubstr;
-using testing::random_task;
-
-// In the place of a GPU: a CPU backend whose calls fail from one of them on.
-class FailingBackend final : public Backend {
- public:
-  FailingBackend(const CpuBackend& cpu, int works) : Backend(32), cpu_(cpu), works_(works) {}
-
-  [[nodiscard]] std::string_view name() const override { return "failing"; }
-  void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {
-    count();
-    cpu_.embed_pieces(features, embeddings);
-  }
-  void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
-                    std::span<float> cost_ms) const override {
-    count();
-    cpu_.score_shards(embeddings, shards, cost_ms);
-  }
-  void forward_comm(int devices, std::span<const float> dim_sums,
-                    std::span<const float> start_offsets_ms,
-                    std::span<float> cost_ms) const override {
-    cpu_.forward_comm(devices, dim_sums, start_offsets_ms, cost_ms);
-  }
-  void backward_comm(int devices, std::span<const float> dim_sums,
-                     std::span<float> cost_ms) const override {
-    cpu_.backward_comm(devices, dim_sums, cost_ms);
-  }
-  [[nodiscard]] std::unique_ptr<PlacementSession> start(
-      const PlacementProblem& problem) const override {
-    count();
-    return cpu_.start(problem);
-  }
-  void place(std::span<const Request> requests) const override {
-    count();
-    Backend::place(requests);
-  }
-
- private:
-  void count() const {
-    if (works_-- <= 0) throw Error("the device is gone", ErrorKind::kBackend);
-  }
-
-  const CpuBackend& cpu_;
-  mutable int works_;
-};
 
 class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
  protected:
@@ -68,9 +26,9 @@ class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
   }
 
   // One task after the other is added while others are under way.
-  std::vector<PlanOutcome> run(SearchMachine machine, std::size_t together) const {
+  std::vector<PlanOutcome> run(const Backend& backend, std::size_t together) const {
     const PlanRequest request;
-    SearchDriver driver(std::move(machine), options_, request);
+    SearchDriver driver(backend, options_, request, "a warning from before");
     std::vector<PlanOutcome> outcomes(tasks_.size());
     std::size_t next = 0;
     while (next < tasks_.size() || driver.in_flight() > 0) {
@@ -95,7 +53,7 @@ class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
     EXPECT_EQ(actual->infeasible.has_value(), expected->infeasible.has_value());
   }
 
-  CpuBackend cpu_{select_cpu_kernels("auto"), golden_models(), /*reuse_work=*/true};
+  std::unique_ptr<Backend> cpu_ = make_cpu_backend(golden_models());
   PlannerOptions options_;
   std::vector<Task> tasks_;
 };
@@ -105,10 +63,10 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, SearchDriverTest,
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST_P(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
-  const std::vector<PlanOutcome> alone = run({.cpu = cpu_}, 1);
+  const std::vector<PlanOutcome> alone = run(*cpu_, 1);
   EXPECT_TRUE(alone[2].has_value() && alone[2]->infeasible.has_value());
   for (const std::size_t together : {2U, 6U}) {
-    const std::vector<PlanOutcome> outcomes = run({.cpu = cpu_}, together);
+    const std::vector<PlanOutcome> outcomes = run(*cpu_, together);
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       SCOPED_TRACE(i);
       expect_same(outcomes[i], alone[i]);
@@ -119,20 +77,26 @@ TEST_P(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
 }
 
 TEST_P(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
-  const std::vector<PlanOutcome> expected = run({.cpu = cpu_}, 2);
+  const std::vector<PlanOutcome> expected = run(*cpu_, 2);
   int works = 0;
   for (bool failed = true; failed; ++works) {
     SCOPED_TRACE(works);
-    const FailingBackend device(cpu_, works);
-    const std::vector<PlanOutcome> outcomes = run({.cpu = cpu_, .gpu = &device}, 2);
+    const FailingBackend device(*cpu_, works);
+    const FallbackBackend backend(device, *cpu_, /*may_fall_back=*/true);
+    const std::vector<PlanOutcome> outcomes = run(backend, 2);
     failed = false;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       SCOPED_TRACE(i);
       expect_same(outcomes[i], expected[i]);
-      if (!outcomes[i] || outcomes[i]->stats.warning.empty()) continue;
+      if (!outcomes[i]) continue;
+      EXPECT_EQ(outcomes[i]->stats.placements, expected[i]->stats.placements);
+      if (outcomes[i]->stats.warning == "a warning from before") {
+        EXPECT_EQ(outcomes[i]->stats.backend, "failing");
+        continue;
+      }
       failed = true;
       EXPECT_THAT(outcomes[i]->stats.warning, HasSubstr("the device is gone"));
-      EXPECT_EQ(outcomes[i]->stats.backend, cpu_.name());
+      EXPECT_EQ(outcomes[i]->stats.backend, cpu_->name());
     }
     ASSERT_LT(works, 1000);
   }
@@ -140,12 +104,12 @@ TEST_P(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
 }
 
 TEST_P(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
-  const std::vector<PlanOutcome> expected = run({.cpu = cpu_}, 2);
+  const std::vector<PlanOutcome> expected = run(*cpu_, 2);
   for (const int works : {0, 1, 3, 5}) {
     SCOPED_TRACE(works);
-    const FailingBackend device(cpu_, works);
+    const FailingBackend device(*cpu_, works);
     const std::vector<PlanOutcome> outcomes =
-        run({.cpu = cpu_, .gpu = &device, .may_fall_back = false}, 2);
+        run(FallbackBackend(device, *cpu_, /*may_fall_back=*/false), 2);
     std::size_t failed = 0;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       SCOPED_TRACE(i);

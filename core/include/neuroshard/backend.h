@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
+#include "neuroshard/cost_runner.h"
 #include "neuroshard/stop_condition.h"
 
 namespace neuroshard {
@@ -24,13 +25,13 @@ struct ShardBatch {
 };
 
 /// All that one task's greedy placements have in common. A *piece* is a table at one of the dims
-/// that halving can give it; equal halves are the same piece.
+/// that halving can give it; equal halves are the same piece. Spans are borrowed.
 struct PlacementProblem {
   int devices = 0;
-  std::int64_t memory_bytes = 0;         ///< Of one device.
-  AlignedVector<float> embeddings;       ///< [pieces, embedding width]
-  std::vector<std::int32_t> dims;        ///< [pieces]
-  std::vector<std::int64_t> size_bytes;  ///< [pieces]
+  std::int64_t memory_bytes = 0;             ///< Of one device.
+  std::span<const float> embeddings;         ///< [pieces, embedding width]
+  std::span<const std::int32_t> dims;        ///< [pieces]
+  std::span<const std::int64_t> size_bytes;  ///< [pieces]
   /// Highest dim sum allowed on a device, ascending.
   std::vector<std::int64_t> dim_limits;
   /// Once it is reached, a CPU session places nothing more, and what is not placed or not scored by
@@ -76,6 +77,13 @@ struct PlacementCounters {
   std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
   std::uint64_t head_evaluations = 0;  ///< Really computed.
   std::uint64_t comm_evaluations = 0;  ///< Rows through the forward model, really computed.
+
+  PlacementCounters& operator+=(const PlacementCounters& more) {
+    greedy_runs += more.greedy_runs;
+    head_evaluations += more.head_evaluations;
+    comm_evaluations += more.comm_evaluations;
+    return *this;
+  }
 };
 
 /// One task in the hands of a backend: device memory, memo tables, scratch. Not thread-safe.
@@ -86,6 +94,12 @@ class PlacementSession {
   /// Runs the greedy placement of every candidate under every dim limit and keeps the best.
   /// `results` has one entry per candidate.
   virtual void place(const CandidateBatch& candidates, std::span<CandidateResult> results) = 0;
+
+  /// The device of each piece of one candidate, `pieces`, in the greedy placement under the dim
+  /// limit of index `limit`. Nothing if some piece finds no room, or the problem's stop condition
+  /// is reached. Placed again when asked for: of the many placements few are wanted.
+  [[nodiscard]] virtual std::optional<std::vector<std::uint32_t>> assignments(
+      std::span<const std::uint32_t> pieces, int limit) = 0;
 
   [[nodiscard]] virtual PlacementCounters counters() const = 0;
 };
@@ -99,6 +113,8 @@ class Backend {
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
+  /// What users should know of how it has worked so far, e.g. that a GPU failed. Empty: nothing.
+  [[nodiscard]] virtual std::string warning() const { return {}; }
 
   /// `features`: [pieces, kTableFeatures], not normalised. `embeddings`: [pieces, embedding width].
   virtual void embed_pieces(std::span<const float> features, std::span<float> embeddings) const = 0;
@@ -117,7 +133,11 @@ class Backend {
   virtual void backward_comm(int devices, std::span<const float> dim_sums,
                              std::span<float> cost_ms) const = 0;
 
-  /// The session borrows the backend and keeps its own copy of what it needs of `problem`.
+  /// The same models for a caller that asks for a little at a time; by the CPU, whatever places
+  /// candidates. Borrows the backend. Throws Error as CostModels::comm_for does.
+  [[nodiscard]] virtual std::unique_ptr<CostRunner> cost_runner(int devices) const = 0;
+
+  /// The session borrows the backend, and all that `problem` borrows.
   [[nodiscard]] virtual std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const = 0;
 

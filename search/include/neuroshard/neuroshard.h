@@ -5,6 +5,7 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_models.h"
+#include "neuroshard/cost_runner.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"

@@ -1,0 +1,144 @@
+#include "core/fallback_backend.h"
+
+#include <utility>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+namespace {
+
+// From so many pieces on, a GPU computes their embeddings and costs. One core would take about
+// 0.15 ms (a task has some 150 pieces), the GPU two launches and two waits. Not yet measured on a
+// GPU.
+constexpr std::size_t kLeastPiecesForGpu = 1024;
+
+// Shards that are a plan's devices are for the CPU: for a row each, the embeddings of all pieces
+// would go to the GPU.
+constexpr std::size_t kLeastShardsForGpu = kMaxDevices + 1;
+
+}  // namespace
+
+/// On the GPU until that fails, which it may have done for another session; then on the CPU.
+class FallbackBackend::Session final : public PlacementSession {
+ public:
+  Session(const FallbackBackend& backend, const PlacementProblem& problem)
+      : backend_(backend), problem_(problem) {
+    on_gpu_ = backend_.gpu_does([&] { session_ = backend_.gpu_.start(problem_); });
+    if (!on_gpu_) session_ = backend_.cpu_.start(problem_);
+  }
+
+  void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
+    run([&] { session_->place(candidates, results); });
+  }
+
+  std::optional<std::vector<std::uint32_t>> assignments(std::span<const std::uint32_t> pieces,
+                                                        int limit) override {
+    std::optional<std::vector<std::uint32_t>> devices;
+    run([&] { devices = session_->assignments(pieces, limit); });
+    return devices;
+  }
+
+  [[nodiscard]] PlacementCounters counters() const override {
+    PlacementCounters total = counters_of_gpu_;
+    return total += session_->counters();
+  }
+
+  /// That of the GPU or of the CPU.
+  [[nodiscard]] PlacementSession& inner() { return *session_; }
+
+ private:
+  template <typename Work>
+  void run(const Work& work) {
+    if (on_gpu_ && backend_.gpu_does(work)) return;
+    if (on_gpu_) {
+      auto on_cpu = backend_.cpu_.start(problem_);
+      counters_of_gpu_ = session_->counters();
+      session_ = std::move(on_cpu);
+      on_gpu_ = false;
+    }
+    work();
+  }
+
+  const FallbackBackend& backend_;
+  PlacementProblem problem_;
+  bool on_gpu_ = false;
+  std::unique_ptr<PlacementSession> session_;
+  PlacementCounters counters_of_gpu_;  ///< Once it has failed.
+};
+
+template <typename Work>
+bool FallbackBackend::gpu_does(const Work& work) const {
+  if (!gpu_works()) return false;
+  try {
+    work();
+    return true;
+  } catch (const Error& error) {
+    if (!may_fall_back_ || error.kind() != ErrorKind::kBackend) throw;
+    note_failure(error);
+    return false;
+  }
+}
+
+void FallbackBackend::note_failure(const Error& error) const {
+  const std::scoped_lock lock(warning_mutex_);
+  if (failed_) return;
+  warning_ = std::string("the GPU failed (") + error.what() + "); went on with the CPU";
+  failed_.store(true, std::memory_order_release);
+}
+
+std::string FallbackBackend::warning() const {
+  const std::scoped_lock lock(warning_mutex_);
+  return warning_;
+}
+
+void FallbackBackend::embed_pieces(std::span<const float> features,
+                                   std::span<float> embeddings) const {
+  if (features.size() / kTableFeatures >= kLeastPiecesForGpu &&
+      gpu_does([&] { gpu_.embed_pieces(features, embeddings); })) {
+    return;
+  }
+  cpu_.embed_pieces(features, embeddings);
+}
+
+void FallbackBackend::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
+                                   std::span<float> cost_ms) const {
+  if (shards.size() >= kLeastShardsForGpu &&
+      gpu_does([&] { gpu_.score_shards(embeddings, shards, cost_ms); })) {
+    return;
+  }
+  cpu_.score_shards(embeddings, shards, cost_ms);
+}
+
+// A search asks for the costs of one plan at a time.
+void FallbackBackend::forward_comm(int devices, std::span<const float> dim_sums,
+                                   std::span<const float> start_offsets_ms,
+                                   std::span<float> cost_ms) const {
+  cpu_.forward_comm(devices, dim_sums, start_offsets_ms, cost_ms);
+}
+
+void FallbackBackend::backward_comm(int devices, std::span<const float> dim_sums,
+                                    std::span<float> cost_ms) const {
+  cpu_.backward_comm(devices, dim_sums, cost_ms);
+}
+
+std::unique_ptr<CostRunner> FallbackBackend::cost_runner(int devices) const {
+  return cpu_.cost_runner(devices);
+}
+
+std::unique_ptr<PlacementSession> FallbackBackend::start(const PlacementProblem& problem) const {
+  return std::make_unique<Session>(*this, problem);
+}
+
+void FallbackBackend::place(std::span<const Request> requests) const {
+  // While the GPU works, all sessions are on it.
+  const bool placed = gpu_does([&] {
+    std::vector<Request> of_gpu(requests.begin(), requests.end());
+    for (Request& request : of_gpu) {
+      request.session = &static_cast<Session&>(*request.session).inner();
+    }
+    gpu_.place(of_gpu);
+  });
+  if (!placed) Backend::place(requests);
+}
+
+}  // namespace neuroshard
