@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "neuroshard/plan_file.h"
@@ -8,29 +10,99 @@
 namespace neuroshard {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Text is put together without nlohmann::json's values: their destructors allocate memory, and end
+// the process where there is none.
 
-/// Names may hold any bytes; what is not UTF-8 becomes U+FFFD.
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// Slices are most of a plan; they are written without building a Json of each.
-void append(std::string& text, std::int64_t number) {
+template <std::integral Number>
+void append(std::string& text, Number number) {
   std::array<char, 24> digits{};
   text.append(digits.data(),
               std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
-void append_quoted(std::string& text, std::string_view name) {
+void append(std::string& text, bool value) { text += value ? "true" : "false"; }
+
+/// As many digits as tell it from all others; with a point, so that it is a fraction to every
+/// reader.
+void append(std::string& text, double number) {
+  if (!std::isfinite(number)) {
+    text += "null";
+    return;
+  }
+  const double size = std::abs(number);
+  const bool plain = number == 0.0 || (size >= 1e-4 && size < 1e15);
+  std::array<char, 40> digits{};
+  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number,
+                                  plain ? std::chars_format::fixed : std::chars_format::scientific)
+                        .ptr;
+  const std::string_view written(digits.data(), end);
+  text += written;
+  if (plain && written.find('.') == std::string_view::npos) text += ".0";
+}
+
+/// Names may hold any bytes; what is not UTF-8 becomes U+FFFD.
+void append(std::string& text, std::string_view name) {
   const bool plain = std::ranges::all_of(
       name, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
   if (plain) {
     text.append("\"").append(name).append("\"");
   } else {
-    text += dumped(name);
+    using Json = nlohmann::json;
+    text += Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 }
+
+void append(std::string& text, const std::string& name) { append(text, std::string_view(name)); }
+
+template <typename T>
+void append(std::string& text, const std::vector<T>& items) {
+  text += '[';
+  const char* separator = "";
+  for (const T& item : items) {
+    append(text += separator, item);
+    separator = ",";
+  }
+  text += ']';
+}
+
+/// A JSON object. Of a document, each field is on a line of its own, to which the caller adds
+/// others.
+class Fields {
+ public:
+  enum class Style { kCompact, kLines };
+  explicit Fields(Style style = Style::kCompact) : style_(style) {}
+
+  template <typename T>
+  Fields& add(std::string_view name, const T& value) {
+    append(key(name), value);
+    return *this;
+  }
+  Fields& add(std::string_view name, const char* value) {
+    return add(name, std::string_view(value));
+  }
+  Fields& add(std::string_view name, const Fields& object) {
+    key(name) += object.text();
+    return *this;
+  }
+
+  [[nodiscard]] std::string text() const {
+    return style_ == Style::kLines ? "{\n" + fields_ + "\n}\n" : '{' + fields_ + '}';
+  }
+  /// What is between the braces, for callers to append to.
+  std::string& fields() { return fields_; }
+
+ private:
+  std::string& key(std::string_view name) {
+    const bool lines = style_ == Style::kLines;
+    if (!fields_.empty()) fields_ += lines ? ",\n" : ",";
+    if (lines) fields_ += "  ";
+    append(fields_, name);
+    return fields_ += lines ? ": " : ":";
+  }
+
+  Style style_;
+  std::string fields_;
+};
 
 std::int64_t total_bytes(const Task& task) {
   std::int64_t bytes = 0;
@@ -42,7 +114,7 @@ void append_slice(std::string& text, const Task& task, int index, const TableSli
   const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
   append(text += "{\"slice\":", index);
   append(text += ",\"table\":", slice.table);
-  if (!table.name.empty()) append_quoted(text += ",\"name\":", table.name);
+  if (!table.name.empty()) append(text += ",\"name\":", table.name);
   append(text += ",\"first_column\":", slice.first_column);
   append(text += ",\"dim\":", slice.dim);
   append(text += ",\"size_bytes\":", slice_bytes(table, slice.dim));
@@ -53,13 +125,14 @@ void append_device(std::string& text, const PlanDocument& document,
                    const std::vector<TableSlice>& slices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
-  const Json costs = {{"total_ms", cost.total_ms()},
-                      {"compute_ms", cost.compute_ms},
-                      {"forward_ms", cost.forward_ms},
-                      {"backward_ms", cost.backward_ms}};
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
-  text.append(",\n      \"cost\": ").append(dumped(costs));
-  text.append(",\n      \"memory_gb\": ").append(dumped(gib_from_bytes(cost.memory_bytes)));
+  text += ",\n      \"cost\": " + Fields()
+                                      .add("total_ms", cost.total_ms())
+                                      .add("compute_ms", cost.compute_ms)
+                                      .add("forward_ms", cost.forward_ms)
+                                      .add("backward_ms", cost.backward_ms)
+                                      .text();
+  append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
   append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
@@ -70,57 +143,48 @@ void append_device(std::string& text, const PlanDocument& document,
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
 }
 
-Json search_json(const SearchStats& stats, bool complete) {
-  Json json = {{"backend", stats.backend},
-               {"complete", complete},
-               {"search_ms", stats.search_ms},
-               {"candidates", stats.candidates},
-               {"placements", stats.placements},
-               {"edits", stats.edits},
-               {"head_evaluations", stats.head_evaluations},
-               {"comm_evaluations", stats.comm_evaluations}};
-  if (!stats.warning.empty()) json["warning"] = stats.warning;
-  return json;
+Fields search_fields(const SearchStats& stats, bool complete) {
+  Fields fields;
+  fields.add("backend", stats.backend)
+      .add("complete", complete)
+      .add("search_ms", stats.search_ms)
+      .add("candidates", stats.candidates)
+      .add("placements", stats.placements)
+      .add("edits", stats.edits)
+      .add("head_evaluations", stats.head_evaluations)
+      .add("comm_evaluations", stats.comm_evaluations);
+  if (!stats.warning.empty()) fields.add("warning", stats.warning);
+  return fields;
 }
 
-Json line_json(int task_index, const Task& task, const Plan& plan, double cost_ms) {
-  return {{"task", task_index},
-          {"tables", task.tables.size()},
-          {"steps", plan.column_splits},
-          {"shards", plan.shards},
-          {"cost", cost_ms}};
+Fields line_fields(int task_index, const Task& task, const Plan& plan, double cost_ms) {
+  Fields fields;
+  fields.add("task", task_index)
+      .add("tables", task.tables.size())
+      .add("steps", plan.column_splits)
+      .add("shards", plan.shards)
+      .add("cost", cost_ms);
+  return fields;
 }
 
-Json error_json(const std::string& kind, const std::string& message) {
-  return {{"kind", kind}, {"message", message}};
-}
-
-Json error_json(const Infeasibility& infeasible) {
-  return error_json(std::string(name_of(infeasible.kind)), infeasible.message);
+Fields error_fields(std::string_view kind, std::string_view message) {
+  return Fields().add("kind", kind).add("message", message);
 }
 
 /// What a document of either kind begins with.
-Json document_json(const Task& task, const std::string& task_name, const std::string& weights,
-                   const std::vector<std::string>& notes) {
-  Json json = {{"format", "neuroshard.plan"}, {"version", 1}};
-  Json& about = json["task"];
-  if (!task_name.empty()) about["name"] = task_name;
-  about["tables"] = task.tables.size();
-  about["size_gb"] = gib_from_bytes(total_bytes(task));
-  about["devices"] = task.devices;
-  about["memory_gb"] = gib_from_bytes(task.memory_bytes);
-  if (!weights.empty()) json["weights"] = weights;
-  if (!notes.empty()) json["notes"] = notes;
-  return json;
-}
-
-/// The fields of a document, each on a line of its own and with a comma behind it.
-std::string lines_of(const Json& json) {
-  std::string text;
-  for (const auto& [key, value] : json.items()) {
-    text.append("  ").append(dumped(key)).append(": ").append(dumped(value)).append(",\n");
-  }
-  return text;
+Fields document_fields(const Task& task, const std::string& task_name, const std::string& weights,
+                       const std::vector<std::string>& notes) {
+  Fields about;
+  if (!task_name.empty()) about.add("name", task_name);
+  about.add("tables", task.tables.size())
+      .add("size_gb", gib_from_bytes(total_bytes(task)))
+      .add("devices", task.devices)
+      .add("memory_gb", gib_from_bytes(task.memory_bytes));
+  Fields fields(Fields::Style::kLines);
+  fields.add("format", "neuroshard.plan").add("version", 1).add("task", about);
+  if (!weights.empty()) fields.add("weights", weights);
+  if (!notes.empty()) fields.add("notes", notes);
+  return fields;
 }
 
 }  // namespace
@@ -128,12 +192,12 @@ std::string lines_of(const Json& json) {
 std::string plan_to_json(const PlanDocument& document) {
   const Task& task = document.task;
   const auto by_device = slices_by_device(task, document.plan);
-  Json json = document_json(task, document.task_name, document.weights, document.notes);
-  json["cost_ms"] = document.cost.cost_ms;
-  json["fits_memory"] = document.cost.fits_memory;
-  if (document.stats) json["search"] = search_json(*document.stats, document.complete);
-  json["column_splits"] = document.plan.column_splits;
-  std::string text = "{\n" + lines_of(json) + "  \"devices\": [\n";
+  Fields fields = document_fields(task, document.task_name, document.weights, document.notes);
+  fields.add("cost_ms", document.cost.cost_ms).add("fits_memory", document.cost.fits_memory);
+  if (document.stats) fields.add("search", search_fields(*document.stats, document.complete));
+  fields.add("column_splits", document.plan.column_splits);
+  std::string& text = fields.fields();
+  text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     if (device > 0) text += ",\n";
     append_device(text, document, by_device[device], device);
@@ -141,54 +205,57 @@ std::string plan_to_json(const PlanDocument& document) {
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";
   for (const CostedPlan& other : document.alternatives) {
-    const Json plan = {{"cost_ms", other.cost.cost_ms},
-                       {"column_splits", other.plan.column_splits},
-                       {"shards", other.plan.shards}};
-    text.append(separator).append(dumped(plan));
+    text.append(separator).append(Fields()
+                                      .add("cost_ms", other.cost.cost_ms)
+                                      .add("column_splits", other.plan.column_splits)
+                                      .add("shards", other.plan.shards)
+                                      .text());
     separator = ",\n    ";
   }
   if (!document.alternatives.empty()) text += "\n  ]";
-  return text + "\n}\n";
+  return fields.text();
 }
 
 std::string plan_to_json(const NoPlanDocument& document) {
-  Json json = document_json(document.task, document.task_name, document.weights, document.notes);
-  Json error = error_json(document.infeasible);
-  error["needed_bytes"] = document.infeasible.needed_bytes;
-  error["available_bytes"] = document.infeasible.available_bytes;
-  error["largest_piece_bytes"] = document.infeasible.largest_piece_bytes;
-  if (document.infeasible.table >= 0) error["table"] = document.infeasible.table;
-  std::string text = "{\n" + lines_of(json);
-  return text.append("  \"error\": ").append(dumped(error)).append("\n}\n");
+  const Infeasibility& infeasible = document.infeasible;
+  Fields error = error_fields(name_of(infeasible.kind), infeasible.message);
+  error.add("needed_bytes", infeasible.needed_bytes)
+      .add("available_bytes", infeasible.available_bytes)
+      .add("largest_piece_bytes", infeasible.largest_piece_bytes);
+  if (infeasible.table >= 0) error.add("table", infeasible.table);
+  return document_fields(document.task, document.task_name, document.weights, document.notes)
+      .add("error", error)
+      .text();
 }
 
 std::string plan_to_json_line(int task_index, const Task& task, const PlanResult& result) {
-  Json json;
-  if (result.plan) {
-    json = line_json(task_index, task, *result.plan, result.cost.cost_ms);
-    json["search_ms"] = result.stats.search_ms;
-    if (!result.complete) json["complete"] = false;
-    if (!result.cost.warning.empty()) json["warning"] = result.cost.warning;
-  } else {
-    json = {{"task", task_index}};
-    json["error"] =
-        result.infeasible ? error_json(*result.infeasible) : error_json("none", "no plan");
+  if (!result.plan) {
+    const Fields error = result.infeasible ? error_fields(name_of(result.infeasible->kind),
+                                                          result.infeasible->message)
+                                           : error_fields("none", "no plan");
+    return Fields().add("task", task_index).add("error", error).text();
   }
-  return dumped(json);
+  Fields fields = line_fields(task_index, task, *result.plan, result.cost.cost_ms);
+  fields.add("search_ms", result.stats.search_ms);
+  if (!result.complete) fields.add("complete", false);
+  if (!result.cost.warning.empty()) fields.add("warning", result.cost.warning);
+  return fields.text();
 }
 
 std::string error_to_json_line(int task_index, const Error& error) {
   const bool invalid = error.kind() == ErrorKind::kInvalidInput;
-  return dumped({{"task", task_index},
-                 {"error", error_json(invalid ? "invalid_task" : "failed", error.what())}});
+  return Fields()
+      .add("task", task_index)
+      .add("error", error_fields(invalid ? "invalid_task" : "failed", error.what()))
+      .text();
 }
 
 std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,
                               const PlanCost& cost) {
-  Json json = line_json(task_index, task, plan, cost.cost_ms);
-  json["fits_memory"] = cost.fits_memory;
-  if (!cost.warning.empty()) json["warning"] = cost.warning;
-  return dumped(json);
+  Fields fields = line_fields(task_index, task, plan, cost.cost_ms);
+  fields.add("fits_memory", cost.fits_memory);
+  if (!cost.warning.empty()) fields.add("warning", cost.warning);
+  return fields.text();
 }
 
 }  // namespace neuroshard
