@@ -92,6 +92,16 @@ void validate(const DenseCommNetwork& network, int inputs, int devices, const st
   validate(network.network, inputs, devices, where);
 }
 
+std::string training_origin(const CostModels& models) {
+  std::string text;
+  for (const char* key : {"hardware", "source"}) {
+    const auto found = models.metadata.find(key);
+    if (found == models.metadata.end() || found->second.empty()) continue;
+    text += (text.empty() ? "" : "; ") + std::string(key) + ": " + found->second;
+  }
+  return text;
+}
+
 void validate(const CostModels& models, const std::string& where) {
   const std::string prefix = where.empty() ? "" : where + ": ";
   validate(models.compute, where);

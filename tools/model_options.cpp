@@ -29,16 +29,6 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->group(group);
 }
 
-std::string training_origin(const CostModels& models) {
-  std::string text;
-  for (const char* key : {"hardware", "source"}) {
-    const auto found = models.metadata.find(key);
-    if (found == models.metadata.end() || found->second.empty()) continue;
-    text += (text.empty() ? "" : "; ") + std::string(key) + ": " + found->second;
-  }
-  return text;
-}
-
 LoadedModels load_models(const ModelOptions& options) {
   const int checkpoints = (options.compute_model.empty() ? 0 : 1) +
                           (options.forward_comm_model.empty() ? 0 : 1) +

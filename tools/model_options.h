@@ -33,7 +33,4 @@ struct LoadedModels {
 /// Throws Error naming `models.place` if there is no communication model for `devices`.
 void require_comm_model(const LoadedModels& models, int devices);
 
-/// "hardware ..., source ..." from a file's metadata, as far as it says.
-[[nodiscard]] std::string training_origin(const CostModels& models);
-
 }  // namespace neuroshard::tools

@@ -104,12 +104,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
   }
   // If not one line is valid, the options are probably wrong.
   if (!any_valid) throw Error(*loaded.errors.front());
-  if (derived > 0) {
-    loaded.notes.push_back(
-        "the access histograms of " + counted(derived, "table") +
-        " are not measured: they are computed from rows, pooling factor and a Zipf "
-        "exponent");
-  }
+  if (derived > 0) loaded.notes.push_back(derived_histograms_note(derived));
   return loaded;
 }
 

@@ -6,7 +6,6 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/version.h"
 #include "neuroshard/weights.h"
-#include "tools/model_options.h"
 
 namespace neuroshard::tools {
 namespace {

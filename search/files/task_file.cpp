@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
@@ -64,6 +65,11 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   }
   file.reject_unknown_fields();
   return task;
+}
+
+std::string derived_histograms_note(std::size_t tables) {
+  return "the access histograms of " + counted(tables, "table") +
+         " are not measured: they are computed from rows, pooling factor and a Zipf exponent";
 }
 
 TaskFile load_task(const std::filesystem::path& path) {

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <string_view>
 
 #include "golden.h"
+#include "neuroshard/c_api.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
 #include "search/counted_allocations.h"
 
 namespace neuroshard {
@@ -101,6 +104,51 @@ TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {
   fail_each_allocation(
       [&] { (void)planner.simulate(task_, *expected_.plan); },
       [&] { ASSERT_EQ(planner.simulate(task_, *expected_.plan).cost_ms, expected_.cost.cost_ms); });
+}
+
+// All that a program in C does with a task.
+ns_status plan_to_json(const ns_planner* planner, std::string_view task_json) {
+  ns_task* task = nullptr;
+  ns_plan* plan = nullptr;
+  char* json = nullptr;
+  ns_status status = ns_task_from_json(task_json.data(), task_json.size(), &task);
+  if (status == NS_OK) status = ns_planner_plan(planner, task, nullptr, &plan);
+  if (status == NS_OK) status = ns_plan_to_json(plan, &json);
+  ns_string_free(json);
+  ns_plan_free(plan);
+  ns_task_free(task);
+  return status;
+}
+
+// Becomes what fail_each_allocation() expects of C++.
+void require_memory(ns_status status) {
+  if (status == NS_OUT_OF_MEMORY) throw std::bad_alloc();
+  ASSERT_EQ(status, NS_OK) << ns_last_error();
+}
+
+TEST(FailedAllocationsInTheCInterface, AreAStatusAndLeaveThePlannerAsItWas) {
+  constexpr std::string_view kTask =
+      R"({"format": "neuroshard.task", "version": 1, "devices": 2, "memory_gb": 1, "tables": [
+          {"name": "a name that is too long for a short string", "row": 100000, "dim": 32,
+           "pooling_factor": 3}, {"row": 2000, "dim": 16, "pooling_factor": 20}]})";
+  (void)builtin_weights();  // Read once in a process.
+  ns_planner_options options{};
+  options.size = sizeof options;
+  options.algorithm = "size_greedy";
+  options.threads = 1;
+  fail_each_allocation(
+      [&] {
+        ns_planner* planner = nullptr;
+        const ns_status status = ns_planner_create(&options, &planner);
+        ns_planner_free(planner);
+        require_memory(status);
+      },
+      [] {});
+  ns_planner* planner = nullptr;
+  ASSERT_EQ(ns_planner_create(&options, &planner), NS_OK) << ns_last_error();
+  fail_each_allocation([&] { require_memory(plan_to_json(planner, kTask)); },
+                       [&] { ASSERT_EQ(plan_to_json(planner, kTask), NS_OK); });
+  ns_planner_free(planner);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, FailedAllocations, ::testing::Values(1, 2));

@@ -7,6 +7,13 @@ target_compile_options(neuroshard_build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>
   # A new algorithm or feature must be met wherever there is one case for each.
   $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>)
+# In a project that says neither how to build nor how to optimise, too: else plans take 40 times as long.
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+get_property(directory_options DIRECTORY PROPERTY COMPILE_OPTIONS)
+if(NOT multi_config AND NOT CMAKE_BUILD_TYPE
+   AND NOT "${CMAKE_CXX_FLAGS};${directory_options}" MATCHES "(^|[ ;])-O")
+  target_compile_options(neuroshard_build_flags INTERFACE -O3)
+endif()
 if(NEUROSHARD_WARNINGS_AS_ERRORS)
   target_compile_options(neuroshard_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
@@ -46,12 +53,14 @@ else()
   endif()
 endif()
 
-# A module of the library: objects that go into the one static library. Public headers are in
-# include/, private ones beside their sources; modules below it are reached by full path.
+# A module of the library: objects that go into the static library and the shared one, which shows only
+# what public headers declare (by `#pragma GCC visibility`). Public headers are in include/, private ones
+# beside their sources; modules below it are reached by full path.
 function(neuroshard_add_module name)
   add_library(neuroshard_${name} OBJECT ${ARGN})
   set_target_properties(neuroshard_${name} PROPERTIES
-    CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+    CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(neuroshard_${name} PUBLIC
     "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/core/include" "${PROJECT_SOURCE_DIR}/weights/include"
@@ -60,7 +69,9 @@ function(neuroshard_add_module name)
   if(NOT name MATCHES "^(core|cuda|training)$")
     target_link_libraries(neuroshard_${name} PRIVATE neuroshard_hardening_flags)
   endif()
-  target_sources(neuroshard PRIVATE $<TARGET_OBJECTS:neuroshard_${name}>)
-  target_include_directories(neuroshard PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  foreach(library neuroshard neuroshard_shared)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:neuroshard_${name}>)
+    target_include_directories(${library} PUBLIC
+      $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  endforeach()
 endfunction()

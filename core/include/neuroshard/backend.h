@@ -13,6 +13,7 @@
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/stop_condition.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// A batch of shards in compressed rows: shard `s` holds pieces
@@ -180,3 +181,4 @@ struct BackendOptions {
 [[nodiscard]] std::vector<std::string> available_cpu_backends();
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// A fully connected layer, `outputs x inputs` weights in row-major order as in PyTorch.
@@ -85,6 +86,9 @@ struct CostModels {
   [[nodiscard]] bool has_comm_for(int devices) const;
 };
 
+/// "hardware: ...; source: ...": what the models were trained on, as far as the metadata say.
+[[nodiscard]] std::string training_origin(const CostModels& models);
+
 /// Throws Error naming the network and layer if shapes do not fit together or a number is not
 /// finite.
 void validate(const CostModels& models, const std::string& where = "");
@@ -94,3 +98,4 @@ void validate(const DenseCommNetwork& network, int inputs, int devices,
               const std::string& where = "");
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// What a caller can do about an error.
@@ -25,3 +26,4 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

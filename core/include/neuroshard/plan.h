@@ -6,6 +6,7 @@
 
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// A table, or the columns of one that a plan keeps together.
@@ -67,3 +68,4 @@ struct PlanCost {
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

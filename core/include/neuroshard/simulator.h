@@ -4,6 +4,7 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// Predicted cost of `plan` for `task`, device by device. Throws Error if the plan does not place
@@ -16,3 +17,4 @@ namespace neuroshard {
 [[nodiscard]] PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 inline constexpr int kHistogramBins = 17;
@@ -58,3 +59,4 @@ void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

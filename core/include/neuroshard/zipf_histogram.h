@@ -5,6 +5,7 @@
 
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 inline constexpr double kDefaultZipfExponent = 1.05;
@@ -20,3 +21,4 @@ inline constexpr double kDefaultZipfExponent = 1.05;
     std::int64_t batch_size = kDefaultBatchSize);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

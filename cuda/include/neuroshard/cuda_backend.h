@@ -8,6 +8,7 @@
 
 #include "neuroshard/backend.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 inline constexpr std::string_view kCudaBackend = "cuda";
@@ -51,3 +52,4 @@ struct CudaOptions {
                                                          const CudaOptions& options = {});
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -1,6 +1,6 @@
 #pragma once
 
-// The whole public interface.
+// The whole public interface of C++; that of C is in c_api.h.
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"

@@ -10,6 +10,7 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/planner.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 // The formats are described in docs/plan_format.md.
@@ -73,3 +74,4 @@ struct PlanRecord {
 [[nodiscard]] const Plan& plan_for(const PlanRecord& record, const Task& task);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

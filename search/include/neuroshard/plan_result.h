@@ -8,6 +8,7 @@
 
 #include "neuroshard/plan.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// Why no plan exists, or why none was found.
@@ -60,3 +61,4 @@ struct PlanResult {
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "neuroshard/search_options.h"
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// Finds plans of lowest predicted cost. Immutable once built: share one between threads. If memory
@@ -46,8 +47,9 @@ class Planner {
   [[nodiscard]] std::string_view backend() const;
 
  private:
-  struct Impl;
+  struct __attribute__((visibility("hidden"))) Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

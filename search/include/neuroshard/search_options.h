@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 enum class Algorithm {
@@ -87,3 +88,4 @@ struct PlannerOptions {
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

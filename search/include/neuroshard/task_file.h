@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "neuroshard/table_configs.h"
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 // Every function throws Error: kIo if the file cannot be read, kInvalidInput on anything that is
@@ -27,6 +29,9 @@ struct TaskFile {
   std::optional<std::int64_t> memory_bytes;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
+
+/// What to say of so many tables whose histograms are derived: an assumption. Not empty.
+[[nodiscard]] std::string derived_histograms_note(std::size_t tables);
 
 /// A task in our JSON schema.
 [[nodiscard]] TaskFile load_task(const std::filesystem::path& path);
@@ -52,3 +57,4 @@ struct TaskLine {
                                                      const TableConfigs& configs);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

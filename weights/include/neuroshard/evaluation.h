@@ -7,6 +7,7 @@
 #include "neuroshard/training.h"
 #include "neuroshard/training_data.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// What the backend's compute model predicts for every sample, beside what was measured.
@@ -22,3 +23,4 @@ struct CommTestResult {
 [[nodiscard]] CommTestResult evaluate_comm(const Backend& backend, const CommSamples& samples);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// The published system's list of tables, `table_configs.json`.
@@ -27,3 +28,4 @@ struct TableConfigs {
 [[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

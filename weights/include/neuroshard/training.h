@@ -11,6 +11,7 @@
 #include "neuroshard/published_sizes.h"
 #include "neuroshard/training_data.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// What training minimises: the mean of a cost's squared error, in ms^2 or relative to the cost.
@@ -132,3 +133,4 @@ struct CommNetworkSizes {
                                      const TrainingOptions& options = {});
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

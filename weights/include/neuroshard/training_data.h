@@ -8,6 +8,7 @@
 
 #include "neuroshard/task.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 /// Measured costs of table combinations. Sample `s` is the fused embedding operator over the tables
@@ -49,3 +50,4 @@ struct CommSamples {
     std::span<const std::filesystem::path> folders);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "neuroshard/cost_models.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
 
 // Every function below throws Error: kIo if a file cannot be read or written, kInvalidInput if its
@@ -53,3 +54,4 @@ void add_comm_checkpoints(CostModels& models, const std::filesystem::path& forwa
                           const std::filesystem::path& backward_comm);
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/task.h"
+
+// What the handles of the C interface hold.
+
+struct ns_task {
+  neuroshard::Task task;           ///< Devices and memory are 0 if the JSON does not say them.
+  std::string name;                ///< May be empty.
+  std::vector<std::string> notes;  ///< What was assumed.
+};
+
+struct ns_planner {
+  neuroshard::Planner planner;
+  std::string backend;
+  std::string weights;  ///< Where the cost models come from.
+};
+
+struct ns_stop_source {
+  std::stop_source source;
+};
+
+struct ns_plan {
+  std::variant<neuroshard::PlanDocument, neuroshard::NoPlanDocument> document;
+};
+
+namespace neuroshard::c_api {
+
+/// The task of `handle`. Throws Error if it lacks the number of devices or their memory.
+const Task& complete_task(const ns_task& handle);
+
+/// The plan that `json` states. Throws Error unless it is one for `task`.
+[[nodiscard]] Plan plan_from_json(const Task& task, const char* json, std::size_t length);
+
+}  // namespace neuroshard::c_api

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "neuroshard/c_api.h"
+#include "search/c_api/handles.h"
+#include "search/c_api/sized_struct.h"
+#include "search/c_api/status.h"
+
+namespace neuroshard::c_api {
+namespace {
+
+// Sizes in the first version of the interface.
+constexpr std::size_t kFirstSummary = 48;
+constexpr std::size_t kFirstInfeasibility = 48;
+
+/// Null if there is no plan.
+const PlanDocument* document_of(const ns_plan& plan) {
+  return std::get_if<PlanDocument>(&plan.document);
+}
+
+ns_plan_summary summary_of(const ns_plan& plan) {
+  ns_plan_summary summary{};
+  summary.complete = 1;
+  summary.slowest_device = -1;
+  summary.cost_ms = std::numeric_limits<double>::infinity();
+  const PlanDocument* document = document_of(plan);
+  if (document == nullptr) {
+    using Kind = Infeasibility::Kind;
+    summary.complete =
+        std::get<NoPlanDocument>(plan.document).infeasible.kind == Kind::kNoTime ? 0 : 1;
+    return summary;
+  }
+  const PlanCost& cost = document->cost;
+  const auto slowest = std::ranges::max_element(cost.devices, {}, &DeviceCost::total_ms);
+  summary.slowest_device = static_cast<int32_t>(slowest - cost.devices.begin());
+  summary.cost_ms = cost.cost_ms;
+  summary.search_ms = document->stats ? document->stats->search_ms : 0.0;
+  summary.devices = static_cast<int32_t>(cost.devices.size());
+  for (const DeviceCost& device : cost.devices) summary.slices += device.slices;
+  summary.alternatives = static_cast<int32_t>(document->alternatives.size());
+  summary.complete = document->complete ? 1 : 0;
+  summary.fits_memory = cost.fits_memory ? 1 : 0;
+  return summary;
+}
+
+ns_infeasibility infeasibility_of(const ns_plan& plan) {
+  ns_infeasibility result{};
+  result.table = -1;
+  const auto* document = std::get_if<NoPlanDocument>(&plan.document);
+  if (document == nullptr) return result;
+  const Infeasibility& infeasible = document->infeasible;
+  result.kind = name_of(infeasible.kind).data();  // A literal, so it ends with a zero.
+  result.needed_bytes = infeasible.needed_bytes;
+  result.available_bytes = infeasible.available_bytes;
+  result.largest_piece_bytes = infeasible.largest_piece_bytes;
+  result.table = infeasible.table;
+  return result;
+}
+
+/// Writes `items` as far as there is room, and their number.
+template <typename T>
+ns_status write_array(std::span<const T> items, T* room, std::size_t capacity, const char* name,
+                      std::size_t* count) {
+  std::size_t& number = required(count, "count");
+  if (capacity > 0)
+    std::ranges::copy(items.first(std::min(items.size(), capacity)), &required(room, name));
+  number = items.size();
+  return NS_OK;
+}
+
+}  // namespace
+}  // namespace neuroshard::c_api
+
+using namespace neuroshard;
+using namespace neuroshard::c_api;
+
+ns_status ns_plan_get_summary(const ns_plan* plan, ns_plan_summary* summary) {
+  return guarded([&] {
+    write_to(summary, summary_of(required(plan, "plan")), kFirstSummary, "ns_plan_summary");
+    return NS_OK;
+  });
+}
+
+ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity,
+                             size_t* count) {
+  return guarded([&] {
+    std::vector<ns_slice> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      const auto by_device = slices_by_device(document->task, document->plan);
+      for (std::size_t device = 0; device < by_device.size(); ++device) {
+        for (const auto& [table, first_column, dim] : by_device[device]) {
+          all.push_back({static_cast<int32_t>(device), table, first_column, dim});
+        }
+      }
+    }
+    return write_array(std::span<const ns_slice>(all), slices, capacity, "slices", count);
+  });
+}
+
+ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
+                              size_t* count) {
+  return guarded([&] {
+    std::vector<ns_device_cost> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const DeviceCost& cost : document->cost.devices) {
+        all.push_back(
+            {cost.compute_ms, cost.forward_ms, cost.backward_ms, cost.memory_bytes, cost.dim_sum});
+      }
+    }
+    return write_array(std::span<const ns_device_cost>(all), devices, capacity, "devices", count);
+  });
+}
+
+ns_status ns_plan_get_infeasibility(const ns_plan* plan, ns_infeasibility* infeasibility) {
+  return guarded([&] {
+    write_to(infeasibility, infeasibility_of(required(plan, "plan")), kFirstInfeasibility,
+             "ns_infeasibility");
+    return NS_OK;
+  });
+}
+
+ns_status ns_plan_get_alternative(const ns_plan* plan, size_t index, ns_plan** alternative) {
+  return guarded([&] {
+    clear_handle(alternative, "alternative");
+    const PlanDocument* document = document_of(required(plan, "plan"));
+    const std::size_t number = document == nullptr ? 0 : document->alternatives.size();
+    if (index >= number) {
+      throw Error("index is " + std::to_string(index) + ", but the plan has " +
+                  std::to_string(number) + " alternatives; count from 0");
+    }
+    const CostedPlan& other = document->alternatives[index];
+    *alternative = new ns_plan{PlanDocument{.task = document->task,
+                                            .plan = other.plan,
+                                            .cost = other.cost,
+                                            .task_name = document->task_name,
+                                            .weights = document->weights,
+                                            .notes = document->notes}};
+    return NS_OK;
+  });
+}
+
+ns_status ns_plan_to_json(const ns_plan* plan, char** json) {
+  return guarded([&] {
+    clear_handle(json, "json");
+    const std::string text = std::visit([](const auto& document) { return plan_to_json(document); },
+                                        required(plan, "plan").document);
+    *json = new char[text.size() + 1];
+    std::memcpy(*json, text.c_str(), text.size() + 1);
+    return NS_OK;
+  });
+}
+
+void ns_string_free(char* text) { delete[] text; }
+
+void ns_plan_free(ns_plan* plan) { delete plan; }

@@ -1,0 +1,111 @@
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/message_text.h"
+#include "neuroshard/c_api.h"
+#include "neuroshard/task_file.h"
+#include "search/c_api/handles.h"
+#include "search/c_api/status.h"
+
+namespace neuroshard::c_api {
+namespace {
+
+std::unique_ptr<ns_task> task_handle(TaskFile file) {
+  auto handle = std::make_unique<ns_task>();
+  handle->task.tables = std::move(file.tables);
+  handle->task.devices = file.devices.value_or(0);
+  handle->task.memory_bytes = file.memory_bytes.value_or(0);
+  handle->name = std::move(file.name);
+  if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));
+  if (!file.derived_histograms.empty()) {
+    handle->notes.push_back(derived_histograms_note(file.derived_histograms.size()));
+  }
+  return handle;
+}
+
+ns_status check_memory(const Task& task, const Plan& plan) {
+  const auto by_device = slices_by_device(task, plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    std::int64_t bytes = 0;
+    for (const TableSlice& slice : by_device[device]) {
+      bytes += slice_bytes(task.tables[static_cast<std::size_t>(slice.table)], slice.dim);
+    }
+    if (bytes > task.memory_bytes) {
+      const std::string message = "plan: device " + std::to_string(device) + " needs " +
+                                  format_bytes(bytes) + " and has " +
+                                  format_bytes(task.memory_bytes);
+      return failed(NS_INFEASIBLE, message.c_str());
+    }
+  }
+  return NS_OK;
+}
+
+}  // namespace
+
+const Task& complete_task(const ns_task& handle) {
+  if (handle.task.devices == 0) {
+    throw Error("task: says nothing of devices; call ns_task_set_devices");
+  }
+  if (handle.task.memory_bytes == 0) {
+    throw Error("task: says nothing of their memory; call ns_task_set_memory");
+  }
+  return handle.task;
+}
+
+Plan plan_from_json(const Task& task, const char* json, std::size_t length) {
+  const std::vector<PlanRecord> records =
+      parse_plans(std::string_view(&required(json, "json"), length), "plan");
+  if (records.size() != 1) {
+    throw Error("plan: there are " + std::to_string(records.size()) + "; give one");
+  }
+  return plan_for(records[0], task);
+}
+
+}  // namespace neuroshard::c_api
+
+using namespace neuroshard;
+using namespace neuroshard::c_api;
+
+ns_status ns_task_from_json(const char* json, size_t length, ns_task** task) {
+  return guarded([&] {
+    clear_handle(task, "task");
+    const std::string_view text(&required(json, "json"), length);
+    *task = task_handle(parse_task(text, "task")).release();
+    return NS_OK;
+  });
+}
+
+ns_status ns_task_set_devices(ns_task* task, int32_t devices) {
+  return guarded([&] {
+    Task& changed = required(task, "task").task;
+    if (devices < 1 || devices > kMaxDevices) {
+      throw Error("devices is " + std::to_string(devices) + "; give a number between 1 and " +
+                  std::to_string(kMaxDevices));
+    }
+    changed.devices = devices;
+    return NS_OK;
+  });
+}
+
+ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device) {
+  return guarded([&] {
+    Task& changed = required(task, "task").task;
+    if (bytes_per_device < 1) {
+      throw Error("bytes_per_device is " + std::to_string(bytes_per_device) +
+                  "; give a number above 0");
+    }
+    changed.memory_bytes = bytes_per_device;
+    return NS_OK;
+  });
+}
+
+void ns_task_free(ns_task* task) { delete task; }
+
+ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length) {
+  return guarded([&] {
+    const Task& complete = complete_task(required(task, "task"));
+    validate(complete, "task");
+    return check_memory(complete, plan_from_json(complete, json, length));
+  });
+}

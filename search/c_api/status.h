@@ -1,0 +1,46 @@
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "neuroshard/c_api.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard::c_api {
+
+/// Keeps `message` for ns_last_error() on this thread, as far as memory allows. Returns `status`.
+ns_status failed(ns_status status, const char* message) noexcept;
+
+[[nodiscard]] ns_status status_of(ErrorKind kind);
+
+/// What `work` returns. No exception leaves this: it becomes a status with its message.
+template <typename Work>
+ns_status guarded(const Work& work) noexcept {
+  try {
+    return work();
+  } catch (const Error& error) {
+    return failed(status_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(NS_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return failed(NS_INTERNAL, error.what());
+  } catch (...) {
+    return failed(NS_INTERNAL, "an exception of unknown type");
+  }
+}
+
+/// `*argument`, called `name` in the error if it is NULL.
+template <typename T>
+T& required(T* argument, const char* name) {
+  if (argument == nullptr) throw Error(std::string(name) + " is NULL");
+  return *argument;
+}
+
+/// Of the argument through which a function returns a handle: NULL until it is made.
+template <typename T>
+void clear_handle(T** handle, const char* name) {
+  required(handle, name) = nullptr;
+}
+
+}  // namespace neuroshard::c_api

@@ -1,0 +1,180 @@
+#pragma once
+
+// The interface for C and for languages that call C: docs/c_api.md. C99.
+//
+// Errors: a function that can fail returns a status, and ns_last_error() says what is wrong.
+// Nothing is thrown or printed. A call that failed leaves its arguments as they were, but for the
+// handle that it should have made, which is NULL then.
+//
+// Handles: made by the function whose last argument they are, freed by the one called ..._free,
+// which takes NULL, too. A handle owns what it needs: others may be freed before it.
+//
+// Threads: a planner and a stop source may be used by many threads at once; a task and a plan too,
+// as long as nobody changes or frees them. A thread must not be cancelled (pthread_cancel) in a
+// call.
+//
+// Text is UTF-8 and ends with a zero byte, except for JSON that comes with its length.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "neuroshard/version.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Version of this interface, which only grows: a program works with a library whose
+/// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
+#define NS_ABI_VERSION 1
+int32_t ns_abi_version(void);
+
+/// Of the library in use, e.g. "0.1.0".
+const char* ns_version(void);
+
+/// What came of a call.
+typedef int32_t ns_status;
+enum {
+  NS_OK = 0,
+  NS_INFEASIBLE = 1,     ///< The task has no plan, or a plan needs more memory than there is.
+  NS_INVALID_INPUT = 2,  ///< A value, a text or an option is wrong; the message names it.
+  NS_IO = 3,             ///< A file cannot be read.
+  NS_BACKEND = 4,        ///< A backend that was named cannot run here, or a device failed.
+  NS_OUT_OF_MEMORY = 5,  ///< Everything is as it was before the call.
+  NS_INTERNAL = 6        ///< A fault of the library.
+};
+
+/// What was wrong in the last call on this thread whose status was not NS_OK, in one line that is
+/// safe to print; "" if there was none. Good until the next such call on this thread.
+const char* ns_last_error(void);
+
+// Structs that may grow begin with their size. `ns_plan_options options = {.size = sizeof options}`
+// sets it, and all else to 0, which is the default everywhere. What a smaller struct, from an older
+// header, lacks counts as 0; what a larger one has more must be 0 or is refused.
+
+/// Tables, number of devices, memory of a device.
+typedef struct ns_task ns_task;
+
+/// From JSON as in docs/task_format.md, `length` bytes.
+ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
+/// In place of those in the JSON: 1 to 1,024 devices, bytes for embeddings on each of them.
+ns_status ns_task_set_devices(ns_task* task, int32_t devices);
+ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
+void ns_task_free(ns_task* task);
+
+/// Cost models, and how to search.
+typedef struct ns_planner ns_planner;
+
+typedef struct ns_planner_options {
+  size_t size;
+  const char* weights_path;  ///< A weights file (.safetensors). NULL: the built-in weights.
+  const char* backend;  ///< NULL: "auto", the first of cuda, avx2, avx512, scalar that works here.
+  const char* algorithm;  ///< NULL: "neuroshard".
+  const char* effort;     ///< "fast", "default" or "thorough". NULL: "default".
+  int32_t threads;        ///< For one plan. 0: one for each core.
+  int32_t reserved;
+} ns_planner_options;
+
+/// `options` may be NULL. Takes some milliseconds; make one planner and share it.
+ns_status ns_planner_create(const ns_planner_options* options, ns_planner** planner);
+/// The backend in use. Good as long as the planner.
+const char* ns_planner_backend(const ns_planner* planner);
+void ns_planner_free(ns_planner* planner);
+
+/// Ends searches early, from any thread.
+typedef struct ns_stop_source ns_stop_source;
+
+ns_status ns_stop_source_create(ns_stop_source** source);
+/// Searches that were given `source`, and those that will be, return the best plan found so far,
+/// within some milliseconds. There is no way back.
+void ns_stop_source_request(ns_stop_source* source);
+/// Searches that were given it may still go on.
+void ns_stop_source_free(ns_stop_source* source);
+
+/// Where the columns of each table go, with predicted costs; or why there is no such plan.
+typedef struct ns_plan ns_plan;
+
+typedef struct ns_plan_options {
+  size_t size;
+  /// Return with the best plan found by then, counted from the call. Up to 1e9; 0: no deadline.
+  double deadline_ms;
+  const ns_stop_source* stop;  ///< May be NULL.
+  int32_t alternatives;        ///< How many other plans to keep, 0 to 1,000.
+  int32_t reserved;
+} ns_plan_options;
+
+/// The plan of lowest predicted cost that was found. `options` may be NULL. With NS_INFEASIBLE
+/// there is a plan, too, which says why there is none: to be freed like any other.
+ns_status ns_planner_plan(const ns_planner* planner, const ns_task* task,
+                          const ns_plan_options* options, ns_plan** plan);
+
+/// The same plan that JSON as in docs/plan_format.md states, with its costs. Fails if it does not
+/// place every column of every table once; it may need more memory than there is (ns_plan_summary).
+ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, const char* json,
+                              size_t length, ns_plan** plan);
+
+/// Whether a plan that JSON states is one for `task`: NS_OK, NS_INVALID_INPUT if it does not place
+/// every column of every table once, or NS_INFEASIBLE if a device lacks memory. Needs no planner.
+ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length);
+
+typedef struct ns_plan_summary {
+  size_t size;
+  double cost_ms;          ///< Of a training iteration on the slowest device. Infinite: no plan.
+  double search_ms;        ///< 0 for a plan that was not searched for.
+  int32_t devices;         ///< 0: no plan.
+  int32_t slices;          ///< On all devices.
+  int32_t slowest_device;  ///< The first of them. -1: no plan.
+  int32_t alternatives;
+  int32_t complete;     ///< 0 if deadline or stop source ended the search early.
+  int32_t fits_memory;  ///< 0 if some device lacks memory.
+} ns_plan_summary;
+ns_status ns_plan_get_summary(const ns_plan* plan, ns_plan_summary* summary);
+
+/// Columns of a table that stay together on a device.
+typedef struct ns_slice {
+  int32_t device;
+  int32_t table;         ///< Index in the task.
+  int32_t first_column;  ///< Of the whole table.
+  int32_t dim;           ///< Number of columns.
+} ns_slice;
+/// Writes the slices, by device, as far as there is room for them. `*count` is their number,
+/// however many are written; `slices` may be NULL if `capacity` is 0.
+ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
+
+typedef struct ns_device_cost {
+  double compute_ms;   ///< Forward and backward of the embedding operator.
+  double forward_ms;   ///< All-to-all of the forward pass.
+  double backward_ms;  ///< All-to-all of the backward pass.
+  int64_t memory_bytes;
+  int64_t dim_sum;  ///< Columns of all slices.
+} ns_device_cost;
+/// The same for the devices, in order.
+ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
+                              size_t* count);
+
+typedef struct ns_infeasibility {
+  size_t size;
+  const char* kind;  ///< "total_memory", "piece_too_large", "packing", "no_time". NULL: has a plan.
+  int64_t needed_bytes;         ///< All tables together.
+  int64_t available_bytes;      ///< All devices together.
+  int64_t largest_piece_bytes;  ///< The largest piece that fits nowhere; 0: none.
+  int32_t table;                ///< It is a piece of this table. -1: of none.
+  int32_t reserved;
+} ns_infeasibility;
+/// Why there is no plan. The text is that of ns_last_error() after ns_planner_plan().
+ns_status ns_plan_get_infeasibility(const ns_plan* plan, ns_infeasibility* infeasibility);
+
+/// One of the other plans that were kept, cheapest first, as a handle of its own.
+ns_status ns_plan_get_alternative(const ns_plan* plan, size_t index, ns_plan** alternative);
+
+/// The JSON of docs/plan_format.md. Free it with ns_string_free.
+ns_status ns_plan_to_json(const ns_plan* plan, char** json);
+void ns_string_free(char* text);
+
+void ns_plan_free(ns_plan* plan);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop

@@ -1,0 +1,66 @@
+// Does not compile unless the structs of the C interface are laid out as programs that were
+// compiled earlier expect: in C99, for 64-bit machines. A field may be added at the end of a struct
+// that begins with its size, with a line here; nothing here may change.
+#include <neuroshard/c_api.h>
+
+#define SAME(what, number) typedef char same_##what[(number) ? 1 : -1]
+#define STRUCT(type, bytes) SAME(size_of_##type, sizeof(type) == (bytes))
+#define FIELD(type, field, offset) SAME(type##_##field, offsetof(type, field) == (offset))
+
+STRUCT(ns_planner_options, 48);
+FIELD(ns_planner_options, size, 0);
+FIELD(ns_planner_options, weights_path, 8);
+FIELD(ns_planner_options, backend, 16);
+FIELD(ns_planner_options, algorithm, 24);
+FIELD(ns_planner_options, effort, 32);
+FIELD(ns_planner_options, threads, 40);
+FIELD(ns_planner_options, reserved, 44);
+
+STRUCT(ns_plan_options, 32);
+FIELD(ns_plan_options, size, 0);
+FIELD(ns_plan_options, deadline_ms, 8);
+FIELD(ns_plan_options, stop, 16);
+FIELD(ns_plan_options, alternatives, 24);
+FIELD(ns_plan_options, reserved, 28);
+
+STRUCT(ns_plan_summary, 48);
+FIELD(ns_plan_summary, size, 0);
+FIELD(ns_plan_summary, cost_ms, 8);
+FIELD(ns_plan_summary, search_ms, 16);
+FIELD(ns_plan_summary, devices, 24);
+FIELD(ns_plan_summary, slices, 28);
+FIELD(ns_plan_summary, slowest_device, 32);
+FIELD(ns_plan_summary, alternatives, 36);
+FIELD(ns_plan_summary, complete, 40);
+FIELD(ns_plan_summary, fits_memory, 44);
+
+STRUCT(ns_slice, 16);
+FIELD(ns_slice, device, 0);
+FIELD(ns_slice, table, 4);
+FIELD(ns_slice, first_column, 8);
+FIELD(ns_slice, dim, 12);
+
+STRUCT(ns_device_cost, 40);
+FIELD(ns_device_cost, compute_ms, 0);
+FIELD(ns_device_cost, forward_ms, 8);
+FIELD(ns_device_cost, backward_ms, 16);
+FIELD(ns_device_cost, memory_bytes, 24);
+FIELD(ns_device_cost, dim_sum, 32);
+
+STRUCT(ns_infeasibility, 48);
+FIELD(ns_infeasibility, size, 0);
+FIELD(ns_infeasibility, kind, 8);
+FIELD(ns_infeasibility, needed_bytes, 16);
+FIELD(ns_infeasibility, available_bytes, 24);
+FIELD(ns_infeasibility, largest_piece_bytes, 32);
+FIELD(ns_infeasibility, table, 40);
+FIELD(ns_infeasibility, reserved, 44);
+
+SAME(status, sizeof(ns_status) == 4);
+SAME(statuses, NS_OK == 0 && NS_INFEASIBLE == 1 && NS_INVALID_INPUT == 2 && NS_IO == 3 &&
+                   NS_BACKEND == 4 && NS_OUT_OF_MEMORY == 5 && NS_INTERNAL == 6);
+
+int main(void) {
+  // The library is not older than the header, and is the one of its version.
+  return ns_abi_version() >= NS_ABI_VERSION ? 0 : 1;
+}

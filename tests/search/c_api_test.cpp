@@ -1,0 +1,455 @@
+#include "neuroshard/c_api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/task_file.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kTask = R"({
+  "format": "neuroshard.task", "version": 1, "name": "toy", "notes": "made up",
+  "devices": 2, "memory_gb": 1, "tables": [
+    {"name": "user", "row": 1000000, "dim": 64, "pooling_factor": 3},
+    {"name": "item", "row": 2000000, "dim": 32, "pooling_factor": 20},
+    {"name": "place", "row": 5000, "dim": 128, "pooling_factor": 1},
+    {"name": "hour", "row": 24, "dim": 16, "pooling_factor": 1}]})";
+
+struct Free {
+  void operator()(ns_task* task) const { ns_task_free(task); }
+  void operator()(ns_planner* planner) const { ns_planner_free(planner); }
+  void operator()(ns_stop_source* source) const { ns_stop_source_free(source); }
+  void operator()(ns_plan* plan) const { ns_plan_free(plan); }
+  void operator()(char* text) const { ns_string_free(text); }
+};
+template <typename T>
+using Handle = std::unique_ptr<T, Free>;
+
+/// Options with one that is not the default.
+template <typename Options, typename Value>
+Options with(Value Options::*field, std::type_identity_t<Value> value) {
+  Options options{};
+  options.size = sizeof options;
+  options.*field = value;
+  return options;
+}
+
+Handle<ns_task> task_from(const std::string& json) {
+  ns_task* task = nullptr;
+  EXPECT_EQ(ns_task_from_json(json.data(), json.size(), &task), NS_OK) << ns_last_error();
+  return Handle<ns_task>(task);
+}
+
+Handle<ns_planner> new_planner(ns_planner_options options = {}) {
+  options.size = sizeof options;
+  if (options.threads == 0) options.threads = 1;
+  ns_planner* planner = nullptr;
+  EXPECT_EQ(ns_planner_create(&options, &planner), NS_OK) << ns_last_error();
+  return Handle<ns_planner>(planner);
+}
+
+Handle<ns_plan> plan_of(const Handle<ns_planner>& planner, const Handle<ns_task>& task,
+                        ns_plan_options options = {}, ns_status expected = NS_OK) {
+  options.size = sizeof options;
+  ns_plan* plan = nullptr;
+  EXPECT_EQ(ns_planner_plan(planner.get(), task.get(), &options, &plan), expected)
+      << ns_last_error();
+  return Handle<ns_plan>(plan);
+}
+
+ns_plan_summary summary_of(const Handle<ns_plan>& plan) {
+  ns_plan_summary summary{};
+  summary.size = sizeof summary;
+  EXPECT_EQ(ns_plan_get_summary(plan.get(), &summary), NS_OK) << ns_last_error();
+  return summary;
+}
+
+std::string json_of(const Handle<ns_plan>& plan) {
+  char* json = nullptr;
+  EXPECT_EQ(ns_plan_to_json(plan.get(), &json), NS_OK) << ns_last_error();
+  const Handle<char> owner(json);
+  return json;
+}
+
+std::vector<ns_slice> slices_of(const Handle<ns_plan>& plan) {
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_slices(plan.get(), nullptr, 0, &count), NS_OK);
+  std::vector<ns_slice> slices(count);
+  EXPECT_EQ(ns_plan_get_slices(plan.get(), slices.data(), count, &count), NS_OK);
+  EXPECT_EQ(count, slices.size());
+  return slices;
+}
+
+Task task_of(const std::string& json) {
+  const TaskFile file = parse_task(json, "task");
+  return {file.tables, *file.devices, *file.memory_bytes};
+}
+
+TEST(CApi, PlansAsThePlannerDoes) {
+  const Task task = task_of(kTask);
+  const PlanResult expected =
+      Planner(builtin_weights(), {.search = {}, .threads = 1}).plan(task, {.alternatives = 2});
+  const auto plan =
+      plan_of(new_planner(), task_from(kTask), with(&ns_plan_options::alternatives, 2));
+
+  const ns_plan_summary summary = summary_of(plan);
+  EXPECT_EQ(summary.cost_ms, expected.cost.cost_ms);
+  EXPECT_GT(summary.search_ms, 0.0);
+  EXPECT_EQ(summary.devices, 2);
+  EXPECT_EQ(summary.alternatives, 2);
+  EXPECT_EQ(summary.complete, 1);
+  EXPECT_EQ(summary.fits_memory, 1);
+
+  std::vector<ns_device_cost> devices(2);
+  std::size_t count = 0;
+  ASSERT_EQ(ns_plan_get_devices(plan.get(), devices.data(), devices.size(), &count), NS_OK);
+  ASSERT_EQ(count, 2U);
+  for (std::size_t device = 0; device < 2; ++device) {
+    const DeviceCost& cost = expected.cost.devices[device];
+    EXPECT_EQ(devices[device].compute_ms, cost.compute_ms);
+    EXPECT_EQ(devices[device].forward_ms, cost.forward_ms);
+    EXPECT_EQ(devices[device].backward_ms, cost.backward_ms);
+    EXPECT_EQ(devices[device].memory_bytes, cost.memory_bytes);
+    EXPECT_EQ(devices[device].dim_sum, cost.dim_sum);
+  }
+  EXPECT_EQ(expected.cost.devices[static_cast<std::size_t>(summary.slowest_device)].total_ms(),
+            expected.cost.cost_ms);
+
+  const std::vector<ns_slice> slices = slices_of(plan);
+  EXPECT_EQ(static_cast<std::size_t>(summary.slices), slices.size());
+  auto slice = slices.begin();
+  const auto by_device = slices_by_device(task, *expected.plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& wanted : by_device[device]) {
+      ASSERT_NE(slice, slices.end());
+      EXPECT_EQ(static_cast<std::size_t>(slice->device), device);
+      EXPECT_EQ((TableSlice{slice->table, slice->first_column, slice->dim}), wanted);
+      ++slice;
+    }
+  }
+  EXPECT_EQ(slice, slices.end());
+
+  for (std::size_t i = 0; i < 2; ++i) {
+    ns_plan* other = nullptr;
+    ASSERT_EQ(ns_plan_get_alternative(plan.get(), i, &other), NS_OK) << ns_last_error();
+    EXPECT_EQ(summary_of(Handle<ns_plan>(other)).cost_ms, expected.alternatives[i].cost.cost_ms);
+  }
+  ns_plan* none = nullptr;
+  EXPECT_EQ(ns_plan_get_alternative(plan.get(), 2, &none), NS_INVALID_INPUT);
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST(CApi, WritesNoMoreSlicesThanThereIsRoomFor) {
+  const auto plan = plan_of(new_planner(), task_from(kTask));
+  const std::vector<ns_slice> all = slices_of(plan);
+  ASSERT_GT(all.size(), 1U);
+  std::vector<ns_slice> room(2, ns_slice{-7, -7, -7, -7});
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_slices(plan.get(), room.data(), 1, &count), NS_OK);
+  EXPECT_EQ(count, all.size());
+  EXPECT_EQ(std::memcmp(room.data(), all.data(), sizeof(ns_slice)), 0);
+  EXPECT_EQ(room[1].device, -7);
+  EXPECT_EQ(ns_plan_get_slices(plan.get(), nullptr, 1, &count), NS_INVALID_INPUT);
+}
+
+TEST(CApi, JsonIsThatOfPlanFilesAndIsReadBack) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const auto plan = plan_of(planner, task);
+  const std::string json = json_of(plan);
+  const std::vector<PlanRecord> records = parse_plans(json, "plan");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].cost_ms, summary_of(plan).cost_ms);
+  EXPECT_THAT(json, HasSubstr("\"name\":\"toy\""));
+  EXPECT_THAT(json, HasSubstr("\"weights\": \"built-in weights (hardware: "));
+  EXPECT_THAT(json, HasSubstr("\"notes\": [\"made up\",\"" + derived_histograms_note(4) + "\"]"));
+
+  EXPECT_EQ(ns_task_check_plan(task.get(), json.data(), json.size()), NS_OK) << ns_last_error();
+  ns_plan* simulated = nullptr;
+  ASSERT_EQ(ns_planner_simulate(planner.get(), task.get(), json.data(), json.size(), &simulated),
+            NS_OK)
+      << ns_last_error();
+  const Handle<ns_plan> owner(simulated);
+  EXPECT_EQ(summary_of(owner).cost_ms, summary_of(plan).cost_ms);
+  EXPECT_EQ(summary_of(owner).search_ms, 0.0);
+}
+
+TEST(CApi, APlanThatNeedsMoreMemoryHasACostAndIsInfeasible) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const std::string json = json_of(plan_of(planner, task));
+  ASSERT_EQ(ns_task_set_memory(task.get(), 1000), NS_OK);
+  EXPECT_EQ(ns_task_check_plan(task.get(), json.data(), json.size()), NS_INFEASIBLE);
+  EXPECT_THAT(ns_last_error(), HasSubstr("and has 1000 B"));
+  ns_plan* simulated = nullptr;
+  ASSERT_EQ(ns_planner_simulate(planner.get(), task.get(), json.data(), json.size(), &simulated),
+            NS_OK);
+  EXPECT_EQ(summary_of(Handle<ns_plan>(simulated)).fits_memory, 0);
+}
+
+TEST(CApi, PlansOfOtherTasksAreRefused) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const std::string json = json_of(plan_of(planner, task));
+  ASSERT_EQ(ns_task_set_devices(task.get(), 4), NS_OK);
+  for (const std::string& bad : {json, std::string("{}"), std::string(), json.substr(0, 300)}) {
+    EXPECT_EQ(ns_task_check_plan(task.get(), bad.data(), bad.size()), NS_INVALID_INPUT);
+    EXPECT_THAT(ns_last_error(), StartsWith("plan: "));
+    ns_plan* simulated = nullptr;
+    EXPECT_EQ(ns_planner_simulate(planner.get(), task.get(), bad.data(), bad.size(), &simulated),
+              NS_INVALID_INPUT);
+    EXPECT_EQ(simulated, nullptr);
+  }
+}
+
+TEST(CApi, ATaskThatCannotFitIsAPlanThatSaysWhy) {
+  const auto task = task_from(kTask);
+  ASSERT_EQ(ns_task_set_memory(task.get(), 1 << 20), NS_OK);
+  const auto plan = plan_of(new_planner(), task, {}, NS_INFEASIBLE);
+  ASSERT_NE(plan, nullptr);
+  ns_infeasibility why{};
+  why.size = sizeof why;
+  ASSERT_EQ(ns_plan_get_infeasibility(plan.get(), &why), NS_OK);
+  EXPECT_STREQ(why.kind, "total_memory");
+  EXPECT_EQ(why.available_bytes, 2 << 20);
+  EXPECT_GT(why.needed_bytes, why.available_bytes);
+  EXPECT_EQ(why.table, 1);
+  EXPECT_GT(why.largest_piece_bytes, 1 << 20);
+  EXPECT_THAT(json_of(plan), HasSubstr(ns_last_error()));
+
+  const ns_plan_summary summary = summary_of(plan);
+  EXPECT_TRUE(std::isinf(summary.cost_ms));
+  EXPECT_EQ(summary.devices, 0);
+  EXPECT_EQ(summary.slowest_device, -1);
+  EXPECT_TRUE(slices_of(plan).empty());
+}
+
+TEST(CApi, APlanSaysThatItIsFeasible) {
+  ns_infeasibility why{};
+  why.size = sizeof why;
+  ASSERT_EQ(ns_plan_get_infeasibility(plan_of(new_planner(), task_from(kTask)).get(), &why), NS_OK);
+  EXPECT_EQ(why.kind, nullptr);
+}
+
+TEST(CApi, StopsWhenAsked) {
+  ns_stop_source* made = nullptr;
+  ASSERT_EQ(ns_stop_source_create(&made), NS_OK);
+  Handle<ns_stop_source> source(made);
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  ns_plan_options stopped = with(&ns_plan_options::stop, source.get());
+  stopped.deadline_ms = 1e9;
+  EXPECT_EQ(summary_of(plan_of(planner, task, stopped)).complete, 1);
+  ns_stop_source_request(source.get());
+  ns_plan* plan = nullptr;
+  const ns_status status = ns_planner_plan(planner.get(), task.get(), &stopped, &plan);
+  EXPECT_TRUE(status == NS_OK || status == NS_INFEASIBLE) << status;
+  EXPECT_EQ(summary_of(Handle<ns_plan>(plan)).complete, 0);
+}
+
+TEST(CApi, ADeadlineEndsASearch) {
+  ns_plan* plan = nullptr;
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const ns_plan_options options = with(&ns_plan_options::deadline_ms, 1e-6);
+  const ns_status status = ns_planner_plan(planner.get(), task.get(), &options, &plan);
+  EXPECT_TRUE(status == NS_OK || status == NS_INFEASIBLE) << status;
+  EXPECT_EQ(summary_of(Handle<ns_plan>(plan)).complete, 0);
+}
+
+TEST(CApi, PlannerOptionsAreThoseOfThePlanner) {
+  ns_planner_options options{};
+  options.backend = "scalar";
+  options.algorithm = "size_greedy";
+  options.effort = "fast";
+  const auto planner = new_planner(options);
+  EXPECT_STREQ(ns_planner_backend(planner.get()), "scalar");
+  const PlanResult expected =
+      Planner(builtin_weights(), {.algorithm = Algorithm::kSizeGreedy, .search = {}})
+          .plan(task_of(kTask));
+  EXPECT_EQ(summary_of(plan_of(planner, task_from(kTask))).cost_ms, expected.cost.cost_ms);
+}
+
+TEST(CApi, OneOptionCanBeWrong) {
+  const auto expect_refused = [](const ns_planner_options& options, ns_status status,
+                                 const char* text) {
+    SCOPED_TRACE(text);
+    const auto earlier = new_planner();
+    ns_planner* planner = earlier.get();
+    EXPECT_EQ(ns_planner_create(&options, &planner), status);
+    EXPECT_EQ(planner, nullptr);
+    EXPECT_THAT(ns_last_error(), HasSubstr(text));
+  };
+  expect_refused(with(&ns_planner_options::effort, "heroic"), NS_INVALID_INPUT, "heroic");
+  expect_refused(with(&ns_planner_options::algorithm, "magic"), NS_INVALID_INPUT, "magic");
+  expect_refused(with(&ns_planner_options::backend, "abacus"), NS_INVALID_INPUT, "abacus");
+  expect_refused(with(&ns_planner_options::threads, -1), NS_INVALID_INPUT, "threads is -1");
+  expect_refused(with(&ns_planner_options::weights_path, "/no/such/file"), NS_IO,
+                 "/no/such/file: cannot be read");
+  expect_refused(with(&ns_planner_options::reserved, 1), NS_INVALID_INPUT, "does not know");
+}
+
+// The rules by which structs of older and newer headers are told apart.
+TEST(CApi, OptionsOfAnotherSize) {
+  struct {
+    ns_plan_options known;
+    std::int64_t newer;
+  } larger{};
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const auto plan = [&](std::size_t size) {
+    larger.known.size = size;
+    ns_plan* result = nullptr;
+    const ns_status status = ns_planner_plan(planner.get(), task.get(), &larger.known, &result);
+    EXPECT_EQ(status == NS_OK, result != nullptr);
+    ns_plan_free(result);
+    return status;
+  };
+  EXPECT_EQ(plan(sizeof larger), NS_OK) << ns_last_error();
+  larger.newer = 1;
+  EXPECT_EQ(plan(sizeof larger), NS_INVALID_INPUT);
+  EXPECT_THAT(ns_last_error(), HasSubstr("does not know; use a newer one"));
+  EXPECT_EQ(plan(sizeof larger.known), NS_OK);
+  for (const std::size_t size : {std::size_t{0}, sizeof larger.known - 1, SIZE_MAX}) {
+    EXPECT_EQ(plan(size), NS_INVALID_INPUT);
+    EXPECT_THAT(ns_last_error(), HasSubstr("set it to sizeof(ns_plan_options)"));
+  }
+}
+
+TEST(CApi, ResultsOfAnotherSize) {
+  struct {
+    ns_plan_summary known;
+    std::int64_t newer;
+  } larger{};
+  const auto plan = plan_of(new_planner(), task_from(kTask));
+  larger.known.size = sizeof larger;
+  larger.newer = 1;
+  ASSERT_EQ(ns_plan_get_summary(plan.get(), &larger.known), NS_OK);
+  EXPECT_EQ(larger.known.size, sizeof larger);
+  EXPECT_EQ(larger.known.devices, 2);
+  EXPECT_EQ(larger.newer, 0);
+  larger.known.size = 0;
+  EXPECT_EQ(ns_plan_get_summary(plan.get(), &larger.known), NS_INVALID_INPUT);
+}
+
+TEST(CApi, ATaskMayLeaveDevicesToTheCaller) {
+  const std::string json =
+      R"({"format": "neuroshard.task", "version": 1,
+          "tables": [{"row": 1000, "dim": 16, "pooling_factor": 1}]})";
+  const auto planner = new_planner();
+  const auto task = task_from(json);
+  EXPECT_EQ(plan_of(planner, task, {}, NS_INVALID_INPUT), nullptr);
+  EXPECT_THAT(ns_last_error(), HasSubstr("call ns_task_set_devices"));
+  EXPECT_EQ(ns_task_set_devices(task.get(), 0), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_devices(task.get(), 1025), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_devices(task.get(), 2), NS_OK);
+  EXPECT_EQ(plan_of(planner, task, {}, NS_INVALID_INPUT), nullptr);
+  EXPECT_THAT(ns_last_error(), HasSubstr("call ns_task_set_memory"));
+  EXPECT_EQ(ns_task_set_memory(task.get(), 0), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_memory(task.get(), 1 << 20), NS_OK);
+  EXPECT_NE(plan_of(planner, task), nullptr);
+}
+
+TEST(CApi, NullIsAnErrorOrNothing) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  ns_plan* plan = nullptr;
+  ns_plan_summary summary{};
+  summary.size = sizeof summary;
+  std::size_t count = 0;
+  char* json = nullptr;
+  ns_task* no_task = nullptr;
+  EXPECT_EQ(ns_task_from_json(nullptr, 0, &no_task), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_from_json(kTask, std::strlen(kTask), nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_devices(nullptr, 1), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_set_memory(nullptr, 1), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_check_plan(nullptr, "", 0), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_check_plan(task.get(), nullptr, 0), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_planner_create(nullptr, nullptr), NS_INVALID_INPUT);
+  EXPECT_STREQ(ns_planner_backend(nullptr), "");
+  EXPECT_EQ(ns_planner_plan(nullptr, task.get(), nullptr, &plan), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_planner_plan(planner.get(), nullptr, nullptr, &plan), NS_INVALID_INPUT);
+  EXPECT_STREQ(ns_last_error(), "task is NULL");
+  EXPECT_EQ(ns_planner_plan(planner.get(), task.get(), nullptr, nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_planner_simulate(nullptr, task.get(), "", 0, &plan), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_stop_source_create(nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_summary(nullptr, &summary), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_slices(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_devices(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_infeasibility(nullptr, nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_alternative(nullptr, 0, &plan), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_to_json(nullptr, &json), NS_INVALID_INPUT);
+  const auto made = plan_of(planner, task);
+  EXPECT_EQ(ns_plan_get_summary(made.get(), nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_slices(made.get(), nullptr, 0, nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_to_json(made.get(), nullptr), NS_INVALID_INPUT);
+  ns_task_free(nullptr);
+  ns_planner_free(nullptr);
+  ns_stop_source_request(nullptr);
+  ns_stop_source_free(nullptr);
+  ns_plan_free(nullptr);
+  ns_string_free(nullptr);
+}
+
+TEST(CApi, AVeryLongMessageIsCutBetweenCharacters) {
+  std::string path = "/";
+  for (int i = 0; i < 3000; ++i) path += "é";
+  const ns_planner_options options = with(&ns_planner_options::weights_path, path.c_str());
+  ns_planner* planner = nullptr;
+  EXPECT_EQ(ns_planner_create(&options, &planner), NS_IO);
+  const std::string message = ns_last_error();
+  EXPECT_GT(message.size(), 4000U);
+  EXPECT_LT(message.size(), 4096U);
+  EXPECT_TRUE(message.ends_with("é"));
+}
+
+TEST(CApi, ThreadsShareAPlannerAndATaskAndHaveErrorsOfTheirOwn) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  const double expected = summary_of(plan_of(planner, task)).cost_ms;
+  EXPECT_EQ(ns_task_set_devices(nullptr, 1), NS_INVALID_INPUT);
+  std::vector<double> costs(4);
+  std::vector<std::string> errors(4, "not asked");
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      threads.emplace_back([&, i] {
+        errors[i] = ns_last_error();
+        costs[i] = summary_of(plan_of(planner, task)).cost_ms;
+      });
+    }
+  }
+  EXPECT_THAT(costs, ::testing::Each(expected));
+  EXPECT_THAT(errors, ::testing::Each(""));
+  EXPECT_STREQ(ns_last_error(), "task is NULL");
+}
+
+TEST(CApi, PlansOutliveWhatTheyWereMadeFrom) {
+  Handle<ns_plan> plan;
+  {
+    const auto planner = new_planner();
+    const auto task = task_from(kTask);
+    plan = plan_of(planner, task);
+  }
+  EXPECT_THAT(json_of(plan), HasSubstr("\"name\":\"place\""));
+}
+
+}  // namespace
+}  // namespace neuroshard
