@@ -1,5 +1,8 @@
+#include "tools/program.h"
+
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "tools/command_line/arguments.h"
@@ -20,34 +23,40 @@ constexpr const char* kFooter =
     "or usage, or a result that cannot be written.\n"
     "'neuroshard COMMAND --help' lists the options of a command, with examples.";
 
+constexpr const char* kName = "neuroshard";
+
 }  // namespace
 
+std::shared_ptr<CLI::App> make_program(Action& chosen) {
+  auto program = std::make_shared<CLI::App>(kDescription, kName);
+  program->set_version_flag("--version", version_page);
+  program->footer(kFooter);
+  program->require_subcommand(1);
+  add_plan_command(*program, chosen);
+  add_simulate_command(*program, chosen);
+  add_inspect_command(*program, chosen);
+  add_convert_command(*program, chosen);
+  add_profile_command(*program, chosen);
+  add_generate_command(*program, chosen);
+  add_collect_command(*program, chosen);
+  add_train_command(*program, chosen);
+  add_evaluate_command(*program, chosen);
+  return program;
+}
+
 int run_program(const std::vector<std::string>& args, Console& console) {
-  const std::string name = "neuroshard";
   try {
-    CLI::App program(kDescription, name);
-    program.set_version_flag("--version", version_page);
-    program.footer(kFooter);
-    program.require_subcommand(1);
     Action chosen;
-    add_plan_command(program, chosen);
-    add_simulate_command(program, chosen);
-    add_inspect_command(program, chosen);
-    add_convert_command(program, chosen);
-    add_profile_command(program, chosen);
-    add_generate_command(program, chosen);
-    add_collect_command(program, chosen);
-    add_train_command(program, chosen);
-    add_evaluate_command(program, chosen);
-    const auto ended = command_line::parse(program, args, console.out, console.err);
-    if (!ended) require_inputs_kept(program);
+    const std::shared_ptr<CLI::App> program = make_program(chosen);
+    const auto ended = command_line::parse(*program, args, console.out, console.err);
+    if (!ended) require_inputs_kept(*program);
     const int code = ended ? *ended : chosen(console);
     require_written(console.out, "standard output");
     return code;
   } catch (const std::bad_alloc&) {
-    return command_line::fail(console.err, name, "out of memory");
+    return command_line::fail(console.err, kName, "out of memory");
   } catch (const std::exception& error) {
-    return command_line::fail(console.err, name, error.what());
+    return command_line::fail(console.err, kName, error.what());
   }
 }
 

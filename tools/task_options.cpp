@@ -1,14 +1,19 @@
 #include "tools/task_options.h"
 
 #include <CLI/CLI.hpp>
+#include <string_view>
 #include <utility>
 
 #include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {
+
+constexpr std::string_view kStandardInput = "-";
 
 std::vector<TaskLine> load_files(const TaskOptions& options) {
   const bool published = !options.tables.empty() || !options.tasks.empty();
@@ -20,7 +25,10 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
   }
   if (!options.task.empty()) {
     if (options.index) throw Error("--index picks a line of --tasks; --task has one task only");
-    return {{load_task(options.task), std::nullopt}};
+    TaskFile task = options.task == kStandardInput
+                        ? parse_task(read_file("/dev/stdin", kMaxJsonBytes), "standard input")
+                        : load_task(options.task);
+    return {{std::move(task), std::nullopt}};
   }
   if (options.tables.empty() || options.tasks.empty()) {
     throw Error("--tables and --tasks belong together: ids in a task line count the tables");
@@ -55,7 +63,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
 
 void add_task_options(CLI::App& command, TaskOptions& options) {
   const std::string group = "Task";
-  command.add_option("--task", options.task, "Task file (docs/task_format.md)")
+  command.add_option("--task", options.task, "Task file (docs/task_format.md); -: standard input")
       ->type_name("FILE")
       ->group(group);
   command

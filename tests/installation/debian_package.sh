@@ -25,7 +25,8 @@ fi
 cd "$work/root/usr"
 for wanted in bin/neuroshard include/neuroshard/c_api.h include/neuroshard/planner.h \
   lib*/pkgconfig/neuroshard.pc lib*/cmake/neuroshard/neuroshardConfig.cmake lib*/libneuroshard.* \
-  share/doc/neuroshard/copyright; do
+  share/doc/neuroshard/copyright share/man/man1/neuroshard.1 \
+  share/bash-completion/completions/neuroshard share/zsh/site-functions/_neuroshard; do
   [ -s "$wanted" ] || {
     echo "$wanted is not in the package:"
     find .

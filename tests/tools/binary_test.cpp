@@ -99,6 +99,18 @@ TEST_F(Binary, FullDisk) {
   EXPECT_THAT(file.err, HasSubstr("No space left"));
 }
 
+TEST_F(Binary, ReadsATaskFromStandardInput) {
+  const std::string task = NEUROSHARD_EXAMPLES "/dlrm_v2_8gpu.json";
+  const Outcome named = run({"plan", "--task", task, "--effort", "fast"});
+  const Outcome piped = run({"plan", "--task", "-", "--effort", "fast"}, "<" + quoted(task));
+  EXPECT_EQ(piped.code, 0) << piped.err;
+  EXPECT_EQ(piped.out.substr(0, piped.out.find("\nsearch ")),
+            named.out.substr(0, named.out.find("\nsearch ")));
+  const Outcome empty = run({"plan", "--task", "-"});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.err, StartsWith("neuroshard: error: standard input: "));
+}
+
 TEST_F(Binary, ForcedBackends) {
   EXPECT_EQ(run(plan_first_golden_task({"--backend", "scalar"})).code, 0);
   const Outcome cuda = run(plan_first_golden_task({"--backend", "cuda"}));

@@ -36,6 +36,12 @@ include(NeuroshardPkgConfig)
 
 if(TARGET neuroshard_program)
   install(TARGETS neuroshard_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  set(pages ${PROJECT_BINARY_DIR}/tools/pages)
+  install(FILES ${pages}/neuroshard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${pages}/neuroshard
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+  install(FILES ${pages}/_neuroshard
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
 endif()
 if(TARGET neuroshard_mpi)
   install(TARGETS neuroshard_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
