@@ -52,7 +52,7 @@ bool takes_file(const CLI::Option& option) {
 }
 
 /// `text` with each of `characters` after a backslash.
-std::string escaped(std::string_view text, std::string_view characters) {
+std::string backslashed(std::string_view text, std::string_view characters) {
   std::string result;
   for (const char c : text) {
     if (characters.find(c) != std::string_view::npos) result += '\\';
@@ -190,9 +190,9 @@ std::string zsh_completion(const CLI::App& program) {
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : names_of(*option)) {
         std::string argument =
-            name + '[' + escaped(first_line(option->get_description()), "[]:\\") + ']';
+            name + '[' + backslashed(first_line(option->get_description()), "[]:\\") + ']';
         if (takes_value(*option)) {
-          argument += ':' + escaped(option->get_type_name(), ":\\") + ':';
+          argument += ':' + backslashed(option->get_type_name(), ":\\") + ':';
           if (takes_file(*option)) argument += "_files";
         }
         arguments += " \\\n        " + in_quotes(argument);
@@ -200,8 +200,8 @@ std::string zsh_completion(const CLI::App& program) {
     }
     std::string commands;
     for (const CLI::App* command : commands_of(app)) {
-      commands +=
-          ' ' + in_quotes(command->get_name() + ':' + escaped(command->get_description(), ":\\"));
+      commands += ' ' + in_quotes(command->get_name() + ':' +
+                                  backslashed(command->get_description(), ":\\"));
     }
     cases += "    " + in_quotes(joined(path)) + ")\n";
     if (!commands.empty()) {
