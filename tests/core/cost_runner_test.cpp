@@ -44,7 +44,8 @@ INSTANTIATE_TEST_SUITE_P(EveryBackend, CostRunnerOf, ::testing::ValuesIn(cpu_bac
 TEST_P(CostRunnerOf, PricesAsTheBackendDoes) {
   for (const CostModels& models :
        {testing::golden_models(), random_models(1), random_models(2, {.devices = {4}}),
-        random_models(3, {.table_network = {24, 12}, .head = {9, 7, 1}, .comm = {5, 6, 7}})}) {
+        random_models(
+            3, {.table_network = {24, 12}, .head = {9, 7, 1}, .comm = {5, 6, 7}, .devices = {}})}) {
     const auto backend = make_cpu_backend(models, {.name = GetParam()});
     const auto width = static_cast<std::size_t>(backend->embedding_width());
     constexpr int kDevices = 4;
