@@ -50,10 +50,11 @@ std::string two_files(const std::string& first, const std::string& second) {
 }
 
 void add_tasks_and_plans(Seeds& seeds) {
-  for (const auto& entry : std::filesystem::directory_iterator(NEUROSHARD_EXAMPLES)) {
-    if (entry.path().extension() == ".json") seeds.add("task", read_file(entry.path()));
-  }
-  std::vector<Table> tables = golden_tables({0, 1, 2}, {8, 64, 128});
+  seeds.add("task", read_file(NEUROSHARD_EXAMPLES "/dlrm_v2_8gpu.json"));
+  const std::vector<Table> tables = golden_tables({0, 1, 2}, {8, 64, 128});
+  const std::string small = R"({"format": "neuroshard.task", "version": 1, "tables": )";
+  seeds.add("task", small + R"([{"row": 5, "dim": 4, "pooling_factor": 1, "name": "a"}]})");
+  seeds.add("task", small + serialize_table_configs(tables, true) + "}");
   seeds.add("table_configs", serialize_table_configs(tables, true));
   seeds.add("table_configs", serialize_table_configs(tables, false));
   seeds.add("table_configs", R"([{"row": 5, "pooling_factor": 1e2, "zipf_exponent": 1.05}])");

@@ -25,7 +25,7 @@ inline void read_integers(SequentialFile& file, int element_bytes, std::span<std
 template <typename Use>
 void for_each_integer(SequentialFile& file, int element_bytes, std::int64_t count, Use use) {
   constexpr std::int64_t kBlock = 1 << 16;
-  std::vector<std::int64_t> block(kBlock);
+  std::vector<std::int64_t> block(static_cast<std::size_t>(std::min(kBlock, count)));
   std::vector<std::int32_t> narrow;
   for (std::int64_t first = 0; first < count; first += kBlock) {
     const auto size = static_cast<std::size_t>(std::min(kBlock, count - first));

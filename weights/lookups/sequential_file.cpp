@@ -15,43 +15,48 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+// For a file of so many bytes: a small file does not fill a whole buffer with zeros first.
+std::size_t buffer_bytes(std::int64_t bytes) {
+  constexpr std::int64_t kLeast = 8192;
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  return static_cast<std::size_t>(std::clamp(bytes, kLeast, kMost));
+}
 
 }  // namespace
 
+SequentialFile::Descriptor::~Descriptor() {
+  if (value >= 0) ::close(value);
+}
+
 void SequentialFile::CloseGzip::operator()(gzFile_s* file) const { gzclose_r(file); }
 
-SequentialFile::SequentialFile(const std::filesystem::path& path)
-    : name_(path.string()), buffer_(kBufferBytes) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) {
+SequentialFile::SequentialFile(const std::filesystem::path& path) : name_(path.string()) {
+  descriptor_.value = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_.value < 0) {
     throw Error(name_ + ": cannot be opened: " + std::strerror(errno), ErrorKind::kIo);
   }
   struct stat status {};
-  const bool has_size = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  const bool has_size = ::fstat(descriptor_.value, &status) == 0 && S_ISREG(status.st_mode);
   most_bytes_ = has_size ? status.st_size : std::numeric_limits<std::int64_t>::max();
+  buffer_.resize(buffer_bytes(most_bytes_));
   const bool packed = [&] {
     const std::string_view magic = peek(2);
     return magic == "\x1f\x8b";
   }();
   if (!packed) return;
+  const std::size_t packed_bytes = buffer_.size();
   // 258 bytes in two bits: deflate's best (RFC 1951).
   constexpr std::int64_t kBestRatio = 1032;
   most_bytes_ = most_bytes_ > std::numeric_limits<std::int64_t>::max() / kBestRatio
                     ? std::numeric_limits<std::int64_t>::max()
                     : most_bytes_ * kBestRatio;
+  buffer_.resize(buffer_bytes(most_bytes_));
   begin_ = end_ = 0;
-  ::lseek(descriptor_, 0, SEEK_SET);
-  gzip_.reset(gzdopen(descriptor_, "rb"));  // Owns the descriptor.
-  if (!gzip_) {
-    ::close(descriptor_);
-    throw Error(name_ + ": no memory to unpack it", ErrorKind::kIo);
-  }
-  gzbuffer(gzip_.get(), kBufferBytes);
-}
-
-SequentialFile::~SequentialFile() {
-  if (!gzip_ && descriptor_ >= 0) ::close(descriptor_);
+  ::lseek(descriptor_.value, 0, SEEK_SET);
+  gzip_.reset(gzdopen(descriptor_.value, "rb"));
+  if (!gzip_) throw Error(name_ + ": no memory to unpack it", ErrorKind::kIo);
+  descriptor_.value = -1;  // gzip_ closes it.
+  gzbuffer(gzip_.get(), static_cast<unsigned>(packed_bytes));
 }
 
 bool SequentialFile::refill() {
@@ -75,7 +80,7 @@ bool SequentialFile::refill() {
   }
   ssize_t got = -1;
   do {
-    got = ::read(descriptor_, buffer_.data() + end_, room);
+    got = ::read(descriptor_.value, buffer_.data() + end_, room);
   } while (got < 0 && errno == EINTR);
   if (got < 0) throw Error(name_ + ": cannot be read: " + std::strerror(errno), ErrorKind::kIo);
   end_ += static_cast<std::size_t>(got);
@@ -99,7 +104,7 @@ void SequentialFile::read(std::span<char> bytes) {
 void SequentialFile::skip_to(std::int64_t position) {
   const auto buffered = static_cast<std::int64_t>(end_ - begin_);
   if (!gzip_ && position - position_ > buffered) {
-    ::lseek(descriptor_, position - position_ - buffered, SEEK_CUR);
+    ::lseek(descriptor_.value, position - position_ - buffered, SEEK_CUR);
     begin_ = end_ = 0;
     position_ = position;
     return;

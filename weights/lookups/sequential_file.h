@@ -19,7 +19,6 @@ namespace neuroshard {
 class SequentialFile {
  public:
   explicit SequentialFile(const std::filesystem::path& path);
-  ~SequentialFile();
   SequentialFile(const SequentialFile&) = delete;
   SequentialFile& operator=(const SequentialFile&) = delete;
 
@@ -41,6 +40,14 @@ class SequentialFile {
   static constexpr std::size_t kMaxPeek = std::size_t{1} << 16;
 
  private:
+  /// Closed even if the constructor throws.
+  struct Descriptor {
+    Descriptor() = default;
+    ~Descriptor();
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int value = -1;
+  };
   struct CloseGzip {
     void operator()(gzFile_s* file) const;
   };
@@ -49,7 +56,7 @@ class SequentialFile {
   bool refill();
 
   std::string name_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   std::int64_t most_bytes_ = 0;  ///< That the file can have, unpacked.
   std::unique_ptr<gzFile_s, CloseGzip> gzip_;
   std::int64_t position_ = 0;

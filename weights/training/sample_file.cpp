@@ -1,5 +1,6 @@
 #include "weights/training/sample_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -37,8 +38,7 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-SampleFile::SampleFile(const std::filesystem::path& path)
-    : path_(path), stream_(path), buffer_(kMaxLineBytes + 1) {
+SampleFile::SampleFile(const std::filesystem::path& path) : path_(path), stream_(path) {
   if (!stream_ || std::filesystem::is_directory(path)) {
     throw Error(path.string() + ": cannot be opened; give a folder with a data.txt",
                 ErrorKind::kIo);
@@ -50,6 +50,10 @@ SampleFile::SampleFile(const std::filesystem::path& path)
                     std::to_string(kMaxBytes) + " of samples are read; give fewer",
                 ErrorKind::kIo);
   }
+  // No line is longer than its file; one byte ends it.
+  constexpr std::uintmax_t kLeast = 4096;
+  constexpr std::uintmax_t kMost = kMaxLineBytes;
+  buffer_.resize((is_pipe ? kMost : std::clamp(bytes, kLeast, kMost)) + 1);
 }
 
 bool SampleFile::next(std::size_t groups) {
@@ -59,7 +63,7 @@ bool SampleFile::next(std::size_t groups) {
     const auto taken = static_cast<std::size_t>(stream_.gcount());
     if (!found && taken == 0) return false;
     ++line_number_;
-    if (!found) fail("is longer than " + std::to_string(kMaxLineBytes) + " bytes");
+    if (!found) fail("is longer than " + std::to_string(buffer_.size() - 1) + " bytes");
     // What was taken includes the line's end, but for a last line that has none.
     line_ = std::string_view(buffer_.data(), taken - (stream_.eof() ? 0 : 1));
     line_ = line_.substr(0, line_.find_last_not_of(" \t\r") + 1);

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "message_of.h"
@@ -87,6 +89,17 @@ TEST(OpenAccesses, ComparesClaimsWithTheSizeOfTheFile) {
                   AllOf(HasSubstr("i.npy"), HasSubstr(std::string("claims ") + count)));
     }
   }
+}
+
+TEST(OpenAccesses, ClosesAFileThatItCannotRead) {
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const TemporaryFolder folder;
+  const auto before = open_files();
+  EXPECT_THROW((void)open_torch_accesses(folder / ""), Error);
+  EXPECT_EQ(open_files(), before);
 }
 
 TEST(OpenAccesses, MultipliesSizesWithoutOverflow) {
