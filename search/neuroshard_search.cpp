@@ -19,12 +19,14 @@ namespace {
 constexpr int kCoarse = 1;  // Rungs from a share to its half.
 constexpr int kFine = 4;
 
-// Slices in all rungs of a ladder, for each table or device, whatever there is more of. On few
-// devices a finer ladder finds nothing.
+// Slices in all rungs of a ladder, for each table or device, whatever there is more of.
 constexpr std::size_t kCoarseSlices = 16;
 constexpr std::size_t kFineSlicesPerDevice = 15;
 constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
+
+// There it finds nothing that improvement does not.
+constexpr int kDevicesWithoutFineLadder = 4;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
@@ -232,7 +234,9 @@ void NeuroshardSearch::after_ladder() {
   if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
   improve_shortly();
   if (order_.effort == Effort::kFast) return end();
-  if (!done_early()) start_ladder(Phase::kFineLadder);
+  if (done_early()) return;
+  if (listed_.devices <= kDevicesWithoutFineLadder) return start_published();
+  start_ladder(Phase::kFineLadder);
 }
 
 void NeuroshardSearch::start_published() {
