@@ -52,7 +52,8 @@ constexpr double kFewSlices = 22;
 constexpr double kMostTimesAsMany = 4;
 constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
 constexpr double kStepsPerSlice = 1500;
-constexpr std::uint64_t kFastSteps = 700;
+constexpr double kFastSteps = 700;
+constexpr double kFastStepsTimesDevices = 1e5;  // On more, hundreds of steps gain nothing.
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
 constexpr std::size_t kDefaultChains = 3;
 constexpr std::uint64_t kThoroughSteps = 500000;
@@ -285,7 +286,8 @@ void NeuroshardSearch::pack_for_memory() {
 
 void NeuroshardSearch::improve_shortly() {
   stage_ = SearchStage::kShortImprovement;
-  improve(std::min(steps_of_default(), kFastSteps), 1, kWarm);
+  const double steps = std::min(kFastSteps, kFastStepsTimesDevices / listed_.devices);
+  improve(std::min(steps_of_default(), static_cast<std::uint64_t>(steps)), 1, kWarm);
   settle();
 }
 
