@@ -24,7 +24,7 @@ class FallbackBackend::Session final : public PlacementSession {
   Session(const FallbackBackend& backend, const PlacementProblem& problem)
       : backend_(backend), problem_(problem) {
     on_gpu_ = backend_.gpu_does([&] { session_ = backend_.gpu_.start(problem_); });
-    if (!on_gpu_) session_ = backend_.cpu_.start(problem_);
+    if (!on_gpu_) session_ = backend_.inner().start(problem_);
   }
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
@@ -51,7 +51,7 @@ class FallbackBackend::Session final : public PlacementSession {
   void run(const Work& work) {
     if (on_gpu_ && backend_.gpu_does(work)) return;
     if (on_gpu_) {
-      auto on_cpu = backend_.cpu_.start(problem_);
+      auto on_cpu = backend_.inner().start(problem_);
       counters_of_gpu_ = session_->counters();
       session_ = std::move(on_cpu);
       on_gpu_ = false;
@@ -97,7 +97,7 @@ void FallbackBackend::embed_pieces(std::span<const float> features,
       gpu_does([&] { gpu_.embed_pieces(features, embeddings); })) {
     return;
   }
-  cpu_.embed_pieces(features, embeddings);
+  inner().embed_pieces(features, embeddings);
 }
 
 void FallbackBackend::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
@@ -106,23 +106,7 @@ void FallbackBackend::score_shards(std::span<const float> embeddings, const Shar
       gpu_does([&] { gpu_.score_shards(embeddings, shards, cost_ms); })) {
     return;
   }
-  cpu_.score_shards(embeddings, shards, cost_ms);
-}
-
-// A search asks for the costs of one plan at a time.
-void FallbackBackend::forward_comm(int devices, std::span<const float> dim_sums,
-                                   std::span<const float> start_offsets_ms,
-                                   std::span<float> cost_ms) const {
-  cpu_.forward_comm(devices, dim_sums, start_offsets_ms, cost_ms);
-}
-
-void FallbackBackend::backward_comm(int devices, std::span<const float> dim_sums,
-                                    std::span<float> cost_ms) const {
-  cpu_.backward_comm(devices, dim_sums, cost_ms);
-}
-
-std::unique_ptr<CostRunner> FallbackBackend::cost_runner(int devices) const {
-  return cpu_.cost_runner(devices);
+  inner().score_shards(embeddings, shards, cost_ms);
 }
 
 std::unique_ptr<PlacementSession> FallbackBackend::start(const PlacementProblem& problem) const {

@@ -3,26 +3,26 @@
 #include <atomic>
 #include <mutex>
 
-#include "neuroshard/backend.h"
+#include "core/forwarding_backend.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
 
 /// A GPU with a CPU beside it. The GPU places candidates, and embeds pieces if there are enough to
-/// be worth a launch; the CPU does what comes in small portions. If the GPU fails, everything goes
-/// on where it was on the CPU, open sessions too: the arithmetic is the same, so the results are.
-/// The GPU is not asked again. Costs nothing to make: each call of a planner has one of its own and
-/// tries the GPU anew.
-class FallbackBackend final : public Backend {
+/// be worth a launch; the CPU does what comes in small portions, such as the costs of one plan. If
+/// the GPU fails, everything goes on where it was on the CPU, open sessions too: the arithmetic is
+/// the same, so the results are. The GPU is not asked again. Costs nothing to make: each call of a
+/// planner has one of its own and tries the GPU anew.
+class FallbackBackend final : public ForwardingBackend {
  public:
   /// Borrows both, which are of the same models. `may_fall_back`: else a failure of the GPU is
   /// thrown to the caller, who wanted that one and no other.
   FallbackBackend(const Backend& gpu, const Backend& cpu, bool may_fall_back)
-      : Backend(cpu.embedding_width()), gpu_(gpu), cpu_(cpu), may_fall_back_(may_fall_back) {}
+      : ForwardingBackend(cpu), gpu_(gpu), may_fall_back_(may_fall_back) {}
 
   /// Of the GPU until it fails, then of the CPU.
   [[nodiscard]] std::string_view name() const override {
-    return gpu_works() ? gpu_.name() : cpu_.name();
+    return gpu_works() ? gpu_.name() : inner().name();
   }
   /// How the GPU failed.
   [[nodiscard]] std::string warning() const override;
@@ -30,12 +30,6 @@ class FallbackBackend final : public Backend {
   void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override;
   void score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                     std::span<float> cost_ms) const override;
-  void forward_comm(int devices, std::span<const float> dim_sums,
-                    std::span<const float> start_offsets_ms,
-                    std::span<float> cost_ms) const override;
-  void backward_comm(int devices, std::span<const float> dim_sums,
-                     std::span<float> cost_ms) const override;
-  [[nodiscard]] std::unique_ptr<CostRunner> cost_runner(int devices) const override;
   [[nodiscard]] std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const override;
   void place(std::span<const Request> requests) const override;
@@ -50,7 +44,6 @@ class FallbackBackend final : public Backend {
   void note_failure(const Error& error) const;
 
   const Backend& gpu_;
-  const Backend& cpu_;
   bool may_fall_back_;
   mutable std::atomic<bool> failed_{false};
   mutable std::mutex warning_mutex_;
