@@ -25,7 +25,7 @@ constexpr std::size_t kFineSlicesPerDevice = 15;
 constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
 
-// There it finds nothing that improvement does not.
+// On so few devices the fine ladder finds nothing that improvement does not.
 constexpr int kDevicesWithoutFineLadder = 4;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.

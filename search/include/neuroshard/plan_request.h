@@ -3,12 +3,32 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
+#include <string_view>
 
 #include "neuroshard/plan.h"
-#include "neuroshard/search_options.h"
 
+#pragma GCC visibility push(default)
 namespace neuroshard {
+
+/// The parts of Algorithm::kNeuroshard, in the order in which they begin (docs/search.md).
+enum class SearchStage {
+  kUniform,           ///< Tables cut to one width.
+  kGreedy,            ///< The greedy baselines.
+  kCoarseLadder,      ///< A few cuts of all tables, placed by predicted cost.
+  kShortImprovement,  ///< Effort::kFast ends here.
+  kFineLadder,        ///< Many cuts.
+  kPublished,         ///< The published search.
+  kPacking,           ///< By size alone, where nothing else finds room.
+  kImprovement,       ///< Effort::kDefault ends here.
+  kLongImprovement,   ///< Of Effort::kThorough.
+};
+
+[[nodiscard]] std::span<const SearchStage> all_search_stages();
+/// "uniform", "greedy", "coarse_ladder", "short_improvement", "fine_ladder", "published",
+/// "packing", "improvement", "long_improvement".
+[[nodiscard]] std::string_view name_of(SearchStage stage);
 
 /// A plan that is better than all before it.
 struct Improvement {
@@ -33,3 +53,4 @@ struct PlanRequest {
 };
 
 }  // namespace neuroshard
+#pragma GCC visibility pop

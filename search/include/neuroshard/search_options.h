@@ -41,24 +41,6 @@ enum class Effort {
 /// Throws Error listing the names.
 [[nodiscard]] Effort effort_from_name(std::string_view name);
 
-/// The parts of Algorithm::kNeuroshard, in the order in which they begin (docs/search.md).
-enum class SearchStage {
-  kUniform,           ///< Tables cut to one width.
-  kGreedy,            ///< The greedy baselines.
-  kCoarseLadder,      ///< A few cuts of all tables, placed by predicted cost.
-  kShortImprovement,  ///< Effort::kFast ends here.
-  kFineLadder,        ///< Many cuts.
-  kPublished,         ///< The published search.
-  kPacking,           ///< By size alone, where nothing else finds room.
-  kImprovement,       ///< Effort::kDefault ends here.
-  kLongImprovement,   ///< Of Effort::kThorough.
-};
-
-[[nodiscard]] std::span<const SearchStage> all_search_stages();
-/// "uniform", "greedy", "coarse_ladder", "short_improvement", "fine_ladder", "published",
-/// "packing", "improvement", "long_improvement".
-[[nodiscard]] std::string_view name_of(SearchStage stage);
-
 /// Sizes of the published search; the defaults are those of the published system.
 struct SearchOptions {
   int beam_width = 3;   ///< States of column splits kept per level (K).

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
+#include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 
