@@ -92,14 +92,14 @@ void validate(const DenseCommNetwork& network, int inputs, int devices, const st
   validate(network.network, inputs, devices, where);
 }
 
-std::string training_origin(const CostModels& models) {
-  std::string text;
+std::string origin_of(const CostModels& models, const std::string& place) {
+  std::string trained_on;
   for (const char* key : {"hardware", "source"}) {
     const auto found = models.metadata.find(key);
     if (found == models.metadata.end() || found->second.empty()) continue;
-    text += (text.empty() ? "" : "; ") + std::string(key) + ": " + found->second;
+    trained_on += (trained_on.empty() ? "" : "; ") + std::string(key) + ": " + found->second;
   }
-  return text;
+  return trained_on.empty() ? place : place + " (" + trained_on + ")";
 }
 
 void validate(const CostModels& models, const std::string& where) {

@@ -53,8 +53,7 @@ LoadedModels load_models(const ModelOptions& options) {
     loaded.models = builtin_weights();
     loaded.place = "built-in weights";
   }
-  const std::string origin = training_origin(loaded.models);
-  loaded.origin = origin.empty() ? loaded.place : loaded.place + " (" + origin + ")";
+  loaded.origin = origin_of(loaded.models, loaded.place);
   return loaded;
 }
 

@@ -24,7 +24,7 @@ void add_model_options(CLI::App& command, ModelOptions& options);
 struct LoadedModels {
   CostModels models;
   std::string place;   ///< The file, or "built-in weights".
-  std::string origin;  ///< `place`, and what the metadata say of hardware and training data.
+  std::string origin;  ///< As origin_of() says it.
 };
 
 /// Throws Error if the options do not fit together or a file cannot be used.

@@ -28,8 +28,8 @@ std::string backends() {
 
 std::string version_page() {
   return std::string("neuroshard " NEUROSHARD_VERSION "\ncommit    ") + build_info::kCommit +
-         "\nbackends  " + backends() + "\nweights   built-in weights (" +
-         printable(training_origin(builtin_weights())) + ")\n";
+         "\nbackends  " + backends() + "\nweights   " +
+         printable(origin_of(builtin_weights(), "built-in weights")) + "\n";
 }
 
 }  // namespace neuroshard::tools

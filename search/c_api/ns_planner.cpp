@@ -29,10 +29,7 @@ PlannerOptions planner_options(const ns_planner_options& given) {
 std::unique_ptr<ns_planner> planner_handle(const ns_planner_options& given) {
   const bool builtin = given.weights_path == nullptr;
   const CostModels models = builtin ? builtin_weights() : load_weights(given.weights_path);
-  std::string weights = builtin ? "built-in weights" : given.weights_path;
-  if (const std::string origin = training_origin(models); !origin.empty()) {
-    weights.append(" (").append(origin).append(")");
-  }
+  std::string weights = origin_of(models, builtin ? "built-in weights" : given.weights_path);
   Planner planner(models, planner_options(given));
   std::string backend(planner.backend());
   return std::make_unique<ns_planner>(

@@ -86,8 +86,9 @@ struct CostModels {
   [[nodiscard]] bool has_comm_for(int devices) const;
 };
 
-/// "hardware: ...; source: ...": what the models were trained on, as far as the metadata say.
-[[nodiscard]] std::string training_origin(const CostModels& models);
+/// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on as
+/// far as the metadata say.
+[[nodiscard]] std::string origin_of(const CostModels& models, const std::string& place);
 
 /// Throws Error naming the network and layer if shapes do not fit together or a number is not
 /// finite.
