@@ -86,8 +86,8 @@ struct CostModels {
   [[nodiscard]] bool has_comm_for(int devices) const;
 };
 
-/// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on as
-/// far as the metadata say.
+/// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on
+/// as far as the metadata say.
 [[nodiscard]] std::string origin_of(const CostModels& models, const std::string& place);
 
 /// Throws Error naming the network and layer if shapes do not fit together or a number is not
