@@ -25,8 +25,9 @@ constexpr std::size_t kFineSlicesPerDevice = 15;
 constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
 
-// On so few devices the fine ladder finds nothing that improvement does not.
-constexpr int kDevicesWithoutFineLadder = 4;
+// On so few devices a plan is to take a few milliseconds, and the fine ladder finds nothing that
+// improvement does not.
+constexpr int kQuickDevices = 4;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
@@ -52,10 +53,11 @@ constexpr double kFewSlices = 22;
 constexpr double kMostTimesAsMany = 4;
 constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
 constexpr double kStepsPerSlice = 1500;
-constexpr double kFastSteps = 700;
+constexpr double kFastSteps = 500;
 constexpr double kFastStepsTimesDevices = 1e5;  // On more, hundreds of steps gain nothing.
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
 constexpr std::size_t kDefaultChains = 3;
+constexpr std::size_t kChainsOfFewSlices = 6;
 constexpr std::uint64_t kThoroughSteps = 500000;
 constexpr std::size_t kThoroughChains = 4;
 constexpr double kWarm = 3e-3;  // Share of the cost, as AnnealingOptions::hottest.
@@ -236,7 +238,7 @@ void NeuroshardSearch::after_ladder() {
   improve_shortly();
   if (order_.effort == Effort::kFast) return end();
   if (done_early()) return;
-  if (listed_.devices <= kDevicesWithoutFineLadder) return start_published();
+  if (listed_.devices <= kQuickDevices) return start_published();
   start_ladder(Phase::kFineLadder);
 }
 
@@ -260,7 +262,7 @@ void NeuroshardSearch::after_published() {
   }
   stage_ = SearchStage::kImprovement;
   const std::uint64_t steps = steps_of_default();
-  improve(steps, steps < kStepsOfChains ? 1 : kDefaultChains, kWarm);
+  improve(steps, chains_of_default(steps), kWarm);
   settle();
   if (order_.effort == Effort::kThorough && !done_early()) {
     stage_ = SearchStage::kLongImprovement;
@@ -302,6 +304,13 @@ std::uint64_t NeuroshardSearch::steps_of_default() const {
                                   kMostFewSlicesStepsTimesDevices / devices});
   return static_cast<std::uint64_t>(
       std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices));
+}
+
+std::size_t NeuroshardSearch::chains_of_default(std::uint64_t steps) const {
+  if (steps < kStepsOfChains) return 1;
+  const bool quick = listed_.devices <= kQuickDevices;
+  const bool few = static_cast<double>(found_.best().layout.size()) <= 2 * kFewSlices;
+  return few && !quick ? kChainsOfFewSlices : kDefaultChains;
 }
 
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what

@@ -75,6 +75,7 @@ class NeuroshardSearch final : public TaskSearch {
   /// The simple way to a plan, which ours never exceeds in cost.
   void consider_simple(Layout layout);
   [[nodiscard]] std::uint64_t steps_of_default() const;
+  [[nodiscard]] std::size_t chains_of_default(std::uint64_t steps) const;
   [[nodiscard]] bool done_early();
 
   const Backend& backend_;

@@ -19,6 +19,8 @@ constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // Above the mean a device may hold what it likes for its share of the cost, but columns are what
 // the all-to-alls wait for.
 constexpr std::array<double, 8> kDimLimitScales = {1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0};
+// On more devices than this a placement takes long to price, and every third limit finds as much.
+constexpr int kDevicesWithAllLimits = 256;
 
 struct CutRule {
   double most_cost_ms = kNoLimit;
@@ -120,9 +122,11 @@ std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
       static_cast<std::int64_t>(std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
   const auto all = static_cast<std::int64_t>(dims);
   std::vector<std::int64_t> limits;
-  for (const double scale : kDimLimitScales) {
-    const auto limit = static_cast<std::int64_t>(scale * static_cast<double>(rounded_up)) /
-                       kDimMultiple * kDimMultiple;
+  const std::size_t step = task.devices <= kDevicesWithAllLimits ? 1 : 3;
+  for (std::size_t i = 0; i < kDimLimitScales.size(); i += step) {
+    const auto limit =
+        static_cast<std::int64_t>(kDimLimitScales[i] * static_cast<double>(rounded_up)) /
+        kDimMultiple * kDimMultiple;
     if (limit >= all) break;  // No limit any more, and so are those to come.
     if (limits.empty() || limit > limits.back()) limits.push_back(limit);
   }
