@@ -27,11 +27,11 @@ Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan
 }
 
 Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std::uint32_t> original,
-             const Layout& layout) {
+             const Layout& layout, std::span<const int> first_columns) {
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
 
-  // Slices of the layout by table, the widest first, then by device.
+  // Slices of the layout by table, from left to right.
   std::vector<std::uint32_t> ends(catalog.tables() + 1, 0);
   std::vector<std::size_t> slices_on(plan.shards.size(), 0);
   for (const PlacedSlice& slice : layout) {
@@ -50,6 +50,7 @@ Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std:
     const auto end =
         table + 1 < catalog.tables() ? by_table.begin() + ends[table + 2] : by_table.end();
     std::sort(begin, end, [&](std::uint32_t a, std::uint32_t b) {
+      if (!first_columns.empty()) return first_columns[a] < first_columns[b];
       return std::tie(layout[a].piece, layout[a].device, a) <
              std::tie(layout[b].piece, layout[b].device, b);
     });

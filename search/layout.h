@@ -31,9 +31,10 @@ void sort_layout(Layout& layout);
 
 /// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a
 /// table get its columns from left to right, the widest first, so that each is a node of the tree
-/// of halvings.
+/// of halvings; or begin at `first_columns`, one for each slice, which make them nodes as well.
 [[nodiscard]] Plan plan_of(const PieceCatalog& catalog, const Task& task,
-                           std::span<const std::uint32_t> original, const Layout& layout);
+                           std::span<const std::uint32_t> original, const Layout& layout,
+                           std::span<const int> first_columns = {});
 
 /// Predicted cost, as simulate() of the layout's plan has it to the last bit.
 [[nodiscard]] PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog,

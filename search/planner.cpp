@@ -17,6 +17,7 @@
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
+#include "search/replanning/replanning.h"
 #include "search/search_driver.h"
 #include "search/uniform_baseline.h"
 
@@ -31,6 +32,9 @@ constexpr int kMaxThreadsOfOnePlan = 16;
 // before it starts as many together.
 constexpr std::size_t kSearchesInFlight = 64;
 constexpr std::size_t kSearchesStartedTogether = 16;
+
+// As much as a plan can cost.
+constexpr double kMostMsPerGib = 1e6;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -53,6 +57,17 @@ void validate(const PlannerOptions& options) {
 
 void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
+}
+
+void validate(const ReplanRequest& request) {
+  validate(request.plan);
+  if (request.most_moved_bytes && *request.most_moved_bytes < 0) {
+    throw Error("the move budget is negative; give a number of bytes, or leave it out");
+  }
+  if (!(request.ms_per_moved_gib >= 0.0 && request.ms_per_moved_gib <= kMostMsPerGib)) {
+    throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
+                " ms; give between 0 and 1e6");
+  }
 }
 
 bool searches(Algorithm algorithm) {
@@ -106,6 +121,8 @@ struct Planner::Impl {
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task, const PlanRequest& request) const;
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
+  ReplanResult replan(const Task& task, const RunningPlan& running,
+                      const ReplanRequest& request) const;
   /// For the searches of one thread and call: others try the GPU anew if it fails these.
   FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
   ThreadTeam& team() const;
@@ -161,6 +178,30 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
     lease ? search(TeamBackend(*cpu, *lease), warning, &*lease) : search(*cpu, warning, nullptr);
   }
   return std::move(outcome).value();
+}
+
+// A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
+ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
+                                   const ReplanRequest& request) const {
+  const Clock::time_point start = Clock::now();
+  const StopCondition stop(request.plan.deadline, request.plan.stop);
+  PlanRequest anew;
+  anew.deadline = request.plan.deadline;
+  anew.stop = request.plan.stop;
+  const auto plan_anew = [&] { return plan_by_search(task, anew); };
+  const PlanCost running_cost = neuroshard::simulate(*cpu, running.task, running.plan);
+  std::optional<ThreadTeam::Lease> lease;
+  if (threads > 1) lease = team().try_lease();
+  ReplanResult result = replan_task(*cpu, {.task = task,
+                                           .running = running,
+                                           .request = request,
+                                           .effort = options.effort,
+                                           .stop = stop,
+                                           .team = lease ? &*lease : nullptr,
+                                           .plan_anew = plan_anew});
+  result.running_cost = running_cost;
+  result.result.stats.search_ms = milliseconds_since(start);
+  return result;
 }
 
 // Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
@@ -231,6 +272,18 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   }
   if (!jobs.empty()) impl.plan_in_parallel(jobs, request);
   return outcomes;
+}
+
+ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
+                             const ReplanRequest& request) const {
+  const Impl& impl = in_use(impl_);
+  impl.require_valid(task);
+  validate(request);
+  if (impl.options.algorithm != Algorithm::kNeuroshard) {
+    throw Error("algorithm " + std::string(name_of(impl.options.algorithm)) +
+                " does not re-plan; use neuroshard");
+  }
+  return impl.replan(task, running, request);
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {

@@ -26,6 +26,7 @@ void add_evaluate_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);
+void add_replan_command(CLI::App& program, Action& chosen);
 void add_simulate_command(CLI::App& program, Action& chosen);
 void add_train_command(CLI::App& program, Action& chosen);
 

@@ -18,11 +18,6 @@ std::int64_t total_bytes(const Task& task) {
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
-std::string table_label(const Task& task, int table) {
-  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
-  return name.empty() ? "table " + std::to_string(table) : printable(name);
-}
-
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
   const double used =
       static_cast<double>(cost.memory_bytes) / static_cast<double>(task.memory_bytes);
@@ -126,6 +121,11 @@ std::string search_line(const SearchStats& stats) {
 }
 
 }  // namespace
+
+std::string table_label(const Task& task, int table) {
+  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+  return name.empty() ? "table " + std::to_string(table) : printable(name);
+}
 
 double imbalance(const PlanCost& cost) {
   double sum = 0.0;

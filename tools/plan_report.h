@@ -15,6 +15,9 @@ namespace neuroshard::tools {
 /// A line a device: the tables that go to it, with the columns of those that are split.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
 
+/// What pages call a table: its name, or "table 3".
+[[nodiscard]] std::string table_label(const Task& task, int table);
+
 /// `assumptions` and the warning of `cost`, if there is one.
 [[nodiscard]] std::vector<std::string> plan_notes(std::vector<std::string> assumptions,
                                                   const PlanCost& cost);

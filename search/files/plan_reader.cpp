@@ -107,7 +107,8 @@ PlanRecord read_document(const JsonObject& file) {
     for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
     task.reject_unknown_fields();
   }
-  for (const char* name : {"weights", "notes", "fits_memory", "search", "alternatives"})
+  for (const char* name :
+       {"weights", "notes", "fits_memory", "search", "alternatives", "replan", "moves"})
     (void)file.has(name);
   if (file.has("error")) {
     record.error_kind = read_error_kind(file);

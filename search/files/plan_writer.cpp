@@ -187,6 +187,28 @@ Fields document_fields(const Task& task, const std::string& task_name, const std
   return fields;
 }
 
+void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
+  text += ",\n  \"replan\": " + Fields()
+                                    .add("running_cost_ms", moves.running_cost_ms)
+                                    .add("must_move_bytes", moves.must_move_bytes)
+                                    .add("moved_bytes", moves.moved_bytes)
+                                    .text();
+  text += ",\n  \"moves\": [";
+  const char* separator = "\n    ";
+  for (const TableMove& move : moves.moves) {
+    const std::string& name = task.tables[static_cast<std::size_t>(move.columns.table)].name;
+    Fields fields;
+    fields.add("table", move.columns.table);
+    if (!name.empty()) fields.add("name", name);
+    fields.add("first_column", move.columns.first_column).add("dim", move.columns.dim);
+    if (move.from >= 0) fields.add("from", move.from);
+    fields.add("to", move.to).add("bytes", move.bytes);
+    text.append(separator).append(fields.text());
+    separator = ",\n    ";
+  }
+  text += moves.moves.empty() ? "]" : "\n  ]";
+}
+
 }  // namespace
 
 std::string plan_to_json(const PlanDocument& document) {
@@ -213,6 +235,7 @@ std::string plan_to_json(const PlanDocument& document) {
     separator = ",\n    ";
   }
   if (!document.alternatives.empty()) text += "\n  ]";
+  if (document.moves) append_moves(text, task, *document.moves);
   return fields.text();
 }
 

@@ -38,8 +38,11 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   EditCosts costs(backend, plan);
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
+  const MoveCosts* const moves = options.moves;
+  std::int64_t moved_bytes = moves != nullptr ? moves->moved_bytes(plan) : 0;
+  double charge_ms = moves != nullptr ? moves->charge_ms(moved_bytes) : 0.0;
 
-  Annealed best{.layout = start, .cost_ms = costs.cost_ms()};
+  Annealed best{.layout = start, .cost_ms = costs.cost_ms() + charge_ms};
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
   double temperature_ms = options.hottest * std::abs(best.cost_ms);
   const double cooling =
@@ -53,17 +56,27 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
     if (!fits(plan, *edit, outcome, task.memory_bytes)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).
-    const double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
+    double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
+    std::int64_t moved_after = 0;
+    double charge_after_ms = 0.0;
+    if (moves != nullptr) {
+      moved_after = moved_bytes + moves->change_bytes(plan, *edit);
+      if (moved_after > moved_bytes && moved_after > moves->most_moved_bytes()) continue;
+      charge_after_ms = moves->charge_ms(moved_after);
+      limit_ms += charge_ms - charge_after_ms;
+    }
     const std::optional<double> cost_ms = costs.estimate(*edit, outcome, sums.data(), limit_ms);
     if (!cost_ms || *cost_ms > limit_ms) continue;
     if (at_best) best.layout = plan.layout();
     plan.apply(*edit);
     costs.accept(*edit);
     at_best = false;
-    const double threshold_ms = best.cost_ms - kLeastGain * std::abs(best.cost_ms);
+    moved_bytes = moved_after;
+    charge_ms = charge_after_ms;
+    const double threshold_ms = best.cost_ms - kLeastGain * std::abs(best.cost_ms) - charge_ms;
     if (costs.cost_ms() < threshold_ms && !costs.exact()) costs.synchronize();
     if (costs.cost_ms() < threshold_ms) {
-      best.cost_ms = costs.cost_ms();
+      best.cost_ms = costs.cost_ms() + charge_ms;
       at_best = true;
     }
   }

@@ -5,6 +5,7 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
 #include "search/improvement/edit_source.h"
+#include "search/improvement/move_costs.h"
 #include "search/layout.h"
 
 namespace neuroshard {
@@ -16,12 +17,14 @@ struct AnnealingOptions {
   double hottest = 3e-3;
   double coldest = 3e-5;
   Halves halves = Halves::kJoined;
+  const MoveCosts* moves = nullptr;  ///< If a plan runs already. Borrowed.
 };
 
 /// What annealing has found, and what it took.
 struct Annealed {
-  Layout layout;         ///< The cheapest plan met; the start if there was none cheaper.
-  double cost_ms = 0.0;  ///< By EditCosts: as exact as embeddings summed in another order are.
+  Layout layout;  ///< The cheapest plan met; the start if there was none cheaper.
+  /// By EditCosts: as exact as embeddings summed in another order are. With what its moves cost.
+  double cost_ms = 0.0;
   std::uint64_t edits = 0;
   std::uint64_t head_evaluations = 0;
   std::uint64_t comm_evaluations = 0;
@@ -29,7 +32,8 @@ struct Annealed {
 
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
-/// `memory_bytes` that did not before. The same on every machine: kernels agree to the last bit.
+/// `memory_bytes` that did not before, and no more bytes are moved than allowed, unless the start moves
+/// more. The same on every machine: kernels agree to the last bit.
 [[nodiscard]] Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,
                               const StopCondition& stop);

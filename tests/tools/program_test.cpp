@@ -63,6 +63,7 @@ TEST(Program, MistypedNamesAreAnsweredWithTheNearest) {
 TEST(Program, HelpStaysWithin100Columns) {
   const std::vector<std::vector<std::string>> commands = {{},
                                                           {"plan"},
+                                                          {"replan"},
                                                           {"simulate"},
                                                           {"inspect"},
                                                           {"convert"},

@@ -16,6 +16,7 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/published_sizes.h"
+#include "neuroshard/replan.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/stop_condition.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,6 +16,14 @@ namespace neuroshard {
 
 // The formats are described in docs/plan_format.md.
 
+/// What a plan changes about the one that runs.
+struct PlanMoves {
+  double running_cost_ms = 0.0;  ///< Of the running plan for its own task.
+  std::int64_t must_move_bytes = 0;
+  std::int64_t moved_bytes = 0;
+  std::vector<TableMove> moves;
+};
+
 /// What goes into a plan file.
 struct PlanDocument {
   Task task;
@@ -26,6 +35,7 @@ struct PlanDocument {
   std::vector<std::string> notes{};    ///< What was assumed.
   bool complete = true;                ///< As in PlanResult.
   std::vector<CostedPlan> alternatives{};
+  std::optional<PlanMoves> moves{};  ///< Of a plan near to one that runs.
 };
 
 /// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.

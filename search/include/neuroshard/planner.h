@@ -10,6 +10,7 @@
 #include "neuroshard/plan_outcome.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
+#include "neuroshard/replan.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/task.h"
 
@@ -38,6 +39,14 @@ class Planner {
   /// calls of `on_improvement` come from several threads.
   [[nodiscard]] std::vector<PlanOutcome> plan_batch(std::span<const Task> tasks,
                                                     const PlanRequest& request = {}) const;
+
+  /// A plan for what has become of a running job: another task, other devices, or both, near to
+  /// `running`, so that little has to be moved. Algorithm::kNeuroshard's efforts count; the others
+  /// do not re-plan. Throws Error as plan() does, if the running plan is invalid or its lost devices
+  /// and the task's contradict each other, if budget or price are negative or there is both, and if
+  /// the budget is less than `must_move_bytes`.
+  [[nodiscard]] ReplanResult replan(const Task& task, const RunningPlan& running,
+                                    const ReplanRequest& request = {}) const;
 
   /// Predicted cost of any plan for `task`. Throws Error if the plan does not place every column
   /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.

@@ -1,0 +1,202 @@
+#include "search/replanning/kept_start.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace neuroshard {
+namespace {
+
+// Most that one of the slices to be placed may cost, as shares of the mean cost of a device.
+constexpr std::array<double, 8> kShares = {
+    std::numeric_limits<double>::infinity(), 1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01};
+
+enum class Fewest { kColumns, kCost };
+
+/// What stays, and what is to be placed (its devices mean nothing).
+struct Kept {
+  Layout slices;
+  Layout homeless;
+};
+
+/// Takes the tree of halvings apart until each node is held by one device, or by none.
+void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::uint32_t table,
+                std::uint32_t piece, int first_column, Kept& kept) {
+  const int end = first_column + catalog.dim(piece);
+  bool held = false;
+  for (const Residency::Range& range : residency.of_table(table)) {
+    if (range.first_column == first_column && range.dim == end - first_column) {
+      kept.slices.push_back({piece, table, range.device});
+      return;
+    }
+    held = held || (range.first_column < end && range.first_column + range.dim > first_column);
+  }
+  if (!held) {
+    kept.homeless.push_back({piece, table, 0});
+    return;
+  }
+  const std::uint32_t half = catalog.half(piece);
+  sort_nodes(catalog, residency, table, half, first_column, kept);
+  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), kept);
+}
+
+std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const Task& task,
+                                            const Layout& layout) {
+  std::vector<std::int64_t> memory(static_cast<std::size_t>(task.devices), 0);
+  for (const PlacedSlice& slice : layout) memory[slice.device] += catalog.size_bytes(slice.piece);
+  return memory;
+}
+
+/// Of devices that hold more than they can, takes the smallest slice that is enough, or half of it,
+/// or one after the other.
+void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
+  std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
+  for (std::uint32_t device = 0; device < memory.size(); ++device) {
+    while (memory[device] > task.memory_bytes) {
+      const std::int64_t excess = memory[device] - task.memory_bytes;
+      std::optional<std::size_t> chosen;
+      for (std::size_t i = 0; i < kept.slices.size(); ++i) {
+        if (kept.slices[i].device != device) continue;
+        if (!chosen) {
+          chosen = i;
+          continue;
+        }
+        const std::int64_t bytes = catalog.size_bytes(kept.slices[i].piece);
+        const std::int64_t before = catalog.size_bytes(kept.slices[*chosen].piece);
+        if (before < excess ? bytes > before : bytes >= excess && bytes < before) chosen = i;
+      }
+      PlacedSlice taken = kept.slices[*chosen];
+      kept.slices[*chosen] = kept.slices.back();
+      kept.slices.pop_back();
+      while (catalog.can_split(taken.piece) &&
+             catalog.size_bytes(catalog.half(taken.piece)) >= excess) {
+        taken.piece = catalog.half(taken.piece);
+        kept.slices.push_back(taken);
+      }
+      memory[device] -= catalog.size_bytes(taken.piece);
+      kept.homeless.push_back(taken);
+    }
+  }
+}
+
+/// Nothing if some slice finds no room.
+std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, const Kept& kept,
+                             double most_cost_ms, Fewest fewest) {
+  std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
+  std::vector<double> load(memory.size(), 0.0);
+  const auto load_of = [&](std::uint32_t piece) {
+    return fewest == Fewest::kColumns ? static_cast<double>(catalog.dim(piece))
+                                      : static_cast<double>(catalog.cost_ms(piece));
+  };
+  for (const PlacedSlice& slice : kept.slices) load[slice.device] += load_of(slice.piece);
+
+  const auto less = [&](const PlacedSlice& a, const PlacedSlice& b) {
+    const float cost_a = catalog.cost_ms(a.piece);
+    const float cost_b = catalog.cost_ms(b.piece);
+    return cost_a != cost_b ? cost_a < cost_b : a < b;
+  };
+  Layout waiting = kept.homeless;  // A heap, the costliest on top.
+  std::make_heap(waiting.begin(), waiting.end(), less);
+  Layout layout = kept.slices;
+  while (!waiting.empty()) {
+    std::pop_heap(waiting.begin(), waiting.end(), less);
+    PlacedSlice slice = waiting.back();
+    waiting.pop_back();
+    std::optional<std::uint32_t> chosen;
+    if (!catalog.can_split(slice.piece) || catalog.cost_ms(slice.piece) <= most_cost_ms) {
+      const std::int64_t room = task.memory_bytes - catalog.size_bytes(slice.piece);
+      for (std::uint32_t device = 0; device < memory.size(); ++device) {
+        if (memory[device] <= room && (!chosen || load[device] < load[*chosen])) chosen = device;
+      }
+    }
+    if (chosen) {
+      slice.device = *chosen;
+      memory[*chosen] += catalog.size_bytes(slice.piece);
+      load[*chosen] += load_of(slice.piece);
+      layout.push_back(slice);
+    } else if (catalog.can_split(slice.piece)) {
+      slice.piece = catalog.half(slice.piece);
+      for (int half = 0; half < 2; ++half) {
+        waiting.push_back(slice);
+        std::push_heap(waiting.begin(), waiting.end(), less);
+      }
+    } else {
+      return std::nullopt;
+    }
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Task& task,
+                                           const Residency& residency) {
+  Kept kept;
+  double cost_ms = 0.0;
+  for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
+    cost_ms += std::max(0.0F, catalog.cost_ms(catalog.whole(table)));
+    sort_nodes(catalog, residency, table, catalog.whole(table), 0, kept);
+  }
+  make_room(catalog, task, kept);
+
+  std::vector<Layout> layouts;
+  for (const double share : kShares) {
+    for (const Fewest fewest : {Fewest::kColumns, Fewest::kCost}) {
+      auto layout = placed(catalog, task, kept, share * cost_ms / task.devices, fewest);
+      if (!layout) continue;
+      sort_layout(*layout);
+      layouts.push_back(*std::move(layout));
+    }
+  }
+  std::sort(layouts.begin(), layouts.end());
+  layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
+  return layouts;
+}
+
+Layout renumbered_to_keep(const PieceCatalog& catalog, const Task& task, Layout layout,
+                          const Residency& residency) {
+  // What each device of the layout would keep as each device that holds something, in bytes.
+  const auto devices = static_cast<std::size_t>(task.devices);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> columns;  // Of table and device.
+  for (const PlacedSlice& slice : layout) {
+    columns[{slice.table, slice.device}] += catalog.dim(slice.piece);
+  }
+  std::vector<std::int64_t> kept(devices * devices, 0);
+  for (const auto& [key, dim] : columns) {
+    std::map<std::uint32_t, int> held;
+    for (const Residency::Range& range : residency.of_table(key.first)) {
+      held[range.device] += range.dim;
+    }
+    for (const auto& [device, resident] : held) {
+      kept[key.second * devices + device] +=
+          std::min(dim, resident) * residency.bytes_per_column(key.first);
+    }
+  }
+  std::vector<std::size_t> pairs;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i] > 0) pairs.push_back(i);
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [&](std::size_t a, std::size_t b) { return kept[a] > kept[b]; });
+  std::vector<std::optional<std::uint32_t>> number(devices);
+  std::vector<bool> taken(devices, false);
+  const auto give = [&](std::size_t device, std::size_t wanted) {
+    if (number[device] || taken[wanted]) return;
+    number[device] = static_cast<std::uint32_t>(wanted);
+    taken[wanted] = true;
+  };
+  for (const std::size_t pair : pairs) give(pair / devices, pair % devices);
+  std::size_t free = 0;
+  for (std::size_t device = 0; device < devices; ++device) {
+    while (free < devices && taken[free]) ++free;
+    if (free < devices) give(device, free);
+  }
+  for (PlacedSlice& slice : layout) slice.device = *number[slice.device];
+  sort_layout(layout);
+  return layout;
+}
+
+}  // namespace neuroshard

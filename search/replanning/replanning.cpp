@@ -1,0 +1,261 @@
+#include "search/replanning/replanning.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+#include "search/canonical_task.h"
+#include "search/improvement/annealing.h"
+#include "search/infeasibility.h"
+#include "search/replanning/kept_start.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
+constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+// A plan that is made anew moves most of all tables; below this share of them it is not looked for.
+constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
+
+// With neither budget nor price: what may be moved beyond what has to be, 1 / 5 of that.
+constexpr std::int64_t kShareOnTop = 5;
+
+constexpr std::size_t kChains = 4;
+constexpr std::uint64_t kFastSteps = 4000;
+constexpr std::uint64_t kDefaultSteps = 60000;
+constexpr std::uint64_t kThoroughSteps = 500000;
+constexpr double kWarm = 3e-3;  // As AnnealingOptions::hottest.
+constexpr double kHot = 1e-2;
+// Annealing counts the columns that a device keeps, not which ones; if more must be moved than it
+// thought, it tries again with that much less.
+constexpr int kTries = 3;
+
+std::uint64_t steps_of_chain(Effort effort) {
+  switch (effort) {
+    case Effort::kFast:
+      return kFastSteps;
+    case Effort::kDefault:
+      return kDefaultSteps;
+    case Effort::kThorough:
+      return kThoroughSteps;
+  }
+  return kDefaultSteps;
+}
+
+class Replanning {
+ public:
+  Replanning(const Backend& backend, const ReplanOrder& order);
+
+  [[nodiscard]] ReplanResult run();
+
+ private:
+  /// A plan with what it moves.
+  struct Candidate {
+    Layout layout;
+    PlanCost cost;
+    std::vector<int> first_columns;
+    std::vector<TableMove> moves;
+    std::int64_t moved_bytes = 0;
+    double charged_ms = 0.0;  ///< Cost, and price of the moves.
+  };
+
+  [[nodiscard]] Candidate candidate(Layout layout) const;
+  /// Keeps the best, and starts sorted by their charged cost.
+  void consider(Candidate candidate, bool as_start);
+  void add_kept_plans();
+  void add_new_plan();
+  void improve();
+  [[nodiscard]] std::optional<Candidate> improved(const Layout& start, std::size_t chain,
+                                                  SearchStats& stats) const;
+
+  const Backend& backend_;
+  const ReplanOrder& order_;
+  CanonicalTask canonical_;
+  PieceCatalog catalog_;
+  Residency residency_;
+  std::int64_t most_moved_bytes_;
+  double ms_per_byte_;
+  std::vector<Candidate> starts_;
+  std::optional<Candidate> best_;
+  ReplanResult result_;
+};
+
+Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
+    : backend_(backend),
+      order_(order),
+      canonical_(order.task),
+      catalog_(backend, canonical_.task),
+      residency_(order.task, canonical_.original, order.running),
+      ms_per_byte_(order.request.ms_per_moved_gib / kBytesPerGib) {
+  catalog_.require_costs();
+  const std::int64_t must = residency_.must_move_bytes();
+  if (order.request.most_moved_bytes) {
+    most_moved_bytes_ = *order.request.most_moved_bytes;
+    if (most_moved_bytes_ < must) {
+      throw Error("the move budget is " + format_bytes(most_moved_bytes_) + ", but " +
+                  format_bytes(must) +
+                  " are on no device that is left and must be moved; give at least as much");
+    }
+  } else {
+    most_moved_bytes_ = kAnyBytes;
+  }
+  result_.must_move_bytes = must;
+}
+
+Replanning::Candidate Replanning::candidate(Layout layout) const {
+  Candidate candidate;
+  candidate.layout = std::move(layout);
+  candidate.cost = cost_of(backend_, catalog_, canonical_.task, candidate.layout);
+  candidate.first_columns = columns_to_keep(catalog_, candidate.layout, residency_);
+  candidate.moves = moves_of(catalog_, candidate.layout, candidate.first_columns, residency_);
+  candidate.moved_bytes = moved_bytes(candidate.moves);
+  candidate.charged_ms =
+      candidate.cost.cost_ms + ms_per_byte_ * static_cast<double>(candidate.moved_bytes);
+  return candidate;
+}
+
+void Replanning::consider(Candidate candidate, bool as_start) {
+  if (candidate.moved_bytes > most_moved_bytes_) return;
+  if (!best_ || candidate.charged_ms < best_->charged_ms) best_ = candidate;
+  if (as_start) starts_.push_back(std::move(candidate));
+}
+
+void Replanning::add_kept_plans() {
+  std::vector<Candidate> kept;
+  for (Layout& layout : plans_that_keep_slices(catalog_, canonical_.task, residency_)) {
+    if (!kept.empty() && order_.stop.reached()) break;
+    kept.push_back(candidate(std::move(layout)));
+  }
+  if (kept.empty()) return;
+  if (!order_.request.most_moved_bytes && ms_per_byte_ == 0.0) {
+    // Beyond what is on no device, somebody may have to give way to what has grown, and a device
+    // that has been added is of use only if it gets something.
+    const std::int64_t least =
+        std::min_element(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) {
+          return a.moved_bytes < b.moved_bytes;
+        })->moved_bytes;
+    const int added = order_.task.devices - (order_.running.task.devices -
+                                             static_cast<int>(order_.running.lost_devices.size()));
+    const std::int64_t wanted =
+        std::max(least, residency_.total_bytes() / order_.task.devices * added);
+    most_moved_bytes_ = wanted + wanted / kShareOnTop;
+  }
+  for (Candidate& one : kept) consider(std::move(one), true);
+}
+
+void Replanning::add_new_plan() {
+  PlanResult anew = order_.plan_anew();
+  result_.result.complete = result_.result.complete && anew.complete;
+  result_.result.stats = std::move(anew.stats);
+  if (!anew.plan) {
+    result_.result.infeasible = std::move(anew.infeasible);
+    return;
+  }
+  std::vector<std::uint32_t> canonical_of(canonical_.original.size());
+  for (std::uint32_t i = 0; i < canonical_of.size(); ++i) canonical_of[canonical_.original[i]] = i;
+  Layout layout;
+  const auto by_device = slices_by_device(order_.task, *anew.plan);
+  for (std::uint32_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
+      const std::uint32_t table = canonical_of[static_cast<std::size_t>(slice.table)];
+      layout.push_back({catalog_.piece(table, slice.dim), table, device});
+    }
+  }
+  consider(candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_)),
+           true);
+}
+
+std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, std::size_t chain,
+                                                          SearchStats& stats) const {
+  std::int64_t budget = most_moved_bytes_;
+  for (int tried = 0; tried < kTries && !order_.stop.reached(); ++tried) {
+    const MoveCosts moves(residency_, budget, ms_per_byte_);
+    Annealed annealed = anneal(backend_, catalog_, canonical_.task, start,
+                               {.steps = steps_of_chain(order_.effort),
+                                .stream = chain,
+                                .hottest = chain == 0 ? kWarm : kHot,
+                                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
+                                .moves = &moves},
+                               order_.stop);
+    stats.edits += annealed.edits;
+    stats.head_evaluations += annealed.head_evaluations;
+    stats.comm_evaluations += annealed.comm_evaluations;
+    sort_layout(annealed.layout);
+    Candidate found = candidate(std::move(annealed.layout));
+    if (found.moved_bytes <= most_moved_bytes_) return found;
+    budget -= found.moved_bytes - most_moved_bytes_;
+  }
+  return std::nullopt;
+}
+
+// Each chain has random numbers of its own, so that what they find does not depend on which thread
+// runs them.
+void Replanning::improve() {
+  std::vector<std::optional<Candidate>> found(kChains);
+  std::vector<SearchStats> stats(kChains);
+  const auto run_chain = [&](std::size_t chain, std::size_t) {
+    found[chain] = improved(starts_[chain % starts_.size()].layout, chain, stats[chain]);
+  };
+  if (order_.team != nullptr) {
+    order_.team->run(kChains, run_chain);
+  } else {
+    for (std::size_t chain = 0; chain < kChains; ++chain) run_chain(chain, 0);
+  }
+  for (std::size_t chain = 0; chain < kChains; ++chain) {
+    result_.result.stats.edits += stats[chain].edits;
+    result_.result.stats.head_evaluations += stats[chain].head_evaluations;
+    result_.result.stats.comm_evaluations += stats[chain].comm_evaluations;
+    if (found[chain]) consider(*std::move(found[chain]), false);
+  }
+}
+
+ReplanResult Replanning::run() {
+  PlanResult& result = result_.result;
+  result.infeasible = proof_of_infeasibility(order_.task);
+  if (!result.infeasible) {
+    add_kept_plans();
+    if (most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan || !best_) {
+      if (!best_ || !order_.stop.reached()) add_new_plan();
+    }
+    std::stable_sort(starts_.begin(), starts_.end(), [](const Candidate& a, const Candidate& b) {
+      return a.charged_ms < b.charged_ms;
+    });
+    if (!starts_.empty() && order_.task.devices > 1) improve();
+  }
+  result.stats.backend = backend_.name();
+  if (order_.stop.reached()) result.complete = false;
+  if (!best_) {
+    result.cost.cost_ms = std::numeric_limits<double>::infinity();
+    if (!result.infeasible) {
+      result.infeasible = packing_failure(order_.task, false);
+      result.infeasible->message = "no plan was found that moves at most " +
+                                   format_bytes(most_moved_bytes_) +
+                                   " and fits the memory; allow more moves";
+    }
+    return std::move(result_);
+  }
+  result.infeasible.reset();
+  result.plan =
+      plan_of(catalog_, order_.task, canonical_.original, best_->layout, best_->first_columns);
+  result.cost = std::move(best_->cost);
+  result_.moves = std::move(best_->moves);
+  for (TableMove& move : result_.moves) {
+    move.columns.table =
+        static_cast<int>(canonical_.original[static_cast<std::size_t>(move.columns.table)]);
+  }
+  result_.moved_bytes = best_->moved_bytes;
+  return std::move(result_);
+}
+
+}  // namespace
+
+ReplanResult replan_task(const Backend& backend, const ReplanOrder& order) {
+  return Replanning(backend, order).run();
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+
+#include "core/thread_team.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/replan.h"
+#include "neuroshard/search_options.h"
+#include "neuroshard/stop_condition.h"
+
+namespace neuroshard {
+
+/// What a new plan for a running job is made with. Borrows all.
+struct ReplanOrder {
+  const Task& task;  ///< Valid.
+  const RunningPlan& running;
+  const ReplanRequest& request;  ///< Valid.
+  Effort effort;
+  const StopCondition& stop;
+  ThreadTeam::Lease* team;  ///< Null: none.
+  /// Plans the task as if nothing was running.
+  std::function<PlanResult()> plan_anew;
+};
+
+/// Starts from plans that leave slices where they are and, where the budget may allow as much, from
+/// a new plan whose devices are numbered so that much stays; improves them by annealing, moves
+/// counted; and returns the plan with the lowest cost, or cost and price of moves. Writes all of
+/// the result but `running_cost` and the time. Throws Error as Residency does, and if the budget is
+/// less than what must be moved.
+[[nodiscard]] ReplanResult replan_task(const Backend& backend, const ReplanOrder& order);
+
+}  // namespace neuroshard

@@ -1,0 +1,232 @@
+#include "search/replanning/residency.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+/// Device of the new task of each running one; nothing: it is lost.
+std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
+                                                            const RunningPlan& running) {
+  const int before = running.task.devices;
+  std::vector<bool> lost(static_cast<std::size_t>(before), false);
+  for (const int device : running.lost_devices) {
+    const std::string label = "lost device " + std::to_string(device) + ": ";
+    if (device < 0 || device >= before) {
+      throw Error(label + "the running plan has devices 0 to " + std::to_string(before - 1));
+    }
+    if (lost[static_cast<std::size_t>(device)]) throw Error(label + "is listed twice");
+    lost[static_cast<std::size_t>(device)] = true;
+  }
+  const auto left = before - static_cast<int>(running.lost_devices.size());
+  if (left > task.devices) {
+    throw Error("the running plan has " + std::to_string(before) + " devices, of which " +
+                std::to_string(running.lost_devices.size()) + " are lost, but the task has only " +
+                std::to_string(task.devices) + "; say which others are lost");
+  }
+  std::vector<std::optional<std::uint32_t>> survivors(static_cast<std::size_t>(before));
+  std::uint32_t next = 0;
+  for (std::size_t device = 0; device < survivors.size(); ++device) {
+    if (!lost[device]) survivors[device] = next++;
+  }
+  return survivors;
+}
+
+/// The running table of each table of `task`; nothing: it is new.
+std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
+  // The how manieth of its name a table is says which one it is.
+  const auto labels = [](const Task& of) {
+    std::map<std::string_view, int> seen;
+    std::vector<std::pair<std::string_view, int>> labels;
+    for (const Table& table : of.tables) labels.emplace_back(table.name, seen[table.name]++);
+    return labels;
+  };
+  std::map<std::pair<std::string_view, int>, std::size_t> running_of;
+  const auto running_labels = labels(running);
+  for (std::size_t i = 0; i < running_labels.size(); ++i) running_of[running_labels[i]] = i;
+  std::vector<std::optional<std::size_t>> found;
+  const auto task_labels = labels(task);
+  for (std::size_t i = 0; i < task_labels.size(); ++i) {
+    const auto at = running_of.find(task_labels[i]);
+    const bool same =
+        at != running_of.end() && running.tables[at->second].dim == task.tables[i].dim;
+    found.push_back(same ? std::optional(at->second) : std::nullopt);
+  }
+  return found;
+}
+
+int overlap(const Residency::Range& range, int first_column, int dim) {
+  return std::max(0, std::min(range.first_column + range.dim, first_column + dim) -
+                         std::max(range.first_column, first_column));
+}
+
+/// Slices of a layout, by table.
+std::vector<std::vector<std::uint32_t>> slices_by_table(const PieceCatalog& catalog,
+                                                        const Layout& layout) {
+  std::vector<std::vector<std::uint32_t>> slices(catalog.tables());
+  for (std::uint32_t i = 0; i < layout.size(); ++i) slices[layout[i].table].push_back(i);
+  return slices;
+}
+
+/// Halves nodes of a table's columns until the slices of one table have one each.
+void hand_out(const PieceCatalog& catalog, const Layout& layout, std::vector<std::uint32_t> slices,
+              std::span<const Residency::Range> resident, std::vector<int>& first_columns) {
+  std::stable_sort(slices.begin(), slices.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return catalog.dim(layout[a].piece) > catalog.dim(layout[b].piece);
+  });
+  struct Choice {
+    int kept;
+    std::uint32_t slice;
+    std::size_t node;
+  };
+  int width = catalog.dim(catalog.whole(layout[slices.front()].table));
+  std::vector<int> free{0};  // First columns of the nodes of this width that are free.
+  std::vector<Choice> choices;
+  for (auto next = slices.begin(); next != slices.end();) {
+    for (; width > catalog.dim(layout[*next].piece); width /= 2) {
+      std::vector<int> halves;
+      for (const int node : free) halves.insert(halves.end(), {node, node + width / 2});
+      free = std::move(halves);
+    }
+    const auto end = std::find_if(next, slices.end(), [&](std::uint32_t slice) {
+      return catalog.dim(layout[slice].piece) != width;
+    });
+    choices.clear();
+    for (auto slice = next; slice != end; ++slice) {
+      for (std::size_t node = 0; node < free.size(); ++node) {
+        int kept = 0;
+        for (const Residency::Range& range : resident) {
+          if (range.device == layout[*slice].device) kept += overlap(range, free[node], width);
+        }
+        if (kept > 0) choices.push_back({kept, *slice, node});
+      }
+    }
+    std::stable_sort(choices.begin(), choices.end(),
+                     [](const Choice& a, const Choice& b) { return a.kept > b.kept; });
+    std::vector<bool> taken(free.size(), false);
+    for (const Choice& choice : choices) {
+      if (first_columns[choice.slice] >= 0 || taken[choice.node]) continue;
+      first_columns[choice.slice] = free[choice.node];
+      taken[choice.node] = true;
+    }
+    // The rest take what is left.
+    std::size_t node = 0;
+    for (; next != end; ++next) {
+      if (first_columns[*next] >= 0) continue;
+      while (taken[node]) ++node;
+      first_columns[*next] = free[node];
+      taken[node] = true;
+    }
+    std::vector<int> left;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      if (!taken[i]) left.push_back(free[i]);
+    }
+    free = std::move(left);
+  }
+}
+
+}  // namespace
+
+Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
+                     const RunningPlan& running)
+    : ranges_(listed.size()),
+      bytes_per_column_(listed.size(), 0),
+      full_bytes_per_column_(listed.size()) {
+  validate(running.task, "the running task");
+  validate(running.plan, running.task);
+  const auto survivors = surviving_devices(task, running);
+  std::vector<std::vector<Range>> running_ranges(running.task.tables.size());
+  const auto by_device = slices_by_device(running.task, running.plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    if (!survivors[device]) continue;
+    for (const TableSlice& slice : by_device[device]) {
+      running_ranges[static_cast<std::size_t>(slice.table)].push_back(
+          {*survivors[device], slice.first_column, slice.dim});
+    }
+  }
+  const auto running_table = running_tables(task, running.task);
+  for (std::size_t t = 0; t < listed.size(); ++t) {
+    const Table& table = task.tables[listed[t]];
+    full_bytes_per_column_[t] = slice_bytes(table, 1);
+    total_bytes_ += table.size_bytes();
+    must_move_bytes_ += table.size_bytes();
+    const std::optional<std::size_t> before = running_table[listed[t]];
+    if (!before) continue;
+    const Table& old_table = running.task.tables[*before];
+    bytes_per_column_[t] = std::min(slice_bytes(old_table, 1), slice_bytes(table, 1));
+    ranges_[t] = running_ranges[*before];
+    std::sort(ranges_[t].begin(), ranges_[t].end(),
+              [](const Range& a, const Range& b) { return a.first_column < b.first_column; });
+    for (const Range& range : ranges_[t]) must_move_bytes_ -= range.dim * bytes_per_column_[t];
+  }
+}
+
+int Residency::columns(std::size_t table, std::uint32_t device) const {
+  int columns = 0;
+  for (const Range& range : ranges_[table]) {
+    if (range.device == device) columns += range.dim;
+  }
+  return columns;
+}
+
+std::vector<int> columns_to_keep(const PieceCatalog& catalog, const Layout& layout,
+                                 const Residency& residency) {
+  std::vector<int> first_columns(layout.size(), -1);
+  const auto by_table = slices_by_table(catalog, layout);
+  for (std::size_t table = 0; table < by_table.size(); ++table) {
+    hand_out(catalog, layout, by_table[table], residency.of_table(table), first_columns);
+  }
+  return first_columns;
+}
+
+std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layout,
+                                std::span<const int> first_columns, const Residency& residency) {
+  std::vector<TableMove> moves;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const std::size_t table = layout[i].table;
+    const int end = first_columns[i] + catalog.dim(layout[i].piece);
+    const auto send = [&](int from, int first, int dim, std::int64_t bytes_per_column) {
+      if (dim <= 0 || bytes_per_column == 0) return;
+      moves.push_back({.columns = {static_cast<int>(table), first, dim},
+                       .from = from,
+                       .to = static_cast<int>(layout[i].device),
+                       .bytes = dim * bytes_per_column});
+    };
+    int column = first_columns[i];
+    for (const Residency::Range& range : residency.of_table(table)) {
+      if (range.first_column + range.dim <= column || range.first_column >= end) continue;
+      const std::int64_t full = residency.full_bytes_per_column(table);
+      send(-1, column, range.first_column - column, full);
+      column = std::max(column, range.first_column);
+      const int held = std::min(end, range.first_column + range.dim) - column;
+      if (range.device == layout[i].device) {
+        send(-1, column, held, full - residency.bytes_per_column(table));
+      } else {
+        send(static_cast<int>(range.device), column, held, full);
+      }
+      column += held;
+    }
+    send(-1, column, end - column, residency.full_bytes_per_column(table));
+  }
+  std::sort(moves.begin(), moves.end(), [](const TableMove& a, const TableMove& b) {
+    return std::tie(a.to, a.columns.table, a.columns.first_column) <
+           std::tie(b.to, b.columns.table, b.columns.first_column);
+  });
+  return moves;
+}
+
+std::int64_t moved_bytes(std::span<const TableMove> moves) {
+  std::int64_t bytes = 0;
+  for (const TableMove& move : moves) bytes += move.bytes;
+  return bytes;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,107 @@
+#include "search/replanning/residency.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "message_of.h"
+#include "random_tasks.h"
+#include "search/random_layouts.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::CatalogedTask;
+using testing::cpu_backend_of;
+using testing::message_of;
+using testing::random_models;
+
+Table table(const std::string& name, std::int64_t rows, int dim) {
+  Table table{.name = name, .rows = rows, .dim = dim, .pooling_factor = 1.0};
+  table.access_histogram[0] = 1.0;
+  return table;
+}
+
+Task task_of(std::vector<Table> tables, int devices) {
+  return {.tables = std::move(tables), .devices = devices, .memory_bytes = std::int64_t{1} << 40};
+}
+
+std::vector<std::uint32_t> in_order(const Task& task) {
+  std::vector<std::uint32_t> order(task.tables.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
+// Table a is halved over devices 0 and 2, b is on device 1.
+RunningPlan running_example() {
+  return {.task = task_of({table("a", 100, 16), table("b", 10, 8)}, 3),
+          .plan = {.column_splits = {0}, .shards = {{0}, {1}, {2}}},
+          .lost_devices = {}};
+}
+
+TEST(Residency, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
+  RunningPlan running = running_example();
+  running.lost_devices = {1};
+  // b is listed first, a has grown, c is new, and so is another a.
+  const Task task =
+      task_of({table("b", 10, 8), table("a", 150, 16), table("c", 5, 4), table("a", 100, 16)}, 3);
+  const Residency residency(task, in_order(task), running);
+  EXPECT_TRUE(residency.of_table(0).empty());
+  ASSERT_EQ(residency.of_table(1).size(), 2U);
+  EXPECT_EQ(residency.columns(1, 0), 8);
+  EXPECT_EQ(residency.columns(1, 1), 8);  // Was device 2.
+  EXPECT_EQ(residency.columns(1, 2), 0);
+  EXPECT_EQ(residency.bytes_per_column(1), 400);
+  EXPECT_EQ(residency.full_bytes_per_column(1), 600);
+  EXPECT_TRUE(residency.of_table(2).empty());
+  EXPECT_TRUE(residency.of_table(3).empty());
+  EXPECT_EQ(residency.must_move_bytes(), 10 * 8 * 4 + 50 * 16 * 4 + 5 * 4 * 4 + 100 * 16 * 4);
+}
+
+TEST(Residency, ATableOfAnotherDimIsNew) {
+  const Task task = task_of({table("a", 100, 32), table("b", 10, 8)}, 3);
+  const Residency residency(task, in_order(task), running_example());
+  EXPECT_TRUE(residency.of_table(0).empty());
+  EXPECT_EQ(residency.must_move_bytes(), 100 * 32 * 4);
+}
+
+TEST(Residency, RefusesDevicesThatDoNotAddUp) {
+  const Task task = task_of({table("a", 100, 16)}, 2);
+  const auto message = [&](std::vector<int> lost) {
+    RunningPlan running = running_example();
+    running.lost_devices = std::move(lost);
+    return message_of([&] { (void)Residency(task, in_order(task), running); });
+  };
+  EXPECT_EQ(message({3}), "lost device 3: the running plan has devices 0 to 2");
+  EXPECT_EQ(message({-1}), "lost device -1: the running plan has devices 0 to 2");
+  EXPECT_EQ(message({1, 1}), "lost device 1: is listed twice");
+  EXPECT_EQ(message({}),
+            "the running plan has 3 devices, of which 0 are lost, but the task has only 2; say "
+            "which others are lost");
+}
+
+TEST(ColumnsToKeep, GivesSlicesWhatTheirDevicesHold) {
+  const CpuBackend backend = cpu_backend_of(random_models(1));
+  RunningPlan running = running_example();
+  const Task task = task_of({table("a", 100, 16)}, 3);
+  const CatalogedTask cataloged(backend, task);
+  const Residency residency(task, cataloged.canonical.original, running);
+  const std::uint32_t half = cataloged.catalog.half(cataloged.catalog.whole(0));
+  const std::uint32_t quarter = cataloged.catalog.half(half);
+  // The second half stays on device 2; device 0 keeps a quarter, and device 1 gets the other one.
+  const Layout layout = {{quarter, 0, 0}, {quarter, 0, 1}, {half, 0, 2}};
+  const std::vector<int> first_columns = columns_to_keep(cataloged.catalog, layout, residency);
+  EXPECT_EQ(first_columns[2], 8);
+  EXPECT_NE(first_columns[0], first_columns[1]);
+  const std::vector<TableMove> moves =
+      moves_of(cataloged.catalog, layout, first_columns, residency);
+  ASSERT_EQ(moves.size(), 1U);
+  EXPECT_EQ(moves[0].columns, (TableSlice{0, first_columns[1], 4}));
+  EXPECT_EQ(moves[0].from, 0);
+  EXPECT_EQ(moves[0].to, 1);
+  EXPECT_EQ(moves[0].bytes, 1600);
+  EXPECT_EQ(moved_bytes(moves), 1600);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class ReplanCommand : public ::testing::Test {
+ protected:
+  ReplanCommand() {
+    EXPECT_EQ(run_command("plan", {"--task", task_, "--effort", "fast", "--format", "json",
+                                   "--output", plan_})
+                  .code,
+              kExitOk);
+  }
+  Outcome replan(std::vector<std::string> more) {
+    std::vector<std::string> args = {"--task",   task_,  "--running-task", task_,
+                                     "--effort", "fast", "--running-plan", plan_};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_command("replan", args);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string task_ = std::string(NEUROSHARD_EXAMPLES) + "/dlrm_v2_8gpu.json";
+  const std::string plan_ = folder_ / "plan.json";
+};
+
+TEST_F(ReplanCommand, MovesWhatWasOnALostDevice) {
+  const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3", "--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json document = json::parse(outcome.out);
+  const json before = json::parse(contents_of(plan_));
+  std::int64_t lost_bytes = 0;
+  for (const json& slice : before["devices"][3]["shard"]) {
+    lost_bytes += slice["size_bytes"].get<std::int64_t>();
+  }
+  EXPECT_EQ(document["replan"]["must_move_bytes"], lost_bytes);
+  EXPECT_EQ(document["replan"]["running_cost_ms"], before["cost_ms"]);
+  std::int64_t bytes = 0;
+  for (const json& move : document["moves"]) bytes += move["bytes"].get<std::int64_t>();
+  EXPECT_EQ(document["replan"]["moved_bytes"], bytes);
+  EXPECT_GE(bytes, lost_bytes);
+  EXPECT_LE(bytes, lost_bytes + lost_bytes / 5);
+
+  // simulate reads what replan writes.
+  const std::string file = folder_ / "new.json";
+  ASSERT_EQ(
+      replan({"--devices", "7", "--lost-devices", "3", "--format", "json", "--output", file}).code,
+      kExitOk);
+  const Outcome simulated = run_command(
+      "simulate", {"--task", task_, "--devices", "7", "--plan", file, "--format", "json"});
+  ASSERT_EQ(simulated.code, kExitOk) << simulated.err;
+  EXPECT_EQ(json::parse(simulated.out)["cost_ms"], document["cost_ms"]);
+}
+
+TEST_F(ReplanCommand, SaysOnAPageWhatMoves) {
+  const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("ms per iteration before the change"));
+  EXPECT_THAT(outcome.out, HasSubstr("are on no device and must be moved"));
+  EXPECT_THAT(outcome.out, HasSubstr("to device"));
+}
+
+TEST_F(ReplanCommand, MovesNothingWhereNothingHasChanged) {
+  const Outcome outcome = replan({"--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["moves"], json::array());
+}
+
+TEST_F(ReplanCommand, BadOptionsAreNamed) {
+  const auto error = [&](std::vector<std::string> more) {
+    const Outcome outcome = replan(std::move(more));
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(error({"--devices", "7"}), HasSubstr("say which others are lost"));
+  EXPECT_THAT(error({"--devices", "7", "--lost-devices", "8"}), HasSubstr("lost device 8"));
+  EXPECT_THAT(error({"--move-budget-gb", "-1"}), HasSubstr("--move-budget-gb"));
+  EXPECT_THAT(error({"--move-budget-gb", "1", "--ms-per-moved-gb", "1"}),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"--ms-per-moved-gb", "-1"}), HasSubstr("price of a moved GiB"));
+  EXPECT_THAT(error({"--format", "jsonl"}), HasSubstr("use table or json"));
+  EXPECT_THAT(error({"--devices", "7", "--lost-devices", "3", "--move-budget-gb", "0"}),
+              HasSubstr("must be moved; give at least as much"));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools
