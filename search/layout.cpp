@@ -1,8 +1,11 @@
 #include "search/layout.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace neuroshard {
 
@@ -24,6 +27,31 @@ Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan
     }
   }
   return layout;
+}
+
+void equalize_widths(const PieceCatalog& catalog, Layout& layout) {
+  std::vector<std::uint32_t> narrowest(catalog.tables(), 0);
+  for (const PlacedSlice& slice : layout) {
+    narrowest[slice.table] = std::max(narrowest[slice.table], slice.piece);
+  }
+  // Columns of each table on each device, in units of its narrowest slice.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> units;
+  for (const PlacedSlice& slice : layout) {
+    units[{slice.table, slice.device}] += std::size_t{1} << (narrowest[slice.table] - slice.piece);
+  }
+  // A device's columns come in slices of the widest width that makes up all of a table's.
+  std::vector<std::size_t> common(catalog.tables(), 0);
+  for (const auto& [place, count] : units) common[place.first] |= count;
+  Layout equal;
+  equal.reserve(layout.size());
+  for (const auto& [place, count] : units) {
+    const auto [table, device] = place;
+    const int joins = std::countr_zero(common[table]);
+    equal.insert(equal.end(), count >> joins,
+                 {narrowest[table] - static_cast<std::uint32_t>(joins), table, device});
+  }
+  sort_layout(equal);
+  layout = std::move(equal);
 }
 
 Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std::uint32_t> original,

@@ -29,6 +29,10 @@ void sort_layout(Layout& layout);
 /// A plan for the task of `catalog` as a layout; `plan` is valid.
 [[nodiscard]] Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan);
 
+/// Cuts and joins slices where they are, so that all of a table have one width: the widest with
+/// which devices hold the same columns as before. Sorts the layout.
+void equalize_widths(const PieceCatalog& catalog, Layout& layout);
+
 /// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a
 /// table get its columns from left to right, the widest first, so that each is a node of the tree
 /// of halvings; or begin at `first_columns`, one for each slice, which make them nodes as well.

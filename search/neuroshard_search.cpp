@@ -132,6 +132,7 @@ bool NeuroshardSearch::in_time_for(std::size_t slices) {
 }
 
 void NeuroshardSearch::consider(Layout layout) {
+  if (order_.equal_widths) equalize_widths(catalog_, layout);
   PlanCost cost = cost_of(backend_, catalog_, canonical_.task, layout);
   if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
@@ -326,7 +327,8 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
                {.steps = steps,
                 .stream = rounds_ + chain,
                 .hottest = chain == 0 ? hottest : kHot,
-                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept},
+                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
+                .equal_widths = order_.equal_widths},
                order_.stop);
   };
   if (order_.team != nullptr && chains > 1) {
@@ -358,8 +360,8 @@ void NeuroshardSearch::settle() {
   }
   settled_ = *chosen;
   if (order_.stop.reached()) return;
-  Layout joined =
-      tidied(backend_, catalog_, canonical_.task, chosen->layout, ceiling_ms_, order_.stop);
+  Layout joined = tidied(backend_, catalog_, canonical_.task, chosen->layout, ceiling_ms_,
+                         order_.stop, order_.equal_widths);
   if (joined.size() < chosen->layout.size()) {
     sort_layout(joined);
     PlanCost cost = cost_of(backend_, catalog_, canonical_.task, joined);

@@ -21,6 +21,7 @@ namespace neuroshard {
 /// What a search is told beside the task. Borrows what it refers to.
 struct SearchOrder {
   Effort effort = Effort::kDefault;
+  bool equal_widths = false;
   const SearchOptions& published;
   const PlanRequest& request;
   StopCondition stop;                 ///< The search makes it keep time to hand out the best plan.

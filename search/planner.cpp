@@ -55,6 +55,14 @@ void validate(const PlannerOptions& options) {
   require_between(options.threads, 0, 1024, "threads");
 }
 
+void require_equal_widths_possible(const PlannerOptions& options) {
+  if (options.equal_widths && options.algorithm == Algorithm::kPublished) {
+    throw Error(
+        "the published search cuts slices of a table to widths of their own; ask for equal "
+        "widths with algorithm 'neuroshard'");
+  }
+}
+
 void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
 }
@@ -236,6 +244,7 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
 
 Planner::Planner(CostModels models, PlannerOptions options) {
   validate(options);
+  require_equal_widths_possible(options);
   options.backend = chosen_backend(options.backend);
   impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
 }
@@ -282,6 +291,11 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
   if (impl.options.algorithm != Algorithm::kNeuroshard) {
     throw Error("algorithm " + std::string(name_of(impl.options.algorithm)) +
                 " does not re-plan; use neuroshard");
+  }
+  if (impl.options.equal_widths) {
+    throw Error(
+        "re-planning does not keep slices of a table to one width; plan anew, or re-plan "
+        "with a planner without equal_widths");
   }
   return impl.replan(task, running, request);
 }

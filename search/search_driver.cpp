@@ -62,6 +62,7 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
     start(jobs[i], started, [&](Run& run) {
       catalogs[i].require_costs();
       const SearchOrder order{.effort = options_.effort,
+                              .equal_widths = options_.equal_widths,
                               .published = options_.search,
                               .request = request_,
                               .stop = stop_,

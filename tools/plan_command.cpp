@@ -265,7 +265,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
   fingerprint.add(command.effort);
   const SearchOptions& search = command.planner.search;
   for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,
-                         search.memory_splits ? 1 : 0}) {
+                         search.memory_splits ? 1 : 0, command.planner.equal_widths ? 1 : 0}) {
     add_number(size);
   }
   add_number(command.planner.seed);

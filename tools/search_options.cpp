@@ -43,6 +43,11 @@ void add_search_options(CLI::App& command, PlannerOptions& options, std::string&
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
+  command
+      .add_flag("--equal-widths", options.equal_widths,
+                "Of algorithm neuroshard: cut each table to slices of one width, as checkpoints of "
+                "some training systems need")
+      ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {
     command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
   };

@@ -34,7 +34,7 @@ bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outc
 
 Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
-  WorkingPlan plan(catalog, task.devices, start);
+  WorkingPlan plan(catalog, task.devices, start, options.equal_widths);
   EditCosts costs(backend, plan);
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());

@@ -17,6 +17,7 @@ struct AnnealingOptions {
   double hottest = 3e-3;
   double coldest = 3e-5;
   Halves halves = Halves::kJoined;
+  bool equal_widths = false;         ///< As in WorkingPlan.
   const MoveCosts* moves = nullptr;  ///< If a plan runs already. Borrowed.
 };
 

@@ -114,7 +114,7 @@ std::optional<PlanEdit> EditSource::swap_for_two(Slice slice) {
 
 std::optional<PlanEdit> EditSource::halve(Slice slice) {
   const PlacedSlice one = plan_.slice(slice);
-  if (!plan_.catalog().can_split(one.piece)) return std::nullopt;
+  if (!plan_.can_halve(one)) return std::nullopt;
   const auto to = other_device(one.device);
   if (!to) return std::nullopt;
   const std::uint32_t half = plan_.catalog().half(one.piece);
@@ -131,7 +131,7 @@ std::optional<PlanEdit> EditSource::halve(Slice slice) {
 
 std::optional<PlanEdit> EditSource::join(Slice slice) {
   const PlacedSlice one = plan_.slice(slice);
-  if (plan_.catalog().whole(one.table) == one.piece) return std::nullopt;
+  if (!plan_.can_join(one)) return std::nullopt;
   const std::span<const Slice> same_table = plan_.of_table(one.table);
   // From a random one on, the first other slice of this width.
   const std::size_t start = below(same_table.size());
@@ -172,7 +172,7 @@ void join_halves(const WorkingPlan& plan, PlanEdit& edit) {
   };
   for (std::size_t i = 0; i < edit.added().size();) {
     PlacedSlice& half = edit.added(i);
-    if (plan.catalog().whole(half.table) == half.piece) {
+    if (!plan.can_join(half)) {
       ++i;
     } else if (const auto other = find_added(half, i)) {
       --half.piece;

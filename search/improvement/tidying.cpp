@@ -17,7 +17,7 @@ constexpr int kMostDevicesPriced = 1 << 14;
 // Another slice of the same width and table, the first one after `index` in the table's list.
 std::optional<std::uint32_t> other_half(const WorkingPlan& plan, std::uint32_t index) {
   const PlacedSlice& slice = plan.slice(index);
-  if (plan.catalog().whole(slice.table) == slice.piece) return std::nullopt;
+  if (!plan.can_join(slice)) return std::nullopt;
   for (const std::uint32_t other : plan.of_table(slice.table)) {
     if (other > index && plan.slice(other).piece == slice.piece) return other;
   }
@@ -38,12 +38,12 @@ PlanEdit joining(const WorkingPlan& plan, std::uint32_t stays, std::uint32_t com
 }  // namespace
 
 Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& task,
-              const Layout& layout, double most_ms, const StopCondition& stop) {
+              const Layout& layout, double most_ms, const StopCondition& stop, bool equal_widths) {
   std::optional<WorkingPlan> plan;
   std::optional<EditCosts> costs;
   const auto start_from = [&](const Layout& from) {
     costs.reset();
-    plan.emplace(catalog, task.devices, from);
+    plan.emplace(catalog, task.devices, from, equal_widths);
     costs.emplace(backend, *plan);
   };
   start_from(layout);

@@ -15,8 +15,10 @@ void subtract_row(const float* row, std::size_t width, float* sum) {
 
 }  // namespace
 
-WorkingPlan::WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout)
+WorkingPlan::WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout,
+                         bool equal_widths)
     : catalog_(catalog),
+      equal_widths_(equal_widths),
       width_(catalog.embedding_width()),
       slices_(layout),
       listed_(layout.size()),

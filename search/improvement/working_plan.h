@@ -14,8 +14,10 @@ namespace neuroshard {
 /// keeps that true by looking only at the devices that an edit touches.
 class WorkingPlan {
  public:
-  /// Borrows `catalog`. Slices are numbered as in `layout`, until the first edit.
-  WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout);
+  /// Borrows `catalog`. Slices are numbered as in `layout`, until the first edit. `equal_widths`:
+  /// all slices of a table have one width, and keep to that.
+  WorkingPlan(const PieceCatalog& catalog, int devices, const Layout& layout,
+              bool equal_widths = false);
 
   [[nodiscard]] const PieceCatalog& catalog() const { return catalog_; }
   [[nodiscard]] std::uint32_t devices() const { return static_cast<std::uint32_t>(on_.size()); }
@@ -27,6 +29,16 @@ class WorkingPlan {
   }
   [[nodiscard]] std::span<const std::uint32_t> of_table(std::uint32_t table) const {
     return of_[table];
+  }
+
+  /// Whether one slice may become two, or two of this width one, on whatever devices. Edits change
+  /// few slices, so tables of more slices keep theirs where widths are equal.
+  [[nodiscard]] bool can_halve(const PlacedSlice& slice) const {
+    return catalog_.can_split(slice.piece) && (!equal_widths_ || of_[slice.table].size() == 1);
+  }
+  [[nodiscard]] bool can_join(const PlacedSlice& slice) const {
+    return catalog_.whole(slice.table) != slice.piece &&
+           (!equal_widths_ || of_[slice.table].size() == 2);
   }
 
   /// Sum of the embeddings of a device, [embedding width].
@@ -60,6 +72,7 @@ class WorkingPlan {
   };
 
   const PieceCatalog& catalog_;
+  bool equal_widths_;
   std::size_t width_;
   Layout slices_;
   std::vector<Listed> listed_;                  ///< Of each slice.

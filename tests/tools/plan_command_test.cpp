@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "neuroshard/backend.h"
 #include "temporary_folder.h"
@@ -34,6 +36,33 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
     const bool has_bar = line.find('#') != std::string::npos;
     EXPECT_TRUE(!has_bar || line.size() <= 100U) << line;
   }
+}
+
+// The widths of the slices of each table.
+std::map<int, std::set<int>> widths_of(const json& plan) {
+  std::map<int, std::set<int>> widths;
+  for (const json& device : plan["devices"]) {
+    for (const json& slice : device["shard"]) {
+      widths[slice["table"].get<int>()].insert(slice["dim"].get<int>());
+    }
+  }
+  return widths;
+}
+
+// One table on three devices is best cut to a half and two quarters.
+TEST(PlanCommand, EqualWidthsAreOfEachTable) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 3, "memory_gb": 4,
+                       "tables": [{"row": 1000000, "dim": 128, "pooling_factor": 20}]})");
+  const auto number_of_widths = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--task", task, "--format", "json"});
+    const Outcome outcome = run_command("plan", arguments);
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    return widths_of(json::parse(outcome.out))[0].size();
+  };
+  EXPECT_EQ(number_of_widths({}), 2U);
+  EXPECT_EQ(number_of_widths({"--equal-widths"}), 1U);
 }
 
 TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {

@@ -59,6 +59,10 @@ struct SearchOptions {
 struct PlannerOptions {
   Algorithm algorithm = Algorithm::kNeuroshard;
   Effort effort = Effort::kDefault;  ///< Of Algorithm::kNeuroshard.
+  /// Of Algorithm::kNeuroshard: all slices of a table have one width, as checkpoints of some
+  /// training systems need. The same tasks have such plans, which mostly cost a little more; they
+  /// may then cost more than the published search's.
+  bool equal_widths = false;
   SearchOptions search{};
   /// "auto" or one of backends(). "auto" is what the environment variable NEUROSHARD_BACKEND names,
   /// if it is set, else the first of backends() that works here.

@@ -1,0 +1,136 @@
+// PlannerOptions::equal_widths: every table in slices of one width, whatever finds the plan.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "message_of.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/random_layouts.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::CatalogedTask;
+using testing::cpu_backend_of;
+using testing::message_of;
+using testing::most_memory_bytes;
+using testing::random_layout;
+using testing::random_models;
+using testing::random_task;
+using testing::repetitions;
+
+PlannerOptions with_equal_widths(Effort effort = Effort::kDefault) {
+  return {.effort = effort, .equal_widths = true, .threads = 1};
+}
+
+bool has_equal_widths(const Task& task, const Plan& plan) {
+  std::vector<std::set<int>> widths(task.tables.size());
+  for (const auto& [table, first_column, dim] : split_columns(task, plan.column_splits)) {
+    widths[static_cast<std::size_t>(table)].insert(dim);
+  }
+  return std::ranges::all_of(widths, [](const auto& of_table) { return of_table.size() == 1; });
+}
+
+TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
+  int free_plans = 0;
+  for (const CostModels& models : {builtin_weights(), random_models(31)}) {
+    for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
+      const Planner equal(models, with_equal_widths(effort));
+      const Planner any(models, {.effort = effort, .threads = 1});
+      for (std::uint64_t seed = 0; seed < repetitions(30); ++seed) {
+        SCOPED_TRACE(seed);
+        const Task task = random_task(seed);
+        const PlanResult result = equal.plan(task, {.alternatives = 3});
+        const PlanResult other = any.plan(task);
+        ASSERT_EQ(result.plan.has_value(), other.plan.has_value());
+        if (!result.plan) continue;
+        EXPECT_TRUE(has_equal_widths(task, *result.plan));
+        EXPECT_TRUE(result.cost.fits_memory);
+        EXPECT_EQ(result.cost.cost_ms, equal.simulate(task, *result.plan).cost_ms);
+        for (const CostedPlan& alternative : result.alternatives) {
+          EXPECT_TRUE(has_equal_widths(task, alternative.plan));
+        }
+        free_plans += has_equal_widths(task, *other.plan) ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(free_plans, 0);  // Without being asked for they do not come about.
+}
+
+TEST(EqualWidths, HoldWhereADeadlineEndsTheSearch) {
+  const Planner planner(builtin_weights(), with_equal_widths());
+  const Task task = random_task(4);
+  for (int passed_us = 0; passed_us < 3000; passed_us += 100) {
+    PlanRequest request;
+    request.deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(passed_us);
+    const PlanResult result = planner.plan(task, request);
+    if (!result.plan) continue;
+    EXPECT_TRUE(has_equal_widths(task, *result.plan));
+  }
+}
+
+TEST(EqualWidths, AreMadeWithoutMovingAColumn) {
+  const CpuBackend backend = cpu_backend_of(random_models(32));
+  std::mt19937_64 random(32);
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    const CatalogedTask cataloged(backend, random_task(seed));
+    const Layout before = random_layout(cataloged, 2.0, random);
+    Layout after = before;
+    equalize_widths(cataloged.catalog, after);
+    EXPECT_EQ(most_memory_bytes(cataloged.catalog, cataloged.task, after),
+              most_memory_bytes(cataloged.catalog, cataloged.task, before));
+    const auto columns = [&](const Layout& layout) {
+      std::map<std::pair<std::uint32_t, std::uint32_t>, int> result;
+      for (const auto& [piece, table, device] : layout) {
+        result[{table, device}] += cataloged.catalog.dim(piece);
+      }
+      return result;
+    };
+    EXPECT_EQ(columns(after), columns(before));
+    for (const PlacedSlice& slice : after) {
+      for (const PlacedSlice& other : after) {
+        if (slice.table == other.table) {
+          ASSERT_EQ(slice.piece, other.piece);
+        }
+      }
+    }
+    // No wider ones would do: of each table that is cut, some device holds an odd number of slices.
+    std::map<std::uint32_t, std::map<std::uint32_t, int>> slices_on;
+    for (const auto& [piece, table, device] : after) ++slices_on[table][device];
+    for (const auto& [table, counts] : slices_on) {
+      const bool odd = std::ranges::any_of(counts, [](const auto& c) { return c.second % 2 == 1; });
+      EXPECT_TRUE(odd) << table;
+    }
+    Layout again = after;
+    equalize_widths(cataloged.catalog, again);
+    EXPECT_EQ(again, after);
+  }
+}
+
+TEST(EqualWidths, AreRefusedWhereTheAlgorithmCutsOtherwise) {
+  EXPECT_THAT(message_of([] {
+                const Planner planner(builtin_weights(),
+                                      {.algorithm = Algorithm::kPublished, .equal_widths = true});
+              }),
+              ::testing::HasSubstr("algorithm 'neuroshard'"));
+}
+
+TEST(EqualWidths, AreRefusedForRePlanningWhichDoesNotKeepThem) {
+  const Planner planner(builtin_weights(), with_equal_widths(Effort::kFast));
+  const Task task = random_task(1);
+  const RunningPlan running{.task = task, .plan = *planner.plan(task).plan};
+  EXPECT_THAT(message_of([&] { (void)planner.replan(task, running); }),
+              ::testing::HasSubstr("without equal_widths"));
+}
+
+}  // namespace
+}  // namespace neuroshard
