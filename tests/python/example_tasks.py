@@ -1,0 +1,26 @@
+"""Tasks that several tests plan."""
+
+import random
+
+import neuroshard as ns
+
+GIB = ns.bytes_from_gib(1)
+
+
+def random_task(seed: int, tables: int = 12, devices: int = 4, memory_bytes: int = 4 * GIB) -> ns.Task:
+    """Tables of 1,000 to 2 million rows and 16 to 128 columns."""
+    draw = random.Random(seed)
+    return ns.Task(
+        [
+            ns.Table(
+                rows=draw.randrange(1000, 2_000_000),
+                dim=draw.choice([16, 32, 64, 128]),
+                pooling_factor=draw.choice([1.0, 3.5, 20.0]),
+                name=f"table_{index}",
+            )
+            for index in range(tables)
+        ],
+        devices=devices,
+        memory_bytes=memory_bytes,
+        name=f"random {seed}",
+    )

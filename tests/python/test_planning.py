@@ -1,0 +1,280 @@
+"""Planning from Python: the same plans as the library makes, threads, deadlines and Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_tasks import GIB, random_task
+
+import neuroshard as ns
+
+
+def columns_placed(task: ns.Task, slices: list[list[ns.TableSlice]]) -> list[int]:
+    columns = [0] * len(task)
+    for device in slices:
+        for piece in device:
+            columns[piece.table] += piece.dim
+    return columns
+
+
+def test_a_plan_places_every_column_within_memory() -> None:
+    task = random_task(1)
+    result = ns.plan(task)
+    assert result.plan is not None and result.cost is not None and result.infeasible is None
+    assert columns_placed(task, result.slices_by_device()) == [table.dim for table in task.tables]
+    assert result.slices_by_device() == ns.slices_by_device(task, result.plan)
+    cost = result.cost
+    assert cost.fits_memory and np.all(cost.memory_bytes <= task.memory_bytes)
+    assert int(cost.memory_bytes.sum()) == sum(table.size_bytes for table in task.tables)
+    assert int(cost.dim_sum.sum()) == sum(table.dim for table in task.tables)
+    np.testing.assert_allclose(cost.total_ms, cost.compute_ms + cost.forward_ms + cost.backward_ms)
+    assert cost.cost_ms == cost.total_ms.max()
+    assert result.complete and result.stats.candidates > 0 and result.stats.backend in ns.backends()
+
+
+def test_arrays_cannot_be_written_and_outlive_their_plan() -> None:
+    result = ns.plan(random_task(2))
+    assert result.cost is not None
+    totals = result.cost.total_ms
+    expected = totals.copy()
+    del result
+    assert totals.dtype == np.float64 and np.array_equal(totals, expected)
+    with pytest.raises(ValueError):
+        totals[0] = 0.0
+
+
+def test_simulate_says_what_the_search_said() -> None:
+    task = random_task(3)
+    result = ns.plan(task, alternatives=3)
+    assert result.plan is not None and result.cost is not None
+    assert ns.simulate(task, result.plan).cost_ms == result.cost.cost_ms
+    assert [other.cost_ms for other in result.alternatives] == sorted(o.cost_ms for o in result.alternatives)
+    for other in result.alternatives:
+        assert other.plan != result.plan
+        assert ns.simulate(task, other.plan).cost_ms == other.cost_ms
+
+
+def test_options_reach_the_search() -> None:
+    task = random_task(4, tables=4, devices=8)
+    best = ns.Planner(effort="default").plan(task)
+    fast = ns.Planner(effort="fast", threads=1, backend="scalar").plan(task)
+    random_plan = ns.Planner(algorithm="random", seed=3).plan(task)
+    for result in (best, fast, random_plan):
+        assert result.cost is not None
+    assert best.cost.cost_ms <= fast.cost.cost_ms < random_plan.cost.cost_ms  # type: ignore[union-attr]
+    assert fast.stats.backend == "scalar"
+    assert ns.Planner(algorithm="random", seed=4).plan(task).plan != random_plan.plan
+    even = ns.Planner(equal_widths=True).plan(task)
+    widths: dict[int, set[int]] = {}
+    for device in even.slices_by_device():
+        for piece in device:
+            widths.setdefault(piece.table, set()).add(piece.dim)
+    assert all(len(of_table) == 1 for of_table in widths.values())
+
+
+def test_wrong_options_are_errors() -> None:
+    for options in ({"algorithm": "best"}, {"effort": "none"}, {"backend": "abacus"}, {"threads": -1}):
+        with pytest.raises(ns.Error):
+            ns.Planner(**options)
+    for request in ({"deadline_ms": -1.0}, {"deadline_ms": float("nan")}, {"alternatives": -1}):
+        with pytest.raises(ns.Error):
+            ns.plan(random_task(5), **request)
+    with pytest.raises(TypeError):
+        ns.plan("task")  # type: ignore[arg-type]
+
+
+def test_a_task_that_cannot_fit_is_a_result() -> None:
+    result = ns.plan(random_task(6, memory_bytes=1000))
+    assert result.plan is None and result.cost is None and result.slices_by_device() == []
+    assert result.infeasible is not None
+    assert result.infeasible.kind == "total_memory"
+    assert result.infeasible.needed_bytes > result.infeasible.available_bytes
+    assert result.infeasible.message in repr(result)
+    assert json.loads(result.to_json())["error"]["kind"] == "total_memory"
+
+
+def test_batches_have_an_outcome_a_task() -> None:
+    tasks = [random_task(seed) for seed in range(4)]
+    hopeless = random_task(9, memory_bytes=1000)
+    outcomes = ns.plan_batch([*tasks, hopeless])
+    assert len(outcomes) == 5
+    for task, outcome in zip(tasks, outcomes):
+        assert isinstance(outcome, ns.PlanResult) and outcome.plan == ns.plan(task).plan
+    assert isinstance(outcomes[4], ns.PlanResult) and outcomes[4].plan is None
+    with pytest.raises(TypeError):
+        ns.plan_batch([None])  # type: ignore[list-item]
+
+
+def test_plans_go_through_json(tmp_path: Path) -> None:
+    task = random_task(7)
+    result = ns.plan(task)
+    assert result.plan is not None
+    text = result.to_json()
+    assert json.loads(text)["task"]["name"] == "random 7"
+    assert ns.parse_plan(text, task) == result.plan
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    assert ns.load_plan(path, task) == result.plan
+    with pytest.raises(ns.Error):
+        ns.parse_plan(text, random_task(8))
+
+
+def test_plans_are_made_of_slices() -> None:
+    for seed in range(5):
+        task = random_task(seed, devices=8)
+        result = ns.plan(task)
+        assert result.plan is not None
+        by_device = result.slices_by_device()
+        slices = [
+            (device, piece.table, piece.first_column, piece.dim)
+            for device, pieces in enumerate(by_device)
+            for piece in pieces
+        ]
+        again = ns.slices_by_device(task, ns.plan_from_slices(task, slices))
+        key = lambda piece: (piece.table, piece.first_column, piece.dim)  # noqa: E731
+        assert [sorted(pieces, key=key) for pieces in again] == [sorted(pieces, key=key) for pieces in by_device]
+
+
+@pytest.mark.parametrize(
+    ("slices", "text"),
+    [
+        ([(0, 0, 0, 8)], "columns 8 to 11 are no slice"),
+        ([(0, 0, 0, 12), (1, 0, 12, 4)], "halves of halves"),
+        ([(0, 0, 0, 16), (1, 0, 0, 8)], "placed twice"),
+        ([(0, 0, 0, 16), (1, 0, 0, 16)], "placed twice"),
+        ([(2, 0, 0, 16)], "device 2"),
+        ([(0, 1, 0, 16)], "table 1"),
+        ([], "no slice"),
+    ],
+)
+def test_slices_that_are_no_plan(slices: list[tuple[int, int, int, int]], text: str) -> None:
+    task = ns.Task([ns.Table(10, 16, 1.0)], devices=2, memory_bytes=GIB)
+    with pytest.raises(ns.Error, match=text):
+        ns.plan_from_slices(task, slices)
+
+
+def test_pages_are_those_of_the_program(tmp_path: Path) -> None:
+    task = random_task(10, tables=3)
+    result = ns.plan(task)
+    assert result.cost is not None
+    for page in (repr(result), str(result), repr(result.cost)):
+        assert page.startswith("random 10: 3 tables,")
+        assert "per iteration, set by device" in page and "built-in weights" in page
+    assert "search" in repr(result) and "candidates" not in repr(result.cost)
+    program = os.environ.get("NEUROSHARD_PROGRAM")
+    if program is None:
+        pytest.skip("NEUROSHARD_PROGRAM does not name the program to compare with")
+    document = {
+        "format": "neuroshard.task",
+        "version": 1,
+        "name": task.name,
+        "devices": task.devices,
+        "memory_gb": 4,
+        "tables": [
+            {"name": t.name, "row": t.rows, "dim": t.dim, "pooling_factor": t.pooling_factor}
+            | {f"bin_{i}": share for i, share in enumerate(t.access_histogram)}
+            for t in task.tables
+        ],
+    }
+    (tmp_path / "task.json").write_text(json.dumps(document))
+    (tmp_path / "plan.json").write_text(result.to_json())
+    command = [program, "simulate", "--task", "task.json", "--plan", "plan.json"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    plain = str.maketrans("█▓░▏▎▍▌▋▊▉", "#=-       ")
+    page = repr(result.cost).translate(plain)
+    assert page.split()[:12] == printed.split()[:12]
+    assert page[page.index("cost ") :] == printed[printed.index("cost ") :]
+
+
+def test_improvements_are_told() -> None:
+    seen: list[ns.Improvement] = []
+    result = ns.Planner().plan(random_task(11), on_improvement=seen.append)
+    assert result.cost is not None and seen
+    costs = [better.cost_ms for better in seen]
+    assert costs == sorted(costs, reverse=True) and seen[0].stage == "uniform"
+    assert all(better.elapsed_ms >= 0.0 for better in seen)
+
+
+def test_what_a_callback_raises_ends_the_search() -> None:
+    def refuse(better: ns.Improvement) -> None:
+        raise LookupError("enough")
+
+    planner = ns.Planner()
+    with pytest.raises(LookupError, match="enough"):
+        planner.plan(random_task(12), on_improvement=refuse)
+    assert planner.plan(random_task(12)).plan is not None
+
+
+def test_a_deadline_ends_the_search_with_a_plan() -> None:
+    result = ns.Planner(effort="thorough").plan(random_task(13), deadline_ms=30.0)
+    assert not result.complete and result.plan is not None
+
+
+def test_other_threads_run_while_one_plans() -> None:
+    planner = ns.Planner(effort="thorough", threads=1)
+    seen_meanwhile = threading.Event()
+    planning = threading.Thread(target=lambda: planner.plan(random_task(14), deadline_ms=400.0))
+    planning.start()
+    while planning.is_alive():
+        seen_meanwhile.set()  # Needs Python's lock, which the search must not hold.
+        time.sleep(0.01)
+        if seen_meanwhile.is_set():
+            break
+    assert planning.is_alive()
+    planning.join()
+
+
+def test_threads_share_a_planner() -> None:
+    planner = ns.Planner(effort="fast")
+    expected = [planner.plan(random_task(seed)).plan for seed in range(4)]
+    found: list[ns.Plan | None] = [None] * 4
+
+    def run(seed: int) -> None:
+        found[seed] = planner.plan(random_task(seed)).plan
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == expected
+
+
+def test_ctrl_c_ends_a_long_search() -> None:
+    script = (
+        "import neuroshard as ns, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from example_tasks import random_task\n"
+        "def told(better):\n"
+        "    print('planning', flush=True)\n"
+        "try:\n"
+        "    ns.Planner(effort='thorough').plan(random_task(15, tables=200, devices=64), on_improvement=told)\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(42)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "planning\n"
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 42
+
+
+def test_weights() -> None:
+    weights = ns.Weights.builtin()
+    assert weights.metadata["hardware"] and weights.origin.startswith("built-in weights")
+    assert weights.has_comm_for(8) and weights.origin in repr(weights)
+    planner = ns.Planner(weights)
+    assert planner.weights.origin == weights.origin and planner.backend in ns.backends()
+    with pytest.raises(ns.Error) as raised:
+        ns.Weights.load("absent.safetensors")
+    assert raised.value.kind == "io" and "absent.safetensors" in str(raised.value)

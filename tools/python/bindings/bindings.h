@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// The parts of the extension module, in the order in which their classes need each other.
+
+namespace neuroshard::python {
+
+void bind_tasks(nanobind::module_& module);
+void bind_plans(nanobind::module_& module);
+void bind_planner(nanobind::module_& module);
+
+}  // namespace neuroshard::python

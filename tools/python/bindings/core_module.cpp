@@ -1,0 +1,28 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "neuroshard/error.h"
+#include "neuroshard/search_options.h"
+#include "neuroshard/version.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/python_error.h"
+
+NB_MODULE(_core, module) {
+  namespace nb = nanobind;
+  module.doc() = "The library, for the Python package neuroshard.";
+  nb::register_exception_translator([](const std::exception_ptr& exception, void*) {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const neuroshard::Error& error) {
+      const nb::object raised = neuroshard::python::python_error_of(error);
+      PyErr_SetObject(raised.type().ptr(), raised.ptr());
+    }
+  });
+  module.attr("version") = NEUROSHARD_VERSION;
+  module.def("backends", &neuroshard::backends,
+             "All backends in the order of preference; whether one works shows when it is used.");
+  neuroshard::python::bind_tasks(module);
+  neuroshard::python::bind_plans(module);
+  neuroshard::python::bind_planner(module);
+}

@@ -1,0 +1,247 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/plan_file.h"
+#include "tools/plan_report.h"
+#include "tools/python/bindings/arrays.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/values.h"
+
+namespace neuroshard::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+// Of arrays, which keep what they show.
+constexpr auto kOwned = nb::rv_policy::automatic;
+
+constexpr tools::TextStyle kPageStyle{.unicode = true};
+
+std::string title_of(const NamedTask& task) { return task.name.empty() ? "task" : task.name; }
+
+std::string page_of(const CostedTaskPlan& plan) {
+  return tools::plan_page(document_of(plan), kPageStyle);
+}
+
+std::string page_of(const TaskPlanResult& result) {
+  if (result.result.plan) return tools::plan_page(document_of(result), kPageStyle);
+  return "no plan: " + printable(title_of(*result.task)) + ": " +
+         result.result.infeasible->message + "\n";
+}
+
+std::string json_of(const TaskPlanResult& result) {
+  return result.result.plan ? plan_to_json(document_of(result))
+                            : plan_to_json(no_plan_document_of(result));
+}
+
+Plan one_plan(const std::vector<PlanRecord>& records, const NamedTask& task,
+              const std::string& where) {
+  if (records.size() != 1) {
+    throw Error(where + ": there are " + std::to_string(records.size()) + " plans; give one");
+  }
+  return plan_for(records[0], task.task);
+}
+
+template <typename T>
+auto by_device(T (*figure)(const DeviceCost&)) {
+  return [figure](const CostedTaskPlan& plan) {
+    std::vector<T> values;
+    for (const DeviceCost& device : plan.cost.devices) values.push_back(figure(device));
+    return array_of(std::move(values));
+  };
+}
+
+void bind_plan(nb::module_& module) {
+  nb::class_<TableSlice>(module, "TableSlice", "Columns of a table that stay together.")
+      .def_ro("table", &TableSlice::table, "Index into Task.tables.")
+      .def_ro("first_column", &TableSlice::first_column)
+      .def_ro("dim", &TableSlice::dim, "Number of columns.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const TableSlice& slice) {
+        return "TableSlice(table=" + std::to_string(slice.table) +
+               ", first_column=" + std::to_string(slice.first_column) +
+               ", dim=" + std::to_string(slice.dim) + ")";
+      });
+  nb::class_<Plan>(module, "Plan", "Where everything goes (docs/plan_format.md).")
+      .def(
+          "__init__",
+          [](Plan* self, std::vector<int> column_splits, std::vector<std::vector<int>> shards) {
+            new (self) Plan{std::move(column_splits), std::move(shards)};
+          },
+          "column_splits"_a, "shards"_a,
+          "Step i halves slice `column_splits[i]` of a list that starts as the task's tables: the "
+          "first half keeps its index, the second is appended. `shards`: of each device, the "
+          "indices of its slices.")
+      .def_ro("column_splits", &Plan::column_splits)
+      .def_ro("shards", &Plan::shards)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Plan& plan) {
+        return "Plan(" + counted(plan.column_splits.size(), "column split") + ", " +
+               counted(plan.shards.size(), "device") + ")";
+      });
+  module.def(
+      "slices_by_device",
+      [](const NamedTask& task, const Plan& plan) {
+        validate(plan, task.task);
+        return slices_by_device(task.task, plan);
+      },
+      "task"_a, "plan"_a, "The slices on each device.");
+  module.def(
+      "load_plan",
+      [](const std::filesystem::path& path, const NamedTask& task) {
+        return one_plan(load_plans(path), task, path.string());
+      },
+      "path"_a, "task"_a,
+      nb::sig("def load_plan(path: str | os.PathLike[str], task: Task) -> Plan"),
+      "The plan of a file (docs/plan_format.md), which must be one for `task`.");
+  module.def(
+      "parse_plan",
+      [](std::string_view json, const NamedTask& task) {
+        return one_plan(parse_plans(json, "plan"), task, "plan");
+      },
+      "json"_a, "task"_a, "The same from its text.");
+}
+
+void bind_plan_cost(nb::module_& module) {
+  nb::class_<CostedTaskPlan>(module, "PlanCost",
+                             "Predicted cost of a plan, in milliseconds of a training iteration; "
+                             "arrays have an element a device.")
+      .def_prop_ro(
+          "cost_ms", [](const CostedTaskPlan& plan) { return plan.cost.cost_ms; },
+          "Of the slowest device.")
+      .def_prop_ro("compute_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.compute_ms; }), kOwned,
+                   "Forward and backward of the embedding operator.")
+      .def_prop_ro("forward_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.forward_ms; }), kOwned,
+                   "All-to-all of the forward pass.")
+      .def_prop_ro("backward_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.backward_ms; }), kOwned,
+                   "All-to-all of the backward pass.")
+      .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
+                   kOwned)
+      .def_prop_ro("memory_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.memory_bytes; }),
+                   kOwned)
+      .def_prop_ro("dim_sum",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.dim_sum; }), kOwned,
+                   "Columns of all slices.")
+      .def_prop_ro("fits_memory", [](const CostedTaskPlan& plan) { return plan.cost.fits_memory; })
+      .def_prop_ro(
+          "warning", [](const CostedTaskPlan& plan) { return plan.cost.warning; },
+          "Not empty if a predicted time is negative.")
+      .def_ro("plan", &CostedTaskPlan::plan)
+      .def(
+          "to_json", [](const CostedTaskPlan& plan) { return plan_to_json(document_of(plan)); },
+          "The document of docs/plan_format.md.")
+      .def("__repr__", [](const CostedTaskPlan& plan) { return page_of(plan); });
+}
+
+void bind_plan_result(nb::module_& module) {
+  nb::class_<Infeasibility>(module, "Infeasibility", "Why there is no plan, or none was found.")
+      .def_prop_ro(
+          "kind", [](const Infeasibility& why) { return std::string(name_of(why.kind)); },
+          "\"total_memory\", \"piece_too_large\", \"packing\" or \"no_time\".")
+      .def_ro("message", &Infeasibility::message)
+      .def_ro("needed_bytes", &Infeasibility::needed_bytes, "All tables together.")
+      .def_ro("available_bytes", &Infeasibility::available_bytes, "All devices together.")
+      .def_ro("largest_piece_bytes", &Infeasibility::largest_piece_bytes,
+              "The largest piece that fits nowhere.")
+      .def_ro("table", &Infeasibility::table, "It is a piece of this table; -1: of none.")
+      .def("__repr__", [](const Infeasibility& why) { return why.message; });
+  nb::class_<SearchStats>(module, "SearchStats", "How much a search did.")
+      .def_ro("backend", &SearchStats::backend)
+      .def_ro("warning", &SearchStats::warning)
+      .def_ro("search_ms", &SearchStats::search_ms)
+      .def_ro("candidates", &SearchStats::candidates)
+      .def_ro("placements", &SearchStats::placements)
+      .def_ro("edits", &SearchStats::edits)
+      .def_ro("head_evaluations", &SearchStats::head_evaluations)
+      .def_ro("comm_evaluations", &SearchStats::comm_evaluations);
+  nb::class_<TaskPlanResult>(module, "PlanResult", "A plan with its cost, or why there is none.")
+      .def_prop_ro(
+          "plan", [](const TaskPlanResult& result) { return result.result.plan; },
+          "None: see `infeasible`.")
+      .def_prop_ro(
+          "cost",
+          [](const TaskPlanResult& result) -> std::optional<CostedTaskPlan> {
+            if (!result.result.plan) return std::nullopt;
+            return CostedTaskPlan{result.task, result.weights, *result.result.plan,
+                                  result.result.cost};
+          },
+          "None if there is no plan.")
+      .def_prop_ro("infeasible",
+                   [](const TaskPlanResult& result) { return result.result.infeasible; })
+      .def_prop_ro(
+          "complete", [](const TaskPlanResult& result) { return result.result.complete; },
+          "False if the deadline ended the search early.")
+      .def_prop_ro(
+          "alternatives",
+          [](const TaskPlanResult& result) {
+            std::vector<CostedTaskPlan> others;
+            for (const CostedPlan& other : result.result.alternatives) {
+              others.push_back({result.task, result.weights, other.plan, other.cost});
+            }
+            return others;
+          },
+          "Other plans, cheapest first, as many as were asked for and come across.")
+      .def_prop_ro("stats", [](const TaskPlanResult& result) { return result.result.stats; })
+      .def_prop_ro("task", [](const TaskPlanResult& result) { return result.task; })
+      .def(
+          "slices_by_device",
+          [](const TaskPlanResult& result) {
+            return result.result.plan ? slices_by_device(result.task->task, *result.result.plan)
+                                      : std::vector<std::vector<TableSlice>>{};
+          },
+          "The slices on each device; none if there is no plan.")
+      .def("to_json", &json_of, "The document of docs/plan_format.md.")
+      .def("__repr__", [](const TaskPlanResult& result) { return page_of(result); });
+}
+
+}  // namespace
+
+PlanDocument document_of(const CostedTaskPlan& plan) {
+  return {.task = plan.task->task,
+          .plan = plan.plan,
+          .cost = plan.cost,
+          .task_name = title_of(*plan.task),
+          .weights = plan.weights,
+          .notes = tools::plan_notes(plan.task->notes, plan.cost)};
+}
+
+PlanDocument document_of(const TaskPlanResult& found) {
+  PlanDocument document =
+      document_of(CostedTaskPlan{found.task, found.weights, *found.result.plan, found.result.cost});
+  document.stats = found.result.stats;
+  document.complete = found.result.complete;
+  document.alternatives = found.result.alternatives;
+  return document;
+}
+
+NoPlanDocument no_plan_document_of(const TaskPlanResult& result) {
+  return {.task = result.task->task,
+          .infeasible = *result.result.infeasible,
+          .task_name = title_of(*result.task),
+          .weights = result.weights,
+          .notes = result.task->notes};
+}
+
+void bind_plans(nb::module_& module) {
+  bind_plan(module);
+  bind_plan_cost(module);
+  bind_plan_result(module);
+}
+
+}  // namespace neuroshard::python

@@ -1,0 +1,160 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task.h"
+#include "neuroshard/task_file.h"
+#include "neuroshard/zipf_histogram.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/values.h"
+
+namespace neuroshard::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+using Histogram = std::array<double, kHistogramBins>;
+
+Table make_table(std::int64_t rows, int dim, double pooling_factor,
+                 const std::optional<Histogram>& access_histogram, std::string name,
+                 double zipf_exponent) {
+  Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
+  if (access_histogram) {
+    table.access_histogram = *access_histogram;
+  } else {
+    table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
+  }
+  validate(table, table.name.empty() ? "table" : "table " + table.name);
+  return table;
+}
+
+std::string table_text(const Table& table) {
+  return "Table(" + std::string(nb::repr(nb::str(table.name.c_str())).c_str()) + ": " +
+         format_count(static_cast<std::uint64_t>(table.rows)) + " x " + std::to_string(table.dim) +
+         ", pooling factor " + format_number(table.pooling_factor, 2) + ", " +
+         format_bytes(table.size_bytes()) + ")";
+}
+
+std::string task_text(const NamedTask& task) {
+  return "Task(" + (task.name.empty() ? "" : printable(task.name) + ": ") +
+         counted(task.task.tables.size(), "table") + " on " +
+         counted(static_cast<std::uint64_t>(task.task.devices), "device") + " of " +
+         format_bytes(task.task.memory_bytes) + ")";
+}
+
+std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, int devices,
+                                     std::int64_t memory_bytes, std::string name,
+                                     std::vector<std::string> notes) {
+  auto task = std::make_shared<NamedTask>(
+      NamedTask{{.tables = std::move(tables), .devices = devices, .memory_bytes = memory_bytes},
+                std::move(name),
+                std::move(notes)});
+  validate(task->task, "task");
+  return task;
+}
+
+std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
+                                         std::optional<std::int64_t> memory_bytes) {
+  if (!devices) devices = file.devices;
+  if (!memory_bytes) memory_bytes = file.memory_bytes;
+  if (!devices) throw Error(file.where + ": says nothing of devices; give devices=");
+  if (!memory_bytes) throw Error(file.where + ": says nothing of their memory; give memory_bytes=");
+  std::vector<std::string> notes;
+  if (!file.notes.empty()) notes.push_back(std::move(file.notes));
+  if (!file.derived_histograms.empty()) {
+    notes.push_back(derived_histograms_note(file.derived_histograms.size()));
+  }
+  validate({.tables = file.tables, .devices = *devices, .memory_bytes = *memory_bytes}, file.where);
+  return make_task(std::move(file.tables), *devices, *memory_bytes, std::move(file.name),
+                   std::move(notes));
+}
+
+void bind_table(nb::module_& module) {
+  nb::class_<Table>(module, "Table",
+                    "An embedding table. Not changed once made: tasks copy what they are given.")
+      .def(
+          "__init__",
+          [](Table* self, std::int64_t rows, int dim, double pooling_factor,
+             const std::optional<Histogram>& access_histogram, std::string name,
+             double zipf_exponent) {
+            new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
+                                        std::move(name), zipf_exponent));
+          },
+          "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
+          "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent,
+          "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
+          "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
+          "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
+          "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`.")
+      .def_ro("name", &Table::name)
+      .def_ro("rows", &Table::rows)
+      .def_ro("dim", &Table::dim)
+      .def_ro("pooling_factor", &Table::pooling_factor)
+      .def_ro("access_histogram", &Table::access_histogram)
+      .def_prop_ro("size_bytes", &Table::size_bytes, "Of the fp32 weights.")
+      .def("__repr__", &table_text);
+}
+
+void bind_task(nb::module_& module) {
+  nb::class_<NamedTask>(module, "Task",
+                        "Tables to be placed on equal devices. Not changed once "
+                        "made.")
+      .def(nb::new_(&make_task), "tables"_a, "devices"_a, "memory_bytes"_a, nb::kw_only(),
+           "name"_a = "", "notes"_a = std::vector<std::string>{},
+           "`memory_bytes`: of one device, for embedding weights. `notes`: assumptions, which "
+           "pages and plans repeat.")
+      .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
+      .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
+      .def_prop_ro("memory_bytes", [](const NamedTask& task) { return task.task.memory_bytes; })
+      .def_ro("name", &NamedTask::name)
+      .def_ro("notes", &NamedTask::notes)
+      .def("__len__", [](const NamedTask& task) { return task.task.tables.size(); })
+      .def("__repr__", &task_text);
+}
+
+}  // namespace
+
+void bind_tasks(nb::module_& module) {
+  bind_table(module);
+  bind_task(module);
+  module.def(
+      "load_task",
+      [](const std::filesystem::path& path, std::optional<int> devices,
+         std::optional<std::int64_t> memory_bytes) {
+        return complete_task(load_task(path), devices, memory_bytes);
+      },
+      "path"_a, nb::kw_only(), "devices"_a = nb::none(), "memory_bytes"_a = nb::none(),
+      nb::sig("def load_task(path: str | os.PathLike[str], *, devices: int | None = None, "
+              "memory_bytes: int | None = None) -> Task"),
+      "A task file (docs/task_format.md). What is given takes the place of what it says.");
+  module.def(
+      "parse_task",
+      [](std::string_view json, std::optional<int> devices,
+         std::optional<std::int64_t> memory_bytes) {
+        return complete_task(parse_task(json, "task"), devices, memory_bytes);
+      },
+      "json"_a, nb::kw_only(), "devices"_a = nb::none(), "memory_bytes"_a = nb::none(),
+      "The same from its text.");
+  module.def("bytes_from_gib", &bytes_from_gib, "gib"_a, "Bytes in `gib` GiB, rounded down.");
+  module.def(
+      "zipf_histogram",
+      [](std::int64_t rows, double pooling_factor, double exponent, std::int64_t batch_size) {
+        return zipf_histogram(rows, pooling_factor, exponent, batch_size);
+      },
+      "rows"_a, "pooling_factor"_a, nb::kw_only(), "exponent"_a = kDefaultZipfExponent,
+      "batch_size"_a = kDefaultBatchSize,
+      "Expected access histogram of a table whose lookups follow Zipf's law.");
+}
+
+}  // namespace neuroshard::python

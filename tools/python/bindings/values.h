@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost_models.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/task.h"
+
+// What the classes of the Python package hold beside those of the library. All are immutable, so
+// that many may share one.
+
+namespace neuroshard::python {
+
+struct NamedTask {
+  Task task;
+  std::string name;                ///< May be empty.
+  std::vector<std::string> notes;  ///< What was assumed.
+};
+
+struct Weights {
+  CostModels models;
+  std::string origin;  ///< Where they come from, as pages and plans say.
+};
+
+/// A plan with its cost. Knows its task, so that it can be shown.
+struct CostedTaskPlan {
+  std::shared_ptr<NamedTask> task;
+  std::string weights;
+  Plan plan;
+  PlanCost cost;
+};
+
+/// What a search has found.
+struct TaskPlanResult {
+  std::shared_ptr<NamedTask> task;
+  std::string weights;
+  PlanResult result;
+};
+
+/// What the library writes as JSON and the program draws as a page.
+[[nodiscard]] PlanDocument document_of(const CostedTaskPlan& plan);
+/// `result` has a plan.
+[[nodiscard]] PlanDocument document_of(const TaskPlanResult& result);
+/// `result` has none.
+[[nodiscard]] NoPlanDocument no_plan_document_of(const TaskPlanResult& result);
+
+}  // namespace neuroshard::python

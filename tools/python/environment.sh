@@ -1,0 +1,30 @@
+# Sourced by run_tests and run_torchrec_tests, in the root of the repository.
+
+# usage: make_environment FOLDER REQUIREMENT...
+make_environment() {
+  local folder=$1
+  shift
+  [ -x "$folder/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder"
+  "$folder/bin/python" -m pip install -q --disable-pip-version-check "$@"
+}
+
+# usage: build_package FOLDER: makes a wheel and installs it. What builds it is installed beside it, not anew for
+# every build, so that the paths of its headers stay and ccache knows them.
+build_package() {
+  if command -v ccache >/dev/null; then
+    # The compiler by the name that CMake finds, so that objects of other builds are taken.
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CXX="${CXX:-c++}"
+  fi
+  local requirements
+  mapfile -t requirements < <("$1/bin/python" - <<'PYTHON'
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    print("\n".join(tomllib.load(file)["build-system"]["requires"]))
+PYTHON
+  )
+  make_environment "$1" "${requirements[@]}"
+  rm -rf "$1/wheel"
+  "$1/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$1/wheel" .
+  "$1/bin/python" -m pip install -q --disable-pip-version-check --no-deps --force-reinstall "$1"/wheel/*.whl
+}

@@ -1,0 +1,64 @@
+"""Plans how embedding tables of recommendation models are spread over accelerators.
+
+    import neuroshard
+
+    tables = [neuroshard.Table(rows=1_000_000, dim=64, pooling_factor=5.0) for _ in range(8)]
+    task = neuroshard.Task(tables, devices=2, memory_bytes=neuroshard.bytes_from_gib(4))
+    print(neuroshard.plan(task))
+
+`neuroshard.torchrec` plans TorchRec models. docs/python.md says more.
+"""
+
+from neuroshard._core import (
+    Improvement,
+    Infeasibility,
+    Plan,
+    PlanCost,
+    Planner,
+    PlanResult,
+    SearchStats,
+    Table,
+    TableSlice,
+    Task,
+    Weights,
+    backends,
+    bytes_from_gib,
+    load_plan,
+    load_task,
+    parse_plan,
+    parse_task,
+    slices_by_device,
+    zipf_histogram,
+)
+from neuroshard._core import version as __version__
+from neuroshard.errors import Error
+from neuroshard.halvings import plan_from_slices
+from neuroshard.shared_planner import plan, plan_batch, simulate
+
+__all__ = [
+    "Error",
+    "Improvement",
+    "Infeasibility",
+    "Plan",
+    "PlanCost",
+    "PlanResult",
+    "Planner",
+    "SearchStats",
+    "Table",
+    "TableSlice",
+    "Task",
+    "Weights",
+    "__version__",
+    "backends",
+    "bytes_from_gib",
+    "load_plan",
+    "load_task",
+    "parse_plan",
+    "parse_task",
+    "plan",
+    "plan_batch",
+    "plan_from_slices",
+    "simulate",
+    "slices_by_device",
+    "zipf_histogram",
+]
