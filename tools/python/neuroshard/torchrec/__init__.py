@@ -1,0 +1,15 @@
+"""Plans for TorchRec: a planner to use in the place of EmbeddingShardingPlanner, and plans to and fro.
+
+    from neuroshard.torchrec import NeuroShardPlanner
+
+    planner = NeuroShardPlanner(topology=topology, constraints=constraints)
+    plan = planner.collective_plan(model, sharders, process_group)
+    model = DistributedModelParallel(model, plan=plan, sharders=sharders)
+
+Needs torch and torchrec, which the package does not install. docs/python.md says more.
+"""
+
+from neuroshard.torchrec.planner import NeuroShardPlanner
+from neuroshard.torchrec.sharding_plans import from_sharding_plan, to_sharding_plan
+
+__all__ = ["NeuroShardPlanner", "from_sharding_plan", "to_sharding_plan"]

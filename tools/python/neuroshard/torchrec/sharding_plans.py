@@ -1,0 +1,95 @@
+"""Plans of the library as plans of TorchRec, and back."""
+
+from collections.abc import Sequence
+
+from torch import nn
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
+from torchrec.distributed.planner.types import Topology
+from torchrec.distributed.sharding_plan import get_default_sharders
+from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, ShardingPlan
+
+from neuroshard._core import Plan, Task, slices_by_device
+from neuroshard.errors import Error
+from neuroshard.halvings import plan_from_slices
+from neuroshard.torchrec.model_tables import Constraints, Piece, model_tables
+
+
+def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
+    """Of each table of `task` its pieces, from left to right."""
+    pieces: list[list[Piece]] = [[] for _ in range(len(task))]
+    for device, slices in enumerate(slices_by_device(task, plan)):
+        for piece in slices:
+            pieces[piece.table].append((piece.first_column, piece.dim, device))
+    return [sorted(of_table) for of_table in pieces]
+
+
+def to_sharding_plan(
+    task: Task,
+    plan: Plan,
+    module: nn.Module,
+    *,
+    topology: Topology,
+    sharders: Sequence[ModuleSharder[nn.Module]] | None = None,
+    constraints: Constraints | None = None,
+) -> ShardingPlan:
+    """`plan` as DistributedModelParallel takes it.
+
+    Tables of `task` are those of `module` by name: path of the module, a dot, name of the table.
+    Raises Error if one is missing on either side, or cannot be sharded as planned.
+    """
+    constraints = constraints or {}
+    enumerator = EmbeddingEnumerator(topology=topology, batch_size=1, constraints=dict(constraints))
+    found = model_tables(enumerator.enumerate(module, list(sharders or get_default_sharders())))
+    in_model = {table.full_name: table for table in found}
+    in_task = {table.name: index for index, table in enumerate(task.tables)}
+    for names, others, where in ((in_task, in_model, "module"), (in_model, in_task, "task")):
+        missing = sorted(set(names) - set(others))
+        if missing:
+            raise Error(f"plan: the {where} has no table {', '.join(missing)}; give the {where} that it is for")
+    pieces = pieces_by_table(task, plan)
+    options = []
+    for name, table in in_model.items():
+        index = in_task[name]
+        shape, planned = tuple(table.options[0].tensor.shape), task.tables[index]
+        if shape[1] != planned.dim:
+            raise Error(f"plan: table {name} has {shape[1]} columns in the module and {planned.dim} in the task")
+        refusal = table.refusal(constraints) or table.refusal_of(pieces[index], constraints)
+        if refusal is not None:
+            raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
+        options.append(table.sharded(pieces[index]))
+    return sharding_plan_of_options(options, topology)
+
+
+def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
+    """What a TorchRec plan does, to be judged by simulate().
+
+    Tables are those of `task` by name, as in to_sharding_plan(). Raises Error if the plan shards by rows,
+    replicates, or cuts tables otherwise than in halves of halves, since no Plan says so.
+    """
+    indices = {table.name: index for index, table in enumerate(task.tables)}
+    rows = [table.rows for table in task.tables]
+    slices: list[tuple[int, int, int, int]] = []
+    seen: set[str] = set()
+    for path, module_plan in sharding_plan.plan.items():
+        for table_name, sharding in module_plan.items():
+            name = f"{path}.{table_name}" if path else table_name
+            if name not in indices:
+                raise Error(f"sharding plan: table {name} is not among those of the task")
+            seen.add(name)
+            index = indices[name]
+            spec = sharding.sharding_spec
+            if not isinstance(spec, EnumerableShardingSpec):
+                raise Error(f"sharding plan: table {name} is {sharding.sharding_type}: it says no shards")
+            for shard in spec.shards:
+                if shard.shard_offsets[0] != 0 or shard.shard_sizes[0] != rows[index]:
+                    raise Error(
+                        f"sharding plan: table {name} is {sharding.sharding_type}, with shards of "
+                        f"{shard.shard_sizes[0]} of {rows[index]} rows; plans shard by columns only"
+                    )
+                rank = shard.placement.rank()
+                slices.append((rank, index, shard.shard_offsets[1], shard.shard_sizes[1]))
+    missing = sorted(set(indices) - seen)
+    if missing:
+        raise Error(f"sharding plan: has no table {', '.join(missing)}")
+    return plan_from_slices(task, slices)
