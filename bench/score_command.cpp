@@ -48,6 +48,7 @@ std::vector<ScorerKind> scorers_of(const ScoreOptions& options, const CostModels
     if (std::find(names.begin(), names.end(), "scalar") == names.end())
       names.emplace_back("scalar");
   }
+  kinds.reserve(names.size());
   for (const std::string& name : names) kinds.push_back(backend_scorer(models, name));
   for (auto& more : {openblas_scorers(models), gpu_scorers(models)}) {
     kinds.insert(kinds.end(), more.begin(), more.end());

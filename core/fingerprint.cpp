@@ -1,5 +1,7 @@
 #include "core/fingerprint.h"
 
+#include <cstdio>
+
 namespace neuroshard {
 
 void Fingerprint::add(std::string_view bytes) {
@@ -11,6 +13,12 @@ void Fingerprint::add(std::string_view bytes) {
   for (const char byte : bytes) {
     value_ = (value_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
   }
+}
+
+std::string fingerprint_text(std::uint64_t fingerprint) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fingerprint));
+  return text;
 }
 
 }  // namespace neuroshard

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -23,5 +24,8 @@ class Fingerprint {
  private:
   std::uint64_t value_ = 0xcbf29ce484222325U;
 };
+
+/// A fingerprint as files hold it: 16 hexadecimal digits.
+[[nodiscard]] std::string fingerprint_text(std::uint64_t fingerprint);
 
 }  // namespace neuroshard

@@ -13,12 +13,12 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kComputeExamples = R"(Example:
+constexpr const char* kEvaluateComputeExamples = R"(Example:
   neuroshard evaluate compute --weights my_gpu.safetensors --data data/unseen
 
 Samples on which the model was trained say nothing: collect others, with another --seed.)";
 
-constexpr const char* kCommExamples = R"(Example:
+constexpr const char* kEvaluateCommExamples = R"(Example:
   neuroshard evaluate comm --weights my_gpu.safetensors --data data/unseen_4 --data data/unseen_32
 
 Samples on which the model was trained say nothing: collect others, with another --seed.)";
@@ -130,9 +130,9 @@ void add_evaluate_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("evaluate", "Measure how well cost models predict collected costs");
   command->footer("'neuroshard evaluate compute --help' lists its options, with examples.");
   command->require_subcommand(1);
-  add_kind(*command, "compute", "Cost of the embedding tables of one device", kComputeExamples,
-           evaluate_compute_command, chosen);
-  add_kind(*command, "comm", "Cost of the all-to-all between the devices", kCommExamples,
+  add_kind(*command, "compute", "Cost of the embedding tables of one device",
+           kEvaluateComputeExamples, evaluate_compute_command, chosen);
+  add_kind(*command, "comm", "Cost of the all-to-all between the devices", kEvaluateCommExamples,
            evaluate_comm_command, chosen);
 }
 

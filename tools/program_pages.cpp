@@ -116,7 +116,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 std::string man_page(const CLI::App& program) {
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   std::string upper = name;
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   std::string text = ".TH " + upper + " 1 \"\" \"" + name +
@@ -153,7 +153,7 @@ std::string bash_completion(const CLI::App& program) {
              "\n      files=" + in_quotes(joined(files)) +
              "\n      values=" + in_quotes(joined(values)) + "\n      ;;\n";
   });
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   return "# bash completion for " + name + R"(, made from its options.
 _)" + name +
          R"(() {
@@ -210,7 +210,7 @@ std::string zsh_completion(const CLI::App& program) {
     }
     cases += "      _arguments" + arguments + "\n      ;;\n";
   });
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   return "#compdef " + name + "\n# zsh completion for " + name + R"(, made from its options.
 _)" + name +
          R"(() {

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
+#include "core/fingerprint.h"
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"
@@ -19,10 +19,7 @@ namespace neuroshard::tools {
 namespace {
 
 std::string header_of(std::uint64_t fingerprint) {
-  char text[64];
-  std::snprintf(text, sizeof text, "{\"neuroshard.partial\": \"%016llx\"}",
-                static_cast<unsigned long long>(fingerprint));
-  return text;
+  return "{\"neuroshard.partial\": \"" + fingerprint_text(fingerprint) + "\"}";
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kComputeExamples = R"(Example:
+constexpr const char* kTrainComputeExamples = R"(Example:
   neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
 
 Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
 docs/training.md has the details.)";
 
-constexpr const char* kCommExamples = R"(Examples:
+constexpr const char* kTrainCommExamples = R"(Examples:
   neuroshard train comm --data data/comm_2 --data data/comm_4 --data data/comm_8 \
       --base my_gpu.safetensors --output my_gpu.safetensors      one model for every device count
   neuroshard train comm --architecture dense --data data/comm_4 \
@@ -145,7 +145,7 @@ int run(const TrainComm& command, Console& console) {
 void add_train_compute(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<TrainCompute>();
   CLI::App* command = train.add_subcommand("compute", "Cost of the embedding tables of one device");
-  command->footer(kComputeExamples);
+  command->footer(kTrainComputeExamples);
   add_train_options(*command, options->common);
   command
       ->add_option("--table-layers", options->sizes.table_network,
@@ -165,7 +165,7 @@ void add_train_compute(CLI::App& train, Action& chosen) {
 void add_train_comm(CLI::App& train, Action& chosen) {
   const auto options = std::make_shared<TrainComm>();
   CLI::App* command = train.add_subcommand("comm", "Cost of the all-to-all between the devices");
-  command->footer(kCommExamples);
+  command->footer(kTrainCommExamples);
   add_train_options(*command, options->common);
   command
       ->add_option("--architecture", options->architecture,

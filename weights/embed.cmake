@@ -1,5 +1,5 @@
-# cmake -DINPUT=FILE -DOUTPUT=FILE.cpp -DSYMBOL=NAME -P embed.cmake
-# Turns a file into C++ that defines NAME and NAMESize. Plain text rather than an assembler's
+# cmake -DINPUT=FILE -DOUTPUT=FILE.cpp -DSYMBOL=NAME -DHEADER=HEADER -P embed.cmake
+# Turns a file into C++ that defines NAME and NAMESize, which HEADER declares. Plain text rather than an assembler's
 # .incbin, so that every compiler takes it; half a megabyte compiles in half a second.
 file(READ "${INPUT}" digits HEX)
 string(LENGTH "${digits}" size)
@@ -9,10 +9,8 @@ string(REPEAT "....." 20 line)
 string(REGEX REPLACE "(${line})" "\\1\n" bytes "${bytes}")
 file(WRITE "${OUTPUT}"
   "// Generated from ${SYMBOL}'s source file; do not edit.\n"
-  "#include <cstddef>\n"
+  "#include \"${HEADER}\"\n"
   "namespace neuroshard {\n"
-  "extern const unsigned char ${SYMBOL}[];\n"
-  "extern const std::size_t ${SYMBOL}Size;\n"
   "const unsigned char ${SYMBOL}[] = {\n${bytes}};\n"
   "const std::size_t ${SYMBOL}Size = ${size};\n"
   "}  // namespace neuroshard\n")

@@ -174,7 +174,9 @@ void join_halves(const WorkingPlan& plan, PlanEdit& edit) {
     PlacedSlice& half = edit.added(i);
     if (!plan.can_join(half)) {
       ++i;
-    } else if (const auto other = find_added(half, i)) {
+      continue;
+    }
+    if (const auto other = find_added(half, i)) {
       --half.piece;
       edit.drop_added(*other);
       i = 0;  // Numbers have changed.

@@ -15,5 +15,10 @@ TEST(Fingerprint, TellsApartWhereOneTextEnds) {
   EXPECT_NE(ab_c.value(), a_bc.value());
 }
 
+TEST(Fingerprint, TextHasAllDigits) {
+  EXPECT_EQ(fingerprint_text(0), "0000000000000000");
+  EXPECT_EQ(fingerprint_text(0xcbf29ce484222325U), "cbf29ce484222325");
+}
+
 }  // namespace
 }  // namespace neuroshard

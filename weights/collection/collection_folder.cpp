@@ -1,5 +1,6 @@
 #include "weights/collection/collection_folder.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -39,12 +40,14 @@ void require_same(const CollectionDescription& there, const CollectionDescriptio
                   const std::string& where) {
   CollectionDescription keys = there;
   keys.insert(here.begin(), here.end());
-  for (const auto& [key, unused] : keys) {
-    if (text_of(there, key) == text_of(here, key)) continue;
-    throw Error(where + ": its samples were collected with " + key + " " + text_of(there, key) +
-                ", this run has " + text_of(here, key) +
-                "; resume with the same options or give another folder");
-  }
+  const auto other = std::find_if(keys.begin(), keys.end(), [&](const auto& entry) {
+    return text_of(there, entry.first) != text_of(here, entry.first);
+  });
+  if (other == keys.end()) return;
+  const std::string& key = other->first;
+  throw Error(where + ": its samples were collected with " + key + " " + text_of(there, key) +
+              ", this run has " + text_of(here, key) +
+              "; resume with the same options or give another folder");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ NpyHeader read_npy_header(SequentialFile& file) {
   const auto fail = [&](const std::string& what) { throw Error(file.name() + ": " + what); };
   const std::string_view start = file.peek(12);
   if (!start.starts_with("\x93NUMPY") || start.size() < 12) fail("is not a NumPy file (.npy)");
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   // The length of the header takes 2 bytes in version 1, 4 later.
   const std::size_t fixed = version == 1 ? 10 : 12;
   std::size_t length = 0;

@@ -141,6 +141,7 @@ std::vector<double> draw_pooling_factors(const std::vector<Histogram>& histogram
 
 std::vector<std::int64_t> draw_row_counts(int count, double scale, Random& random) {
   std::vector<double> rows;
+  rows.reserve(static_cast<std::size_t>(count));
   double sum = 0.0;
   for (const double u : stratified(count, random)) {
     rows.push_back(std::pow(-std::log(1.0 - u), 1.0 / kRowShape));
@@ -148,6 +149,7 @@ std::vector<std::int64_t> draw_row_counts(int count, double scale, Random& rando
   }
   const double unit = scale * published_statistics().rows.mean * count / sum;
   std::vector<std::int64_t> counts;
+  counts.reserve(rows.size());
   for (const double r : rows)
     counts.push_back(std::max<std::int64_t>(kMinRows, std::llround(r * unit)));
   return counts;
@@ -259,6 +261,7 @@ std::vector<PopulationTable> draw_population(const PopulationOptions& options) {
   shuffle(tables, random);
 
   std::vector<PopulationTable> population;
+  population.reserve(tables.size());
   for (const Table& table : tables) population.push_back({table, population.size()});
   choose_roundings(population, options);
   return population;

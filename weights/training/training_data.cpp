@@ -81,6 +81,7 @@ std::vector<CommSamples> read_comm_samples(std::span<const std::filesystem::path
     }
   }
   std::vector<CommSamples> all;
+  all.reserve(by_devices.size());
   for (auto& [devices, samples] : by_devices) all.push_back(std::move(samples));
   return all;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
+#include "core/fingerprint.h"
 #include "neuroshard/error.h"
 #include "weights/files/safetensors.h"
 
@@ -13,12 +13,6 @@ namespace {
 
 constexpr const char* kWhere = "training state";
 constexpr const char* kFingerprint = "neuroshard.training_state";
-
-std::string text_of(std::uint64_t fingerprint) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fingerprint));
-  return text;
-}
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
   throw Error(std::string(kWhere) + ": " + name + ": " + what);
@@ -42,7 +36,7 @@ class StateWriter final : public StateVisitor {
   }
 
   std::string bytes(std::uint64_t fingerprint) {
-    contents_.metadata[kFingerprint] = text_of(fingerprint);
+    contents_.metadata[kFingerprint] = fingerprint_text(fingerprint);
     return serialize_safetensors(contents_);
   }
 
@@ -56,7 +50,7 @@ class StateReader final : public StateVisitor {
       : contents_(parse_safetensors(bytes, kWhere)) {
     const auto found = contents_.metadata.find(kFingerprint);
     if (found == contents_.metadata.end()) fail(kFingerprint, "is missing");
-    if (found->second != text_of(fingerprint)) {
+    if (found->second != fingerprint_text(fingerprint)) {
       throw Error(std::string(kWhere) +
                   ": was begun with other samples, options or another version of the program");
     }

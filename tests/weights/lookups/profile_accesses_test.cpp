@@ -179,6 +179,9 @@ TEST(ProfileAccesses, NamesWhatIsWrongWithNumpyFiles) {
   std::string floats = npy_file({1, 2}, "(1, 2)");
   floats.replace(floats.find("<i8"), 3, "<f8");
   EXPECT_THAT(error(floats), HasSubstr("<f8"));
+  std::string newer = npy_file({1, 2}, "(1, 2)");
+  newer[6] = '\xC8';
+  EXPECT_THAT(error(newer), HasSubstr("version 200"));
   std::string transposed = npy_file({1, 2}, "(1, 2)");
   transposed.replace(transposed.find("False"), 5, "True ");
   EXPECT_THAT(error(transposed), HasSubstr("C order"));
