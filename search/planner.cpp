@@ -13,6 +13,7 @@
 #include "core/team_backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
+#include "neuroshard/fingerprint.h"
 #include "neuroshard/simulator.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
@@ -235,6 +236,11 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
   return neuroshard::simulate(*in_use(impl_).cpu, task, plan);
+}
+
+std::uint64_t Planner::fingerprint(const Task& task) const {
+  const Impl& impl = in_use(impl_);
+  return neuroshard::fingerprint(task, impl.options, impl.models);
 }
 
 std::string_view Planner::backend() const {
