@@ -78,7 +78,7 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
     }
   }
   if (format == OutputFormat::kTable) {
-    output.write(batch.page(weights, loaded.notes, output.style()));
+    output.write(batch.page(loaded.read_ms, weights, loaded.notes, output.style()));
   }
   output.finish();
   return all_fit ? kExitOk : kExitInfeasible;

@@ -28,4 +28,5 @@
 #include "neuroshard/training_data.h"
 #include "neuroshard/version.h"
 #include "neuroshard/weights.h"
+#include "neuroshard/what_if.h"
 #include "neuroshard/zipf_histogram.h"
