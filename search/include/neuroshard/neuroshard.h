@@ -26,6 +26,7 @@
 #include "neuroshard/task_file.h"
 #include "neuroshard/training.h"
 #include "neuroshard/training_data.h"
+#include "neuroshard/training_ranges.h"
 #include "neuroshard/version.h"
 #include "neuroshard/weights.h"
 #include "neuroshard/what_if.h"
