@@ -20,6 +20,7 @@ void add_quality_command(CLI::App& program, Action& chosen);
 void add_accuracy_command(CLI::App& program, Action& chosen);
 void add_deadline_command(CLI::App& program, Action& chosen);
 void add_gap_command(CLI::App& program, Action& chosen);
+void add_read_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);
 void add_scale_command(CLI::App& program, Action& chosen);
 /// Only in builds with CUDA; else it adds nothing.

@@ -7,12 +7,14 @@
 #include <map>
 #include <vector>
 
-#include "bench/line_chart.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
+#include "tools/charts/line_chart.h"
 
 namespace neuroshard::bench {
 namespace {
+
+using charts::LineChart;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kClearlyDearer = 1.02;
@@ -164,7 +166,7 @@ std::string stages_table(std::span<const GapResult> results) {
 }
 
 std::string gap_chart(std::span<const GapResult> results) {
-  std::vector<LineChart> charts = {
+  std::vector<LineChart> panels = {
       {.title = "Our cost over that of another plan",
        .x_label = "devices",
        .y_label = "cost ratio",
@@ -182,19 +184,19 @@ std::string gap_chart(std::span<const GapResult> results) {
     const double x = devices;
     const Ratios uniform(group, &GapResult::uniform);
     const Ratios annealed(group, &GapResult::annealed);
-    auto& ratios = charts[0].series;
+    auto& ratios = panels[0].series;
     ratios[0].points.emplace_back(x, uniform.geometric_mean());
     ratios[1].points.emplace_back(x, uniform.worst());
     ratios[2].points.emplace_back(x, annealed.geometric_mean());
     ratios[3].points.emplace_back(x, annealed.worst());
     for (std::size_t i = 0; i < kPlans.size(); ++i) {
-      charts[1].series[i].points.emplace_back(
+      panels[1].series[i].points.emplace_back(
           x, mean_of(group, kPlans[i], [](const GapPlan& plan) { return 1.0 * plan.slices; }));
-      charts[2].series[i].points.emplace_back(
+      panels[2].series[i].points.emplace_back(
           x, mean_of(group, kPlans[i], [](const GapPlan& plan) { return plan.time.wall_ms; }));
     }
   }
-  return draw(charts);
+  return draw(panels);
 }
 
 void add_to_report(JsonReport& report, const GapResult& result, int threads) {

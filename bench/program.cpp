@@ -14,7 +14,8 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
   const std::string name = "nsbench";
   try {
     CLI::App program(
-        "nsbench measures scoring, planning, training, the quality of plans, and how they scale.",
+        "nsbench measures reading, scoring, planning, training, the quality of plans, and how they "
+        "scale.",
         name);
     program.footer(
         "Every command checks the results before it times them, and prints Markdown tables.\n"
@@ -28,6 +29,7 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_accuracy_command(program, chosen);
     add_deadline_command(program, chosen);
     add_gap_command(program, chosen);
+    add_read_command(program, chosen);
     add_replan_command(program, chosen);
     add_scale_command(program, chosen);
     add_kernels_command(program, chosen);

@@ -4,17 +4,20 @@
 #include <memory>
 #include <ostream>
 
-#include "bench/bar_chart.h"
 #include "bench/commands.h"
 #include "bench/common_options.h"
 #include "bench/json_report.h"
 #include "bench/markdown_table.h"
 #include "bench/quality.h"
 #include "neuroshard/error.h"
+#include "tools/charts/bar_chart.h"
 #include "weights/files/atomic_file.h"
 
 namespace neuroshard::bench {
 namespace {
+
+using charts::BarChart;
+using charts::Bars;
 
 constexpr const char* kQualityFooter =
     R"(Costs are those that the cost models predict: how good the models are is another question.

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "bench/line_chart.h"
 #include "bench/markdown_table.h"
+#include "tools/charts/line_chart.h"
 
 namespace neuroshard::bench {
 namespace {
+
+using charts::LineChart;
 
 constexpr std::size_t kColumns = 13;
 

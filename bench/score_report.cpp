@@ -6,12 +6,15 @@
 #include <map>
 #include <set>
 
-#include "bench/line_chart.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
+#include "tools/charts/line_chart.h"
 
 namespace neuroshard::bench {
 namespace {
+
+using charts::LineChart;
+using charts::Series;
 
 // In the order of batch sizes, then names.
 std::vector<const ScoreTimes*> rows_with(std::span<const ScoreTimes> times, int threads) {

@@ -13,7 +13,9 @@
 #include "core/team_backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
+#include "neuroshard/fingerprint.h"
 #include "neuroshard/simulator.h"
+#include "neuroshard/training_ranges.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
@@ -117,6 +119,7 @@ struct Planner::Impl {
                              {.name = options.backend == kCudaBackend ? "auto" : options.backend,
                               .reuse_work = options.reuse_work})),
         gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
+        ranges(cost_models),
         models(std::move(cost_models)),
         threads(options.threads > 0
                     ? options.threads
@@ -134,11 +137,20 @@ struct Planner::Impl {
   /// For the searches of one thread and call: others try the GPU anew if it fails these.
   FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
   ThreadTeam& team() const;
+  /// Adds what the models were not trained on to the warning of `cost`.
+  void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
+    cost.warning = joined(cost.warning, ranges.warning(task, plan, cost));
+  }
+  void add_warnings(const Task& task, PlanResult& result) const {
+    if (result.plan) add_warning(task, *result.plan, result.cost);
+    for (CostedPlan& other : result.alternatives) add_warning(task, other.plan, other.cost);
+  }
 
   PlannerOptions options;
   std::unique_ptr<Backend> cpu;
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
+  TrainingRanges ranges;  ///< Before `models`, which is moved from.
   CostModels models;
   int threads;
   mutable std::once_flag team_started;
@@ -257,8 +269,10 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
   impl.require_valid(task);
   validate(request);
-  return searches(impl.options.algorithm) ? impl.plan_by_search(task, request)
-                                          : impl.plan_by_baseline(task);
+  PlanResult result = searches(impl.options.algorithm) ? impl.plan_by_search(task, request)
+                                                       : impl.plan_by_baseline(task);
+  impl.add_warnings(task, result);
+  return result;
 }
 
 std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
@@ -280,6 +294,12 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     }
   }
   if (!jobs.empty()) impl.plan_in_parallel(jobs, request);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!outcomes[i]) continue;
+    PlanResult result = std::move(outcomes[i]).value();
+    impl.add_warnings(tasks[i], result);
+    outcomes[i] = std::move(result);
+  }
   return outcomes;
 }
 
@@ -301,7 +321,15 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  return neuroshard::simulate(*in_use(impl_).cpu, task, plan);
+  const Impl& impl = in_use(impl_);
+  PlanCost cost = neuroshard::simulate(*impl.cpu, task, plan);
+  impl.add_warning(task, plan, cost);
+  return cost;
+}
+
+std::uint64_t Planner::fingerprint(const Task& task) const {
+  const Impl& impl = in_use(impl_);
+  return neuroshard::fingerprint(task, impl.options, impl.models);
 }
 
 std::string_view Planner::backend() const {

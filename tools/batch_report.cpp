@@ -49,14 +49,15 @@ void BatchReport::add_error(int index, const std::string& reason) {
   ++others_;
 }
 
-std::string BatchReport::page(const std::string& weights, const std::vector<std::string>& notes,
-                              const TextStyle& style) const {
+std::string BatchReport::page(double read_ms, const std::string& weights,
+                              const std::vector<std::string>& notes, const TextStyle& style) const {
   std::string text = table_.str() + '\n';
   const auto add = [&](const char* label, const std::string& line) {
     text += paragraph(label, line, 11, style);
   };
   add("planned", format_count(planned_) + " of " + format_count(planned_ + others_) + " tasks");
   if (planned_ > 0) add("mean cost", format_ms(cost_ms_ / static_cast<double>(planned_)) + " ms");
+  add("read", "all tasks in " + format_ms(read_ms) + " ms");
   add("weights", printable(weights));
   for (const std::string& note : notes) add("note", printable(note));
   return text;

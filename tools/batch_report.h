@@ -21,8 +21,9 @@ class BatchReport {
   /// A task that was not planned, since it is invalid or planning failed.
   void add_error(int index, const std::string& reason);
 
-  /// `weights` says where the cost models come from.
-  [[nodiscard]] std::string page(const std::string& weights, const std::vector<std::string>& notes,
+  /// `read_ms` is what reading all tasks took, `weights` says where the cost models come from.
+  [[nodiscard]] std::string page(double read_ms, const std::string& weights,
+                                 const std::vector<std::string>& notes,
                                  const TextStyle& style) const;
 
  private:

@@ -19,10 +19,12 @@ using Action = std::function<int(Console&)>;
 
 // Each adds its sub-command to `program`; its callback stores the work to do in `chosen`.
 // A new sub-command: declare it here, and call it in program.cpp.
+void add_check_command(CLI::App& program, Action& chosen);
 void add_collect_command(CLI::App& program, Action& chosen);
 void add_convert_command(CLI::App& program, Action& chosen);
 void add_profile_command(CLI::App& program, Action& chosen);
 void add_evaluate_command(CLI::App& program, Action& chosen);
+void add_fingerprint_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);
 void add_plan_command(CLI::App& program, Action& chosen);

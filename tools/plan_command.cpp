@@ -21,6 +21,7 @@
 #include "tools/resumable_lines.h"
 #include "tools/search_options.h"
 #include "tools/task_options.h"
+#include "tools/variants_report.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -30,6 +31,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   neuroshard plan --task my_model.json --devices 16 --format json --output plan.json
   neuroshard plan --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --format jsonl --output plans.jsonl
+  neuroshard plan --task my_model.json --devices 8,16,32,64 --memory-gb 20,40 --svg costs.svg
 
 Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
 Exit codes: 0 every task has a plan; 1 some task has none, and the reason is given; 2 bad input or
@@ -45,8 +47,13 @@ struct PlanCommand {
   std::optional<int> alternatives;
   std::string format = "table";
   std::string output;
+  std::string svg;
   bool list_shards = false;
   bool resume = false;
+
+  [[nodiscard]] bool asks_what_if() const {
+    return tasks.devices.size() > 1 || tasks.memory_gb.size() > 1;
+  }
 };
 
 void warn(const std::string& warning, Console& console) {
@@ -158,7 +165,8 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
                                 .weights = weights,
                                 .notes = plan_notes(loaded.notes, result.cost),
                                 .complete = result.complete,
-                                .alternatives = result.alternatives};
+                                .alternatives = result.alternatives,
+                                .read_ms = loaded.read_ms};
     output.write(format == OutputFormat::kJson ? plan_to_json(document)
                                                : plan_page(document, output.style()));
     if (command.list_shards) output.write('\n' + shard_lists(document));
@@ -239,7 +247,7 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
                    });
   }
   if (format == OutputFormat::kTable) {
-    output.write(batch.page(weights, loaded.notes, output.style()));
+    output.write(batch.page(loaded.read_ms, weights, loaded.notes, output.style()));
   }
   output.finish();
   return end.report(loaded.tasks.size(), console);
@@ -310,6 +318,84 @@ int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const 
   return end.report(loaded.tasks.size(), console);
 }
 
+// All combinations of devices and memory.
+std::vector<TaskVariant> variants_of(const TaskOptions& options, const Task& task) {
+  std::vector<int> devices = options.devices;
+  if (devices.empty()) devices = {task.devices};
+  std::vector<std::int64_t> sizes;
+  for (const double gib : options.memory_gb) sizes.push_back(bytes_from_gib(gib));
+  if (sizes.empty()) sizes = {task.memory_bytes};
+  std::vector<TaskVariant> variants;
+  for (const std::int64_t memory_bytes : sizes) {
+    for (const int count : devices) variants.push_back({count, memory_bytes});
+  }
+  return variants;
+}
+
+void require_valid(const PlanCommand& command, std::span<const TaskVariant> variants, Task task,
+                   const LoadedModels& models) {
+  if (command.alternatives || command.list_shards || command.resume) {
+    throw Error(
+        "--alternatives, --list-shards and --resume belong to one number of devices and "
+        "one size of memory; leave them out, or give one of each");
+  }
+  for (const TaskVariant& variant : variants) {
+    task.devices = variant.devices;
+    task.memory_bytes = variant.memory_bytes;
+    validate(task);
+    require_comm_model(models, variant.devices);
+  }
+}
+
+// A deadline is one of each variant, so that they cannot be planned together.
+std::vector<PlanOutcome> plan_all(const PlanCommand& command, const Planner& planner,
+                                  const Task& task, std::span<const TaskVariant> variants) {
+  if (!command.deadline_ms) return plan_variants(planner, task, variants);
+  std::vector<PlanOutcome> outcomes;
+  for (const TaskVariant& variant : variants) {
+    outcomes.push_back(
+        std::move(plan_variants(planner, task, {&variant, 1}, request_of(command)).front()));
+  }
+  return outcomes;
+}
+
+// One task on different devices.
+int plan_what_ifs(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
+                  const LoadedModels& models, const Planner& planner, Console& console) {
+  const Task& task = loaded.tasks[0];
+  const std::vector<TaskVariant> variants = variants_of(command.tasks, task);
+  require_valid(command, variants, task, models);
+  ResultOutput output(console, command.output);
+  std::optional<ResultOutput> chart;
+  if (!command.svg.empty()) chart.emplace(console, command.svg);
+  const VariantsReport report{.task = task,
+                              .title = loaded.titles[0],
+                              .weights = models.origin,
+                              .notes = loaded.notes,
+                              .read_ms = loaded.read_ms,
+                              .variants = variants,
+                              .outcomes = plan_all(command, planner, task, variants)};
+  BatchEnd end;
+  for (const PlanOutcome& outcome : report.outcomes) end.count(outcome);
+  switch (format) {
+    case OutputFormat::kTable:
+      output.write(variants_page(report, output.style()));
+      break;
+    case OutputFormat::kJson:
+      output.write(variants_json(report));
+      break;
+    case OutputFormat::kJsonl:
+      output.write(variants_json_lines(report));
+      break;
+  }
+  output.finish();
+  if (chart) {
+    chart->write(variants_chart(report));
+    chart->finish();
+  }
+  return end.report(variants.size(), console);
+}
+
 int run_plan(const PlanCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   PlannerOptions planner_options = command.planner;
@@ -329,11 +415,20 @@ int run_plan(const PlanCommand& command, Console& console) {
       (format != OutputFormat::kJsonl || command.output.empty() || is_device(command.output))) {
     throw Error("--resume keeps the finished lines of --format jsonl --output FILE; give both");
   }
+  if (command.asks_what_if() && !one) {
+    throw Error("several devices or sizes of memory belong to one task; pick one with --index");
+  }
+  if (!command.svg.empty() && !command.asks_what_if()) {
+    throw Error("--svg draws costs over devices; give several with --devices");
+  }
   const LoadedModels models = load_models(command.models);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
     if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
   }
   const Planner planner(models.models, planner_options);
+  if (command.asks_what_if()) {
+    return plan_what_ifs(command, format, loaded, models, planner, console);
+  }
   if (command.resume) return plan_resumably(command, loaded, planner, models.models, console);
   return (one ? plan_one : plan_many)(command, format, loaded, planner, models.origin, console);
 }
@@ -344,7 +439,7 @@ void add_plan_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<PlanCommand>();
   CLI::App* command = program.add_subcommand("plan", "Find the sharding plan of lowest cost");
   command->footer(kPlanExamples);
-  add_task_options(*command, options->tasks);
+  add_task_options(*command, options->tasks, DeviceLists::kYes);
   add_model_options(*command, options->models);
   add_search_options(*command, options->planner, options->algorithm, options->effort);
   command
@@ -359,6 +454,11 @@ void add_plan_command(CLI::App& program, Action& chosen) {
       ->group("Search");
   add_backend_options(*command, options->planner);
   add_output_options(*command, options->format, options->output);
+  command
+      ->add_option("--svg", options->svg,
+                   "Also draw costs over devices, an SVG file (several --devices)")
+      ->type_name("FILE")
+      ->group("Output");
   command
       ->add_flag("--list-shards", options->list_shards,
                  "Also list which columns of which table go to each device (--format table)")

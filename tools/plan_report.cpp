@@ -10,12 +10,6 @@ constexpr int kMinBarCells = 8;
 constexpr int kMaxBarCells = 48;
 constexpr int kMemoryBarCells = 6;
 
-std::int64_t total_bytes(const Task& task) {
-  std::int64_t sum = 0;
-  for (const Table& table : task.tables) sum += table.size_bytes();
-  return sum;
-}
-
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
@@ -113,11 +107,12 @@ std::string splits_line(const Task& task, const Plan& plan) {
   return text;
 }
 
-std::string search_line(const SearchStats& stats) {
+std::string search_line(const SearchStats& stats, std::optional<double> read_ms) {
   return format_ms(stats.search_ms) + " ms on backend " + stats.backend + "; " +
          counted(stats.candidates, "candidate") + ", " + counted(stats.placements, "placement") +
          ", " + (stats.edits == 0 ? "" : counted(stats.edits, "edit") + ", ") +
-         counted(stats.head_evaluations, "shard") + " scored";
+         counted(stats.head_evaluations, "shard") + " scored" +
+         (read_ms ? "; task read in " + format_ms(*read_ms) + " ms" : "");
 }
 
 }  // namespace
@@ -125,6 +120,12 @@ std::string search_line(const SearchStats& stats) {
 std::string table_label(const Task& task, int table) {
   const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
   return name.empty() ? "table " + std::to_string(table) : printable(name);
+}
+
+std::int64_t total_bytes(const Task& task) {
+  std::int64_t sum = 0;
+  for (const Table& table : task.tables) sum += table.size_bytes();
+  return sum;
 }
 
 double imbalance(const PlanCost& cost) {
@@ -175,7 +176,7 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   add("cost", cost_line(document.cost, style));
   if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
   add("splits", splits_line(task, document.plan));
-  if (document.stats) add("search", search_line(*document.stats));
+  if (document.stats) add("search", search_line(*document.stats, document.read_ms));
   for (const CostedPlan& other : document.alternatives) {
     add("another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
                        counted(other.plan.column_splits.size(), "column split"));

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <map>
 #include <memory>
 
 #include "neuroshard/error.h"
@@ -8,6 +7,7 @@
 #include "neuroshard/planner.h"
 #include "tools/batch_report.h"
 #include "tools/commands.h"
+#include "tools/matched_plans.h"
 #include "tools/model_options.h"
 #include "tools/plan_report.h"
 #include "tools/result_output.h"
@@ -41,45 +41,9 @@ struct SimulateCommand {
   std::string output;
 };
 
-struct Simulated {
-  std::size_t task = 0;  ///< Position in LoadedTasks.
-  const PlanRecord* record = nullptr;
+struct Simulated : MatchedPlan {
   PlanCost cost;
 };
-
-// One plan a task: by the number that the file gives, else the only plan to the only task.
-std::vector<Simulated> match_plans(const std::vector<PlanRecord>& records,
-                                   const LoadedTasks& loaded, const std::string& file) {
-  std::map<int, std::size_t> position_of;
-  for (std::size_t i = 0; i < loaded.indices.size(); ++i) position_of[loaded.indices[i]] = i;
-  const bool one = loaded.tasks.size() == 1;
-  std::vector<Simulated> matched;
-  std::vector<bool> taken(loaded.tasks.size(), false);
-  for (const PlanRecord& record : records) {
-    std::size_t position = 0;
-    if (record.task && (records.size() > 1 || !one)) {
-      const auto found = position_of.find(*record.task);
-      if (found == position_of.end()) {
-        if (one) continue;  // --index picks one of the file's plans, too.
-        throw Error(record.where + ": is for task " + std::to_string(*record.task) +
-                    ", which is not among the " + std::to_string(loaded.tasks.size()) + " tasks");
-      }
-      position = found->second;
-    } else if (records.size() > 1 || !one) {
-      throw Error(record.where + ": does not say which task it is for, and there are several");
-    }
-    if (taken[position]) {
-      throw Error(record.where + ": task " + std::to_string(loaded.indices[position]) +
-                  " has a plan already; give one plan per task");
-    }
-    taken[position] = true;
-    matched.push_back({position, &record, {}});
-  }
-  if (matched.empty()) {
-    throw Error(file + ": has no plan for task " + std::to_string(loaded.indices[0]));
-  }
-  return matched;
-}
 
 int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTasks& loaded,
                  const std::string& weights, ResultOutput& output) {
@@ -114,7 +78,7 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
     }
   }
   if (format == OutputFormat::kTable) {
-    output.write(batch.page(weights, loaded.notes, output.style()));
+    output.write(batch.page(loaded.read_ms, weights, loaded.notes, output.style()));
   }
   output.finish();
   return all_fit ? kExitOk : kExitInfeasible;
@@ -158,7 +122,10 @@ int run_simulate(const SimulateCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const LoadedTasks loaded = load_tasks(command.tasks);
   const std::vector<PlanRecord> records = load_plans(command.plan);
-  std::vector<Simulated> plans = match_plans(records, loaded, command.plan);
+  std::vector<Simulated> plans;
+  for (const MatchedPlan& matched : match_plans(records, loaded, command.plan)) {
+    plans.push_back({matched, {}});
+  }
   const bool one = loaded.tasks.size() == 1;
   if (!one && format == OutputFormat::kJson) {
     throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +

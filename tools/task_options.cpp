@@ -1,6 +1,7 @@
 #include "tools/task_options.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -47,21 +48,22 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
 Task complete_task(const TaskFile& file, const TaskOptions& options) {
   Task task;
   task.tables = file.tables;
-  if (!options.devices && !file.devices) {
+  if (options.devices.empty() && !file.devices) {
     throw Error(file.where + ": says nothing of devices; give --devices D");
   }
-  if (!options.memory_gb && !file.memory_bytes) {
+  if (options.memory_gb.empty() && !file.memory_bytes) {
     throw Error(file.where + ": says nothing of their memory; give --memory-gb G");
   }
-  task.devices = options.devices ? *options.devices : *file.devices;
-  task.memory_bytes = options.memory_gb ? bytes_from_gib(*options.memory_gb) : *file.memory_bytes;
+  task.devices = options.devices.empty() ? *file.devices : options.devices.front();
+  task.memory_bytes =
+      options.memory_gb.empty() ? *file.memory_bytes : bytes_from_gib(options.memory_gb.front());
   validate(task, file.where);
   return task;
 }
 
 }  // namespace
 
-void add_task_options(CLI::App& command, TaskOptions& options) {
+void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists) {
   const std::string group = "Task";
   command.add_option("--task", options.task, "Task file (docs/task_format.md); -: standard input")
       ->type_name("FILE")
@@ -78,18 +80,26 @@ void add_task_options(CLI::App& command, TaskOptions& options) {
                   "Only this line of --tasks, counted from 0 (default: all of them)")
       ->type_name("I")
       ->group(group);
-  command
-      .add_option("--devices", options.devices, "Number of devices, in place of the task file's")
-      ->type_name("D")
-      ->group(group);
-  command
-      .add_option("--memory-gb", options.memory_gb,
-                  "GiB for embeddings on each device, in place of the task file's")
-      ->type_name("G")
-      ->group(group);
+  const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
+    CLI::Option* option = command.add_option(name, values, help)->group(group);
+    if (lists == DeviceLists::kYes) {
+      option->delimiter(',')->allow_extra_args(false)->type_name(std::string(type) + ",...");
+    } else {
+      option->expected(1)->type_name(type);
+    }
+  };
+  const std::string several = lists == DeviceLists::kYes
+                                  ? "; several, with commas: plans of all combinations (one task)"
+                                  : "";
+  add("--devices", options.devices, "Number of devices, in place of the task file's" + several,
+      "D");
+  add("--memory-gb", options.memory_gb,
+      "GiB for embeddings on each device, in place of the task file's" + several, "G");
 }
 
 LoadedTasks load_tasks(const TaskOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
   LoadedTasks loaded;
   std::size_t derived = 0;
   const int first = options.index ? static_cast<int>(*options.index) : 0;
@@ -113,6 +123,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
   // If not one line is valid, the options are probably wrong.
   if (!any_valid) throw Error(*loaded.errors.front());
   if (derived > 0) loaded.notes.push_back(derived_histograms_note(derived));
+  loaded.read_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return loaded;
 }
 

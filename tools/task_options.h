@@ -19,11 +19,14 @@ struct TaskOptions {
   std::string tables;  ///< Published: table_configs.json ...
   std::string tasks;   ///< ... and one task a line.
   std::optional<long long> index;
-  std::optional<int> devices;
-  std::optional<double> memory_gb;
+  std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
+  std::vector<double> memory_gb;  ///< The same.
 };
 
-void add_task_options(CLI::App& command, TaskOptions& options);
+enum class DeviceLists { kNo, kYes };
+/// `lists`: whether --devices and --memory-gb take several values.
+void add_task_options(CLI::App& command, TaskOptions& options,
+                      DeviceLists lists = DeviceLists::kNo);
 
 struct LoadedTasks {
   std::vector<Task> tasks;
@@ -31,10 +34,11 @@ struct LoadedTasks {
   std::vector<int> indices;                  ///< Line of each in its file, from 0.
   std::vector<std::string> titles;           ///< For people.
   std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
+  double read_ms = 0.0;                      ///< What reading all of them took.
 };
 
 /// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
-/// or no task is valid.
+/// or no task is valid. Of several devices or sizes of memory, tasks have the first.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options);
 
 }  // namespace neuroshard::tools

@@ -6,6 +6,7 @@
 #include "neuroshard/training.h"
 #include "tools/commands.h"
 #include "tools/training_session.h"
+#include "weights/training/sample_ranges.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -95,7 +96,7 @@ int run(const TrainCompute& command, Console& console) {
   TrainingSession session(command.common, "compute", console);
   const ComputeSamples samples = read_compute_samples(session.folders());
   const TrainedCompute trained = train_compute(samples, command.sizes, session.start("compute", 1));
-  if (session.report("compute", std::span(&trained.summary, 1))) {
+  if (session.report("compute", std::span(&trained.summary, 1), ranges_of(samples))) {
     session.models().compute = trained.model;
   }
   session.finish();
@@ -107,7 +108,7 @@ std::optional<CommModel> train_part(TrainingSession& session, const std::string&
                                     const CommNetworkSizes& sizes) {
   const TrainedComm trained = train_comm(samples, sizes, session.start(part, 2));
   const TrainingSummary summaries[] = {trained.forward, trained.backward};
-  if (!session.report(part, summaries)) return std::nullopt;
+  if (!session.report(part, summaries, ranges_of(samples))) return std::nullopt;
   return trained.model;
 }
 

@@ -81,7 +81,8 @@ DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
 }
 
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
-                       const TrainingOptions& options, std::span<const TrainingSummary> summaries) {
+                       const TrainingOptions& options, std::span<const TrainingSummary> summaries,
+                       const std::map<std::string, TrainingRange>& ranges) {
   auto& metadata = models.metadata;
   std::erase_if(metadata, [&](const auto& entry) { return entry.first.starts_with(part + "."); });
   const auto put = [&](const std::string& key, const std::string& value) {
@@ -92,6 +93,9 @@ void describe_training(CostModels& models, const std::string& part, const DataOr
   put("batch_size", origin.batch_size);
   put("trained_on", today());
   put("program", "neuroshard " NEUROSHARD_VERSION);
+  for (const auto& [quantity, range] : ranges) {
+    metadata[TrainingRanges::key(part, quantity)] = range.text();
+  }
   for (const TrainingSummary& summary : summaries) {
     const std::string network = summary.network == "compute" ? "" : summary.network + ".";
     put(network + "training", training_text(options, summary));

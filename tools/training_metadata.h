@@ -1,11 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 
 #include "neuroshard/cost_models.h"
 #include "neuroshard/training.h"
+#include "neuroshard/training_ranges.h"
 
 namespace neuroshard::tools {
 
@@ -22,10 +24,11 @@ struct DataOrigin {
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
-/// Puts origin, training and test results of one model of a weights file into its metadata, under
-/// keys that start with `part` ("compute", "comm.symmetric" or "comm.4"), in place of what was
-/// there; and sums up source, hardware and batch size of all parts.
+/// Puts origin, training, ranges of the samples and test results of one model of a weights file
+/// into its metadata, under keys that start with `part` ("compute", "comm.symmetric" or "comm.4"),
+/// in place of what was there; and sums up source, hardware and batch size of all parts.
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
-                       const TrainingOptions& options, std::span<const TrainingSummary> summaries);
+                       const TrainingOptions& options, std::span<const TrainingSummary> summaries,
+                       const std::map<std::string, TrainingRange>& ranges);
 
 }  // namespace neuroshard::tools

@@ -94,7 +94,8 @@ void TrainingSession::log_epoch(const std::string& part, const EpochReport& repo
   log_->write(line);
 }
 
-bool TrainingSession::report(const std::string& part, std::span<const TrainingSummary> summaries) {
+bool TrainingSession::report(const std::string& part, std::span<const TrainingSummary> summaries,
+                             const std::map<std::string, TrainingRange>& ranges) {
   progress_.reset();
   save_state();  // Of a part that is done, too: the next one may be interrupted.
   for (const TrainingSummary& summary : summaries) {
@@ -111,7 +112,7 @@ bool TrainingSession::report(const std::string& part, std::span<const TrainingSu
       panels_.push_back(scatter_panel(part, summary.network, summary.tests[i]));
     }
   }
-  describe_training(models_, part, origin_, options_.training, summaries);
+  describe_training(models_, part, origin_, options_.training, summaries, ranges);
   return true;
 }
 

@@ -48,8 +48,10 @@ class TrainingSession {
   /// bar, log and Ctrl-C. Valid until the next call.
   [[nodiscard]] TrainingOptions start(const std::string& part, int networks);
   /// Reports on a part that has been trained and describes it in the metadata. False if it was
-  /// stopped before the first epoch had ended: its weights are worth nothing.
-  [[nodiscard]] bool report(const std::string& part, std::span<const TrainingSummary> summaries);
+  /// stopped before the first epoch had ended: its weights are worth nothing. `ranges` are those of
+  /// the samples.
+  [[nodiscard]] bool report(const std::string& part, std::span<const TrainingSummary> summaries,
+                            const std::map<std::string, TrainingRange>& ranges);
   /// Writes all files. Throws Error if no part was trained.
   void finish();
 

@@ -37,6 +37,9 @@ namespace neuroshard::c_api {
 /// The task of `handle`. Throws Error if it lacks the number of devices or their memory.
 const Task& complete_task(const ns_task& handle);
 
+/// A copy of `text` for ns_string_free().
+[[nodiscard]] char* new_text(const std::string& text);
+
 /// The plan that `json` states. Throws Error unless it is one for `task`.
 [[nodiscard]] Plan plan_from_json(const Task& task, const char* json, std::size_t length);
 

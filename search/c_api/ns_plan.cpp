@@ -73,6 +73,13 @@ ns_status write_array(std::span<const T> items, T* room, std::size_t capacity, c
 }
 
 }  // namespace
+
+char* new_text(const std::string& text) {
+  char* copy = new char[text.size() + 1];
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
 }  // namespace neuroshard::c_api
 
 using namespace neuroshard;
@@ -146,10 +153,8 @@ ns_status ns_plan_get_alternative(const ns_plan* plan, size_t index, ns_plan** a
 ns_status ns_plan_to_json(const ns_plan* plan, char** json) {
   return guarded([&] {
     clear_handle(json, "json");
-    const std::string text = std::visit([](const auto& document) { return plan_to_json(document); },
-                                        required(plan, "plan").document);
-    *json = new char[text.size() + 1];
-    std::memcpy(*json, text.c_str(), text.size() + 1);
+    *json = new_text(std::visit([](const auto& document) { return plan_to_json(document); },
+                                required(plan, "plan").document));
     return NS_OK;
   });
 }

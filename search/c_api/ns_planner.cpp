@@ -138,6 +138,16 @@ ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, co
   });
 }
 
+ns_status ns_planner_fingerprint(const ns_planner* planner, const ns_task* task,
+                                 uint64_t* fingerprint) {
+  return guarded([&] {
+    const ns_planner& with = required(planner, "planner");
+    required(fingerprint, "fingerprint") =
+        with.planner.fingerprint(complete_task(required(task, "task")));
+    return NS_OK;
+  });
+}
+
 ns_status ns_stop_source_create(ns_stop_source** source) {
   return guarded([&] {
     clear_handle(source, "source");

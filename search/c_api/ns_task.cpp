@@ -2,7 +2,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/message_text.h"
 #include "neuroshard/c_api.h"
 #include "neuroshard/task_file.h"
 #include "search/c_api/handles.h"
@@ -24,21 +23,19 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   return handle;
 }
 
-ns_status check_memory(const Task& task, const Plan& plan) {
-  const auto by_device = slices_by_device(task, plan);
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    std::int64_t bytes = 0;
-    for (const TableSlice& slice : by_device[device]) {
-      bytes += slice_bytes(task.tables[static_cast<std::size_t>(slice.table)], slice.dim);
-    }
-    if (bytes > task.memory_bytes) {
-      const std::string message = "plan: device " + std::to_string(device) + " needs " +
-                                  format_bytes(bytes) + " and has " +
-                                  format_bytes(task.memory_bytes);
-      return failed(NS_INFEASIBLE, message.c_str());
-    }
+PlanRecord record_from_json(const char* json, std::size_t length) {
+  std::vector<PlanRecord> records =
+      parse_plans(std::string_view(&required(json, "json"), length), "plan");
+  if (records.size() != 1) {
+    throw Error("plan: there are " + std::to_string(records.size()) + "; give one");
   }
-  return NS_OK;
+  return std::move(records[0]);
+}
+
+const Task& valid_task(const ns_task& handle) {
+  const Task& task = complete_task(handle);
+  validate(task, "task");
+  return task;
 }
 
 }  // namespace
@@ -54,12 +51,7 @@ const Task& complete_task(const ns_task& handle) {
 }
 
 Plan plan_from_json(const Task& task, const char* json, std::size_t length) {
-  const std::vector<PlanRecord> records =
-      parse_plans(std::string_view(&required(json, "json"), length), "plan");
-  if (records.size() != 1) {
-    throw Error("plan: there are " + std::to_string(records.size()) + "; give one");
-  }
-  return plan_for(records[0], task);
+  return plan_for(record_from_json(json, length), task);
 }
 
 }  // namespace neuroshard::c_api
@@ -104,8 +96,22 @@ void ns_task_free(ns_task* task) { delete task; }
 
 ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length) {
   return guarded([&] {
-    const Task& complete = complete_task(required(task, "task"));
-    validate(complete, "task");
-    return check_memory(complete, plan_from_json(complete, json, length));
+    const Task& valid = valid_task(required(task, "task"));
+    const PlanRecord record = record_from_json(json, length);
+    (void)plan_for(record, valid);
+    const std::vector<PlanProblem> lacking_memory = check_plan(record, valid);
+    if (lacking_memory.empty()) return static_cast<ns_status>(NS_OK);
+    return failed(NS_INFEASIBLE, ("plan: " + lacking_memory[0].message()).c_str());
+  });
+}
+
+ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t length,
+                                char** problems) {
+  return guarded([&] {
+    clear_handle(problems, "problems");
+    const Task& valid = valid_task(required(task, "task"));
+    *problems =
+        new_text(problems_to_json(check_plan(record_from_json(json, length), valid), valid));
+    return NS_OK;
   });
 }

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "weights/files/json_reader.h"
@@ -55,14 +57,8 @@ PlanRecord read_line(const JsonObject& line) {
   return record;
 }
 
-struct StatedSlice {
-  int index = 0;
-  TableSlice slice;
-  std::string where;
-};
-
-/// Adds the slices of one device to the plan, and what is said of them to `stated`.
-void read_shard(const JsonObject& device, PlanRecord& record, std::vector<StatedSlice>& stated) {
+/// Adds the slices of one device to the plan.
+void read_shard(const JsonObject& device, PlanRecord& record) {
   std::vector<int>& shard = record.plan->shards.emplace_back();
   for (const JsonValue item : device.array("shard")) {
     const JsonObject entry(item, device.place("shard: entry " + std::to_string(shard.size())));
@@ -73,28 +69,8 @@ void read_shard(const JsonObject& device, PlanRecord& record, std::vector<Stated
     for (const char* name : {"name", "size_bytes"}) (void)entry.has(name);
     entry.reject_unknown_fields();
     shard.push_back(index);
-    stated.push_back({index, slice, entry.where()});
+    record.slices.push_back({index, slice});
   }
-}
-
-/// By index, of which there must be 0, 1, 2, ... once each.
-std::vector<TableSlice> in_order(std::vector<StatedSlice> stated, const std::string& where) {
-  std::stable_sort(stated.begin(), stated.end(),
-                   [](const StatedSlice& a, const StatedSlice& b) { return a.index < b.index; });
-  std::vector<TableSlice> slices;
-  for (const StatedSlice& next : stated) {
-    const auto wanted = static_cast<int>(slices.size());
-    if (next.index < wanted) {
-      throw Error(next.where + ": slice " + std::to_string(next.index) +
-                  " is listed already; place each slice once");
-    }
-    if (next.index > wanted) {
-      throw Error(where + ": slice " + std::to_string(wanted) + " is on no device, but slice " +
-                  std::to_string(next.index) + " is; place each slice once");
-    }
-    slices.push_back(next.slice);
-  }
-  return slices;
 }
 
 PlanRecord read_document(const JsonObject& file) {
@@ -119,17 +95,15 @@ PlanRecord read_document(const JsonObject& file) {
 
   Plan& plan = record.plan.emplace();
   plan.column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
-  std::vector<StatedSlice> stated;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(plan.shards.size());
     const JsonObject device(item, file.where() + ": device " + std::to_string(place));
     (void)device.small_integer("device", place, place);
     for (const char* name : {"cost", "memory_gb", "dim_sum"}) (void)device.has(name);
-    read_shard(device, record, stated);
+    read_shard(device, record);
     device.reject_unknown_fields();
   }
   file.reject_unknown_fields();
-  record.slices = in_order(std::move(stated), file.where());
   return record;
 }
 
@@ -137,6 +111,33 @@ PlanRecord parse_plan(std::string_view text, const std::string& where) {
   const JsonDocument document = parse_json(text, where);
   const JsonObject object(document.root(), where);
   return object.has("format") ? read_document(object) : read_line(object);
+}
+
+constexpr const char* kGiveItsTask = "give the task that the plan was made for";
+
+std::string text_of(const TableSlice& slice) {
+  return "columns " + std::to_string(slice.first_column) + " to " +
+         std::to_string(slice.first_column + slice.dim - 1) + " of table " +
+         std::to_string(slice.table);
+}
+
+/// Slices, by index, that are said to be other columns than those that they are for `task`.
+void add_misstatements(const PlanRecord& record, const Task& task,
+                       std::vector<PlanProblem>& problems) {
+  const std::vector<TableSlice> slices = split_columns(task, record.plan->column_splits);
+  std::vector<StatedSlice> by_index = record.slices;
+  std::ranges::stable_sort(by_index, {}, &StatedSlice::index);
+  for (const auto& [index, stated] : by_index) {
+    if (static_cast<std::size_t>(index) >= slices.size()) continue;  // check_plan() says so.
+    const TableSlice& slice = slices[static_cast<std::size_t>(index)];
+    if (stated == slice) continue;
+    problems.push_back({.kind = PlanProblem::Kind::kTask,
+                        .slice = index,
+                        .table = slice.table,
+                        .what = "slice " + std::to_string(index) + " is said to be " +
+                                text_of(stated) + ", but for this task it is " + text_of(slice),
+                        .remedy = kGiveItsTask});
+  }
 }
 
 bool is_blank(std::string_view text) {
@@ -167,33 +168,33 @@ std::vector<PlanRecord> load_plans(const std::filesystem::path& path) {
   return parse_plans(read_file(path), path.string());
 }
 
-const Plan& plan_for(const PlanRecord& record, const Task& task) {
+std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task) {
   if (!record.plan) throw Error(record.where + ": has no plan; the search found none");
+  std::vector<PlanProblem> problems;
   if (record.tables && static_cast<std::size_t>(*record.tables) != task.tables.size()) {
-    throw Error(record.where + ": is a plan for " + std::to_string(*record.tables) +
-                " tables; the task has " + std::to_string(task.tables.size()) +
-                "; give the task that it was made for");
+    problems.push_back({.kind = PlanProblem::Kind::kTask,
+                        .what = "is a plan for " + std::to_string(*record.tables) +
+                                " tables; the task has " + std::to_string(task.tables.size()),
+                        .remedy = kGiveItsTask});
   }
-  std::vector<TableSlice> slices;
-  try {
-    validate(*record.plan, task);
-    slices = split_columns(task, record.plan->column_splits);
-  } catch (const Error& error) {
-    throw Error(record.where + ": " + error.what());
+  std::vector<PlanProblem> others = check_plan(*record.plan, task);
+  const bool splits = std::ranges::none_of(
+      others, [](const PlanProblem& p) { return p.kind == PlanProblem::Kind::kSplit; });
+  if (splits) add_misstatements(record, task, problems);
+  std::ranges::move(others, std::back_inserter(problems));
+  return problems;
+}
+
+const Plan& plan_for(const PlanRecord& record, const Task& task) {
+  std::vector<PlanProblem> problems = check_plan(record, task);
+  std::erase_if(problems,
+                [](const PlanProblem& p) { return p.kind == PlanProblem::Kind::kMemory; });
+  if (problems.empty()) return *record.plan;
+  std::string message = record.where + ": " + problems.front().message();
+  if (problems.size() > 1) {
+    message += " (and " + counted(problems.size() - 1, "more problem") + ")";
   }
-  if (record.slices.empty()) return *record.plan;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    if (record.slices[i] == slices[i]) continue;
-    const auto text = [](const TableSlice& slice) {
-      return "columns " + std::to_string(slice.first_column) + " to " +
-             std::to_string(slice.first_column + slice.dim - 1) + " of table " +
-             std::to_string(slice.table);
-    };
-    throw Error(record.where + ": slice " + std::to_string(i) + " is said to be " +
-                text(record.slices[i]) + ", but for this task it is " + text(slices[i]) +
-                "; give the task that the plan was made for");
-  }
-  return *record.plan;
+  throw Error(message);
 }
 
 }  // namespace neuroshard

@@ -143,12 +143,11 @@ void append_device(std::string& text, const PlanDocument& document,
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
 }
 
-Fields search_fields(const SearchStats& stats, bool complete) {
+Fields search_fields(const SearchStats& stats, bool complete, std::optional<double> read_ms) {
   Fields fields;
-  fields.add("backend", stats.backend)
-      .add("complete", complete)
-      .add("search_ms", stats.search_ms)
-      .add("candidates", stats.candidates)
+  fields.add("backend", stats.backend).add("complete", complete).add("search_ms", stats.search_ms);
+  if (read_ms) fields.add("read_ms", *read_ms);
+  fields.add("candidates", stats.candidates)
       .add("placements", stats.placements)
       .add("edits", stats.edits)
       .add("head_evaluations", stats.head_evaluations)
@@ -216,7 +215,9 @@ std::string plan_to_json(const PlanDocument& document) {
   const auto by_device = slices_by_device(task, document.plan);
   Fields fields = document_fields(task, document.task_name, document.weights, document.notes);
   fields.add("cost_ms", document.cost.cost_ms).add("fits_memory", document.cost.fits_memory);
-  if (document.stats) fields.add("search", search_fields(*document.stats, document.complete));
+  if (document.stats) {
+    fields.add("search", search_fields(*document.stats, document.complete, document.read_ms));
+  }
   fields.add("column_splits", document.plan.column_splits);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
@@ -279,6 +280,26 @@ std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan
   fields.add("fits_memory", cost.fits_memory);
   if (!cost.warning.empty()) fields.add("warning", cost.warning);
   return fields.text();
+}
+
+std::string problems_to_json(const std::vector<PlanProblem>& problems, const Task& task) {
+  std::string text = "[";
+  const char* separator = "";
+  for (const PlanProblem& problem : problems) {
+    Fields fields;
+    fields.add("kind", name_of(problem.kind));
+    if (problem.device >= 0) fields.add("device", problem.device);
+    if (problem.slice >= 0) fields.add("slice", problem.slice);
+    if (problem.table >= 0) {
+      fields.add("table", problem.table);
+      const std::string& name = task.tables[static_cast<std::size_t>(problem.table)].name;
+      if (!name.empty()) fields.add("name", name);
+    }
+    fields.add("what", problem.what).add("remedy", problem.remedy);
+    text.append(separator).append(fields.text());
+    separator = ",";
+  }
+  return text + ']';
 }
 
 }  // namespace neuroshard

@@ -65,7 +65,7 @@ TEST(Plan, EverySliceIsPlacedOnce) {
   EXPECT_THAT(error_of({{0}, {{0, 1}, {}}}), HasSubstr("slice 2 is on no device"));
   EXPECT_THAT(error_of({{0}, {{0, 1}, {1, 2}}}), HasSubstr("already in shard 0"));
   EXPECT_THAT(error_of({{}, {{0, 1}, {2}}}), HasSubstr("no slice 2"));
-  EXPECT_THAT(error_of({{}, {{0, 1}}}), HasSubstr("1 shards for 2 devices"));
+  EXPECT_THAT(error_of({{}, {{0, 1}}}), HasSubstr("1 shard for 2 devices"));
 }
 
 }  // namespace

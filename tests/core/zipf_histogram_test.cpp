@@ -84,15 +84,13 @@ TEST(ZipfHistogramProperties, IsZeroForATableNeverLookedUp) {
   EXPECT_EQ(zipf_histogram(1000, 0.0), Histogram{});
 }
 
-TEST(ZipfHistogramProperties, GroupsOfRanksAreAsGoodAsSingleRanks) {
-  // Without the groups: every rank by itself, and the Poisson distribution from its definition.
-  const std::int64_t rows = 30000;
-  const double pooling_factor = 1.5;
+/// Every rank by itself, and the Poisson distribution from its definition.
+Histogram by_definition(std::int64_t rows, double pooling_factor, double exponent) {
   double popularity = 0.0;
-  for (std::int64_t rank = 1; rank <= rows; ++rank) popularity += std::pow(rank, -1.05);
+  for (std::int64_t rank = 1; rank <= rows; ++rank) popularity += std::pow(rank, -exponent);
   Histogram expected{};
   for (std::int64_t rank = 1; rank <= rows; ++rank) {
-    const double mean = pooling_factor * 65536 * std::pow(rank, -1.05) / popularity;
+    const double mean = pooling_factor * 65536 * std::pow(rank, -exponent) / popularity;
     const int last = static_cast<int>(mean + 12.0 * std::sqrt(mean) + 40.0);
     for (int n = 1; n <= last; ++n) {
       const auto bin = std::min(16, static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))));
@@ -100,9 +98,25 @@ TEST(ZipfHistogramProperties, GroupsOfRanksAreAsGoodAsSingleRanks) {
     }
   }
   const double total = sum(expected);
-  const Histogram derived = zipf_histogram(rows, pooling_factor);
-  for (int bin = 0; bin < kHistogramBins; ++bin) {
-    EXPECT_NEAR(derived[bin], expected[bin] / total, 1e-6) << "bin " << bin;
+  for (double& share : expected) share /= total;
+  return expected;
+}
+
+TEST(ZipfHistogramProperties, IsTheDefinitionToSevenDigits) {
+  struct {
+    std::int64_t rows;
+    double pooling_factor;
+    double exponent;
+  } const tables[] = {{1, 1.0, 1.05},    {24, 0.5, 1.05},   {25, 0.5, 1.05},    {67, 1.0, 1.6},
+                      {103, 89.7, 1.05}, {300, 17.0, 1.05}, {726, 2.7, 1.45},   {1425, 1.4, 0.0},
+                      {3000, 0.02, 1.0}, {4500, 1.0, 0.3},  {9000, 0.001, 3.0}, {30000, 1.5, 1.05}};
+  for (const auto& [rows, pooling_factor, exponent] : tables) {
+    SCOPED_TRACE(::testing::Message() << rows << ' ' << pooling_factor << ' ' << exponent);
+    const Histogram expected = by_definition(rows, pooling_factor, exponent);
+    const Histogram derived = zipf_histogram(rows, pooling_factor, exponent);
+    for (int bin = 0; bin < kHistogramBins; ++bin) {
+      EXPECT_NEAR(derived[bin], expected[bin], 1e-7) << "bin " << bin;
+    }
   }
 }
 

@@ -115,6 +115,14 @@ TEST(CApi, NullIsAnErrorOrNothing) {
   EXPECT_EQ(ns_task_set_memory(nullptr, 1), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_check_plan(nullptr, "", 0), NS_INVALID_INPUT);
   EXPECT_EQ(ns_task_check_plan(task.get(), nullptr, 0), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_list_problems(nullptr, "", 0, &json), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_list_problems(task.get(), nullptr, 0, &json), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_task_list_problems(task.get(), "{}", 2, nullptr), NS_INVALID_INPUT);
+  std::uint64_t fingerprint = 7;
+  EXPECT_EQ(ns_planner_fingerprint(nullptr, task.get(), &fingerprint), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_planner_fingerprint(planner.get(), nullptr, &fingerprint), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_planner_fingerprint(planner.get(), task.get(), nullptr), NS_INVALID_INPUT);
+  EXPECT_EQ(fingerprint, 7U);
   EXPECT_EQ(ns_planner_create(nullptr, nullptr), NS_INVALID_INPUT);
   EXPECT_STREQ(ns_planner_backend(nullptr), "");
   EXPECT_EQ(ns_planner_plan(nullptr, task.get(), nullptr, &plan), NS_INVALID_INPUT);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "neuroshard/fingerprint.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task_file.h"
@@ -146,11 +147,47 @@ TEST(CApi, APlanThatNeedsMoreMemoryHasACostAndIsInfeasible) {
   const std::string json = json_of(plan_of(planner, task));
   ASSERT_EQ(ns_task_set_memory(task.get(), 1000), NS_OK);
   EXPECT_EQ(ns_task_check_plan(task.get(), json.data(), json.size()), NS_INFEASIBLE);
-  EXPECT_THAT(ns_last_error(), HasSubstr("and has 1000 B"));
+  EXPECT_THAT(ns_last_error(), HasSubstr("but a device has 1000; move slices"));
   ns_plan* simulated = nullptr;
   ASSERT_EQ(ns_planner_simulate(planner.get(), task.get(), json.data(), json.size(), &simulated),
             NS_OK);
   EXPECT_EQ(summary_of(Handle<ns_plan>(simulated)).fits_memory, 0);
+}
+
+TEST(CApi, ListsAllProblemsOfAPlan) {
+  const auto task = task_from(kTask);
+  const auto problems_of = [&](const std::string& plan) {
+    char* problems = nullptr;
+    EXPECT_EQ(ns_task_list_problems(task.get(), plan.data(), plan.size(), &problems), NS_OK)
+        << ns_last_error();
+    return std::string(Handle<char>(problems).get());
+  };
+  EXPECT_EQ(problems_of(json_of(plan_of(new_planner(), task))), "[]");
+  EXPECT_EQ(
+      problems_of(R"({"steps": [9], "shards": [[0, 1, 2, 3, 3, 4]]})"),
+      R"([{"kind":"split","slice":9,"what":"column split 0: there is no slice 9",)"
+      R"("remedy":"there are 4"},)"
+      R"({"kind":"devices","what":"has 1 shard for 2 devices",)"
+      R"("remedy":"give one list per device"},)"
+      R"({"kind":"slice","device":0,"slice":3,"table":3,"name":"hour",)"
+      R"("what":"shard 0: slice 3 is already in shard 0","remedy":"place each slice once"}])");
+  char* problems = nullptr;
+  EXPECT_EQ(ns_task_list_problems(task.get(), "[", 1, &problems), NS_INVALID_INPUT);
+  EXPECT_EQ(problems, nullptr);
+}
+
+TEST(CApi, FingerprintIsThatOfThePlanner) {
+  const auto planner = new_planner(with(&ns_planner_options::effort, "fast"));
+  const auto task = task_from(kTask);
+  std::uint64_t fingerprint = 0;
+  ASSERT_EQ(ns_planner_fingerprint(planner.get(), task.get(), &fingerprint), NS_OK)
+      << ns_last_error();
+  const TaskFile file = parse_task(kTask, "task");
+  const Task same{
+      .tables = file.tables, .devices = *file.devices, .memory_bytes = *file.memory_bytes};
+  PlannerOptions options;
+  options.effort = Effort::kFast;
+  EXPECT_EQ(fingerprint, neuroshard::fingerprint(same, options, builtin_weights()));
 }
 
 TEST(CApi, PlansOfOtherTasksAreRefused) {

@@ -98,12 +98,15 @@ TEST(PlanReader, SaysWhichSliceIsMissingOrThereTwice) {
   const auto with = [](const char* from, const char* to) {
     std::string text = kMinimal;
     text.replace(text.find(from), std::string_view(from).size(), to);
-    return plan_error(text);
+    return task_mismatch(text);
   };
-  EXPECT_THAT(with("\"slice\": 0", "\"slice\": 2"),
-              HasSubstr("slice 0 is on no device, but slice 1 is; place each slice once"));
-  EXPECT_THAT(with("\"slice\": 1", "\"slice\": 0"),
-              HasSubstr("slice 0 is listed already; place each slice once"));
+  EXPECT_EQ(with("\"slice\": 0", "\"slice\": 2"),
+            "p.json: shard 1: there is no slice 2; there are 2 after the column splits (and 1 more "
+            "problem)");
+  EXPECT_EQ(with("\"slice\": 1, \"table\": 1, \"first_column\": 0, \"dim\": 8",
+                 "\"slice\": 0, \"table\": 0, \"first_column\": 0, \"dim\": 16"),
+            "p.json: shard 1: slice 0 is already in shard 0; place each slice once (and 1 more "
+            "problem)");
 }
 
 TEST(PlanReader, ReadsADocumentWithoutAPlan) {
@@ -130,7 +133,7 @@ TEST(PlanReader, RejectsOtherContents) {
 }
 
 TEST(PlanReader, RejectsAPlanOfAnotherTask) {
-  EXPECT_THAT(task_mismatch(R"({"shards": [[0, 1]]})"), HasSubstr("1 shards for 2 devices"));
+  EXPECT_THAT(task_mismatch(R"({"shards": [[0, 1]]})"), HasSubstr("1 shard for 2 devices"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], [1, 2]]})"), HasSubstr("there is no slice 2"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], [0]]})"), HasSubstr("already in shard 0"));
   EXPECT_THAT(task_mismatch(R"({"shards": [[0], []]})"), HasSubstr("slice 1 is on no device"));

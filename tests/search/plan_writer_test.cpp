@@ -140,7 +140,7 @@ TEST(PlanReader, RejectsADocumentOfAnotherTask) {
   EXPECT_EQ(
       message_of([&] { (void)plan_for(parse_plans(document_of(planned), "p.json")[0], other); }),
       "p.json: slice 0 is said to be columns 0 to 63 of table 0, but for this task it is "
-      "columns 0 to 31 of table 0; give the task that the plan was made for");
+      "columns 0 to 31 of table 0; give the task that the plan was made for (and 1 more problem)");
 }
 
 TEST(PlanReader, RejectsDamagedDocuments) {
@@ -159,13 +159,13 @@ TEST(PlanReader, RejectsDamagedDocuments) {
   EXPECT_THAT(error_with([](Json& j) { j["devices"][0]["shard"] = "x"; }),
               HasSubstr("p.json: device 0: shard is \"x\"; give an array"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 3; }),
-              HasSubstr("p.json: slice 1 is on no device, but slice"));
+              HasSubstr("p.json: shard 1: there is no slice 3"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 2; }),
-              HasSubstr("slice 1 is on no device, but slice 2 is; place each slice once"));
+              HasSubstr("p.json: slice 2 is said to be columns 0 to 15 of table 1"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"].erase(0); }),
-              HasSubstr("slice 1 is on no device, but slice 2 is"));
+              HasSubstr("slice 1 is on no device; place each slice once"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"].erase(1); }),
-              HasSubstr("slice 0 is on no device, but slice 2 is"));
+              HasSubstr("has 1 shard for 2 devices"));
   EXPECT_THAT(error_with([](Json& j) { j["cost_ms"] = "x"; }), HasSubstr("cost_ms is \"x\""));
 }
 

@@ -77,7 +77,9 @@ TEST(Program, HelpStaysWithin100Columns) {
                                                           {"train", "comm"},
                                                           {"evaluate"},
                                                           {"evaluate", "compute"},
-                                                          {"evaluate", "comm"}};
+                                                          {"evaluate", "comm"},
+                                                          {"check"},
+                                                          {"fingerprint"}};
   for (std::vector<std::string> args : commands) {
     args.emplace_back("--help");
     const Outcome help = run_command(args);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/training_ranges.h"
 #include "neuroshard/weights.h"
 #include "tools/run_command.h"
 
@@ -70,6 +71,10 @@ TEST_F(Train, ComputeModelWithLogAndScatter) {
   EXPECT_EQ(models.metadata.at("batch_size"), "65536");
   EXPECT_THAT(models.metadata.at("compute.training"), StartsWith("160 training samples, 3 epochs"));
   EXPECT_THAT(models.metadata.at("compute.test"), HasSubstr("(20 costs held back)"));
+  for (const char* quantity : {"row", "dim", "pooling_factor", "slices"}) {
+    EXPECT_THAT(models.metadata.at(TrainingRanges::key("compute", quantity)), HasSubstr(" to "));
+  }
+  EXPECT_NO_THROW(TrainingRanges{models});
 
   const auto log = lines_of(contents_of(folder_ / "log.csv"));
   ASSERT_EQ(log.size(), 4U);
@@ -93,6 +98,10 @@ TEST_F(Train, OneFileTakesTheModelsOneAfterTheOther) {
   EXPECT_EQ(models.metadata.at("comm.symmetric.hardware"), "a100-nvlink3-hdr");
   EXPECT_TRUE(models.metadata.contains("comm.symmetric.forward.test.0005"));
   EXPECT_TRUE(models.metadata.contains("comm.5.backward.test.0005"));
+  EXPECT_EQ(models.metadata.at("comm.symmetric.range.devices"), "2 to 5");
+  EXPECT_EQ(models.metadata.at("comm.5.range.devices"), "5 to 5");
+  EXPECT_THAT(models.metadata.at("comm.2.range.start_offset_ms"), StartsWith("0 to "));
+  EXPECT_THAT(models.metadata.at("comm.2.range.dim_sum"), HasSubstr(" to "));
   // The compute model came through all this unchanged.
   CostModels untouched;
   untouched.compute = models.compute;

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 1
+#define NS_ABI_VERSION 2
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -117,6 +117,16 @@ ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, co
 /// Whether a plan that JSON states is one for `task`: NS_OK, NS_INVALID_INPUT if it does not place
 /// every column of every table once, or NS_INFEASIBLE if a device lacks memory. Needs no planner.
 ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length);
+
+/// The same, but all that is wrong at once, memory included: a JSON array as `problems` in
+/// docs/plan_format.md, empty if nothing is. Free it with ns_string_free. Since version 2.
+ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t length,
+                                char** problems);
+
+/// A number that stands for task, options and cost models, by which plans can be kept:
+/// docs/fingerprint.md. Since version 2.
+ns_status ns_planner_fingerprint(const ns_planner* planner, const ns_task* task,
+                                 uint64_t* fingerprint);
 
 typedef struct ns_plan_summary {
   size_t size;

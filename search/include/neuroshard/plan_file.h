@@ -9,6 +9,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 
 #pragma GCC visibility push(default)
@@ -36,6 +37,7 @@ struct PlanDocument {
   bool complete = true;                ///< As in PlanResult.
   std::vector<CostedPlan> alternatives{};
   std::optional<PlanMoves> moves{};  ///< Of a plan near to one that runs.
+  std::optional<double> read_ms{};   ///< What reading the task took, access histograms included.
 };
 
 /// A plan as JSON for people and programs: per device its table slices, memory and predicted costs.
@@ -61,6 +63,12 @@ struct NoPlanDocument {
 /// The line of a task that was not planned because of `error`: it is invalid, or planning failed.
 [[nodiscard]] std::string error_to_json_line(int task_index, const Error& error);
 
+/// What a file says of a slice of its plan.
+struct StatedSlice {
+  int index = 0;  ///< In the list after all column splits.
+  TableSlice slice;
+};
+
 /// A plan as a file states it.
 struct PlanRecord {
   std::string where;              ///< File, and line if there are several, for messages.
@@ -70,7 +78,7 @@ struct PlanRecord {
 
   // What the file says of the task that the plan is for, as far as it does.
   std::optional<int> tables;
-  std::vector<TableSlice> slices;         ///< By slice index; empty, or one per slice of the plan.
+  std::vector<StatedSlice> slices;        ///< As listed, device by device; may be empty.
   std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
 };
 
@@ -79,8 +87,18 @@ struct PlanRecord {
 [[nodiscard]] std::vector<PlanRecord> load_plans(const std::filesystem::path& path);
 [[nodiscard]] std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where);
 
+/// Everything that is wrong with the plan of `record` for the valid task `task`: what check_plan()
+/// finds, after what the file says of its task and is not true of `task`. Throws Error if there is
+/// no plan.
+[[nodiscard]] std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task);
+
+/// A JSON array with an object for each of `problems` that a plan for `task` has.
+[[nodiscard]] std::string problems_to_json(const std::vector<PlanProblem>& problems,
+                                           const Task& task);
+
 /// The plan of `record`. Throws Error unless there is one, it is a valid plan for `task`
-/// (`validate`), and what the file says of its task is true of `task`.
+/// (`validate`), and what the file says of its task is true of `task`. The message has the first
+/// problem and the number of the others. Does not look at memory.
 [[nodiscard]] const Plan& plan_for(const PlanRecord& record, const Task& task);
 
 }  // namespace neuroshard

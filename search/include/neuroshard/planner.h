@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -51,6 +52,10 @@ class Planner {
   /// Predicted cost of any plan for `task`. Throws Error if the plan does not place every column
   /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.
   [[nodiscard]] PlanCost simulate(const Task& task, const Plan& plan) const;
+
+  /// A number that stands for `task`, the planner's options and its models (fingerprint.h). Throws
+  /// Error as plan() does.
+  [[nodiscard]] std::uint64_t fingerprint(const Task& task) const;
 
   /// The backend in use: one of backends().
   [[nodiscard]] std::string_view backend() const;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 
 struct Bars {
   std::string name;
@@ -21,4 +21,4 @@ struct BarChart {
 /// An SVG file.
 [[nodiscard]] std::string draw(const BarChart& chart);
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

@@ -1,11 +1,11 @@
-#include "bench/svg.h"
+#include "tools/charts/svg.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 namespace {
 
 constexpr const char* kFont = "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\"";
@@ -152,4 +152,4 @@ std::string tick_label(double value) {
   return text.data();
 }
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

@@ -1,11 +1,11 @@
-#include "bench/line_chart.h"
+#include "tools/charts/line_chart.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "bench/svg.h"
+#include "tools/charts/svg.h"
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 namespace {
 
 constexpr double kPanelWidth = 580.0;
@@ -99,4 +99,4 @@ std::string draw(std::span<const LineChart> charts) {
   return canvas.str();
 }
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/bar_chart.h"
-#include "bench/line_chart.h"
-#include "bench/svg.h"
+#include "tools/charts/bar_chart.h"
+#include "tools/charts/line_chart.h"
+#include "tools/charts/svg.h"
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 namespace {
 
 using ::testing::DoubleEq;
@@ -89,4 +89,4 @@ TEST(BarChart, DrawsABarForEveryFiniteValue) {
 }
 
 }  // namespace
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

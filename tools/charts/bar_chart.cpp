@@ -1,11 +1,11 @@
-#include "bench/bar_chart.h"
+#include "tools/charts/bar_chart.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "bench/svg.h"
+#include "tools/charts/svg.h"
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 namespace {
 
 constexpr double kBarWidth = 9.0;
@@ -61,4 +61,4 @@ std::string draw(const BarChart& chart) {
   return canvas.str();
 }
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

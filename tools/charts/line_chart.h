@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 
 struct Series {
   std::string name;
@@ -23,4 +23,4 @@ struct LineChart {
 /// An SVG file with the charts side by side. Points that are not positive and finite are left out.
 [[nodiscard]] std::string draw(std::span<const LineChart> charts);
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace neuroshard::bench {
+namespace neuroshard::charts {
 
 /// `text` with &, <, >, " and ' written as XML wants them; control characters, which XML has no way
 /// to write, become spaces.
@@ -46,4 +46,4 @@ class SvgCanvas {
 /// "0.01", "1", "200", "10k", "2M", "5G".
 [[nodiscard]] std::string tick_label(double value);
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::charts

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/plan.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Something that is wrong with a plan. Numbers that do not apply are -1.
+struct PlanProblem {
+  enum class Kind {
+    kTask,     ///< The plan is one of another task.
+    kSplit,    ///< A column split is impossible.
+    kDevices,  ///< There is not one shard a device.
+    kSlice,    ///< A slice is on no device, on several, or does not exist.
+    kMemory,   ///< The plan is valid, but a device lacks memory.
+  };
+  Kind kind = Kind::kSlice;
+  int device = -1;
+  int slice = -1;  ///< In the list after all column splits.
+  int table = -1;  ///< Index into `Task::tables`.
+  std::string what;
+  std::string remedy;
+
+  /// `what` and `remedy` in one line.
+  [[nodiscard]] std::string message() const;
+};
+
+/// "task", "split", "devices", "slice", "memory".
+[[nodiscard]] std::string_view name_of(PlanProblem::Kind kind);
+
+/// Everything that is wrong with `plan`, which may be any: first its column splits, in order, then
+/// shards, then slices that are on no device, then memory. Empty: the plan is valid for `task` and
+/// fits. After a split that is impossible the others are looked at as if its second half were an
+/// empty slice, so that one mistake does not bring forth others. `task` is valid.
+[[nodiscard]] std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

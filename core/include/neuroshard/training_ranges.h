@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "neuroshard/cost_models.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Lowest and highest value of a quantity among training samples.
+struct TrainingRange {
+  double low = 0.0;
+  double high = 0.0;
+
+  [[nodiscard]] bool contains(double value) const { return value >= low && value <= high; }
+  void extend(double value);
+  /// "3 to 500000000", as metadata have it.
+  [[nodiscard]] std::string text() const;
+};
+
+/// What cost models were trained on, as far as their metadata say: `PART.range.QUANTITY`
+/// (docs/weights_format.md).
+class TrainingRanges {
+ public:
+  /// Throws Error naming the key if a range is not two numbers, "LOW to HIGH".
+  explicit TrainingRanges(const CostModels& models);
+
+  /// What of `plan`, which is valid for `task` and has this cost, the models were not trained on,
+  /// in one line; empty if it is all within their ranges, or these are not known.
+  [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
+
+  /// The metadata key of a range: "compute", "row" give "compute.range.row".
+  [[nodiscard]] static std::string key(std::string_view part, std::string_view quantity);
+
+ private:
+  [[nodiscard]] const TrainingRange* find(const std::string& part, std::string_view quantity) const;
+
+  std::map<std::string, TrainingRange> ranges_;  ///< By key.
+  std::set<int> dense_comm_;                     ///< Device counts with a model of their own.
+};
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

@@ -1,0 +1,126 @@
+#include "neuroshard/plan_check.h"
+
+#include <array>
+
+#include "core/column_split.h"
+#include "core/message_text.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr const char* kPlaceOnce = "place each slice once";
+
+/// As split_columns(), but a split that is impossible is listed and appends an empty slice.
+std::vector<TableSlice> split_as_far_as_possible(const Plan& plan, const Task& task,
+                                                 std::vector<PlanProblem>& problems) {
+  std::vector<TableSlice> slices = whole_tables(task);
+  for (std::size_t step = 0; step < plan.column_splits.size(); ++step) {
+    const int index = plan.column_splits[step];
+    std::optional<PlanProblem> problem = halve(slices, step, index);
+    if (!problem) continue;
+    const bool of_an_earlier_one = index >= 0 && static_cast<std::size_t>(index) < slices.size() &&
+                                   slices[static_cast<std::size_t>(index)].dim == 0;
+    slices.push_back({problem->table, 0, 0});
+    if (!of_an_earlier_one) problems.push_back(std::move(*problem));
+  }
+  return slices;
+}
+
+class ShardChecker {
+ public:
+  ShardChecker(const Task& task, const std::vector<TableSlice>& slices,
+               std::vector<PlanProblem>& problems)
+      : task_(task), slices_(slices), problems_(problems), holder_of_(slices.size(), -1) {}
+
+  void check_shard(int device, const std::vector<int>& shard) {
+    std::int64_t bytes = 0;
+    const std::string label = "shard " + std::to_string(device) + ": ";
+    for (const int slice : shard) {
+      if (slice < 0 || static_cast<std::size_t>(slice) >= slices_.size()) {
+        add(device, slice, -1, label + "there is no slice " + std::to_string(slice),
+            "there are " + std::to_string(slices_.size()) + " after the column splits");
+        continue;
+      }
+      const TableSlice& held = slices_[static_cast<std::size_t>(slice)];
+      int& holder = holder_of_[static_cast<std::size_t>(slice)];
+      if (holder >= 0) {
+        add(device, slice, held.table,
+            label + "slice " + std::to_string(slice) + " is already in shard " +
+                std::to_string(holder),
+            kPlaceOnce);
+        continue;
+      }
+      holder = device;
+      if (held.dim > 0) {
+        bytes += slice_bytes(task_.tables[static_cast<std::size_t>(held.table)], held.dim);
+      }
+    }
+    bytes_.push_back(bytes);
+  }
+
+  void check_that_all_are_placed() {
+    for (std::size_t slice = 0; slice < slices_.size(); ++slice) {
+      if (holder_of_[slice] >= 0 || slices_[slice].dim == 0) continue;
+      add(-1, static_cast<int>(slice), slices_[slice].table,
+          "slice " + std::to_string(slice) + " is on no device", kPlaceOnce);
+    }
+  }
+
+  void check_memory() {
+    for (std::size_t device = 0; device < bytes_.size(); ++device) {
+      if (bytes_[device] <= task_.memory_bytes) continue;
+      problems_.push_back({.kind = PlanProblem::Kind::kMemory,
+                           .device = static_cast<int>(device),
+                           .what = "shard " + std::to_string(device) + " takes " +
+                                   std::to_string(bytes_[device]) + " bytes, but a device has " +
+                                   std::to_string(task_.memory_bytes),
+                           .remedy = "move slices to other devices, or give more memory"});
+    }
+  }
+
+ private:
+  void add(int device, int slice, int table, std::string what, std::string remedy) {
+    problems_.push_back({.kind = PlanProblem::Kind::kSlice,
+                         .device = device,
+                         .slice = slice,
+                         .table = table,
+                         .what = std::move(what),
+                         .remedy = std::move(remedy)});
+  }
+
+  const Task& task_;
+  const std::vector<TableSlice>& slices_;
+  std::vector<PlanProblem>& problems_;
+  std::vector<int> holder_of_;       ///< Device of each slice; -1: none.
+  std::vector<std::int64_t> bytes_;  ///< Of each shard.
+};
+
+}  // namespace
+
+std::string PlanProblem::message() const { return what + "; " + remedy; }
+
+std::string_view name_of(PlanProblem::Kind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {"task", "split", "devices", "slice",
+                                                      "memory"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
+  std::vector<PlanProblem> problems;
+  const std::vector<TableSlice> slices = split_as_far_as_possible(plan, task, problems);
+  if (plan.shards.size() != static_cast<std::size_t>(task.devices)) {
+    problems.push_back({.kind = PlanProblem::Kind::kDevices,
+                        .what = "has " + counted(plan.shards.size(), "shard") + " for " +
+                                counted(static_cast<std::uint64_t>(task.devices), "device"),
+                        .remedy = "give one list per device"});
+  }
+  ShardChecker checker(task, slices, problems);
+  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    checker.check_shard(static_cast<int>(device), plan.shards[device]);
+  }
+  checker.check_that_all_are_placed();
+  checker.check_memory();
+  return problems;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,155 @@
+#include "neuroshard/training_ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::string_view kRangeInfix = ".range.";
+constexpr std::string_view kRangeSeparator = " to ";
+
+std::string shortest_text(double value) {
+  std::array<char, 40> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::optional<double> finite_number(std::string_view text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+std::optional<TrainingRange> parsed_range(std::string_view text) {
+  const std::size_t middle = text.find(kRangeSeparator);
+  if (middle == std::string_view::npos) return {};
+  const auto low = finite_number(text.substr(0, middle));
+  const auto high = finite_number(text.substr(middle + kRangeSeparator.size()));
+  if (!low || !high || *low > *high) return {};
+  return TrainingRange{*low, *high};
+}
+
+std::string readable(double value) {
+  constexpr double kMostDigits = 1e15;
+  const bool whole = value == std::floor(value) && value >= 0.0 && value < kMostDigits;
+  return whole ? format_count(static_cast<std::uint64_t>(value)) : format_number(value, 3);
+}
+
+/// Values of one quantity that are not in its range.
+class Outliers {
+ public:
+  Outliers(std::string quantity, const TrainingRange* range)
+      : quantity_(std::move(quantity)), range_(range) {}
+
+  /// `owner` begins a sentence: "table 3".
+  void look_at(double value, std::string_view owner, int index) {
+    if (range_ == nullptr || range_->contains(value)) return;
+    if (count_++ == 0) {
+      first_ = std::string(owner) + ' ' + std::to_string(index) + " has " + readable(value);
+    }
+  }
+
+  void append_to(std::string& text) const {
+    if (count_ == 0) return;
+    text += text.empty() ? "" : "; ";
+    text += quantity_ + " from " + readable(range_->low) + " to " + readable(range_->high) +
+            ", but " + first_;
+    if (count_ > 1) text += " (and " + counted(count_ - 1, "other") + ")";
+  }
+
+ private:
+  std::string quantity_;
+  const TrainingRange* range_;
+  std::size_t count_ = 0;
+  std::string first_;
+};
+
+}  // namespace
+
+void TrainingRange::extend(double value) {
+  low = std::min(low, value);
+  high = std::max(high, value);
+}
+
+std::string TrainingRange::text() const {
+  return shortest_text(low) + std::string(kRangeSeparator) + shortest_text(high);
+}
+
+TrainingRanges::TrainingRanges(const CostModels& models) {
+  for (const auto& [key, text] : models.metadata) {
+    if (key.find(kRangeInfix) == std::string::npos) continue;
+    const std::optional<TrainingRange> range = parsed_range(text);
+    if (!range) {
+      throw Error("cost models: the metadata's '" + key + "' is '" + text +
+                  "'; expected two numbers, 'LOW to HIGH'");
+    }
+    ranges_.emplace(key, *range);
+  }
+  for (const auto& [devices, model] : models.dense_comm) dense_comm_.insert(devices);
+}
+
+std::string TrainingRanges::key(std::string_view part, std::string_view quantity) {
+  return std::string(part) + std::string(kRangeInfix) + std::string(quantity);
+}
+
+const TrainingRange* TrainingRanges::find(const std::string& part,
+                                          std::string_view quantity) const {
+  const auto found = ranges_.find(key(part, quantity));
+  return found == ranges_.end() ? nullptr : &found->second;
+}
+
+std::string TrainingRanges::warning(const Task& task, const Plan& plan,
+                                    const PlanCost& cost) const {
+  if (ranges_.empty()) return {};
+  const std::string compute = "compute";
+  const std::string comm = dense_comm_.contains(task.devices)
+                               ? "comm." + std::to_string(task.devices)
+                               : "comm.symmetric";
+  Outliers rows("rows", find(compute, "row"));
+  Outliers pooling("pooling factors", find(compute, "pooling_factor"));
+  Outliers dims("slices with columns", find(compute, "dim"));
+  Outliers slices("devices with slices", find(compute, "slices"));
+  Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
+  Outliers offsets("start offsets in ms", find(comm, "start_offset_ms"));
+  for (std::size_t i = 0; i < task.tables.size(); ++i) {
+    rows.look_at(static_cast<double>(task.tables[i].rows), "table", static_cast<int>(i));
+    pooling.look_at(task.tables[i].pooling_factor, "table", static_cast<int>(i));
+  }
+  for (const TableSlice& slice : split_columns(task, plan.column_splits)) {
+    dims.look_at(slice.dim, "one of table", slice.table);
+  }
+  double first_ms = std::numeric_limits<double>::infinity();
+  for (const DeviceCost& device : cost.devices) {
+    first_ms = std::min(first_ms, device.compute_ms + device.backward_ms);
+  }
+  for (std::size_t i = 0; i < cost.devices.size(); ++i) {
+    const DeviceCost& device = cost.devices[i];
+    const int index = static_cast<int>(i);
+    // A device without slices is no sample of the compute model, but has a cost of its own.
+    if (device.slices > 0) slices.look_at(device.slices, "device", index);
+    dim_sums.look_at(static_cast<double>(device.dim_sum), "device", index);
+    offsets.look_at(device.compute_ms + device.backward_ms - first_ms, "device", index);
+  }
+  std::string text;
+  for (const Outliers* outliers : {&rows, &pooling, &dims, &slices, &dim_sums, &offsets}) {
+    outliers->append_to(text);
+  }
+  const TrainingRange* devices = find(comm, "devices");
+  if (devices != nullptr && !devices->contains(task.devices)) {
+    text += (text.empty() ? "" : "; ") + readable(devices->low) + " to " + readable(devices->high) +
+            " devices, but the task has " + std::to_string(task.devices);
+  }
+  return text.empty() ? text
+                      : "the cost models were trained on " + text + ": predictions are doubtful";
+}
+
+}  // namespace neuroshard

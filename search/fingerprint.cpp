@@ -1,0 +1,135 @@
+#include "neuroshard/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <string_view>
+
+#include "core/fingerprint.h"
+
+namespace neuroshard {
+namespace {
+
+/// Items of docs/fingerprint.md. Numbers are spelt out byte by byte, lowest first, since machines
+/// differ in how they keep them.
+class Items {
+ public:
+  void add(std::string_view text) { hash_.add(text); }
+  void add_integer(std::uint64_t value) { hash_.add(bytes_of<8>(value)); }
+  void add_float(float value) {
+    // Comparing equal, the two zeros are one value.
+    hash_.add(bytes_of<4>(std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value)));
+  }
+  void add_floats(std::span<const float> values) {
+    add_integer(values.size());
+    for (const float value : values) add_float(value);
+  }
+
+  [[nodiscard]] std::uint64_t value() const { return hash_.value(); }
+
+ private:
+  template <unsigned kBytes>
+  std::string_view bytes_of(std::uint64_t value) {
+    for (unsigned i = 0; i < kBytes; ++i) bytes_[i] = static_cast<char>(value >> (8 * i) & 0xffU);
+    return {bytes_.data(), kBytes};
+  }
+
+  Fingerprint hash_;
+  std::array<char, 8> bytes_{};
+};
+
+/// By the features of the networks, in fp32: what is below their last bit, such as how a machine's
+/// mathematical library rounds, decides no cost.
+std::uint64_t hash_of(const Table& table) {
+  Items items;
+  items.add_integer(static_cast<std::uint64_t>(table.rows));
+  items.add_integer(static_cast<std::uint64_t>(table.dim));
+  items.add_float(static_cast<float>(table.pooling_factor));
+  for (const double share : table.access_histogram) items.add_float(static_cast<float>(share));
+  return items.value();
+}
+
+void add_task(Items& items, const Task& task) {
+  items.add("task");
+  items.add_integer(static_cast<std::uint64_t>(task.devices));
+  items.add_integer(static_cast<std::uint64_t>(task.memory_bytes));
+  std::vector<std::uint64_t> tables;
+  tables.reserve(task.tables.size());
+  for (const Table& table : task.tables) tables.push_back(hash_of(table));
+  std::ranges::sort(tables);
+  items.add_integer(tables.size());
+  for (const std::uint64_t table : tables) items.add_integer(table);
+}
+
+/// Those that the algorithm heeds.
+void add_options(Items& items, const PlannerOptions& options) {
+  items.add("options");
+  items.add(name_of(options.algorithm));
+  if (options.algorithm == Algorithm::kNeuroshard) items.add(name_of(options.effort));
+  if (options.algorithm == Algorithm::kNeuroshard || options.algorithm == Algorithm::kPublished) {
+    const SearchOptions& search = options.search;
+    for (const int size : {search.beam_width, search.candidates, search.max_splits,
+                           search.grid_steps, search.memory_splits ? 1 : 0}) {
+      items.add_integer(static_cast<std::uint64_t>(size));
+    }
+  }
+  if (options.algorithm == Algorithm::kRandom) items.add_integer(options.seed);
+}
+
+void add_network(Items& items, const Mlp& network) {
+  items.add_integer(network.layers.size());
+  for (const DenseLayer& layer : network.layers) {
+    items.add_integer(static_cast<std::uint64_t>(layer.inputs));
+    items.add_integer(static_cast<std::uint64_t>(layer.outputs));
+    items.add_floats(layer.weight);
+    items.add_floats(layer.bias);
+  }
+}
+
+void add_normalization(Items& items, const Normalization& features) {
+  items.add_floats(features.mean);
+  items.add_floats(features.std);
+}
+
+void add_comm_network(Items& items, const CommNetwork& network) {
+  items.add(std::holds_alternative<DenseCommNetwork>(network) ? "dense" : "symmetric");
+  std::visit(
+      [&](const auto& one) {
+        add_normalization(items, one.features);
+        add_network(items, one.network);
+      },
+      network);
+}
+
+void add_models(Items& items, const CostModels& models, int devices) {
+  items.add("models");
+  add_normalization(items, models.compute.features);
+  add_network(items, models.compute.table_network);
+  add_network(items, models.compute.head);
+  const CommModel& comm = models.comm_for(devices);
+  add_comm_network(items, comm.forward);
+  add_comm_network(items, comm.backward);
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
+                          const CostModels& models) {
+  validate(task);
+  Items items;
+  items.add("neuroshard.fingerprint 1");
+  add_task(items, task);
+  add_options(items, options);
+  add_models(items, models, task.devices);
+  return items.value();
+}
+
+std::string fingerprint_text(std::uint64_t fingerprint) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4)
+    text += "0123456789abcdef"[fingerprint >> shift & 15U];
+  return text;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/plan_outcome.h"
+#include "neuroshard/plan_request.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Devices that the tables of a task might get.
+struct TaskVariant {
+  int devices = 0;
+  std::int64_t memory_bytes = 0;  ///< Of one device.
+};
+
+/// What each of `variants` would cost: outcomes as Planner::plan_batch() gives them for `task` with
+/// these devices, in order. But more memory never costs more: where the search, which is not
+/// exhaustive, finds a cheaper plan for as many devices with less memory, that one is returned.
+/// Throws Error as plan_batch() does.
+[[nodiscard]] std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
+                                                     std::span<const TaskVariant> variants,
+                                                     const PlanRequest& request = {});
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

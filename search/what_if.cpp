@@ -1,0 +1,48 @@
+#include "neuroshard/what_if.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+
+namespace neuroshard {
+namespace {
+
+bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
+
+/// Puts the plan of `other` in place of that of `outcome` if it is cheaper.
+void take_if_cheaper(PlanOutcome& outcome, const PlanOutcome& other) {
+  if (!outcome || !has_plan(other)) return;
+  if (has_plan(outcome) && outcome->cost.cost_ms <= other->cost.cost_ms) return;
+  PlanResult result = std::move(outcome).value();
+  result.plan = other->plan;
+  result.cost = other->cost;
+  result.infeasible.reset();
+  outcome = std::move(result);
+}
+
+}  // namespace
+
+std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
+                                       std::span<const TaskVariant> variants,
+                                       const PlanRequest& request) {
+  std::vector<Task> tasks(variants.size(), task);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    tasks[i].devices = variants[i].devices;
+    tasks[i].memory_bytes = variants[i].memory_bytes;
+  }
+  std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks, request);
+
+  std::vector<std::size_t> order(variants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::tuple(variants[i].devices, variants[i].memory_bytes);
+  });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (variants[order[i - 1]].devices != variants[order[i]].devices) continue;
+    take_if_cheaper(outcomes[order[i]], outcomes[order[i - 1]]);
+  }
+  return outcomes;
+}
+
+}  // namespace neuroshard

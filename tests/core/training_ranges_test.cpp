@@ -1,0 +1,120 @@
+#include "neuroshard/training_ranges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "message_of.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::message_of;
+
+CostModels models_with(const std::map<std::string, std::string>& metadata) {
+  CostModels models;
+  models.metadata = metadata;
+  return models;
+}
+
+Task two_tables() {
+  Task task;
+  task.tables = {{"a", 1000, 64, 2.0, {}}, {"b", 5000, 32, 20.0, {}}};
+  task.devices = 2;
+  task.memory_bytes = 1 << 30;
+  return task;
+}
+
+const Plan kOneEach{{}, {{0}, {1}}};
+
+PlanCost cost_of_one_each() {
+  PlanCost cost;
+  cost.devices = {
+      {.compute_ms = 1.0, .forward_ms = 1.0, .backward_ms = 1.0, .dim_sum = 64, .slices = 1},
+      {.compute_ms = 4.5, .forward_ms = 1.0, .backward_ms = 1.0, .dim_sum = 32, .slices = 1}};
+  return cost;
+}
+
+std::string warning_with(const std::map<std::string, std::string>& metadata) {
+  return TrainingRanges(models_with(metadata)).warning(two_tables(), kOneEach, cost_of_one_each());
+}
+
+TEST(TrainingRanges, SayNothingWhereNothingIsKnownOrOutside) {
+  EXPECT_THAT(warning_with({}), IsEmpty());
+  EXPECT_THAT(warning_with({{"compute.range.row", "1000 to 5000"},
+                            {"compute.range.dim", "4 to 64"},
+                            {"compute.range.pooling_factor", "0.5 to 20"},
+                            {"compute.range.slices", "1 to 1"},
+                            {"comm.symmetric.range.devices", "2 to 8"},
+                            {"comm.symmetric.range.dim_sum", "32 to 64"},
+                            {"comm.symmetric.range.start_offset_ms", "0 to 3.5"}}),
+              IsEmpty());
+}
+
+TEST(TrainingRanges, NameEachQuantityThatIsOutside) {
+  const auto says = [](const char* key, const char* range, const char* text) {
+    EXPECT_EQ(warning_with({{key, range}}), "the cost models were trained on " + std::string(text) +
+                                                ": predictions are doubtful");
+  };
+  says("compute.range.row", "2000 to 9000", "rows from 2,000 to 9,000, but table 0 has 1,000");
+  says("compute.range.pooling_factor", "0.125 to 1.5",
+       "pooling factors from 0.125 to 1.500, but table 0 has 2 (and 1 other)");
+  says("compute.range.dim", "4 to 32",
+       "slices with columns from 4 to 32, but one of table 0 has 64");
+  says("compute.range.slices", "2 to 60",
+       "devices with slices from 2 to 60, but device 0 has 1 (and 1 other)");
+  says("comm.symmetric.range.dim_sum", "40 to 1e3",
+       "devices with columns from 40 to 1,000, but device 1 has 32");
+  says("comm.symmetric.range.start_offset_ms", "0 to 3",
+       "start offsets in ms from 0 to 3, but device 1 has 3.500");
+  says("comm.symmetric.range.devices", "4 to 128", "4 to 128 devices, but the task has 2");
+}
+
+TEST(TrainingRanges, PutAllIntoOneLine) {
+  EXPECT_THAT(warning_with({{"compute.range.row", "1 to 10"}, {"compute.range.dim", "4 to 8"}}),
+              HasSubstr("table 0 has 1,000 (and 1 other); slices with columns"));
+}
+
+TEST(TrainingRanges, AreThoseOfTheModelForTheDeviceCount) {
+  CostModels models = models_with(
+      {{"comm.2.range.dim_sum", "1 to 1000"}, {"comm.symmetric.range.dim_sum", "500 to 1000"}});
+  const auto warning = [&] {
+    return TrainingRanges(models).warning(two_tables(), kOneEach, cost_of_one_each());
+  };
+  EXPECT_THAT(warning(), HasSubstr("device 0 has 64"));
+  models.dense_comm[2] = {};
+  EXPECT_THAT(warning(), IsEmpty());
+}
+
+TEST(TrainingRanges, DevicesWithoutSlicesAreNoComputeSamples) {
+  PlanCost cost = cost_of_one_each();
+  cost.devices[1].slices = 0;
+  const TrainingRanges ranges(models_with({{"compute.range.slices", "1 to 60"}}));
+  EXPECT_THAT(ranges.warning(two_tables(), kOneEach, cost), IsEmpty());
+}
+
+TEST(TrainingRanges, RejectsWhatIsNoRange) {
+  for (const char* text :
+       {"", "5", "1 to", "1 to x", "x to 1", "2 to 1", "0 to inf", "nan to 1", "1 to 2 "}) {
+    EXPECT_EQ(message_of(
+                  [&] {
+                    (void)TrainingRanges(models_with({{"compute.range.row", text}}));
+                  },
+                  ErrorKind::kInvalidInput),
+              "cost models: the metadata's 'compute.range.row' is '" + std::string(text) +
+                  "'; expected two numbers, 'LOW to HIGH'");
+  }
+}
+
+TEST(TrainingRanges, TextIsReadBack) {
+  TrainingRange range{0.1, 0.1};
+  range.extend(5e8);
+  range.extend(0.05);
+  EXPECT_EQ(range.text(), "0.05 to 5e+08");
+  EXPECT_THAT(warning_with({{TrainingRanges::key("compute", "row"), range.text()}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace neuroshard

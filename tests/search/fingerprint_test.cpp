@@ -1,0 +1,114 @@
+#include "neuroshard/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+DenseLayer layer(int inputs, int outputs) {
+  DenseLayer made{.inputs = inputs, .outputs = outputs, .weight = {}, .bias = {}};
+  for (int i = 0; i < inputs * outputs; ++i) {
+    made.weight.push_back(static_cast<float>(i % 7) * 0.25F);
+  }
+  made.bias.assign(static_cast<std::size_t>(outputs), -0.5F);
+  return made;
+}
+
+// Small numbers that every machine has exactly.
+CostModels exact_models() {
+  CostModels models;
+  models.compute.features.mean.assign(kTableFeatures, 1.0F);
+  models.compute.features.std.assign(kTableFeatures, 2.0F);
+  models.compute.table_network.layers = {layer(kTableFeatures, 4)};
+  models.compute.head.layers = {layer(4, 1)};
+  SymmetricCommNetwork comm;
+  comm.features.mean.assign(kSymmetricCommFeatures, 0.5F);
+  comm.features.std.assign(kSymmetricCommFeatures, 4.0F);
+  comm.network.layers = {layer(kSymmetricCommFeatures, 1)};
+  models.symmetric_comm = CommModel{comm, comm};
+  return models;
+}
+
+Task small_task() {
+  Task task;
+  task.tables = {{"a", 1000, 64, 1.5, {0.5, 0.25, 0.25}},
+                 {"b", 1LL << 33, 128, 20.0, {0.0, 0.0, 0.0, 1.0}},
+                 {"c", 7, 4, 0.0, {}}};
+  task.devices = 4;
+  task.memory_bytes = 1LL << 34;
+  return task;
+}
+
+// These values are kept by others: a change here loses them their plans.
+TEST(PlanFingerprint, StaysWhatItIs) {
+  PlannerOptions options;
+  EXPECT_EQ(fingerprint_text(fingerprint(small_task(), options, exact_models())),
+            "5eb9de7ae49c170c");
+  options.algorithm = Algorithm::kRandom;
+  options.seed = 7;
+  EXPECT_EQ(fingerprint_text(fingerprint(small_task(), options, exact_models())),
+            "9798126b25e00de8");
+}
+
+TEST(PlanFingerprint, DoesNotHeedWhatChangesNoPlan) {
+  const std::uint64_t plain = fingerprint(small_task(), {}, exact_models());
+  Task task = small_task();
+  std::ranges::reverse(task.tables);
+  for (Table& table : task.tables) table.name += "'";
+  task.tables[0].pooling_factor = -0.0;
+  task.tables[2].access_histogram[0] += 1e-15;  // Another machine's std::pow.
+  CostModels models = exact_models();
+  models.metadata["hardware"] = "a100";
+  models.dense_comm[8] = {};
+  const PlannerOptions options{.backend = "scalar", .threads = 3, .seed = 5, .reuse_work = false};
+  EXPECT_EQ(fingerprint(task, options, models), plain);
+}
+
+TEST(PlanFingerprint, HeedsEverythingElse) {
+  std::set<std::uint64_t> seen = {fingerprint(small_task(), {}, exact_models())};
+  const auto is_new = [&](const auto& change) {
+    Task task = small_task();
+    PlannerOptions options;
+    CostModels models = exact_models();
+    change(task, options, models);
+    return seen.insert(fingerprint(task, options, models)).second;
+  };
+  using T = Task;
+  using O = PlannerOptions;
+  using M = CostModels;
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices = 5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { ++t.memory_bytes; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { ++t.tables[1].rows; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[1].dim += 4; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[1].pooling_factor *= 1.001; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { std::swap(t.tables[0].dim, t.tables[1].dim); }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].access_histogram = {0.25, 0.5, 0.25}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.pop_back(); }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.push_back(t.tables[0]); }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.effort = Effort::kFast; }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.algorithm = Algorithm::kPublished; }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.algorithm = Algorithm::kRandom; }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.search.beam_width = 4; }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.search.memory_splits = false; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { m.compute.head.layers[0].bias[0] = 0.5F; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) {
+    std::get<SymmetricCommNetwork>(m.symmetric_comm->forward).features.mean[0] = 9.0F;
+  }));
+}
+
+TEST(PlanFingerprint, RejectsWhatCannotBePlanned) {
+  Task task = small_task();
+  task.tables[0].dim = 3;
+  EXPECT_THROW((void)fingerprint(task, {}, exact_models()), Error);
+  CostModels models = exact_models();
+  models.symmetric_comm.reset();
+  EXPECT_THROW((void)fingerprint(small_task(), {}, models), Error);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,86 @@
+#include "neuroshard/what_if.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "golden.h"
+#include "neuroshard/plan_check.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_task;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+const Planner& fast_planner() {
+  static const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 2});
+  return planner;
+}
+
+TEST(WhatIf, OutcomesAreThoseOfThePlanner) {
+  Task task = golden_task("4gpu_dim64", 3);
+  const std::vector<TaskVariant> variants = {
+      {4, 4 * kGiB}, {16, 4 * kGiB}, {2, 1 << 20}, {2, 8 * kGiB}, {5000, kGiB}};
+  const std::vector<PlanOutcome> outcomes = plan_variants(fast_planner(), task, variants);
+  ASSERT_EQ(outcomes.size(), variants.size());
+  for (const std::size_t i : {0U, 1U, 3U}) {
+    SCOPED_TRACE(i);
+    task.devices = variants[i].devices;
+    task.memory_bytes = variants[i].memory_bytes;
+    const PlanResult expected = fast_planner().plan(task);
+    ASSERT_TRUE(outcomes[i]);
+    EXPECT_EQ(outcomes[i]->plan, expected.plan);
+    EXPECT_EQ(outcomes[i]->cost.cost_ms, expected.cost.cost_ms);
+  }
+  ASSERT_TRUE(outcomes[2]);
+  EXPECT_FALSE(outcomes[2]->plan);
+  EXPECT_EQ(outcomes[2]->infeasible->kind, Infeasibility::Kind::kTotalMemory);
+  ASSERT_FALSE(outcomes[4]);
+  EXPECT_THAT(outcomes[4].error().what(), HasSubstr("devices"));
+}
+
+TEST(WhatIf, MoreMemoryIsNeverDearer) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  int taken_over = 0;
+  for (int index = 0; index < 10; ++index) {
+    SCOPED_TRACE(index);
+    const Task task = golden_task("4gpu_dim128", index);
+    std::vector<TaskVariant> variants;
+    for (const double share : {2.0, 1.0, 1.05, 1.6, 1.2, 1.1, 1.4, 1.02}) {
+      std::int64_t bytes = 0;
+      for (const Table& table : task.tables) bytes += table.size_bytes();
+      variants.push_back({4, static_cast<std::int64_t>(share * static_cast<double>(bytes) / 4.0)});
+    }
+    const std::vector<PlanOutcome> outcomes = plan_variants(planner, task, variants);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      ASSERT_TRUE(outcomes[i]);
+      if (outcomes[i]->plan) {
+        Task with = task;
+        with.memory_bytes = variants[i].memory_bytes;
+        EXPECT_THAT(check_plan(*outcomes[i]->plan, with), IsEmpty());
+        EXPECT_FALSE(outcomes[i]->infeasible);
+        const PlanResult alone = planner.plan(with);
+        EXPECT_TRUE(!alone.plan || outcomes[i]->cost.cost_ms <= alone.cost.cost_ms);
+        if (!alone.plan || outcomes[i]->cost.cost_ms < alone.cost.cost_ms) ++taken_over;
+      }
+      for (std::size_t j = 0; j < variants.size(); ++j) {
+        if (variants[i].memory_bytes <= variants[j].memory_bytes && outcomes[i]->plan) {
+          ASSERT_TRUE(outcomes[j]->plan);
+          EXPECT_GE(outcomes[i]->cost.cost_ms, outcomes[j]->cost.cost_ms);
+        }
+      }
+    }
+  }
+  EXPECT_GT(taken_over, 0);  // Else the rule was not put to the test.
+}
+
+TEST(WhatIf, NoVariantsNoOutcomes) {
+  EXPECT_THAT(plan_variants(fast_planner(), golden_task("4gpu_dim64", 0), {}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr const char* kTask = R"({"format": "neuroshard.task", "version": 1, "name": "toy",
+  "devices": 2, "memory_gb": 1, "tables": [
+    {"name": "a", "row": 1000, "dim": 32, "pooling_factor": 1},
+    {"name": "b", "row": 1000, "dim": 8, "pooling_factor": 1}]})";
+
+Outcome check(const std::string& plan, std::vector<std::string> more = {}) {
+  const TemporaryFolder folder;
+  std::vector<std::string> args = {"--task", folder.write("task.json", kTask), "--plan",
+                                   folder.write("plan.json", plan)};
+  args.insert(args.end(), more.begin(), more.end());
+  return run_command("check", args);
+}
+
+TEST(CheckCommand, FindsNothingWrongWithThePlanOfTheSearch) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "plan.json";
+  ASSERT_EQ(run_command("plan", golden_tasks({"--index", "1", "--format", "json", "--effort",
+                                              "fast", "--output", file}))
+                .code,
+            kExitOk);
+  const Outcome outcome = run_command("check", golden_tasks({"--index", "1", "--plan", file}));
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no problems"));
+}
+
+TEST(CheckCommand, ListsAllProblems) {
+  const Outcome outcome = check(R"({"tables": 3, "steps": [5], "shards": [[0, 0]]})");
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_EQ(outcome.out,
+            "toy: 5 problems\n"
+            "  task: is a plan for 3 tables; the task has 2; give the task that the plan was made "
+            "for\n"
+            "  split: column split 0: there is no slice 5; there are 2\n"
+            "  devices: has 1 shard for 2 devices; give one list per device\n"
+            "  slice: shard 0: slice 0 is already in shard 0; place each slice once\n"
+            "  slice: slice 1 is on no device; place each slice once\n");
+}
+
+TEST(CheckCommand, WritesJson) {
+  const Outcome outcome =
+      check(R"({"shards": [[0, 1], [1]]})", {"--format", "json", "--memory-gb", "0.0001"});
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_EQ(json::parse(outcome.out), json::parse(R"({"task": 0, "has_plan": true, "problems": [
+    {"kind": "slice", "device": 1, "slice": 1, "table": 1, "name": "b",
+     "what": "shard 1: slice 1 is already in shard 0", "remedy": "place each slice once"},
+    {"kind": "memory", "device": 0,
+     "what": "shard 0 takes 160000 bytes, but a device has 107374",
+     "remedy": "move slices to other devices, or give more memory"}]})"));
+}
+
+TEST(CheckCommand, SaysWhatADocumentClaimsWrongly) {
+  const Outcome outcome = check(R"({"format": "neuroshard.plan", "version": 1, "column_splits": [],
+    "devices": [
+      {"device": 0, "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 4}]},
+      {"device": 1, "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 8}]}]})");
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_THAT(outcome.out, HasSubstr("3 problems"));
+  EXPECT_THAT(outcome.out, HasSubstr("slice 1 is said to be columns 0 to 3 of table 1"));
+  EXPECT_THAT(outcome.out, HasSubstr("shard 1: slice 1 is already in shard 0"));
+  EXPECT_THAT(outcome.out, HasSubstr("slice 0 is on no device"));
+}
+
+TEST(CheckCommand, PlansOfManyTasksGetALineEach) {
+  const std::string plans = golden("plans/4gpu_dim64.jsonl");
+  const std::size_t tasks = lines_of(contents_of(plans)).size();
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_command("check", first_tasks(folder, tasks, {"--plan", plans, "--format", "jsonl"}));
+  EXPECT_EQ(outcome.code, kExitInfeasible);  // The published search found none for some.
+  const auto lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), tasks);
+  for (const std::string& line : lines) EXPECT_TRUE(json::parse(line)["problems"].empty()) << line;
+}
+
+TEST(CheckCommand, AFileThatHoldsNoPlanIsBadInput) {
+  const Outcome outcome = check("[]");
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("is an array; expected an object"));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

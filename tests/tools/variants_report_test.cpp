@@ -1,0 +1,126 @@
+// Several --devices and --memory-gb.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "temporary_folder.h"
+#include "tools/run_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kTask = R"({"format": "neuroshard.task", "version": 1, "name": "toy <&>",
+  "devices": 2, "memory_gb": 1, "tables": [
+    {"name": "a", "row": 10000000, "dim": 32, "pooling_factor": 10},
+    {"name": "b", "row": 2000000, "dim": 64, "pooling_factor": 3},
+    {"name": "c", "row": 1000, "dim": 16, "pooling_factor": 1}]})";
+
+Outcome what_if(const TemporaryFolder& folder, const std::vector<std::string>& more) {
+  std::vector<std::string> args = {"--task", folder.write("task.json", kTask), "--effort", "fast"};
+  args.insert(args.end(), more.begin(), more.end());
+  return run_command("plan", args);
+}
+
+TEST(WhatIfs, GetARowEach) {
+  const TemporaryFolder folder;
+  const Outcome outcome = what_if(folder, {"--devices", "2,4,8", "--memory-gb", "0.5,1"});
+  EXPECT_EQ(outcome.code, kExitInfeasible);  // 2 devices of 0.5 GiB.
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, ContainsRegex("toy <&>: 3 tables, 1.67 GiB"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n +2  +512 MiB +- +- +- +- +-  .*GiB"));
+  EXPECT_THAT(outcome.out, ContainsRegex("\n +8  1.00 GiB +[0-9.]+ +1.[0-9]+ +[0-9]+ "));
+  EXPECT_THAT(outcome.out, HasSubstr("planned  5 of 6 variants"));
+  EXPECT_THAT(outcome.out, ContainsRegex("read     the task in [0-9.]+ ms"));
+  EXPECT_THAT(outcome.out, HasSubstr("weights  built-in weights"));
+}
+
+TEST(WhatIfs, JsonHasThePlansOfSinglePlans) {
+  const TemporaryFolder folder;
+  const Outcome outcome = what_if(folder, {"--devices", "2,4", "--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document["format"], "neuroshard.variants");
+  EXPECT_EQ(document["task"]["tables"], 3);
+  EXPECT_GT(document["read_ms"].get<double>(), 0.0);
+  ASSERT_EQ(document["variants"].size(), 2U);
+  for (const json& variant : document["variants"]) {
+    const std::string devices = std::to_string(variant["devices"].get<int>());
+    const json alone =
+        json::parse(what_if(folder, {"--devices", devices, "--format", "jsonl"}).out);
+    EXPECT_EQ(variant["cost_ms"], alone["cost"]);
+    EXPECT_EQ(variant["column_splits"], alone["steps"]);
+    EXPECT_EQ(variant["shards"], alone["shards"]);
+    EXPECT_EQ(variant["memory_gb"], 1.0);
+    EXPECT_GE(variant["imbalance"].get<double>(), 1.0);
+    EXPECT_EQ(variant["slices"], 3 + alone["steps"].size());
+    EXPECT_LE(variant["fullest_gb"].get<double>(), 1.0);
+  }
+}
+
+TEST(WhatIfs, JsonLinesSayWhatDoesNotFit) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      what_if(folder, {"--memory-gb", "0.1,1", "--format", "jsonl", "--deadline-ms", "1000"});
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  const auto lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(json::parse(lines[0])["error"]["kind"], "total_memory");
+  EXPECT_EQ(json::parse(lines[0])["memory_gb"].get<double>(), 107374182.0 / (1 << 30));
+  EXPECT_GT(json::parse(lines[1])["cost_ms"].get<double>(), 0.0);
+}
+
+TEST(WhatIfs, ChartHasALineForEachSizeOfMemory) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "costs.svg";
+  const Outcome outcome =
+      what_if(folder, {"--devices", "8,2,4", "--memory-gb", "0.5,1", "--svg", file});
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  const std::string svg = contents_of(file);
+  EXPECT_THAT(svg, HasSubstr("toy &lt;&amp;&gt;"));
+  EXPECT_THAT(svg, HasSubstr("1.00 GiB"));
+  EXPECT_THAT(svg, HasSubstr("512 MiB"));
+  std::size_t points = 0;
+  for (std::size_t at = svg.find("<circle"); at != std::string::npos;
+       at = svg.find("<circle", at + 1)) {
+    ++points;
+  }
+  EXPECT_EQ(points, 5U);
+}
+
+TEST(WhatIfs, RejectWhatDoesNotBelongToThem) {
+  const TemporaryFolder folder;
+  const auto error_of = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = what_if(folder, more);
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    return outcome.err;
+  };
+  EXPECT_THAT(error_of({"--devices", "2,4", "--alternatives", "2"}), HasSubstr("--alternatives"));
+  EXPECT_THAT(error_of({"--devices", "2,4", "--list-shards"}), HasSubstr("--list-shards"));
+  EXPECT_THAT(error_of({"--devices", "2,0"}), HasSubstr("devices"));
+  EXPECT_THAT(error_of({"--devices", "2,x"}), HasSubstr("--devices"));
+  EXPECT_THAT(error_of({"--devices", "2,4", "--memory-gb", "1,-1"}), HasSubstr("memory"));
+  EXPECT_THAT(error_of({"--svg", folder / "a.svg"}), HasSubstr("give several with --devices"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.svg"));
+  const Outcome several = run_command("plan", first_tasks(folder, 2, {"--devices", "2,4"}));
+  EXPECT_EQ(several.code, kExitBadInput);
+  EXPECT_THAT(several.err, HasSubstr("--devices"));
+}
+
+TEST(WhatIfs, OtherCommandsTakeOneNumber) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_command("fingerprint", {"--task", folder.write("task.json", kTask), "--devices", "2,4"});
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("--devices"));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

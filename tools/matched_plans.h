@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "neuroshard/plan_file.h"
+#include "tools/task_options.h"
+
+namespace neuroshard::tools {
+
+struct MatchedPlan {
+  std::size_t task = 0;  ///< Position in LoadedTasks.
+  const PlanRecord* record = nullptr;
+};
+
+/// One plan a task: by the number that the file gives, else the only plan to the only task. `file`
+/// is the plans' file, for messages. Throws Error if a plan is for no task, or two are for one.
+[[nodiscard]] std::vector<MatchedPlan> match_plans(const std::vector<PlanRecord>& records,
+                                                   const LoadedTasks& loaded,
+                                                   const std::string& file);
+
+}  // namespace neuroshard::tools

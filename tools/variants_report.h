@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/what_if.h"
+#include "tools/text.h"
+
+namespace neuroshard::tools {
+
+/// What --devices and --memory-gb lists ask of one task.
+struct VariantsReport {
+  const Task& task;
+  std::string title;
+  std::string weights;
+  std::vector<std::string> notes;
+  double read_ms = 0.0;
+  std::vector<TaskVariant> variants;
+  std::vector<PlanOutcome> outcomes;  ///< One a variant.
+};
+
+/// A row a variant.
+[[nodiscard]] std::string variants_page(const VariantsReport& report, const TextStyle& style);
+/// The document of docs/plan_format.md.
+[[nodiscard]] std::string variants_json(const VariantsReport& report);
+/// A line of JSON a variant.
+[[nodiscard]] std::string variants_json_lines(const VariantsReport& report);
+/// An SVG file: cost over number of devices, a line for each size of memory.
+[[nodiscard]] std::string variants_chart(const VariantsReport& report);
+
+}  // namespace neuroshard::tools
