@@ -75,6 +75,9 @@ void add_options(Items& items, const PlannerOptions& options) {
     }
   }
   if (options.algorithm == Algorithm::kRandom) items.add_integer(options.seed);
+  if (options.equal_widths && options.algorithm == Algorithm::kNeuroshard) {
+    items.add("equal_widths");
+  }
 }
 
 void add_network(Items& items, const Mlp& network) {

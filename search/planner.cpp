@@ -220,6 +220,7 @@ ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
                                            .team = lease ? &*lease : nullptr,
                                            .plan_anew = plan_anew});
   result.running_cost = running_cost;
+  add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;
 }

@@ -128,7 +128,8 @@ int run_replan(const ReplanCommand& command, Console& console) {
                               .moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
                                                  .must_move_bytes = replanned.must_move_bytes,
                                                  .moved_bytes = replanned.moved_bytes,
-                                                 .moves = std::move(replanned.moves)}};
+                                                 .moves = std::move(replanned.moves)},
+                              .read_ms = loaded.read_ms};
   output.write(format == OutputFormat::kJson
                    ? plan_to_json(document)
                    : plan_page(document, output.style()) + '\n' + moves_page(document));

@@ -91,6 +91,7 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.pop_back(); }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.push_back(t.tables[0]); }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.effort = Effort::kFast; }));
+  EXPECT_TRUE(is_new([](T&, O& o, M&) { o.equal_widths = true; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.algorithm = Algorithm::kPublished; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.algorithm = Algorithm::kRandom; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.search.beam_width = 4; }));
