@@ -15,9 +15,9 @@ void Fingerprint::add(std::string_view bytes) {
   }
 }
 
-std::string fingerprint_text(std::uint64_t fingerprint) {
+std::string hex_digits(std::uint64_t number) {
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fingerprint));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;
 }
 

@@ -25,7 +25,7 @@ class Fingerprint {
   std::uint64_t value_ = 0xcbf29ce484222325U;
 };
 
-/// A fingerprint as files hold it: 16 hexadecimal digits.
-[[nodiscard]] std::string fingerprint_text(std::uint64_t fingerprint);
+/// 16 of them: how files hold a fingerprint.
+[[nodiscard]] std::string hex_digits(std::uint64_t number);
 
 }  // namespace neuroshard

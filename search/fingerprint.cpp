@@ -128,11 +128,6 @@ std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
   return items.value();
 }
 
-std::string fingerprint_text(std::uint64_t fingerprint) {
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4)
-    text += "0123456789abcdef"[fingerprint >> shift & 15U];
-  return text;
-}
+std::string fingerprint_text(std::uint64_t fingerprint) { return hex_digits(fingerprint); }
 
 }  // namespace neuroshard

@@ -19,7 +19,7 @@ namespace neuroshard::tools {
 namespace {
 
 std::string header_of(std::uint64_t fingerprint) {
-  return "{\"neuroshard.partial\": \"" + fingerprint_text(fingerprint) + "\"}";
+  return "{\"neuroshard.partial\": \"" + hex_digits(fingerprint) + "\"}";
 }
 
 }  // namespace

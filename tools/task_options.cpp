@@ -81,11 +81,11 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->type_name("I")
       ->group(group);
   const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
-    CLI::Option* option = command.add_option(name, values, help)->group(group);
+    CLI::Option* option = command.add_option(name, values, help)->type_name(type)->group(group);
     if (lists == DeviceLists::kYes) {
-      option->delimiter(',')->allow_extra_args(false)->type_name(std::string(type) + ",...");
+      option->delimiter(',')->allow_extra_args(false);
     } else {
-      option->expected(1)->type_name(type);
+      option->expected(1);
     }
   };
   const std::string several = lists == DeviceLists::kYes

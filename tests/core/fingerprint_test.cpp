@@ -16,8 +16,8 @@ TEST(Fingerprint, TellsApartWhereOneTextEnds) {
 }
 
 TEST(Fingerprint, TextHasAllDigits) {
-  EXPECT_EQ(fingerprint_text(0), "0000000000000000");
-  EXPECT_EQ(fingerprint_text(0xcbf29ce484222325U), "cbf29ce484222325");
+  EXPECT_EQ(hex_digits(0), "0000000000000000");
+  EXPECT_EQ(hex_digits(0xcbf29ce484222325U), "cbf29ce484222325");
 }
 
 }  // namespace

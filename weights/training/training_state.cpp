@@ -36,7 +36,7 @@ class StateWriter final : public StateVisitor {
   }
 
   std::string bytes(std::uint64_t fingerprint) {
-    contents_.metadata[kFingerprint] = fingerprint_text(fingerprint);
+    contents_.metadata[kFingerprint] = hex_digits(fingerprint);
     return serialize_safetensors(contents_);
   }
 
@@ -50,7 +50,7 @@ class StateReader final : public StateVisitor {
       : contents_(parse_safetensors(bytes, kWhere)) {
     const auto found = contents_.metadata.find(kFingerprint);
     if (found == contents_.metadata.end()) fail(kFingerprint, "is missing");
-    if (found->second != fingerprint_text(fingerprint)) {
+    if (found->second != hex_digits(fingerprint)) {
       throw Error(std::string(kWhere) +
                   ": was begun with other samples, options or another version of the program");
     }
