@@ -36,7 +36,7 @@ TEST(FingerprintCommand, ChangesWithTheOptionsOfTheSearch) {
     return outcome.out.substr(0, 16);
   };
   EXPECT_NE(with({}), with({"--effort", "fast"}));
-  EXPECT_NE(with({}), with({"--memory-gb", "8"}));
+  EXPECT_NE(with({}), with({"--algorithm", "uniform"}));
   EXPECT_EQ(with({}), with({"--seed", "3"}));
 }
 

@@ -111,7 +111,7 @@ TEST(WhatIfs, RejectWhatDoesNotBelongToThem) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.svg"));
   const Outcome several = run_command("plan", first_tasks(folder, 2, {"--devices", "2,4"}));
   EXPECT_EQ(several.code, kExitBadInput);
-  EXPECT_THAT(several.err, HasSubstr("--devices"));
+  EXPECT_THAT(several.err, HasSubstr("belong to one task; pick one with --index"));
 }
 
 TEST(WhatIfs, OtherCommandsTakeOneNumber) {
