@@ -1,6 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -30,8 +28,6 @@ A table keeps what devices hold of it if its name and dim stay. Remaining device
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
 moved in any case may be moved.
 Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
-
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
 struct ReplanCommand {
   TaskOptions task;
@@ -80,7 +76,7 @@ ReplanRequest request_of(const ReplanCommand& command) {
       throw Error("--move-budget-gb is no size; give GiB, 0 or more");
     }
     request.most_moved_bytes =
-        static_cast<std::int64_t>(std::floor(*command.move_budget_gb * kBytesPerGib));
+        *command.move_budget_gb > 0.0 ? bytes_from_gib(*command.move_budget_gb) : 0;
   }
   request.ms_per_moved_gib = command.ms_per_moved_gb.value_or(0.0);
   return request;

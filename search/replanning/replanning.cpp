@@ -18,33 +18,32 @@ namespace neuroshard {
 namespace {
 
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 // A plan that is made anew moves most of all tables; below this share of them it is not looked for.
 constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
 
 // With neither budget nor price: what may be moved beyond what has to be, 1 / 5 of that.
 constexpr std::int64_t kShareOnTop = 5;
 
-constexpr std::size_t kChains = 4;
-constexpr std::uint64_t kFastSteps = 4000;
-constexpr std::uint64_t kDefaultSteps = 60000;
-constexpr std::uint64_t kThoroughSteps = 500000;
-constexpr double kWarm = 3e-3;  // As AnnealingOptions::hottest.
-constexpr double kHot = 1e-2;
+constexpr std::size_t kReplanChains = 4;
+constexpr std::uint64_t kFastReplanSteps = 4000;
+constexpr std::uint64_t kDefaultReplanSteps = 60000;
+constexpr std::uint64_t kThoroughReplanSteps = 500000;
+constexpr double kWarmReplan = 3e-3;  // As AnnealingOptions::hottest.
+constexpr double kHotReplan = 1e-2;
 // Annealing counts the columns that a device keeps, not which ones; if more must be moved than it
 // thought, it tries again with that much less.
-constexpr int kTries = 3;
+constexpr int kReplanTries = 3;
 
-std::uint64_t steps_of_chain(Effort effort) {
+std::uint64_t steps_of_replan_chain(Effort effort) {
   switch (effort) {
     case Effort::kFast:
-      return kFastSteps;
+      return kFastReplanSteps;
     case Effort::kDefault:
-      return kDefaultSteps;
+      return kDefaultReplanSteps;
     case Effort::kThorough:
-      return kThoroughSteps;
+      return kThoroughReplanSteps;
   }
-  return kDefaultSteps;
+  return kDefaultReplanSteps;
 }
 
 class Replanning {
@@ -91,7 +90,7 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
       canonical_(order.task),
       catalog_(backend, canonical_.task),
       residency_(order.task, canonical_.original, order.running),
-      ms_per_byte_(order.request.ms_per_moved_gib / kBytesPerGib) {
+      ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
   catalog_.require_costs();
   const std::int64_t must = residency_.must_move_bytes();
   if (order.request.most_moved_bytes) {
@@ -173,12 +172,12 @@ void Replanning::add_new_plan() {
 std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, std::size_t chain,
                                                           SearchStats& stats) const {
   std::int64_t budget = most_moved_bytes_;
-  for (int tried = 0; tried < kTries && !order_.stop.reached(); ++tried) {
+  for (int tried = 0; tried < kReplanTries && !order_.stop.reached(); ++tried) {
     const MoveCosts moves(residency_, budget, ms_per_byte_);
     Annealed annealed = anneal(backend_, catalog_, canonical_.task, start,
-                               {.steps = steps_of_chain(order_.effort),
+                               {.steps = steps_of_replan_chain(order_.effort),
                                 .stream = chain,
-                                .hottest = chain == 0 ? kWarm : kHot,
+                                .hottest = chain == 0 ? kWarmReplan : kHotReplan,
                                 .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
                                 .moves = &moves},
                                order_.stop);
@@ -196,17 +195,17 @@ std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, s
 // Each chain has random numbers of its own, so that what they find does not depend on which thread
 // runs them.
 void Replanning::improve() {
-  std::vector<std::optional<Candidate>> found(kChains);
-  std::vector<SearchStats> stats(kChains);
+  std::vector<std::optional<Candidate>> found(kReplanChains);
+  std::vector<SearchStats> stats(kReplanChains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
     found[chain] = improved(starts_[chain % starts_.size()].layout, chain, stats[chain]);
   };
   if (order_.team != nullptr) {
-    order_.team->run(kChains, run_chain);
+    order_.team->run(kReplanChains, run_chain);
   } else {
-    for (std::size_t chain = 0; chain < kChains; ++chain) run_chain(chain, 0);
+    for (std::size_t chain = 0; chain < kReplanChains; ++chain) run_chain(chain, 0);
   }
-  for (std::size_t chain = 0; chain < kChains; ++chain) {
+  for (std::size_t chain = 0; chain < kReplanChains; ++chain) {
     result_.result.stats.edits += stats[chain].edits;
     result_.result.stats.head_evaluations += stats[chain].head_evaluations;
     result_.result.stats.comm_evaluations += stats[chain].comm_evaluations;
