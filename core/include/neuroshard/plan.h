@@ -62,8 +62,8 @@ struct PlanCost {
   std::vector<DeviceCost> devices;
   double cost_ms = 0.0;      ///< Of the slowest device; infinite if there is no plan.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
-  /// Not empty if a predicted time is negative: the models are then asked about tables far from
-  /// those that they were trained on.
+  /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie
+  /// outside what the models were trained on (training_ranges.h).
   std::string warning;
 };
 
