@@ -76,7 +76,7 @@ class FullDiskOf : public ::testing::Test {
   }
 
   static std::string without_times(const std::string& text) {
-    static const std::regex time(R"("search_ms": ?[-+.e0-9]+)");
+    static const std::regex time(R"("(search|read)_ms": ?[-+.e0-9]+)");
     return std::regex_replace(text, time, "");
   }
 
