@@ -43,7 +43,7 @@ struct ReadCase {
 
 /// Tables of 10 to 100 million rows, half of them with one lookup a sample, the others with up to
 /// 100.
-std::string drawn_task(int tables) {
+std::string drawn_task_text(int tables) {
   Random random(1, static_cast<std::uint64_t>(tables));
   nlohmann::json task = {{"format", "neuroshard.task"}, {"version", 1}};
   nlohmann::json& list = task["tables"] = nlohmann::json::array();
@@ -64,7 +64,7 @@ std::vector<ReadCase> read_cases(const ReadOptions& options) {
   }
   std::ranges::sort(cases, {}, &ReadCase::name);
   for (const int tables : options.tables) {
-    cases.push_back({"drawn, " + with_separators(tables), drawn_task(tables)});
+    cases.push_back({"drawn, " + with_separators(tables), drawn_task_text(tables)});
   }
   return cases;
 }
