@@ -49,7 +49,7 @@ struct Changed {
   std::vector<int> lost_devices;
 };
 
-using Change = std::function<Changed(const Task&, Random&)>;
+using JobChange = std::function<Changed(const Task&, Random&)>;
 
 Changed lose_devices(const Task& task, std::size_t count, Random& random) {
   Changed changed{task, {}};
@@ -108,7 +108,7 @@ Changed other_statistics(const Task& task, Random& random) {
 struct Scenario {
   const char* name;
   int changes;
-  Change change;
+  JobChange change;
 };
 
 const std::vector<Scenario>& scenarios() {

@@ -50,13 +50,14 @@ double polynomial(const std::array<double, kSize>& c, double x) {
 /// The first three terms of Temme's expansion by 1 / a (DLMF 8.12.7 to 8.12.10), each by powers of
 /// eta. `distance` is mean / a - 1.
 double expansion(double a, double eta, double distance) {
-  constexpr std::array c0 = {-1.0 / 3.0,  1.0 / 12.0,   -2.0 / 135.0,
-                             1.0 / 864.0, 1.0 / 2835.0, -139.0 / 777600.0};
-  constexpr std::array c1 = {-1.0 / 540.0, -1.0 / 288.0, 1.0 / 378.0, -77.0 / 77760.0};
-  constexpr std::array c2 = {25.0 / 6048.0, -139.0 / 51840.0};
+  constexpr std::array kZeroth = {-1.0 / 3.0,  1.0 / 12.0,   -2.0 / 135.0,
+                                  1.0 / 864.0, 1.0 / 2835.0, -139.0 / 777600.0};
+  constexpr std::array kFirst = {-1.0 / 540.0, -1.0 / 288.0, 1.0 / 378.0, -77.0 / 77760.0};
+  constexpr std::array kSecond = {25.0 / 6048.0, -139.0 / 51840.0};
   constexpr double kNear = 0.3;  // Farther away the closed form of the first has all its digits.
-  const double first = std::fabs(eta) > kNear ? 1.0 / distance - 1.0 / eta : polynomial(c0, eta);
-  return first + (polynomial(c1, eta) + polynomial(c2, eta) / a) / a;
+  const double first =
+      std::fabs(eta) > kNear ? 1.0 / distance - 1.0 / eta : polynomial(kZeroth, eta);
+  return first + (polynomial(kFirst, eta) + polynomial(kSecond, eta) / a) / a;
 }
 
 }  // namespace
