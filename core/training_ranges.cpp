@@ -89,8 +89,9 @@ TrainingRanges::TrainingRanges(const CostModels& models) {
     if (key.find(kRangeInfix) == std::string::npos) continue;
     const std::optional<TrainingRange> range = parsed_range(text);
     if (!range) {
-      throw Error("cost models: the metadata's '" + key + "' is '" + text +
-                  "'; expected two numbers, 'LOW to HIGH'");
+      std::string message = "cost models: the metadata's '";
+      message.append(key).append("' is '").append(text);
+      throw Error(message.append("'; expected two numbers, 'LOW to HIGH'"));
     }
     ranges_.emplace(key, *range);
   }

@@ -15,6 +15,8 @@ struct PlacedSlice {
   std::uint32_t table = 0;
   std::uint32_t device = 0;
 
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const PlacedSlice&, const PlacedSlice&) = default;
 };
 
