@@ -22,6 +22,12 @@ void require_share(double value, const std::string& what, const std::string& whe
 
 }  // namespace
 
+std::int64_t total_bytes(const Task& task) {
+  std::int64_t bytes = 0;
+  for (const Table& table : task.tables) bytes += table.size_bytes();
+  return bytes;
+}
+
 std::int64_t bytes_from_gib(double gib) {
   if (!std::isfinite(gib) || gib <= 0.0 || gib >= 8589934592.0) {
     throw Error("device memory is " + std::to_string(gib) + " GiB; give a positive number, e.g. 4");

@@ -19,11 +19,10 @@ int smallest_dim(int dim) {
 Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
   Infeasibility why{.kind = kind,
                     .message = {},
-                    .needed_bytes = 0,
+                    .needed_bytes = total_bytes(task),
                     .available_bytes = 0,
                     .largest_piece_bytes = 0,
                     .table = -1};
-  for (const Table& table : task.tables) why.needed_bytes += table.size_bytes();
   // Saturates: 1,024 devices of 2^63 bytes.
   if (__builtin_mul_overflow(task.memory_bytes, static_cast<std::int64_t>(task.devices),
                              &why.available_bytes)) {

@@ -122,12 +122,6 @@ std::string table_label(const Task& task, int table) {
   return name.empty() ? "table " + std::to_string(table) : printable(name);
 }
 
-std::int64_t total_bytes(const Task& task) {
-  std::int64_t sum = 0;
-  for (const Table& table : task.tables) sum += table.size_bytes();
-  return sum;
-}
-
 double imbalance(const PlanCost& cost) {
   double sum = 0.0;
   for (const DeviceCost& device : cost.devices) sum += device.total_ms();

@@ -22,9 +22,6 @@ namespace neuroshard::tools {
 [[nodiscard]] std::vector<std::string> plan_notes(std::vector<std::string> assumptions,
                                                   const PlanCost& cost);
 
-/// Of all tables.
-[[nodiscard]] std::int64_t total_bytes(const Task& task);
-
 /// Cost of the slowest device over the mean of all; 1 is perfect balance.
 [[nodiscard]] double imbalance(const PlanCost& cost);
 /// The first device with the highest cost.

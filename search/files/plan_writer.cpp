@@ -104,12 +104,6 @@ class Fields {
   std::string fields_;
 };
 
-std::int64_t total_bytes(const Task& task) {
-  std::int64_t bytes = 0;
-  for (const Table& table : task.tables) bytes += table.size_bytes();
-  return bytes;
-}
-
 void append_slice(std::string& text, const Task& task, int index, const TableSlice& slice) {
   const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
   append(text += "{\"slice\":", index);

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "search/improvement/working_plan.h"
-#include "search/replanning/residency.h"
+#include "search/residency.h"
 
 namespace neuroshard {
 

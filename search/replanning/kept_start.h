@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "search/layout.h"
-#include "search/replanning/residency.h"
+#include "search/residency.h"
 
 namespace neuroshard {
 

@@ -47,6 +47,9 @@ struct Task {
   std::int64_t memory_bytes = 0;  ///< Of one device, for embedding weights.
 };
 
+/// Memory of the fp32 weights of all tables.
+[[nodiscard]] std::int64_t total_bytes(const Task& task);
+
 /// Memory in bytes of `gib` GiB (the published code's "GB"), rounded down.
 /// Throws Error unless `gib` is finite, positive and below 2^33.
 [[nodiscard]] std::int64_t bytes_from_gib(double gib);

@@ -45,8 +45,8 @@ class Residency {
   std::vector<std::vector<Range>> ranges_;
   std::vector<std::int64_t> bytes_per_column_;
   std::vector<std::int64_t> full_bytes_per_column_;
-  std::int64_t total_bytes_ = 0;
-  std::int64_t must_move_bytes_ = 0;
+  std::int64_t total_bytes_;
+  std::int64_t must_move_bytes_;
 };
 
 /// The first column of each slice of a layout: of the ways to hand a table's columns to its slices,

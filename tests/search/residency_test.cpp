@@ -1,4 +1,4 @@
-#include "search/replanning/residency.h"
+#include "search/residency.h"
 
 #include <gtest/gtest.h>
 

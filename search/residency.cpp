@@ -1,4 +1,4 @@
-#include "search/replanning/residency.h"
+#include "search/residency.h"
 
 #include <algorithm>
 #include <map>
@@ -139,7 +139,9 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
                      const RunningPlan& running)
     : ranges_(listed.size()),
       bytes_per_column_(listed.size(), 0),
-      full_bytes_per_column_(listed.size()) {
+      full_bytes_per_column_(listed.size()),
+      total_bytes_(neuroshard::total_bytes(task)),
+      must_move_bytes_(total_bytes_) {
   validate(running.task, "the running task");
   validate(running.plan, running.task);
   const auto survivors = surviving_devices(task, running);
@@ -156,8 +158,6 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
   for (std::size_t t = 0; t < listed.size(); ++t) {
     const Table& table = task.tables[listed[t]];
     full_bytes_per_column_[t] = slice_bytes(table, 1);
-    total_bytes_ += table.size_bytes();
-    must_move_bytes_ += table.size_bytes();
     const std::optional<std::size_t> before = running_table[listed[t]];
     if (!before) continue;
     const Table& old_table = running.task.tables[*before];
