@@ -130,7 +130,8 @@ struct Planner::Impl {
     (void)models.comm_for(task.devices);
   }
   PlanResult plan_by_baseline(const Task& task) const;
-  PlanResult plan_by_search(const Task& task, const PlanRequest& request) const;
+  PlanResult plan_by_search(const Task& task, const PlanRequest& request,
+                            const PlannerOptions& with) const;
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   ReplanResult replan(const Task& task, const RunningPlan& running,
                       const ReplanRequest& request) const;
@@ -180,11 +181,12 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   return result;
 }
 
-PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request) const {
+PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
+                                         const PlannerOptions& with) const {
   PlanOutcome outcome;
   const SearchDriver::Job job{task, outcome};
   const auto search = [&](const Backend& backend, std::string warning, ThreadTeam::Lease* lease) {
-    SearchDriver driver(backend, options, request, std::move(warning), lease);
+    SearchDriver driver(backend, with, request, std::move(warning), lease);
     driver.add({&job, 1});
     while (driver.in_flight() > 0) driver.advance();
   };
@@ -208,8 +210,12 @@ ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
   PlanRequest anew;
   anew.deadline = request.plan.deadline;
   anew.stop = request.plan.stop;
-  const auto plan_anew = [&] { return plan_by_search(task, anew); };
-  const PlanCost running_cost = neuroshard::simulate(*cpu, running.task, running.plan);
+  const auto plan_anew = [&](Effort effort) {
+    PlannerOptions with = options;
+    with.effort = effort;
+    return plan_by_search(task, anew, with);
+  };
+  PlanCost running_cost = neuroshard::simulate(*cpu, running.task, running.plan);
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1) lease = team().try_lease();
   ReplanResult result = replan_task(*cpu, {.task = task,
@@ -219,7 +225,7 @@ ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
                                            .stop = stop,
                                            .team = lease ? &*lease : nullptr,
                                            .plan_anew = plan_anew});
-  result.running_cost = running_cost;
+  result.running_cost = std::move(running_cost);
   add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;
@@ -270,8 +276,9 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
   impl.require_valid(task);
   validate(request);
-  PlanResult result = searches(impl.options.algorithm) ? impl.plan_by_search(task, request)
-                                                       : impl.plan_by_baseline(task);
+  PlanResult result = searches(impl.options.algorithm)
+                          ? impl.plan_by_search(task, request, impl.options)
+                          : impl.plan_by_baseline(task);
   impl.add_warnings(task, result);
   return result;
 }

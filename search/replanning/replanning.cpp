@@ -64,13 +64,14 @@ class Replanning {
   };
 
   [[nodiscard]] Candidate candidate(Layout layout) const;
-  /// Keeps the best, and starts sorted by their charged cost.
-  void consider(Candidate candidate, bool as_start);
+  /// A start of annealing, and perhaps the best, if it keeps to the budget.
+  void consider(Candidate candidate);
   void add_kept_plans();
-  void add_new_plan();
-  void improve();
-  [[nodiscard]] std::optional<Candidate> improved(const Layout& start, std::size_t chain,
-                                                  SearchStats& stats) const;
+  void add_new_plan(Effort effort);
+  void improve(Effort effort);
+  [[nodiscard]] std::optional<Candidate> improved(const Layout& start, Effort effort,
+                                                  std::size_t chain, SearchStats& stats) const;
+  void count(const SearchStats& stats);
 
   const Backend& backend_;
   const ReplanOrder& order_;
@@ -118,10 +119,10 @@ Replanning::Candidate Replanning::candidate(Layout layout) const {
   return candidate;
 }
 
-void Replanning::consider(Candidate candidate, bool as_start) {
+void Replanning::consider(Candidate candidate) {
   if (candidate.moved_bytes > most_moved_bytes_) return;
   if (!best_ || candidate.charged_ms < best_->charged_ms) best_ = candidate;
-  if (as_start) starts_.push_back(std::move(candidate));
+  starts_.push_back(std::move(candidate));
 }
 
 void Replanning::add_kept_plans() {
@@ -144,13 +145,13 @@ void Replanning::add_kept_plans() {
         std::max(least, residency_.total_bytes() / order_.task.devices * added);
     most_moved_bytes_ = wanted + wanted / kShareOnTop;
   }
-  for (Candidate& one : kept) consider(std::move(one), true);
+  for (Candidate& one : kept) consider(std::move(one));
 }
 
-void Replanning::add_new_plan() {
-  PlanResult anew = order_.plan_anew();
+void Replanning::add_new_plan(Effort effort) {
+  PlanResult anew = order_.plan_anew(effort);
   result_.result.complete = result_.result.complete && anew.complete;
-  result_.result.stats = std::move(anew.stats);
+  count(anew.stats);
   if (!anew.plan) {
     result_.result.infeasible = std::move(anew.infeasible);
     return;
@@ -165,17 +166,17 @@ void Replanning::add_new_plan() {
       layout.push_back({catalog_.piece(table, slice.dim), table, device});
     }
   }
-  consider(candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_)),
-           true);
+  consider(candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_)));
 }
 
-std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, std::size_t chain,
+std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, Effort effort,
+                                                          std::size_t chain,
                                                           SearchStats& stats) const {
   std::int64_t budget = most_moved_bytes_;
   for (int tried = 0; tried < kReplanTries && !order_.stop.reached(); ++tried) {
     const MoveCosts moves(residency_, budget, ms_per_byte_);
     Annealed annealed = anneal(backend_, catalog_, canonical_.task, start,
-                               {.steps = steps_of_replan_chain(order_.effort),
+                               {.steps = steps_of_replan_chain(effort),
                                 .stream = chain,
                                 .hottest = chain == 0 ? kWarmReplan : kHotReplan,
                                 .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
@@ -194,11 +195,11 @@ std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, s
 
 // Each chain has random numbers of its own, so that what they find does not depend on which thread
 // runs them.
-void Replanning::improve() {
+void Replanning::improve(Effort effort) {
   std::vector<std::optional<Candidate>> found(kReplanChains);
   std::vector<SearchStats> stats(kReplanChains);
   const auto run_chain = [&](std::size_t chain, std::size_t) {
-    found[chain] = improved(starts_[chain % starts_.size()].layout, chain, stats[chain]);
+    found[chain] = improved(starts_[chain % starts_.size()].layout, effort, chain, stats[chain]);
   };
   if (order_.team != nullptr) {
     order_.team->run(kReplanChains, run_chain);
@@ -206,11 +207,19 @@ void Replanning::improve() {
     for (std::size_t chain = 0; chain < kReplanChains; ++chain) run_chain(chain, 0);
   }
   for (std::size_t chain = 0; chain < kReplanChains; ++chain) {
-    result_.result.stats.edits += stats[chain].edits;
-    result_.result.stats.head_evaluations += stats[chain].head_evaluations;
-    result_.result.stats.comm_evaluations += stats[chain].comm_evaluations;
-    if (found[chain]) consider(*std::move(found[chain]), false);
+    count(stats[chain]);
+    if (found[chain]) consider(*std::move(found[chain]));
   }
+}
+
+void Replanning::count(const SearchStats& stats) {
+  SearchStats& all = result_.result.stats;
+  if (!stats.warning.empty()) all.warning = stats.warning;
+  all.candidates += stats.candidates;
+  all.placements += stats.placements;
+  all.edits += stats.edits;
+  all.head_evaluations += stats.head_evaluations;
+  all.comm_evaluations += stats.comm_evaluations;
 }
 
 ReplanResult Replanning::run() {
@@ -218,13 +227,16 @@ ReplanResult Replanning::run() {
   result.infeasible = proof_of_infeasibility(order_.task);
   if (!result.infeasible) {
     add_kept_plans();
-    if (most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan || !best_) {
-      if (!best_ || !order_.stop.reached()) add_new_plan();
+    const bool much_may_move =
+        most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan;
+    for (const Effort effort : all_efforts()) {
+      if (effort > order_.effort || (best_ && order_.stop.reached())) break;
+      if (much_may_move || !best_) add_new_plan(effort);
+      std::stable_sort(starts_.begin(), starts_.end(), [](const Candidate& a, const Candidate& b) {
+        return a.charged_ms < b.charged_ms;
+      });
+      if (!starts_.empty() && order_.task.devices > 1) improve(effort);
     }
-    std::stable_sort(starts_.begin(), starts_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.charged_ms < b.charged_ms;
-    });
-    if (!starts_.empty() && order_.task.devices > 1) improve();
   }
   result.stats.backend = backend_.name();
   if (order_.stop.reached()) result.complete = false;

@@ -19,14 +19,15 @@ struct ReplanOrder {
   const StopCondition& stop;
   ThreadTeam::Lease* team;  ///< Null: none.
   /// Plans the task as if nothing was running.
-  std::function<PlanResult()> plan_anew;
+  std::function<PlanResult(Effort)> plan_anew;
 };
 
 /// Starts from plans that leave slices where they are and, where the budget may allow as much, from
 /// a new plan whose devices are numbered so that much stays; improves them by annealing, moves
-/// counted; and returns the plan with the lowest cost, or cost and price of moves. Writes all of
-/// the result but `running_cost` and the time. Throws Error as Residency does, and if the budget is
-/// less than what must be moved.
+/// counted; and returns the plan with the lowest cost, or cost and price of moves. What less effort
+/// does is the beginning of what more effort does, so that more never gives a dearer plan. Writes
+/// all of the result but `running_cost` and the time. Throws Error as Residency does, and if the
+/// budget is less than what must be moved.
 [[nodiscard]] ReplanResult replan_task(const Backend& backend, const ReplanOrder& order);
 
 }  // namespace neuroshard

@@ -196,6 +196,28 @@ TEST(Replan, KeepsToTheBudgetAndIsNoDearerThanANewPlanWhereAllMayMove) {
   }
 }
 
+TEST(Replan, MoreEffortIsNeverDearer) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+    SCOPED_TRACE(seed);
+    const auto job = changed_job(planner_of(builtin_weights()), seed);
+    if (!job) continue;
+    // By budget, by price, and free.
+    for (const ReplanRequest& request :
+         {ReplanRequest{}, ReplanRequest{.ms_per_moved_gib = 1e-3},
+          ReplanRequest{.most_moved_bytes = std::numeric_limits<std::int64_t>::max()}}) {
+      double before_ms = std::numeric_limits<double>::infinity();
+      for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
+        const Planner planner(builtin_weights(), {.effort = effort, .threads = 1});
+        const ReplanResult replanned = planner.replan(job->task, job->running, request);
+        const double gib = static_cast<double>(replanned.moved_bytes) / (1 << 30);
+        const double charged_ms = replanned.result.cost.cost_ms + request.ms_per_moved_gib * gib;
+        EXPECT_LE(charged_ms, before_ms * (1.0 + 1e-12));
+        before_ms = charged_ms;
+      }
+    }
+  }
+}
+
 TEST(Replan, DoesNotDependOnThreads) {
   const Planner one = planner_of(builtin_weights(), 1);
   const Planner four = planner_of(builtin_weights(), 4);
