@@ -65,10 +65,7 @@ int run_check(const CheckCommand& command, Console& console) {
   const LoadedTasks loaded = load_tasks(command.tasks);
   const std::vector<PlanRecord> records = load_plans(command.plan);
   const std::vector<MatchedPlan> plans = match_plans(records, loaded, command.plan);
-  if (format == OutputFormat::kJson && plans.size() > 1) {
-    throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +
-                "; pick one with --index, or use jsonl");
-  }
+  require_one_for_json(format, plans.size(), "plan");
   ResultOutput output(console, command.output);
   bool all_good = true;
   for (const auto& [position, record] : plans) {
@@ -94,11 +91,7 @@ void add_check_command(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("check", "List everything that is wrong with a plan");
   command->footer(kCheckExamples);
   add_task_options(*command, options->tasks);
-  command
-      ->add_option("--plan", options->plan, "Plan file, as written by plan --format json or jsonl")
-      ->type_name("FILE")
-      ->group("Task")
-      ->required();
+  add_plan_option(*command, options->plan);
   add_output_options(*command, options->format, options->output);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_check(*options, console); };

@@ -31,9 +31,9 @@ int run_collection(const CollectionOptions& options, Console& console,
   const std::string path = (std::filesystem::path(options.output) / "data.txt").string();
   SampleLog log(path);
   if (log.removed_bytes() > 0) {
-    console.err << "neuroshard: warning: " << printable(path) << ": removed "
-                << format_bytes(static_cast<std::int64_t>(log.removed_bytes()))
-                << " of a line that an earlier run had not finished\n";
+    warn(path + ": removed " + format_bytes(static_cast<std::int64_t>(log.removed_bytes())) +
+             " of a line that an earlier run had not finished",
+         console);
   }
   const std::uint64_t before = log.size();
   const InterruptGuard guard;

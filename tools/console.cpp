@@ -11,6 +11,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::tools {
@@ -56,6 +57,10 @@ Console standard_console() {
           style_of(STDERR_FILENO),
           isatty(STDOUT_FILENO) != 0,
           isatty(STDERR_FILENO) != 0};
+}
+
+void warn(const std::string& warning, Console& console) {
+  if (!warning.empty()) console.err << "neuroshard: warning: " << printable(warning) << '\n';
 }
 
 void require_written(std::ostream& out, const std::string& name) {

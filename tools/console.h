@@ -26,6 +26,9 @@ struct Console {
 /// Unicode only on a terminal in a UTF-8 locale.
 [[nodiscard]] Console standard_console();
 
+/// A line on `console.err`, if `warning` is not empty.
+void warn(const std::string& warning, Console& console);
+
 /// Flushes `out`; throws Error (kIo) if anything written to it was lost (disk full, closed pipe).
 void require_written(std::ostream& out, const std::string& name);
 

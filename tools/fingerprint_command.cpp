@@ -25,23 +25,16 @@ Exit codes: 0 done; 2 bad input or usage.)";
 struct FingerprintCommand {
   TaskOptions tasks;
   ModelOptions models;
-  PlannerOptions planner;
-  std::string algorithm = "neuroshard";
-  std::string effort = "default";
+  SearchChoice search;
   std::string format = "table";
   std::string output;
 };
 
 int run_fingerprint(const FingerprintCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
-  PlannerOptions options = command.planner;
-  options.algorithm = algorithm_from_name(command.algorithm);
-  options.effort = effort_from_name(command.effort);
+  const PlannerOptions options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.tasks);
-  if (loaded.tasks.size() > 1 && format == OutputFormat::kJson) {
-    throw Error("--format json holds one task, and there are " +
-                std::to_string(loaded.tasks.size()) + "; pick one with --index, or use jsonl");
-  }
+  require_one_for_json(format, loaded.tasks.size(), "task");
   const LoadedModels models = load_models(command.models);
   ResultOutput output(console, command.output);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
@@ -66,7 +59,7 @@ void add_fingerprint_command(CLI::App& program, Action& chosen) {
   command->footer(kFingerprintExamples);
   add_task_options(*command, options->tasks);
   add_model_options(*command, options->models);
-  add_search_options(*command, options->planner, options->algorithm, options->effort);
+  add_search_options(*command, options->search);
   add_output_options(*command, options->format, options->output);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_fingerprint(*options, console); };

@@ -1,10 +1,18 @@
 #include "tools/matched_plans.h"
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "neuroshard/error.h"
 
 namespace neuroshard::tools {
+
+void add_plan_option(CLI::App& command, std::string& file) {
+  command.add_option("--plan", file, "Plan file, as written by plan --format json or jsonl")
+      ->type_name("FILE")
+      ->group("Task")
+      ->required();
+}
 
 std::vector<MatchedPlan> match_plans(const std::vector<PlanRecord>& records,
                                      const LoadedTasks& loaded, const std::string& file) {

@@ -7,7 +7,14 @@
 #include "neuroshard/plan_file.h"
 #include "tools/task_options.h"
 
+namespace CLI {
+class App;
+}
+
 namespace neuroshard::tools {
+
+/// --plan.
+void add_plan_option(CLI::App& command, std::string& file);
 
 struct MatchedPlan {
   std::size_t task = 0;  ///< Position in LoadedTasks.

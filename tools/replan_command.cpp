@@ -37,8 +37,7 @@ struct ReplanCommand {
   std::optional<double> move_budget_gb;
   std::optional<double> ms_per_moved_gb;
   ModelOptions models;
-  PlannerOptions planner;
-  std::string effort = "default";
+  SearchChoice search;
   std::string format = "table";
   std::string output;
 };
@@ -88,8 +87,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
     throw Error("--format jsonl is for many tasks; replan takes one: use table or json");
   }
   const ReplanRequest request = request_of(command);
-  PlannerOptions planner_options = command.planner;
-  planner_options.effort = effort_from_name(command.effort);
+  const PlannerOptions planner_options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.task);
   const Task& task = only_task(loaded);
   const RunningPlan running = load_running(command);
@@ -169,10 +167,8 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->type_name("MS")
       ->group(running);
   add_model_options(*command, options->models);
-  command->add_option("--effort", options->effort, "fast, default or thorough")
-      ->capture_default_str()
-      ->group("Search");
-  add_backend_options(*command, options->planner);
+  add_effort_option(*command, options->search);
+  add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_replan(*options, console); };

@@ -14,6 +14,12 @@ OutputFormat output_format_from_name(std::string_view name) {
   throw Error("--format: there is no format '" + std::string(name) + "'; use table, json or jsonl");
 }
 
+void require_one_for_json(OutputFormat format, std::size_t count, std::string_view noun) {
+  if (format != OutputFormat::kJson || count <= 1) return;
+  throw Error("--format json holds one " + std::string(noun) + ", and there are " +
+              std::to_string(count) + "; pick one with --index, or use jsonl");
+}
+
 bool is_device(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_other(std::filesystem::status(path, ignored));

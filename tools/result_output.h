@@ -12,6 +12,10 @@ enum class OutputFormat { kTable, kJson, kJsonl };
 /// Throws Error listing the names.
 [[nodiscard]] OutputFormat output_format_from_name(std::string_view name);
 
+/// Throws Error if the format is json, of which a file holds one, and there are several. `noun`:
+/// "task", "plan".
+void require_one_for_json(OutputFormat format, std::size_t count, std::string_view noun);
+
 /// True for a device or pipe that exists: it is written to as it comes, and never replaced.
 [[nodiscard]] bool is_device(const std::string& path);
 

@@ -13,10 +13,20 @@ namespace neuroshard::tools {
 /// --backend and --threads: what every command that evaluates costs has.
 void add_backend_options(CLI::App& command, PlannerOptions& options);
 
-/// --algorithm, --effort and the sizes of the published search. The names are for
-/// algorithm_from_name and effort_from_name.
-void add_search_options(CLI::App& command, PlannerOptions& options, std::string& algorithm,
-                        std::string& effort);
+/// How to search, as it is given: algorithm and effort by their names.
+struct SearchChoice {
+  PlannerOptions planner;
+  std::string algorithm = "neuroshard";
+  std::string effort = "default";
+
+  /// Throws Error listing the names if one is unknown.
+  [[nodiscard]] PlannerOptions options() const;
+};
+
+/// --algorithm, --effort and the sizes of the published search.
+void add_search_options(CLI::App& command, SearchChoice& choice);
+/// --effort alone.
+void add_effort_option(CLI::App& command, SearchChoice& choice);
 
 /// --format and --output.
 void add_output_options(CLI::App& command, std::string& format, std::string& output);

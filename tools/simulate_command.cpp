@@ -153,11 +153,7 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
       program.add_subcommand("simulate", "Predict the cost of a plan, device by device");
   command->footer(kSimulateExamples);
   add_task_options(*command, options->tasks);
-  command
-      ->add_option("--plan", options->plan, "Plan file, as written by plan --format json or jsonl")
-      ->type_name("FILE")
-      ->group("Task")
-      ->required();
+  add_plan_option(*command, options->plan);
   add_model_options(*command, options->models);
   add_backend_options(*command, options->planner);
   const char* judge = "Cost source";
