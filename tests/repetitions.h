@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace neuroshard::testing {
 
@@ -10,5 +13,16 @@ namespace neuroshard::testing {
 constexpr std::uint64_t repetitions(std::uint64_t count) {
   return NEUROSHARD_SANITIZED ? (count + 9) / 10 : count;
 }
+
+/// What to do to the byte at `position` of a damaged file: all of `changes`, or with sanitizers one
+/// of them, each byte the next.
+template <std::size_t N>
+constexpr std::span<const unsigned> changes_at(std::size_t position,
+                                               const std::array<unsigned, N>& changes) {
+  const std::span all(changes);
+  return NEUROSHARD_SANITIZED ? all.subspan(position % N, 1) : all;
+}
+template <std::size_t N>
+std::span<const unsigned> changes_at(std::size_t, const std::array<unsigned, N>&&) = delete;
 
 }  // namespace neuroshard::testing

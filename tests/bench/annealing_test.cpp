@@ -110,7 +110,7 @@ class Exhaustive {
 TEST(Annealing, FindsTheCheapestPlanOfTinyTasks) {
   const CpuBackend backend(select_cpu_kernels("auto"), testing::golden_models(), true);
   int improved = 0;
-  for (int first = 0; first < 10; ++first) {
+  for (int first = 0; first < static_cast<int>(repetitions(10)); ++first) {
     SCOPED_TRACE(first);
     Task task{
         .tables = testing::golden_tables({7 * first, 7 * first + 1, 7 * first + 2}, {16, 8, 8}),

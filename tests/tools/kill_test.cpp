@@ -21,7 +21,7 @@ namespace {
 using ::testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kKills = 12;
+constexpr int kKills = NEUROSHARD_SANITIZED ? 5 : 12;
 // More than they need to end on their own.
 constexpr int kMostRuns = 400;
 

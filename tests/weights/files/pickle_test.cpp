@@ -198,7 +198,9 @@ TEST(Pickle, SurvivesAnyChangedByte) {
                                .finish();
   (void)pickle::parse(good, "m.pt");
   for (std::size_t i = 0; i < good.size(); ++i) {
-    for (int byte = 0; byte < 256; ++byte) {
+    // With sanitizers each value at some places: the fuzzers go on from there.
+    for (int byte = NEUROSHARD_SANITIZED ? static_cast<int>(i % 8) : 0; byte < 256;
+         byte += NEUROSHARD_SANITIZED ? 8 : 1) {
       std::string bad = good;
       bad[i] = static_cast<char>(byte);
       try {

@@ -3,17 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <limits>
 
 #include "message_of.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 #include "weights/files/read_file.h"
 #include "weights/files/torch_writer.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::changes_at;
 using ::testing::ElementsAre;
 using testing::float32_bytes;
 using ::testing::HasSubstr;
@@ -166,10 +169,11 @@ TEST(TorchFile, SurvivesTruncationAnywhere) {
 }
 
 TEST(TorchFile, SurvivesAnyChangedByteOfTheArchive) {
+  constexpr std::array kFlips = {0x01U, 0x80U, 0xffU};
   for (const Packing packing : {Packing::kStored, Packing::kDeflated}) {
     const std::string good = small_checkpoint(packing);
     for (std::size_t i = 0; i < good.size(); ++i) {
-      for (const unsigned flip : {0x01U, 0x80U, 0xffU}) {
+      for (const unsigned flip : changes_at(i, kFlips)) {
         std::string bad = good;
         bad[i] = static_cast<char>(static_cast<unsigned char>(bad[i]) ^ flip);
         expect_no_crash(bad);
@@ -179,11 +183,12 @@ TEST(TorchFile, SurvivesAnyChangedByteOfTheArchive) {
 }
 
 TEST(TorchFile, SurvivesAnyChangedByteOfTheContents) {
+  constexpr std::array kFlips = {0x01U, 0x40U, 0xffU};
   // Zipped anew, so that the checksums do not catch the damage first.
   const auto entries = testing::read_zip(small_checkpoint(Packing::kStored));
   for (std::size_t entry = 0; entry < entries.size(); ++entry) {
     for (std::size_t i = 0; i < entries[entry].bytes.size(); ++i) {
-      for (const unsigned flip : {0x01U, 0x40U, 0xffU}) {
+      for (const unsigned flip : changes_at(i, kFlips)) {
         auto bad = entries;
         char& byte = bad[entry].bytes[i];
         byte = static_cast<char>(static_cast<unsigned char>(byte) ^ flip);

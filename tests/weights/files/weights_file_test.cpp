@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <functional>
 
 #include "message_of.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
+#include "repetitions.h"
 #include "scratch_folder.h"
 #include "weights/files/read_file.h"
 #include "weights/files/safetensors.h"
@@ -14,6 +16,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::changes_at;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
@@ -149,6 +152,7 @@ TEST(WeightsFile, SaysWhichFileCannotBeReadOrWritten) {
 }
 
 TEST(WeightsFile, SurvivesTruncationAndChangedBytes) {
+  constexpr std::array kFlips = {0x01U, 0x10U, 0x80U, 0xffU};
   const CostModels models =
       random_models(3, {.table_network = {2}, .head = {1}, .comm = {2}, .devices = {2}});
   const std::string good = serialize_weights(models);
@@ -159,7 +163,7 @@ TEST(WeightsFile, SurvivesTruncationAndChangedBytes) {
                 StartsWith("w.safetensors: "));
   }
   for (std::size_t i = 0; i < good.size(); ++i) {
-    for (const unsigned flip : {0x01U, 0x10U, 0x80U, 0xffU}) {
+    for (const unsigned flip : changes_at(i, kFlips)) {
       std::string bad = good;
       bad[i] = static_cast<char>(static_cast<unsigned char>(bad[i]) ^ flip);
       try {

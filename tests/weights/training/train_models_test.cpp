@@ -45,7 +45,7 @@ std::string bytes_of(const TrainedComm& trained) {
 
 TEST(TrainCompute, LearnsThePublishedData) {
   TrainingOptions options;
-  options.epochs = 60;
+  options.epochs = NEUROSHARD_SANITIZED ? 25 : 60;
   options.batch = 128;
   const TrainedCompute trained = train_compute(golden_compute_samples(), {}, options);
   EXPECT_EQ(trained.summary.train_samples, 1600U);
@@ -247,7 +247,7 @@ TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {
 
 TEST(TrainComm, ASymmetricNetworkLearnsSeveralDeviceCountsAtOnce) {
   TrainingOptions options;
-  options.epochs = 150;
+  options.epochs = NEUROSHARD_SANITIZED ? 40 : 150;
   options.batch = 64;
   const TrainedComm trained = train_comm(golden_comm_samples(), {}, options);
   ASSERT_EQ(trained.forward.tests.size(), 3U);
@@ -304,7 +304,7 @@ TEST(TrainComm, GivesTheSameBitsForEveryNumberOfThreads) {
 
 TEST(TrainComm, ADenseNetworkLearnsItsDeviceCount) {
   TrainingOptions options;
-  options.epochs = 200;
+  options.epochs = NEUROSHARD_SANITIZED ? 60 : 200;
   options.batch = 32;
   const TrainedComm trained =
       train_comm(std::span(golden_comm_samples()).first(1),
