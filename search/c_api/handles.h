@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "neuroshard/c_api.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task.h"
@@ -39,6 +41,20 @@ const Task& complete_task(const ns_task& handle);
 
 /// A copy of `text` for ns_string_free().
 [[nodiscard]] char* new_text(const std::string& text);
+
+/// The deadline counts from now. Throws Error if it is not a time.
+[[nodiscard]] PlanRequest timed_request(double deadline_ms, const ns_stop_source* stop);
+
+/// `result` of planning `task`. Takes the plan, or the reason why there is none.
+[[nodiscard]] std::unique_ptr<ns_plan> plan_handle(const ns_planner& planner, const ns_task& task,
+                                                   PlanResult result);
+/// What a function that has made `plan` returns.
+[[nodiscard]] ns_status status_of(const ns_plan& plan) noexcept;
+
+/// Null if there is no plan.
+[[nodiscard]] inline const PlanDocument* document_of(const ns_plan& plan) {
+  return std::get_if<PlanDocument>(&plan.document);
+}
 
 /// The plan that `json` states. Throws Error unless it is one for `task`.
 [[nodiscard]] Plan plan_from_json(const Task& task, const char* json, std::size_t length);

@@ -9,6 +9,7 @@
 #include "search/c_api/handles.h"
 #include "search/c_api/sized_struct.h"
 #include "search/c_api/status.h"
+#include "search/c_api/written_array.h"
 
 namespace neuroshard::c_api {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 // Sizes in the first version of the interface.
 constexpr std::size_t kFirstSummary = 48;
 constexpr std::size_t kFirstInfeasibility = 48;
-
-/// Null if there is no plan.
-const PlanDocument* document_of(const ns_plan& plan) {
-  return std::get_if<PlanDocument>(&plan.document);
-}
 
 ns_plan_summary summary_of(const ns_plan& plan) {
   ns_plan_summary summary{};
@@ -59,17 +55,6 @@ ns_infeasibility infeasibility_of(const ns_plan& plan) {
   result.largest_piece_bytes = infeasible.largest_piece_bytes;
   result.table = infeasible.table;
   return result;
-}
-
-/// Writes `items` as far as there is room, and their number.
-template <typename T>
-ns_status write_array(std::span<const T> items, T* room, std::size_t capacity, const char* name,
-                      std::size_t* count) {
-  std::size_t& number = required(count, "count");
-  if (capacity > 0)
-    std::ranges::copy(items.first(std::min(items.size(), capacity)), &required(room, name));
-  number = items.size();
-  return NS_OK;
 }
 
 }  // namespace

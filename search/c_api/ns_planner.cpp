@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "neuroshard/c_api.h"
@@ -36,18 +38,8 @@ std::unique_ptr<ns_planner> planner_handle(const ns_planner_options& given) {
       ns_planner{std::move(planner), std::move(backend), std::move(weights)});
 }
 
-// The deadline counts from now.
 PlanRequest plan_request(const ns_plan_options& given) {
-  PlanRequest request;
-  if (!(given.deadline_ms >= 0.0 && given.deadline_ms <= kLongestDeadlineMs)) {
-    throw Error("deadline_ms is not a time; give up to 1e9 milliseconds, or 0 for none");
-  }
-  if (given.deadline_ms > 0.0) {
-    using Clock = std::chrono::steady_clock;
-    const std::chrono::duration<double, std::milli> time(given.deadline_ms);
-    request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
-  }
-  if (given.stop != nullptr) request.stop = given.stop->source.get_token();
+  PlanRequest request = timed_request(given.deadline_ms, given.stop);
   request.alternatives = given.alternatives;
   return request;
 }
@@ -57,6 +49,37 @@ std::vector<std::string> notes_of(const ns_task& task, const PlanCost& cost) {
   std::vector<std::string> notes = task.notes;
   if (!cost.warning.empty()) notes.push_back(cost.warning);
   return notes;
+}
+
+// Tells the caller of each better plan of `task`.
+auto improvement_teller(const ns_plan_options& options, const ns_planner& planner,
+                        const ns_task& task) {
+  return [&](const Improvement& better) {
+    const ns_plan plan{PlanDocument{.task = task.task,
+                                    .plan = better.plan,
+                                    .cost = better.cost,
+                                    .task_name = task.name,
+                                    .weights = planner.weights,
+                                    .notes = notes_of(task, better.cost),
+                                    .complete = false}};
+    options.on_improvement(&plan, better.elapsed_ms, options.context);
+  };
+}
+
+}  // namespace
+
+PlanRequest timed_request(double deadline_ms, const ns_stop_source* stop) {
+  PlanRequest request;
+  if (!(deadline_ms >= 0.0 && deadline_ms <= kLongestDeadlineMs)) {
+    throw Error("deadline_ms is not a time; give up to 1e9 milliseconds, or 0 for none");
+  }
+  if (deadline_ms > 0.0) {
+    using Clock = std::chrono::steady_clock;
+    const std::chrono::duration<double, std::milli> time(deadline_ms);
+    request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+  }
+  if (stop != nullptr) request.stop = stop->source.get_token();
+  return request;
 }
 
 std::unique_ptr<ns_plan> plan_handle(const ns_planner& planner, const ns_task& task,
@@ -83,7 +106,11 @@ std::unique_ptr<ns_plan> plan_handle(const ns_planner& planner, const ns_task& t
   return handle;
 }
 
-}  // namespace
+ns_status status_of(const ns_plan& plan) noexcept {
+  const auto* none = std::get_if<NoPlanDocument>(&plan.document);
+  return none == nullptr ? NS_OK : failed(NS_INFEASIBLE, none->infeasible.message.c_str());
+}
+
 }  // namespace neuroshard::c_api
 
 using namespace neuroshard;
@@ -108,13 +135,46 @@ ns_status ns_planner_plan(const ns_planner* planner, const ns_task* task,
                           const ns_plan_options* options, ns_plan** plan) {
   return guarded([&] {
     clear_handle(plan, "plan");
-    const PlanRequest request =
-        plan_request(options_from(options, kFirstPlanOptions, "ns_plan_options"));
+    const ns_plan_options given = options_from(options, kFirstPlanOptions, "ns_plan_options");
+    PlanRequest request = plan_request(given);
     const ns_planner& with = required(planner, "planner");
     const ns_task& what = required(task, "task");
+    if (given.on_improvement != nullptr) {
+      request.on_improvement = improvement_teller(given, with, what);
+    }
     *plan = plan_handle(with, what, with.planner.plan(complete_task(what), request)).release();
-    const auto* none = std::get_if<NoPlanDocument>(&(*plan)->document);
-    return none == nullptr ? NS_OK : failed(NS_INFEASIBLE, none->infeasible.message.c_str());
+    return status_of(**plan);
+  });
+}
+
+ns_status ns_planner_plan_batch(const ns_planner* planner, const ns_task* const* tasks,
+                                size_t count, const ns_plan_options* options, ns_plan** plans,
+                                ns_status* statuses) {
+  return guarded([&] {
+    const ns_plan_options given = options_from(options, kFirstPlanOptions, "ns_plan_options");
+    const PlanRequest request = plan_request(given);
+    if (given.on_improvement != nullptr) {
+      throw Error("on_improvement is for one plan; set it to NULL for a batch");
+    }
+    const ns_planner& with = required(planner, "planner");
+    if (count == 0) return NS_OK;
+    std::fill_n(&required(plans, "plans"), count, nullptr);
+    (void)required(statuses, "statuses");
+    std::vector<Task> all(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      all[i] = required((&required(tasks, "tasks"))[i], "a task").task;
+    }
+    std::vector<PlanOutcome> outcomes = with.planner.plan_batch(all, request);
+    std::vector<std::unique_ptr<ns_plan>> made(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      statuses[i] = guarded([&] {
+        (void)complete_task(*tasks[i]);  // Says better what is missing than the planner can.
+        made[i] = plan_handle(with, *tasks[i], std::move(outcomes[i]).value());
+        return status_of(*made[i]);
+      });
+    }
+    for (std::size_t i = 0; i < count; ++i) plans[i] = made[i].release();
+    return NS_OK;
   });
 }
 

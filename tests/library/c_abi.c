@@ -16,12 +16,39 @@ FIELD(ns_planner_options, effort, 32);
 FIELD(ns_planner_options, threads, 40);
 FIELD(ns_planner_options, reserved, 44);
 
-STRUCT(ns_plan_options, 32);
+STRUCT(ns_plan_options, 48);
 FIELD(ns_plan_options, size, 0);
 FIELD(ns_plan_options, deadline_ms, 8);
 FIELD(ns_plan_options, stop, 16);
 FIELD(ns_plan_options, alternatives, 24);
 FIELD(ns_plan_options, reserved, 28);
+FIELD(ns_plan_options, on_improvement, 32);
+FIELD(ns_plan_options, context, 40);
+
+STRUCT(ns_replan_options, 64);
+FIELD(ns_replan_options, size, 0);
+FIELD(ns_replan_options, deadline_ms, 8);
+FIELD(ns_replan_options, stop, 16);
+FIELD(ns_replan_options, lost_devices, 24);
+FIELD(ns_replan_options, lost_device_count, 32);
+FIELD(ns_replan_options, most_moved_bytes, 40);
+FIELD(ns_replan_options, ms_per_moved_gib, 48);
+FIELD(ns_replan_options, reserved, 56);
+
+STRUCT(ns_move, 32);
+FIELD(ns_move, table, 0);
+FIELD(ns_move, first_column, 4);
+FIELD(ns_move, dim, 8);
+FIELD(ns_move, from, 12);
+FIELD(ns_move, to, 16);
+FIELD(ns_move, reserved, 20);
+FIELD(ns_move, bytes, 24);
+
+STRUCT(ns_move_summary, 32);
+FIELD(ns_move_summary, size, 0);
+FIELD(ns_move_summary, moved_bytes, 8);
+FIELD(ns_move_summary, must_move_bytes, 16);
+FIELD(ns_move_summary, running_cost_ms, 24);
 
 STRUCT(ns_plan_summary, 48);
 FIELD(ns_plan_summary, size, 0);

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 2
+#define NS_ABI_VERSION 3
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -102,12 +102,46 @@ typedef struct ns_plan_options {
   const ns_stop_source* stop;  ///< May be NULL.
   int32_t alternatives;        ///< How many other plans to keep, 0 to 1,000.
   int32_t reserved;
+  // Since version 3.
+  /// Called on the planning thread for each plan that is better than all before it, `elapsed_ms`
+  /// after the search began. `plan` is good until it returns. It must return: no longjmp, no
+  /// exception. May be NULL.
+  void (*on_improvement)(const ns_plan* plan, double elapsed_ms, void* context);
+  void* context;
 } ns_plan_options;
 
 /// The plan of lowest predicted cost that was found. `options` may be NULL. With NS_INFEASIBLE
 /// there is a plan, too, which says why there is none: to be freed like any other.
 ns_status ns_planner_plan(const ns_planner* planner, const ns_task* task,
                           const ns_plan_options* options, ns_plan** plan);
+
+/// Many tasks at once, on all threads of the planner, with options that are those of all together;
+/// `on_improvement` must be NULL. `plans` and `statuses` have room for `count`, and get for each
+/// task what ns_planner_plan() would give for it alone: there is a plan with NS_OK and
+/// NS_INFEASIBLE, else NULL. Returns NS_OK, though tasks may have failed; ns_last_error() is then
+/// that of the last of them. Another status means that nothing was done. Since version 3.
+ns_status ns_planner_plan_batch(const ns_planner* planner, const ns_task* const* tasks,
+                                size_t count, const ns_plan_options* options, ns_plan** plans,
+                                ns_status* statuses);
+
+typedef struct ns_replan_options {
+  size_t size;
+  double deadline_ms;               ///< As in ns_plan_options.
+  const ns_stop_source* stop;       ///< May be NULL.
+  const int32_t* lost_devices;      ///< Devices of the running plan that are no longer there.
+  size_t lost_device_count;         ///< 0: none, and `lost_devices` may be NULL.
+  const int64_t* most_moved_bytes;  ///< Bytes that may be moved. NULL: no budget was given.
+  double ms_per_moved_gib;          ///< What a moved GiB is worth. 0: moves are free.
+  int64_t reserved;
+} ns_replan_options;
+
+/// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
+/// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
+/// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
+/// budget nor price, 1.2 times what has to be moved in any case may be. `options` may be NULL.
+/// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
+ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
+                            const ns_replan_options* options, ns_plan** plan);
 
 /// The same plan that JSON as in docs/plan_format.md states, with its costs. Fails if it does not
 /// place every column of every table once; it may need more memory than there is (ns_plan_summary).
@@ -162,6 +196,29 @@ typedef struct ns_device_cost {
 /// The same for the devices, in order.
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count);
+
+/// Columns of a table that a device has to be sent.
+typedef struct ns_move {
+  int32_t table;         ///< Index in the task.
+  int32_t first_column;  ///< Of the whole table.
+  int32_t dim;           ///< Number of columns.
+  int32_t from;          ///< Device that holds them; -1: none, they come from storage or are new.
+  int32_t to;
+  int32_t reserved;
+  int64_t bytes;
+} ns_move;
+/// The moves of a plan of ns_planner_replan(), by receiving device; of any other plan, none.
+/// Written as by ns_plan_get_slices(). Since version 3.
+ns_status ns_plan_get_moves(const ns_plan* plan, ns_move* moves, size_t capacity, size_t* count);
+
+typedef struct ns_move_summary {
+  size_t size;
+  int64_t moved_bytes;
+  int64_t must_move_bytes;  ///< What no device holds. Every plan moves it.
+  double running_cost_ms;   ///< Of the running plan for its own task.
+} ns_move_summary;
+/// All 0 for a plan that is not of ns_planner_replan(). Since version 3.
+ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary);
 
 typedef struct ns_infeasibility {
   size_t size;

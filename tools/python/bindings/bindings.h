@@ -10,4 +10,9 @@ void bind_tasks(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);
 
+// Methods of the class Planner, and what they return.
+struct PythonPlanner;
+void bind_replanning(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
+void bind_what_ifs(nanobind::class_<PythonPlanner>& planner);
+
 }  // namespace neuroshard::python

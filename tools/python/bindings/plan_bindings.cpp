@@ -12,6 +12,7 @@
 #include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_check.h"
 #include "neuroshard/plan_file.h"
 #include "tools/plan_report.h"
 #include "tools/python/bindings/arrays.h"
@@ -33,12 +34,6 @@ std::string title_of(const NamedTask& task) { return task.name.empty() ? "task" 
 
 std::string page_of(const CostedTaskPlan& plan) {
   return tools::plan_page(document_of(plan), kPageStyle);
-}
-
-std::string page_of(const TaskPlanResult& result) {
-  if (result.result.plan) return tools::plan_page(document_of(result), kPageStyle);
-  return "no plan: " + printable(title_of(*result.task)) + ": " +
-         result.result.infeasible->message + "\n";
 }
 
 std::string json_of(const TaskPlanResult& result) {
@@ -112,6 +107,24 @@ void bind_plan(nb::module_& module) {
         return one_plan(parse_plans(json, "plan"), task, "plan");
       },
       "json"_a, "task"_a, "The same from its text.");
+}
+
+void bind_plan_problem(nb::module_& module) {
+  nb::class_<PlanProblem>(module, "PlanProblem",
+                          "Something that is wrong with a plan. Numbers that do not apply are -1.")
+      .def_prop_ro(
+          "kind", [](const PlanProblem& problem) { return std::string(name_of(problem.kind)); },
+          "\"task\", \"split\", \"devices\", \"slice\" or \"memory\".")
+      .def_ro("device", &PlanProblem::device)
+      .def_ro("slice", &PlanProblem::slice, "In the list after all column splits.")
+      .def_ro("table", &PlanProblem::table, "Index into Task.tables.")
+      .def_ro("what", &PlanProblem::what)
+      .def_ro("remedy", &PlanProblem::remedy)
+      .def("__repr__", [](const PlanProblem& problem) { return problem.message(); });
+  module.def(
+      "check", [](const NamedTask& task, const Plan& plan) { return check_plan(plan, task.task); },
+      "task"_a, "plan"_a,
+      "Everything that is wrong with a plan for `task`, memory included; empty if nothing is.");
 }
 
 void bind_plan_cost(nb::module_& module) {
@@ -230,6 +243,12 @@ PlanDocument document_of(const TaskPlanResult& found) {
   return document;
 }
 
+std::string page_of(const TaskPlanResult& result) {
+  if (result.result.plan) return tools::plan_page(document_of(result), kPageStyle);
+  return "no plan: " + printable(title_of(*result.task)) + ": " +
+         result.result.infeasible->message + "\n";
+}
+
 NoPlanDocument no_plan_document_of(const TaskPlanResult& result) {
   return {.task = result.task->task,
           .infeasible = *result.result.infeasible,
@@ -240,6 +259,7 @@ NoPlanDocument no_plan_document_of(const TaskPlanResult& result) {
 
 void bind_plans(nb::module_& module) {
   bind_plan(module);
+  bind_plan_problem(module);
   bind_plan_cost(module);
   bind_plan_result(module);
 }

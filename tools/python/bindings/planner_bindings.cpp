@@ -7,7 +7,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -15,8 +14,8 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "tools/python/bindings/bindings.h"
-#include "tools/python/bindings/interruptible.h"
 #include "tools/python/bindings/python_error.h"
+#include "tools/python/bindings/python_planner.h"
 #include "tools/python/bindings/values.h"
 
 namespace neuroshard::python {
@@ -24,27 +23,6 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
-
-// Longer than anybody waits, and no trouble for clocks.
-constexpr double kLongestDeadlineMs = 1e9;
-
-struct PythonPlanner {
-  std::shared_ptr<Weights> weights;
-  Planner planner;
-  bool thorough = false;
-};
-
-// Smaller searches are over before anybody presses Ctrl-C.
-constexpr std::size_t kLongSearch = 1000;  // Tables times devices.
-
-template <typename Work>
-void run_search(const PythonPlanner& planner, std::size_t size, const Work& work) {
-  (planner.thorough || size >= kLongSearch ? run_interruptibly : run_unlocked)(work);
-}
-
-std::size_t size_of(const Task& task) {
-  return task.tables.size() * static_cast<std::size_t>(task.devices);
-}
 
 /// An Improvement that may be kept.
 struct ImprovedPlan {
@@ -62,24 +40,11 @@ const std::shared_ptr<Weights>& shared_builtin_weights() {
   return weights;
 }
 
-// The deadline counts from now.
-PlanRequest plan_request(std::optional<double> deadline_ms, int alternatives) {
-  PlanRequest request;
-  request.alternatives = alternatives;
-  if (!deadline_ms) return request;
-  if (!(*deadline_ms >= 0.0 && *deadline_ms <= kLongestDeadlineMs)) {
-    throw Error("deadline_ms is not a time; give between 0 and 1e9 milliseconds, or None");
-  }
-  using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double, std::milli> time(*deadline_ms);
-  request.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
-  return request;
-}
-
 TaskPlanResult plan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
                     std::optional<double> deadline_ms, int alternatives,
                     const OnImprovement& on_improvement) {
-  PlanRequest request = plan_request(deadline_ms, alternatives);
+  PlanRequest request = timed_request(deadline_ms);
+  request.alternatives = alternatives;
   if (on_improvement) {
     request.on_improvement = [&](const Improvement& better) {
       const nb::gil_scoped_acquire locked;
@@ -98,7 +63,8 @@ TaskPlanResult plan(const PythonPlanner& planner, std::shared_ptr<NamedTask> tas
 nb::list plan_batch(const PythonPlanner& planner,
                     const std::vector<std::shared_ptr<NamedTask>>& tasks,
                     std::optional<double> deadline_ms, int alternatives) {
-  PlanRequest request = plan_request(deadline_ms, alternatives);
+  PlanRequest request = timed_request(deadline_ms);
+  request.alternatives = alternatives;
   std::vector<Task> plain;
   plain.reserve(tasks.size());
   std::size_t size = 0;
@@ -111,16 +77,7 @@ nb::list plan_batch(const PythonPlanner& planner,
     request.stop = std::move(stop);
     outcomes = planner.planner.plan_batch(plain, request);
   });
-  nb::list results;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (outcomes[i]) {
-      results.append(nb::cast(
-          TaskPlanResult{tasks[i], planner.weights->origin, std::move(outcomes[i]).value()}));
-    } else {
-      results.append(python_error_of(outcomes[i].error()));
-    }
-  }
-  return results;
+  return list_of(planner, tasks, std::move(outcomes));
 }
 
 CostedTaskPlan simulate(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
@@ -161,56 +118,76 @@ void bind_planner_class(nb::module_& module) {
       .def_ro("cost_ms", &ImprovedPlan::cost_ms)
       .def_ro("elapsed_ms", &ImprovedPlan::elapsed_ms, "Since the search began.")
       .def_ro("stage", &ImprovedPlan::stage, "Which part of the search found it.");
-  nb::class_<PythonPlanner>(
-      module, "Planner",
-      "Finds plans of lowest predicted cost. Making one takes some milliseconds: keep it, and "
-      "share "
-      "it between threads, which plan side by side since Python's lock is released meanwhile.")
-      .def(
-          "__init__",
-          [](PythonPlanner* self, std::shared_ptr<Weights> weights, const std::string& algorithm,
-             const std::string& effort, const std::string& backend, int threads, std::uint64_t seed,
-             bool equal_widths) {
-            if (!weights) weights = shared_builtin_weights();
-            PlannerOptions options;
-            options.algorithm = algorithm_from_name(algorithm);
-            options.effort = effort_from_name(effort);
-            options.backend = backend;
-            options.threads = threads;
-            options.seed = seed;
-            options.equal_widths = equal_widths;
-            const bool thorough = options.effort == Effort::kThorough;
-            Planner planner(weights->models, std::move(options));
-            new (self) PythonPlanner{std::move(weights), std::move(planner), thorough};
-          },
-          "weights"_a = nb::none(), nb::kw_only(), "algorithm"_a = "neuroshard",
-          "effort"_a = "default", "backend"_a = "auto", "threads"_a = 0, "seed"_a = 0,
-          "equal_widths"_a = false,
-          "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
-          "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
-          "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each table "
-          "to slices of one width.")
-      .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
-           "alternatives"_a = 0, "on_improvement"_a = nb::none(),
-           "The plan of lowest predicted cost that was found. A task that cannot fit is a result, "
-           "with the reason. `deadline_ms`: return the best plan found by then, counted from the "
-           "call. `alternatives`: how many other plans to return, 0 to 1,000. `on_improvement` is "
-           "called for each better plan. Raises Error on an invalid task. Ctrl-C ends searches of "
-           "effort \"thorough\", and of tasks with 1,000 or more tables times devices.")
-      .def("plan_batch", &plan_batch, "tasks"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
-           "alternatives"_a = 0,
-           nb::sig("def plan_batch(self, tasks: collections.abc.Sequence[Task], *, deadline_ms: "
+  auto planner =
+      nb::class_<PythonPlanner>(
+          module, "Planner",
+          "Finds plans of lowest predicted cost. Making one takes some milliseconds: keep it, and "
+          "share "
+          "it between threads, which plan side by side since Python's lock is released meanwhile.")
+          .def(
+              "__init__",
+              [](PythonPlanner* self, std::shared_ptr<Weights> weights,
+                 const std::string& algorithm, const std::string& effort,
+                 const std::string& backend, int threads, std::uint64_t seed, bool equal_widths) {
+                if (!weights) weights = shared_builtin_weights();
+                PlannerOptions options;
+                options.algorithm = algorithm_from_name(algorithm);
+                options.effort = effort_from_name(effort);
+                options.backend = backend;
+                options.threads = threads;
+                options.seed = seed;
+                options.equal_widths = equal_widths;
+                const bool thorough = options.effort == Effort::kThorough;
+                Planner planner(weights->models, std::move(options));
+                new (self) PythonPlanner{std::move(weights), std::move(planner), thorough};
+              },
+              "weights"_a = nb::none(), nb::kw_only(), "algorithm"_a = "neuroshard",
+              "effort"_a = "default", "backend"_a = "auto", "threads"_a = 0, "seed"_a = 0,
+              "equal_widths"_a = false,
+              "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
+              "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
+              "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each "
+              "table "
+              "to slices of one width.")
+          .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
+               "alternatives"_a = 0, "on_improvement"_a = nb::none(),
+               "The plan of lowest predicted cost that was found. A task that cannot fit is a "
+               "result, "
+               "with the reason. `deadline_ms`: return the best plan found by then, counted from "
+               "the "
+               "call. `alternatives`: how many other plans to return, 0 to 1,000. `on_improvement` "
+               "is "
+               "called for each better plan. Raises Error on an invalid task. Ctrl-C ends searches "
+               "of "
+               "effort \"thorough\", and of tasks with 1,000 or more tables times devices.")
+          .def("plan_batch", &plan_batch, "tasks"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
+               "alternatives"_a = 0,
+               nb::sig(
+                   "def plan_batch(self, tasks: collections.abc.Sequence[Task], *, deadline_ms: "
                    "float | None = None, alternatives: int = 0) -> list[PlanResult | Exception]"),
-           "Many tasks at once. In place of a result there is the Error that plan() would raise. A "
-           "deadline is that of all tasks together.")
-      .def("simulate", &simulate, "task"_a, "plan"_a,
-           "Predicted cost of any plan for `task`. Raises Error unless it places every column of "
-           "every table once; one that exceeds memory has a cost all the same, and says so.")
-      .def_prop_ro("weights", [](const PythonPlanner& planner) { return planner.weights; })
-      .def_prop_ro(
-          "backend",
-          [](const PythonPlanner& planner) { return std::string(planner.planner.backend()); },
-          "The one in use.");
+               "Many tasks at once. In place of a result there is the Error that plan() would "
+               "raise. A "
+               "deadline is that of all tasks together.")
+          .def("simulate", &simulate, "task"_a, "plan"_a,
+               "Predicted cost of any plan for `task`. Raises Error unless it places every column "
+               "of "
+               "every table once; one that exceeds memory has a cost all the same, and says so.")
+          .def(
+              "fingerprint",
+              [](const PythonPlanner& planner, const NamedTask& task) {
+                const nb::gil_scoped_release unlocked;
+                return planner.planner.fingerprint(task.task);
+              },
+              "task"_a,
+              "A number that stands for task, options and cost models, by which plans can be kept "
+              "(docs/fingerprint.md).")
+          .def_prop_ro("weights", [](const PythonPlanner& planner) { return planner.weights; })
+          .def_prop_ro(
+              "backend",
+              [](const PythonPlanner& planner) { return std::string(planner.planner.backend()); },
+              "The one in use.");
+  bind_replanning(module, planner);
+  bind_what_ifs(planner);
 }
 
 }  // namespace

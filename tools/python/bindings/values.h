@@ -40,6 +40,9 @@ struct TaskPlanResult {
   PlanResult result;
 };
 
+/// The page that the program prints.
+[[nodiscard]] std::string page_of(const TaskPlanResult& result);
+
 /// What the library writes as JSON and the program draws as a page.
 [[nodiscard]] PlanDocument document_of(const CostedTaskPlan& plan);
 /// `result` has a plan.

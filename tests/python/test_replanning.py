@@ -1,0 +1,75 @@
+"""Re-planning, what-ifs, checks and fingerprints from Python."""
+
+import json
+
+import pytest
+from example_tasks import GIB, random_task
+
+import neuroshard as ns
+
+
+def on_devices(task: ns.Task, devices: int, memory_bytes: int | None = None) -> ns.Task:
+    return ns.Task(task.tables, devices=devices, memory_bytes=memory_bytes or task.memory_bytes)
+
+
+def test_a_lost_device_moves_what_it_held() -> None:
+    task = on_devices(random_task(1), 4)
+    planner = ns.Planner(threads=1)
+    running = planner.plan(task)
+    assert running.plan is not None and running.cost is not None
+    smaller = on_devices(task, 3)
+    found = planner.replan(smaller, task, running.plan, lost_devices=[1])
+    assert found.result.plan is not None and found.result.cost is not None
+    assert ns.simulate(smaller, found.result.plan).cost_ms == found.result.cost.cost_ms
+    assert found.running_cost.cost_ms == running.cost.cost_ms
+    held = sum(task.tables[s.table].rows * s.dim * 4 for s in running.slices_by_device()[1])
+    assert found.must_move_bytes == held > 0
+    assert held <= found.moved_bytes == sum(move.bytes for move in found.moves) <= 1.2 * held
+    assert {move.from_device for move in found.moves} >= {-1}
+    assert all(0 <= move.to_device < 3 for move in found.moves)
+    assert json.loads(found.to_json())["replan"]["moved_bytes"] == found.moved_bytes
+    assert "moved" in repr(found) and repr(found.result) in repr(found)
+
+
+def test_a_budget_is_kept_or_refused() -> None:
+    task = on_devices(random_task(2), 4)
+    planner = ns.Planner(threads=1)
+    running = planner.plan(task)
+    assert running.plan is not None
+    assert planner.replan(task, task, running.plan, move_budget_bytes=0).moves == []
+    with pytest.raises(ns.Error, match="moved"):
+        planner.replan(on_devices(task, 3), task, running.plan, lost_devices=[0], move_budget_bytes=0)
+    with pytest.raises(ns.Error, match="deadline_ms"):
+        planner.replan(task, task, running.plan, deadline_ms=-1.0)
+
+
+def test_variants_are_plans_for_other_devices() -> None:
+    task = random_task(3)
+    planner = ns.Planner(threads=1)
+    variants = [(2, 64 * GIB), (4, 64 * GIB), (4, 1), (0, GIB)]
+    two, four, none, error = planner.plan_variants(task, variants)
+    assert isinstance(two, ns.PlanResult) and two.task.devices == 2
+    assert isinstance(four, ns.PlanResult) and four.cost is not None
+    assert four.cost.cost_ms == planner.plan(on_devices(task, 4, 64 * GIB)).cost.cost_ms  # type: ignore[union-attr]
+    assert isinstance(none, ns.PlanResult) and none.plan is None and none.infeasible is not None
+    assert isinstance(error, ns.Error)
+
+
+def test_check_lists_everything_that_is_wrong() -> None:
+    task = random_task(4)
+    plan = ns.plan(task).plan
+    assert plan is not None and ns.check(task, plan) == []
+    shards = plan.shards
+    shards[0] = shards[0] + [9999]
+    problems = ns.check(on_devices(task, task.devices, 1), ns.Plan(plan.column_splits, shards))
+    assert [problem.kind for problem in problems].count("slice") == 1
+    assert problems[0].slice == 9999 and problems[0].remedy in repr(problems[0])
+    assert {p.kind for p in ns.check(on_devices(task, task.devices, 1), plan)} == {"memory"}
+
+
+def test_fingerprints_are_of_task_and_options() -> None:
+    task = random_task(5)
+    planner = ns.Planner(threads=1)
+    assert planner.fingerprint(task) == ns.Planner(threads=2).fingerprint(task)
+    assert planner.fingerprint(task) != planner.fingerprint(random_task(6))
+    assert planner.fingerprint(task) != ns.Planner(effort="fast").fingerprint(task)

@@ -1,0 +1,108 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "neuroshard/replan.h"
+#include "tools/moves_report.h"
+#include "tools/plan_report.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/python_planner.h"
+
+namespace neuroshard::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+/// A plan near to a running one.
+struct TaskReplanResult {
+  TaskPlanResult found;
+  CostedTaskPlan running;
+  std::vector<TableMove> moves;
+  std::int64_t moved_bytes = 0;
+  std::int64_t must_move_bytes = 0;
+};
+
+TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
+                        std::shared_ptr<NamedTask> running_task, const Plan& running_plan,
+                        std::vector<int> lost_devices,
+                        std::optional<std::int64_t> move_budget_bytes, double ms_per_moved_gib,
+                        std::optional<double> deadline_ms) {
+  ReplanRequest request{.plan = timed_request(deadline_ms),
+                        .most_moved_bytes = move_budget_bytes,
+                        .ms_per_moved_gib = ms_per_moved_gib};
+  const RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
+  ReplanResult replanned;
+  run_search(planner, size_of(task->task), [&](std::stop_token stop) {
+    request.plan.stop = std::move(stop);
+    replanned = planner.planner.replan(task->task, running, request);
+  });
+  const std::string& weights = planner.weights->origin;
+  return {.found = {std::move(task), weights, std::move(replanned.result)},
+          .running = {std::move(running_task), weights, running_plan,
+                      std::move(replanned.running_cost)},
+          .moves = std::move(replanned.moves),
+          .moved_bytes = replanned.moved_bytes,
+          .must_move_bytes = replanned.must_move_bytes};
+}
+
+PlanDocument document_of(const TaskReplanResult& result) {
+  PlanDocument document = document_of(result.found);
+  document.moves = PlanMoves{.running_cost_ms = result.running.cost.cost_ms,
+                             .must_move_bytes = result.must_move_bytes,
+                             .moved_bytes = result.moved_bytes,
+                             .moves = result.moves};
+  return document;
+}
+
+}  // namespace
+
+void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
+  nb::class_<TableMove>(module, "TableMove", "Columns of a table that a device has to be sent.")
+      .def_ro("columns", &TableMove::columns)
+      .def_ro("from_device", &TableMove::from,
+              "Device that holds them; -1: none, they come from storage or are new.")
+      .def_ro("to_device", &TableMove::to)
+      .def_ro("bytes", &TableMove::bytes)
+      .def("__repr__", [](const TableMove& move) {
+        return "TableMove(table=" + std::to_string(move.columns.table) +
+               ", from_device=" + std::to_string(move.from) +
+               ", to_device=" + std::to_string(move.to) + ", bytes=" + std::to_string(move.bytes) +
+               ")";
+      });
+  nb::class_<TaskReplanResult>(module, "ReplanResult", "A plan near to a running one.")
+      .def_ro("result", &TaskReplanResult::found)
+      .def_ro("running_cost", &TaskReplanResult::running,
+              "Cost of the running plan for its own task.")
+      .def_ro("moves", &TaskReplanResult::moves, "By receiving device, then table and column.")
+      .def_ro("moved_bytes", &TaskReplanResult::moved_bytes, "Sum of `moves`.")
+      .def_ro("must_move_bytes", &TaskReplanResult::must_move_bytes,
+              "What no device holds. Every plan moves it.")
+      .def(
+          "to_json",
+          [](const TaskReplanResult& result) {
+            return result.found.result.plan ? plan_to_json(document_of(result))
+                                            : plan_to_json(no_plan_document_of(result.found));
+          },
+          "The document of docs/plan_format.md.")
+      .def("__repr__", [](const TaskReplanResult& result) {
+        std::string page = page_of(result.found);
+        if (result.found.result.plan) page += '\n' + tools::moves_page(document_of(result));
+        return page;
+      });
+  planner.def(
+      "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
+      "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),
+      "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
+      "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
+      "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
+      "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
+      "be moved in any case may be. Raises Error on what is invalid, and on a budget below what "
+      "has to be moved.");
+}
+
+}  // namespace neuroshard::python

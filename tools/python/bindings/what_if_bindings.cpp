@@ -1,0 +1,53 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "neuroshard/what_if.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/python_planner.h"
+
+namespace neuroshard::python {
+namespace {
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<NamedTask>& task,
+                       const std::vector<std::pair<int, std::int64_t>>& variants,
+                       std::optional<double> deadline_ms) {
+  PlanRequest request = timed_request(deadline_ms);
+  std::vector<TaskVariant> asked;
+  std::vector<std::shared_ptr<NamedTask>> tasks;
+  std::size_t size = 0;
+  for (const auto& [devices, memory_bytes] : variants) {
+    asked.push_back({devices, memory_bytes});
+    tasks.push_back(std::make_shared<NamedTask>(*task));
+    tasks.back()->task.devices = devices;
+    tasks.back()->task.memory_bytes = memory_bytes;
+    size += size_of(tasks.back()->task);
+  }
+  std::vector<PlanOutcome> outcomes;
+  run_search(planner, size, [&](std::stop_token stop) {
+    request.stop = std::move(stop);
+    outcomes = neuroshard::plan_variants(planner.planner, task->task, asked, request);
+  });
+  return list_of(planner, tasks, std::move(outcomes));
+}
+
+}  // namespace
+
+void bind_what_ifs(nb::class_<PythonPlanner>& planner) {
+  planner.def("plan_variants", &plan_variants, "task"_a, "variants"_a, nb::kw_only(),
+              "deadline_ms"_a = nb::none(),
+              nb::sig("def plan_variants(self, task: Task, variants: "
+                      "collections.abc.Sequence[tuple[int, int]], *, deadline_ms: float | None = "
+                      "None) -> list[PlanResult | Exception]"),
+              "What `task` would cost on other devices: a result for each (devices, bytes of one "
+              "device) of `variants`. More memory never costs more.");
+}
+
+}  // namespace neuroshard::python
