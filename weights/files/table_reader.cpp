@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "core/table_problem.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -23,17 +25,19 @@ std::string_view bin_name(int bin) {
 
 /// False if the table has no histogram at all.
 bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
+  if (object.all_known()) return false;
   int present = 0;
   int first_missing = kHistogramBins;
   double sum = 0.0;
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    if (!object.has(bin_name(bin))) {
+    const std::optional<double> share = object.number_if_any(bin_name(bin), 0.0, 1.0);
+    if (!share) {
       first_missing = std::min(first_missing, bin);
       continue;
     }
     ++present;
-    histogram[static_cast<std::size_t>(bin)] = object.number(bin_name(bin), 0.0, 1.0);
-    sum += histogram[static_cast<std::size_t>(bin)];
+    histogram[static_cast<std::size_t>(bin)] = *share;
+    sum += *share;
   }
   if (present == 0) return false;
   if (first_missing < kHistogramBins) {
@@ -72,7 +76,11 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
   object.reject_unknown_fields();
-  if (has_dim) validate(table, object.where());
+  if (has_dim) {
+    if (const std::optional<std::string> problem = problem_of(table)) {
+      throw Error(object.where() + ": " + *problem);
+    }
+  }
   return result;
 }
 
