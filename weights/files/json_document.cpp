@@ -69,8 +69,8 @@ class RefusedText final : public nlohmann::json_sax<Json> {
   throw Error(where + ": is not valid JSON: " + simdjson::error_message(code));
 }
 
-/// 0 to 1023 by the length of a key and its first and last bytes: quicker than a good hash, and keys
-/// that share all these only take longer.
+/// 0 to 1023 by the length of a key and its first and last bytes: quicker than a good hash, and
+/// keys that share all these only take longer.
 std::size_t quick_hash(std::string_view key) {
   std::uint64_t bytes = key.size();
   if (key.size() >= 4) {

@@ -1,6 +1,7 @@
 #include "weights/files/table_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -57,6 +58,26 @@ double read_zipf_exponent(const JsonObject& object) {
   return object.number("zipf_exponent", 0.0, kMaxExponent);
 }
 
+std::size_t TableReader::Hash::operator()(const Kind& kind) const {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
+  auto hash = static_cast<std::uint64_t>(kind.rows);
+  for (const double number : {kind.pooling_factor, kind.exponent}) {
+    hash = (hash * kFactor) ^ std::bit_cast<std::uint64_t>(number + 0.0);  // -0.0 equals 0.0.
+  }
+  return static_cast<std::size_t>((hash * kFactor) >> 32);
+}
+
+/// zipf_histogram(), with what tables of one exponent share computed once.
+const TableReader::Histogram& TableReader::derive(const Kind& kind) {
+  const auto [known, is_new] = derived_.try_emplace(kind);
+  if (is_new) {
+    const ZipfLaw& law = laws_.try_emplace(kind.exponent, kind.exponent).first->second;
+    known->second = law.histogram(static_cast<double>(kind.rows),
+                                  kind.pooling_factor * static_cast<double>(kDefaultBatchSize));
+  }
+  return known->second;
+}
+
 TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   Result result;
   Table& table = result.table;
@@ -67,9 +88,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   if (has_dim) table.dim = object.small_integer("dim", 1, kMaxDim);
   const double exponent = object.has("zipf_exponent") ? read_zipf_exponent(object) : zipf_exponent_;
   if (!read_histogram(object, table.access_histogram)) {
-    auto [known, is_new] = derived_.try_emplace({table.rows, table.pooling_factor, exponent});
-    if (is_new) known->second = zipf_histogram(table.rows, table.pooling_factor, exponent);
-    table.access_histogram = known->second;
+    table.access_histogram = derive({table.rows, table.pooling_factor, exponent});
     result.derived_histogram = true;
   } else if (object.has("zipf_exponent")) {
     throw Error(object.where() +
