@@ -1,7 +1,9 @@
 #include "neuroshard/task.h"
 
 #include <cmath>
+#include <optional>
 
+#include "core/table_problem.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -13,11 +15,10 @@ std::string in_place(const std::string& where, const std::string& text) {
   return where.empty() ? text : where + ": " + text;
 }
 
-void require_share(double value, const std::string& what, const std::string& where) {
-  if (!std::isfinite(value) || value < 0.0) {
-    throw Error(in_place(where, what + " is " + std::to_string(value) +
-                                    "; give a finite number that is not negative"));
-  }
+bool is_share(double value) { return std::isfinite(value) && value >= 0.0; }
+
+std::string no_share(double value, const std::string& what) {
+  return what + " is " + std::to_string(value) + "; give a finite number that is not negative";
 }
 
 }  // namespace
@@ -37,24 +38,29 @@ std::int64_t bytes_from_gib(double gib) {
 
 double gib_from_bytes(std::int64_t bytes) { return static_cast<double>(bytes) / kGib; }
 
-void validate(const Table& table, const std::string& where) {
+std::optional<std::string> problem_of(const Table& table) {
   if (table.rows < 1 || table.rows > kMaxRows) {
-    throw Error(in_place(
-        where, "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows"));
+    return "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows";
   }
   if (table.dim < kDimMultiple || table.dim > kMaxDim) {
-    throw Error(in_place(where, "dim is " + std::to_string(table.dim) +
-                                    "; give a multiple of 4 between 4 and 65536"));
+    return "dim is " + std::to_string(table.dim) + "; give a multiple of 4 between 4 and 65536";
   }
   if (table.dim % kDimMultiple != 0) {
     const int below = table.dim / kDimMultiple * kDimMultiple;
-    throw Error(in_place(where, "dim " + std::to_string(table.dim) +
-                                    " is not a multiple of 4; use " + std::to_string(below) +
-                                    " or " + std::to_string(below + kDimMultiple)));
+    return "dim " + std::to_string(table.dim) + " is not a multiple of 4; use " +
+           std::to_string(below) + " or " + std::to_string(below + kDimMultiple);
   }
-  require_share(table.pooling_factor, "pooling_factor", where);
+  if (!is_share(table.pooling_factor)) return no_share(table.pooling_factor, "pooling_factor");
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    require_share(table.access_histogram[bin], "bin_" + std::to_string(bin), where);
+    const double share = table.access_histogram[bin];
+    if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));
+  }
+  return std::nullopt;
+}
+
+void validate(const Table& table, const std::string& where) {
+  if (const std::optional<std::string> problem = problem_of(table)) {
+    throw Error(in_place(where, *problem));
   }
 }
 
@@ -72,13 +78,15 @@ void validate(const Task& task, const std::string& where) {
   std::int64_t total_bytes = 0;
   for (std::size_t i = 0; i < task.tables.size(); ++i) {
     const Table& table = task.tables[i];
+    std::optional<std::string> problem = problem_of(table);
+    if (!problem) {
+      total_bytes += table.size_bytes();
+      if (total_bytes <= kMaxTaskBytes) continue;
+      problem = "the tables up to here exceed 2^60 bytes; check row";
+    }
     std::string label = "table " + std::to_string(i);
     if (!table.name.empty()) label += " ('" + table.name + "')";
-    validate(table, in_place(where, label));
-    total_bytes += table.size_bytes();
-    if (total_bytes > kMaxTaskBytes) {
-      throw Error(in_place(where, label + ": the tables up to here exceed 2^60 bytes; check row"));
-    }
+    throw Error(in_place(where, label + ": " + *problem));
   }
 }
 

@@ -60,8 +60,9 @@ PlanRecord read_line(const JsonObject& line) {
 /// Adds the slices of one device to the plan.
 void read_shard(const JsonObject& device, PlanRecord& record) {
   std::vector<int>& shard = record.plan->shards.emplace_back();
+  JsonObject entry([&] { return device.place("shard: entry " + std::to_string(shard.size())); });
   for (const JsonValue item : device.array("shard")) {
-    const JsonObject entry(item, device.place("shard: entry " + std::to_string(shard.size())));
+    entry.reset(item);
     const int index = entry.small_integer("slice", 0, kMaxIndex);
     const TableSlice slice = {entry.small_integer("table", 0, kMaxIndex),
                               entry.small_integer("first_column", 0, kMaxDim),

@@ -53,12 +53,18 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
     }
   }
   TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent);
-  for (const JsonValue table : file.array("tables")) {
-    const std::size_t index = task.tables.size();
-    const JsonObject object(table, where + ": " + table_label(table, index));
+  const JsonArray tables = file.array("tables");
+  task.tables.reserve(tables.size());
+  JsonValue table;
+  JsonObject object([&] { return where + ": " + table_label(table, task.tables.size()); });
+  for (const JsonValue item : tables) {
+    table = item;
+    object.reset(table);
     TableReader::Result result = reader.read(object, TableReader::Dim::kRequired);
+    if (result.derived_histogram) {
+      task.derived_histograms.push_back(static_cast<int>(task.tables.size()));
+    }
     task.tables.push_back(std::move(result.table));
-    if (result.derived_histogram) task.derived_histograms.push_back(static_cast<int>(index));
   }
   if (task.tables.empty()) {
     throw Error(file.place("tables") + ": is empty; give at least one table");

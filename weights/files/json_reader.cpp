@@ -43,17 +43,26 @@ std::string range_text(double low, double high) {
 
 }  // namespace
 
-JsonObject::JsonObject(JsonValue value, std::string where) : where_(std::move(where)) {
+JsonObject::JsonObject(JsonValue value, std::string where)
+    : where_([where = std::move(where)] { return where; }) {
+  reset(value);
+}
+
+void JsonObject::reset(JsonValue value) {
   simdjson::dom::object object;
   if (value.get(object) != simdjson::SUCCESS) {
-    throw Error(where_ + ": is " + shown(value) + "; expected an object, {...}");
+    throw Error(where() + ": is " + shown(value) + "; expected an object, {...}");
   }
+  fields_.clear();
+  absent_.clear();
   fields_.reserve(object.size());
   for (const auto field : object) fields_.push_back({field.key, field.value});
+  unknown_ = fields_.size();
+  next_ = 0;
 }
 
 std::string JsonObject::place(std::string_view name) const {
-  return std::string(where_).append(": ").append(name);
+  return where().append(": ").append(name);
 }
 
 std::vector<std::string_view> JsonObject::names() const {
@@ -67,6 +76,7 @@ const JsonValue* JsonObject::find(std::string_view name) const {
     if (next_ >= fields_.size()) next_ = 0;
     Field& field = fields_[next_];
     if (field.name != name) continue;
+    if (!field.known) --unknown_;
     field.known = true;
     return &field.value;
   }
@@ -79,7 +89,7 @@ bool JsonObject::has(std::string_view name) const { return find(name) != nullptr
 JsonValue JsonObject::value(std::string_view name) const {
   const JsonValue* found = find(name);
   if (found == nullptr) {
-    throw Error(where_ + ": the field '" + std::string(name) + "' is missing; add it");
+    throw Error(where() + ": the field '" + std::string(name) + "' is missing; add it");
   }
   return *found;
 }
@@ -129,7 +139,18 @@ int JsonObject::small_integer(std::string_view name, int low, int high) const {
 }
 
 double JsonObject::number(std::string_view name, double low, double high) const {
-  const JsonValue field = value(name);
+  return number_of(value(name), name, low, high);
+}
+
+std::optional<double> JsonObject::number_if_any(std::string_view name, double low,
+                                                double high) const {
+  const JsonValue* found = find(name);
+  if (found == nullptr) return std::nullopt;
+  return number_of(*found, name, low, high);
+}
+
+double JsonObject::number_of(JsonValue field, std::string_view name, double low,
+                             double high) const {
   double number = 0.0;
   if (field.get(number) != simdjson::SUCCESS) number = std::nan("");
   if (!(number >= low && number <= high)) {
@@ -159,6 +180,7 @@ JsonArray JsonObject::array(std::string_view name) const {
 JsonObject JsonObject::object(std::string_view name) const { return {value(name), place(name)}; }
 
 void JsonObject::reject_unknown_fields() const {
+  if (all_known()) return;
   for (const Field& field : fields_) {
     if (!field.known) fail_unknown(field.name);
   }
@@ -173,7 +195,7 @@ void JsonObject::fail_unknown(std::string_view name) const {
   for (const std::string_view field : known) {
     list.append(list.empty() ? "" : ", ").append(field);
   }
-  throw Error(where_ + ": unknown field '" + std::string(name) +
+  throw Error(where() + ": unknown field '" + std::string(name) +
               "'; remove it, or use one of: " + list);
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weights/files/json_document.h"
@@ -15,10 +18,20 @@ namespace neuroshard {
 /// value, and the names that it is asked for.
 class JsonObject {
  public:
-  /// `where` says which object of which file this is, e.g. "tasks/a.json: table 17".
+  /// Says which object of which file this is, e.g. "tasks/a.json: table 17". Asked for messages
+  /// only, since putting a text together takes longer than reading a small object.
+  using Where = std::function<std::string()>;
+
   JsonObject(JsonValue value, std::string where);
 
+  /// For one object after the other: none until reset().
+  explicit JsonObject(Where where) : where_(std::move(where)) {}
+  /// Goes on to another object, at the place that `where` says from now on.
+  void reset(JsonValue value);
+
   [[nodiscard]] bool has(std::string_view name) const;
+  /// Whether every field has been asked for.
+  [[nodiscard]] bool all_known() const { return unknown_ == 0; }
 
   /// A number with a fraction of zero counts as an integer.
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t low,
@@ -27,6 +40,9 @@ class JsonObject {
   [[nodiscard]] double number(std::string_view name,
                               double low = std::numeric_limits<double>::lowest(),
                               double high = std::numeric_limits<double>::max()) const;
+  /// Nothing if there is no such field.
+  [[nodiscard]] std::optional<double> number_if_any(std::string_view name, double low,
+                                                    double high) const;
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] JsonArray array(std::string_view name) const;
   [[nodiscard]] JsonObject object(std::string_view name) const;
@@ -38,7 +54,7 @@ class JsonObject {
 
   /// Place of a field, for messages.
   [[nodiscard]] std::string place(std::string_view name) const;
-  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] std::string where() const { return where_(); }
   /// In the order of the text.
   [[nodiscard]] std::vector<std::string_view> names() const;
 
@@ -50,11 +66,14 @@ class JsonObject {
   };
 
   [[nodiscard]] const JsonValue* find(std::string_view name) const;
+  [[nodiscard]] double number_of(JsonValue field, std::string_view name, double low,
+                                 double high) const;
   [[noreturn]] void fail_unknown(std::string_view name) const;
 
-  std::string where_;
+  Where where_;
   mutable std::vector<Field> fields_;
   mutable std::vector<std::string_view> absent_;  ///< Asked for, and not there.
+  mutable std::size_t unknown_ = 0;               ///< Fields that nobody has asked for.
   mutable std::size_t next_ = 0;                  ///< Fields are mostly asked for in their order.
 };
 

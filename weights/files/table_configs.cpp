@@ -18,12 +18,15 @@ TableConfigs parse_table_configs(std::string_view json, const std::string& where
   }
   TableConfigs configs;
   TableReader reader;
+  configs.tables.reserve(list.size());
+  JsonObject object([&] { return where + ": table " + std::to_string(configs.tables.size()); });
   for (const JsonValue entry : list) {
-    const std::size_t index = configs.tables.size();
-    const JsonObject object(entry, where + ": table " + std::to_string(index));
+    object.reset(entry);
     TableReader::Result result = reader.read(object, TableReader::Dim::kOptional);
+    if (result.derived_histogram) {
+      configs.derived_histograms.push_back(static_cast<int>(configs.tables.size()));
+    }
     configs.tables.push_back(std::move(result.table));
-    if (result.derived_histogram) configs.derived_histograms.push_back(static_cast<int>(index));
   }
   if (configs.tables.empty()) throw Error(where + ": lists no tables; give at least one");
   return configs;

@@ -1,9 +1,12 @@
 #include "weights/files/table_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "core/table_problem.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -23,17 +26,19 @@ std::string_view bin_name(int bin) {
 
 /// False if the table has no histogram at all.
 bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>& histogram) {
+  if (object.all_known()) return false;
   int present = 0;
   int first_missing = kHistogramBins;
   double sum = 0.0;
   for (int bin = 0; bin < kHistogramBins; ++bin) {
-    if (!object.has(bin_name(bin))) {
+    const std::optional<double> share = object.number_if_any(bin_name(bin), 0.0, 1.0);
+    if (!share) {
       first_missing = std::min(first_missing, bin);
       continue;
     }
     ++present;
-    histogram[static_cast<std::size_t>(bin)] = object.number(bin_name(bin), 0.0, 1.0);
-    sum += histogram[static_cast<std::size_t>(bin)];
+    histogram[static_cast<std::size_t>(bin)] = *share;
+    sum += *share;
   }
   if (present == 0) return false;
   if (first_missing < kHistogramBins) {
@@ -53,6 +58,26 @@ double read_zipf_exponent(const JsonObject& object) {
   return object.number("zipf_exponent", 0.0, kMaxExponent);
 }
 
+std::size_t TableReader::Hash::operator()(const Kind& kind) const {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
+  auto hash = static_cast<std::uint64_t>(kind.rows);
+  for (const double number : {kind.pooling_factor, kind.exponent}) {
+    hash = (hash * kFactor) ^ std::bit_cast<std::uint64_t>(number + 0.0);  // -0.0 equals 0.0.
+  }
+  return static_cast<std::size_t>((hash * kFactor) >> 32);
+}
+
+/// zipf_histogram(), with what tables of one exponent share computed once.
+const TableReader::Histogram& TableReader::derive(const Kind& kind) {
+  const auto [known, is_new] = derived_.try_emplace(kind);
+  if (is_new) {
+    const ZipfLaw& law = laws_.try_emplace(kind.exponent, kind.exponent).first->second;
+    known->second = law.histogram(static_cast<double>(kind.rows),
+                                  kind.pooling_factor * static_cast<double>(kDefaultBatchSize));
+  }
+  return known->second;
+}
+
 TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   Result result;
   Table& table = result.table;
@@ -63,16 +88,18 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   if (has_dim) table.dim = object.small_integer("dim", 1, kMaxDim);
   const double exponent = object.has("zipf_exponent") ? read_zipf_exponent(object) : zipf_exponent_;
   if (!read_histogram(object, table.access_histogram)) {
-    auto [known, is_new] = derived_.try_emplace({table.rows, table.pooling_factor, exponent});
-    if (is_new) known->second = zipf_histogram(table.rows, table.pooling_factor, exponent);
-    table.access_histogram = known->second;
+    table.access_histogram = derive({table.rows, table.pooling_factor, exponent});
     result.derived_histogram = true;
   } else if (object.has("zipf_exponent")) {
     throw Error(object.where() +
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
   object.reject_unknown_fields();
-  if (has_dim) validate(table, object.where());
+  if (has_dim) {
+    if (const std::optional<std::string> problem = problem_of(table)) {
+      throw Error(object.where() + ": " + *problem);
+    }
+  }
   return result;
 }
 

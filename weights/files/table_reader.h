@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <tuple>
+#include <unordered_map>
 
+#include "core/zipf_law.h"
 #include "neuroshard/task.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/files/json_reader.h"
@@ -28,8 +30,21 @@ class TableReader {
   [[nodiscard]] Result read(const JsonObject& object, Dim dim);
 
  private:
-  /// Large models repeat few kinds of tables.
-  std::map<std::tuple<std::int64_t, double, double>, std::array<double, kHistogramBins>> derived_;
+  /// What a histogram is derived from.
+  struct Kind {
+    std::int64_t rows;
+    double pooling_factor;
+    double exponent;
+    bool operator==(const Kind&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Kind& kind) const;
+  };
+  using Histogram = std::array<double, kHistogramBins>;
+  [[nodiscard]] const Histogram& derive(const Kind& kind);
+
+  std::unordered_map<Kind, Histogram, Hash> derived_;  ///< Large models repeat few kinds of tables.
+  std::map<double, ZipfLaw> laws_;                     ///< By exponent.
   double zipf_exponent_;
 };
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// What validate() says of the table after the place, if anything. No text is put together for a
+/// good table, of which a task may have many.
+[[nodiscard]] std::optional<std::string> problem_of(const Table& table);
+
+}  // namespace neuroshard
