@@ -335,6 +335,13 @@ PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
   return cost;
 }
 
+PlanExplanation Planner::explain(const Task& task, const Plan& plan) const {
+  const Impl& impl = in_use(impl_);
+  PlanExplanation explanation = neuroshard::explain(*impl.cpu, task, plan);
+  impl.add_warning(task, plan, explanation.cost);
+  return explanation;
+}
+
 std::uint64_t Planner::fingerprint(const Task& task) const {
   const Impl& impl = in_use(impl_);
   return neuroshard::fingerprint(task, impl.options, impl.models);

@@ -24,6 +24,7 @@ void add_collect_command(CLI::App& program, Action& chosen);
 void add_convert_command(CLI::App& program, Action& chosen);
 void add_profile_command(CLI::App& program, Action& chosen);
 void add_evaluate_command(CLI::App& program, Action& chosen);
+void add_explain_command(CLI::App& program, Action& chosen);
 void add_fingerprint_command(CLI::App& program, Action& chosen);
 void add_generate_command(CLI::App& program, Action& chosen);
 void add_inspect_command(CLI::App& program, Action& chosen);

@@ -7,8 +7,8 @@
 
 namespace neuroshard::tools {
 
-void add_plan_option(CLI::App& command, std::string& file) {
-  command.add_option("--plan", file, "Plan file, as written by plan --format json or jsonl")
+CLI::Option* add_plan_option(CLI::App& command, std::string& file) {
+  return command.add_option("--plan", file, "Plan file, as written by plan --format json or jsonl")
       ->type_name("FILE")
       ->group("Task")
       ->required();

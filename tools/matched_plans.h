@@ -9,12 +9,13 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace neuroshard::tools {
 
 /// --plan.
-void add_plan_option(CLI::App& command, std::string& file);
+CLI::Option* add_plan_option(CLI::App& command, std::string& file);
 
 struct MatchedPlan {
   std::size_t task = 0;  ///< Position in LoadedTasks.

@@ -19,7 +19,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter =
     "Exit codes: 0 done; 1 a task has no plan, or a plan does not fit or has problems (plan,\n"
-    "replan, simulate, check); 2 bad input or usage, or a result that cannot be written.\n"
+    "replan, simulate, explain, check); 2 bad input or usage, or a result that cannot be written.\n"
     "'neuroshard COMMAND --help' lists the options of a command, with examples.";
 
 constexpr const char* kName = "neuroshard";
@@ -34,6 +34,7 @@ std::shared_ptr<CLI::App> make_program(Action& chosen) {
   add_plan_command(*program, chosen);
   add_replan_command(*program, chosen);
   add_simulate_command(*program, chosen);
+  add_explain_command(*program, chosen);
   add_check_command(*program, chosen);
   add_fingerprint_command(*program, chosen);
   add_inspect_command(*program, chosen);

@@ -79,6 +79,7 @@ TEST(Program, HelpStaysWithin100Columns) {
                                                           {"evaluate", "compute"},
                                                           {"evaluate", "comm"},
                                                           {"check"},
+                                                          {"explain"},
                                                           {"fingerprint"}};
   for (std::vector<std::string> args : commands) {
     args.emplace_back("--help");

@@ -9,6 +9,7 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/explanation.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost_models.h"
+#include "neuroshard/explanation.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_outcome.h"
 #include "neuroshard/plan_request.h"
@@ -52,6 +53,10 @@ class Planner {
   /// Predicted cost of any plan for `task`. Throws Error if the plan does not place every column
   /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.
   [[nodiscard]] PlanCost simulate(const Task& task, const Plan& plan) const;
+
+  /// Why `plan` costs what it does, and what each of its slices does (explanation.h). Throws Error
+  /// as simulate() does.
+  [[nodiscard]] PlanExplanation explain(const Task& task, const Plan& plan) const;
 
   /// A number that stands for `task`, the planner's options and its models (fingerprint.h). Throws
   /// Error as plan() does.

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// What a plan would cost after a change of it.
+struct ChangedCost {
+  double plan_ms = 0.0;
+  double device_ms = 0.0;  ///< Of the device that was changed; of the dearest if several were.
+};
+
+/// What depends on one slice.
+struct SliceExplanation {
+  int slice = 0;  ///< Index, as in `Plan::shards`.
+  TableSlice columns;
+  ChangedCost without;  ///< If the slice were nowhere.
+};
+
+/// A table that is cut, with a slice on the deciding device.
+struct CutExplanation {
+  int table = 0;
+  int slices = 0;       ///< On all devices.
+  int slices_here = 0;  ///< On the deciding device.
+  /// If its slices on the deciding device were one; nothing unless there are several.
+  std::optional<ChangedCost> merged{};
+  /// If the whole table were on the device where the plan would cost least, of those with room for
+  /// it; nothing if none has room.
+  int whole_device = -1;
+  std::optional<ChangedCost> whole{};
+};
+
+/// Why a plan costs what it does.
+struct PlanExplanation {
+  PlanCost cost;  ///< As simulate() has it.
+  /// [devices]: how much later than the first one each begins its forward all-to-all.
+  std::vector<double> start_offset_ms{};
+  std::vector<int> by_cost{};                           ///< Devices, the dearest first: it decides.
+  std::vector<std::vector<SliceExplanation>> slices{};  ///< [devices], in the order of the shards.
+  std::vector<CutExplanation> cuts{};                   ///< In the order of the tables.
+};
+
+/// Prices `plan` with each slice left out, and with the cuts of the deciding device's tables
+/// undone. Slices together save more or less than the sum of what each saves: the next device
+/// decides sooner or later. Throws Error as simulate() does.
+[[nodiscard]] PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

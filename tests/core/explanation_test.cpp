@@ -1,0 +1,146 @@
+#include "neuroshard/explanation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/simulator.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+Task small_task() {
+  Task task;
+  task.devices = 3;
+  task.memory_bytes = bytes_from_gib(1.0);
+  for (int i = 0; i < 5; ++i) {
+    Table table;
+    table.rows = 1000 * (i + 1);
+    table.dim = 32;
+    table.pooling_factor = 1.0 + 2.0 * i;
+    table.access_histogram[static_cast<std::size_t>(i)] = 1.0;
+    task.tables.push_back(table);
+  }
+  return task;
+}
+
+/// Tables 0 and 4 are cut in two, 0 on one device.
+Plan cut_plan() { return {.column_splits = {0, 4}, .shards = {{0, 1, 5}, {2, 4}, {6, 3}}}; }
+
+using Slices = std::vector<std::vector<TableSlice>>;
+
+/// simulate() of any slices on devices: each a table of its own.
+PlanCost cost_of_slices(const Backend& backend, const Task& task, const Slices& slices) {
+  Task pieces = task;
+  pieces.tables.clear();
+  Plan plan;
+  for (const std::vector<TableSlice>& shard : slices) {
+    std::vector<int>& list = plan.shards.emplace_back();
+    for (const TableSlice& slice : shard) {
+      list.push_back(static_cast<int>(pieces.tables.size()));
+      pieces.tables.push_back(task.tables[static_cast<std::size_t>(slice.table)]);
+      pieces.tables.back().dim = slice.dim;
+    }
+  }
+  return simulate(backend, pieces, plan);
+}
+
+class Explanation : public ::testing::Test {
+ protected:
+  std::unique_ptr<Backend> backend_ = make_cpu_backend(testing::random_models(5), {});
+  Task task_ = small_task();
+};
+
+TEST_F(Explanation, RanksTheDevices) {
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  const PlanCost cost = simulate(*backend_, task_, cut_plan());
+  EXPECT_EQ(explained.cost.cost_ms, cost.cost_ms);
+  ASSERT_EQ(explained.by_cost.size(), 3U);
+  const auto total = [&](std::size_t place) {
+    return cost.devices[static_cast<std::size_t>(explained.by_cost[place])].total_ms();
+  };
+  EXPECT_GE(total(0), total(1));
+  EXPECT_GE(total(1), total(2));
+  EXPECT_NEAR(total(0), cost.cost_ms, 1e-6 * cost.cost_ms);
+  const auto [first, last] = std::ranges::minmax(explained.start_offset_ms);
+  EXPECT_EQ(first, 0.0);
+  EXPECT_GT(last, 0.0);
+}
+
+TEST_F(Explanation, PricesThePlanWithoutEachSlice) {
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  const Slices slices = slices_by_device(task_, cut_plan());
+  ASSERT_EQ(explained.slices.size(), slices.size());
+  for (std::size_t device = 0; device < slices.size(); ++device) {
+    ASSERT_EQ(explained.slices[device].size(), slices[device].size());
+    for (std::size_t i = 0; i < slices[device].size(); ++i) {
+      SCOPED_TRACE(::testing::Message() << device << ", " << i);
+      const SliceExplanation& slice = explained.slices[device][i];
+      EXPECT_EQ(slice.slice, cut_plan().shards[device][i]);
+      EXPECT_EQ(slice.columns, slices[device][i]);
+      Slices rest = slices;
+      rest[device].erase(rest[device].begin() + static_cast<std::ptrdiff_t>(i));
+      const PlanCost expected = cost_of_slices(*backend_, task_, rest);
+      EXPECT_EQ(slice.without.plan_ms, expected.cost_ms);
+      EXPECT_EQ(slice.without.device_ms, expected.devices[device].total_ms());
+    }
+  }
+}
+
+TEST_F(Explanation, PricesUndoneCuts) {
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  const Slices slices = slices_by_device(task_, cut_plan());
+  std::size_t next = 0;
+  for (const int table : {0, 4}) {
+    SCOPED_TRACE(table);
+    const auto here = std::ranges::count(slices[deciding], table, &TableSlice::table);
+    if (here == 0) continue;
+    ASSERT_LT(next, explained.cuts.size());
+    const CutExplanation& cut = explained.cuts[next++];
+    EXPECT_EQ(cut.table, table);
+    EXPECT_EQ(cut.slices, 2);
+    EXPECT_EQ(cut.slices_here, here);
+    Slices others = slices;
+    for (std::vector<TableSlice>& shard : others) {
+      std::erase_if(shard, [&](const TableSlice& slice) { return slice.table == table; });
+    }
+    std::vector<double> whole;
+    for (std::size_t device = 0; device < others.size(); ++device) {
+      Slices moved = others;
+      moved[device].push_back({table, 0, 32});
+      whole.push_back(cost_of_slices(*backend_, task_, moved).cost_ms);
+    }
+    ASSERT_TRUE(cut.whole);
+    EXPECT_EQ(cut.whole->plan_ms, *std::ranges::min_element(whole));
+    EXPECT_EQ(whole[static_cast<std::size_t>(cut.whole_device)], cut.whole->plan_ms);
+    ASSERT_EQ(cut.merged.has_value(), here > 1);
+    if (cut.merged) EXPECT_EQ(cut.merged->plan_ms, whole[deciding]);
+  }
+  EXPECT_EQ(next, explained.cuts.size());
+  EXPECT_GT(next, 0U);
+}
+
+TEST_F(Explanation, KnowsWhereAWholeTableHasNoRoom) {
+  task_.memory_bytes = simulate(*backend_, task_, cut_plan()).devices[0].memory_bytes;
+  for (Table& table : task_.tables)
+    task_.memory_bytes = std::min(task_.memory_bytes, table.size_bytes());
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  ASSERT_FALSE(explained.cuts.empty());
+  for (const CutExplanation& cut : explained.cuts) {
+    if (cut.whole)
+      EXPECT_LE(task_.tables[static_cast<std::size_t>(cut.table)].size_bytes(), task_.memory_bytes);
+    EXPECT_EQ(cut.whole.has_value(), cut.whole_device >= 0);
+  }
+}
+
+TEST_F(Explanation, RejectsPlansOfOtherTasks) {
+  EXPECT_THROW((void)explain(*backend_, task_, {.column_splits = {}, .shards = {{0}, {1}, {2}}}),
+               Error);
+}
+
+}  // namespace
+}  // namespace neuroshard
