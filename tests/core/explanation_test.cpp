@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <memory>
 
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -118,22 +118,21 @@ TEST_F(Explanation, PricesUndoneCuts) {
     EXPECT_EQ(cut.whole->plan_ms, *std::ranges::min_element(whole));
     EXPECT_EQ(whole[static_cast<std::size_t>(cut.whole_device)], cut.whole->plan_ms);
     ASSERT_EQ(cut.merged.has_value(), here > 1);
-    if (cut.merged) EXPECT_EQ(cut.merged->plan_ms, whole[deciding]);
+    if (cut.merged) {
+      EXPECT_EQ(cut.merged->plan_ms, whole[deciding]);
+    }
   }
   EXPECT_EQ(next, explained.cuts.size());
   EXPECT_GT(next, 0U);
 }
 
 TEST_F(Explanation, KnowsWhereAWholeTableHasNoRoom) {
-  task_.memory_bytes = simulate(*backend_, task_, cut_plan()).devices[0].memory_bytes;
-  for (Table& table : task_.tables)
-    task_.memory_bytes = std::min(task_.memory_bytes, table.size_bytes());
+  task_.memory_bytes = 1;
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
   ASSERT_FALSE(explained.cuts.empty());
   for (const CutExplanation& cut : explained.cuts) {
-    if (cut.whole)
-      EXPECT_LE(task_.tables[static_cast<std::size_t>(cut.table)].size_bytes(), task_.memory_bytes);
-    EXPECT_EQ(cut.whole.has_value(), cut.whole_device >= 0);
+    EXPECT_FALSE(cut.whole);
+    EXPECT_EQ(cut.whole_device, -1);
   }
 }
 
