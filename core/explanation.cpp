@@ -256,7 +256,7 @@ std::vector<int> cut_tables(const Task& task, const std::vector<TableSlice>& sli
     }
   }
   std::ranges::sort(tables);
-  tables.erase(std::ranges::unique(tables).begin(), tables.end());
+  tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
   return tables;
 }
 

@@ -16,7 +16,7 @@ constexpr int kExplainIndent = 9;
 /// "-0.012": what a change adds to the plan's cost.
 std::string change_text(double ms, double before_ms) {
   const double change = ms - before_ms;
-  return (change < 0.0 ? "-" : "+") + format_ms(std::abs(change));
+  return std::string(1, change < 0.0 ? '-' : '+').append(format_ms(std::abs(change)));
 }
 
 std::string columns_text(const TableSlice& slice) {
@@ -129,7 +129,8 @@ std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style) 
   text += "\nSlices of device " + std::to_string(explained.by_cost.front()) +
           ", and what leaving one out changes (ms):\n" + slice_table(plan);
   if (!explained.cuts.empty()) {
-    text += "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" + cut_table(plan);
+    text +=
+        "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" + cut_table(plan);
   }
   text += '\n' + line("weights", plan.weights);
   for (const std::string& note : plan.notes) text += line("note", printable(note));
@@ -149,14 +150,14 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
   ExplainJson& devices = json["devices"] = ExplainJson::array();
   for (std::size_t device = 0; device < explained.cost.devices.size(); ++device) {
     const DeviceCost& cost = explained.cost.devices[device];
-    ExplainJson& entry = devices.emplace_back(
-        ExplainJson{{"device", device},
-                    {"total_ms", cost.total_ms()},
-                    {"compute_ms", cost.compute_ms},
-                    {"forward_ms", cost.forward_ms},
-                    {"backward_ms", cost.backward_ms},
-                    {"start_offset_ms", explained.start_offset_ms[device]},
-                    {"slices", ExplainJson::array()}});
+    ExplainJson& entry =
+        devices.emplace_back(ExplainJson{{"device", device},
+                                         {"total_ms", cost.total_ms()},
+                                         {"compute_ms", cost.compute_ms},
+                                         {"forward_ms", cost.forward_ms},
+                                         {"backward_ms", cost.backward_ms},
+                                         {"start_offset_ms", explained.start_offset_ms[device]},
+                                         {"slices", ExplainJson::array()}});
     for (const SliceExplanation& slice : explained.slices[device]) {
       entry["slices"].push_back(json_of(slice, plan.task));
     }

@@ -17,8 +17,8 @@ struct ExplainedPlan {
   const PlanExplanation& explanation;
 };
 
-/// The page of `neuroshard explain`: the device that decides, its terms, its slices by what the plan
-/// would save without them, and its cuts.
+/// The page of `neuroshard explain`: the device that decides, its terms, its slices by what the
+/// plan would save without them, and its cuts.
 [[nodiscard]] std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style);
 
 /// Everything, as one JSON object; docs/plan_format.md. `indent` as in nlohmann::json::dump.
