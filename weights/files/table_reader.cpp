@@ -71,6 +71,7 @@ std::size_t TableReader::Hash::operator()(const Kind& kind) const {
 const TableReader::Histogram& TableReader::derive(const Kind& kind) {
   const auto [known, is_new] = derived_.try_emplace(kind);
   if (is_new) {
+    if (laws_.size() == kMostLaws) laws_.clear();  // A file may give each table one of its own.
     const ZipfLaw& law = laws_.try_emplace(kind.exponent, kind.exponent).first->second;
     known->second = law.histogram(static_cast<double>(kind.rows),
                                   kind.pooling_factor * static_cast<double>(kDefaultBatchSize));

@@ -44,7 +44,8 @@ class TableReader {
   [[nodiscard]] const Histogram& derive(const Kind& kind);
 
   std::unordered_map<Kind, Histogram, Hash> derived_;  ///< Large models repeat few kinds of tables.
-  std::map<double, ZipfLaw> laws_;                     ///< By exponent.
+  static constexpr std::size_t kMostLaws = 64;
+  std::map<double, ZipfLaw> laws_;  ///< By exponent; of 3 KiB each.
   double zipf_exponent_;
 };
 
