@@ -57,6 +57,7 @@ class ChangeCosts {
         embeddings_(pieces.embeddings(backend)),
         devices_(shards.size()) {
     std::vector<const Shard*> all;
+    all.reserve(shards.size());
     for (const Shard& shard : shards) all.push_back(&shard);
     compute_ms_ = compute_of(all);
     for (const Shard& shard : shards) dim_sums_.push_back(dim_sum(shard));
