@@ -248,7 +248,7 @@ class UndoneCuts {
   std::uint32_t whole_ = 0;
 };
 
-/// Tables with a slice on `device` that are cut.
+/// Tables of `slices`, which are those of one device, that are cut.
 std::vector<int> cut_tables(const Task& task, const std::vector<TableSlice>& slices) {
   std::vector<int> tables;
   for (const TableSlice& slice : slices) {
