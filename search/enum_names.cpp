@@ -1,18 +1,13 @@
-#include <array>
-#include <string>
-#include <utility>
+#include "core/enum_names.h"
 
-#include "neuroshard/error.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 
 namespace neuroshard {
-namespace {
 
-// The names, and by them the lists of all values. No default: a value without a name does not
-// compile.
-constexpr std::string_view text_of(Algorithm algorithm) {
+// The names, and by them the lists of all values (core/enum_names.h).
+static constexpr std::string_view text_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kNeuroshard:
       return "neuroshard";
@@ -34,7 +29,7 @@ constexpr std::string_view text_of(Algorithm algorithm) {
   return "";
 }
 
-constexpr std::string_view text_of(Effort effort) {
+static constexpr std::string_view text_of(Effort effort) {
   switch (effort) {
     case Effort::kFast:
       return "fast";
@@ -46,7 +41,7 @@ constexpr std::string_view text_of(Effort effort) {
   return "";
 }
 
-constexpr std::string_view text_of(SearchStage stage) {
+static constexpr std::string_view text_of(SearchStage stage) {
   switch (stage) {
     case SearchStage::kUniform:
       return "uniform";
@@ -70,40 +65,11 @@ constexpr std::string_view text_of(SearchStage stage) {
   return "";
 }
 
-template <typename Value>
-std::string_view name_or_unknown(Value value) {
-  const std::string_view text = text_of(value);
-  return text.empty() ? "unknown" : text;
-}
-
-template <typename Value>
-constexpr std::size_t count_named() {
-  std::size_t count = 0;
-  while (!text_of(static_cast<Value>(count)).empty()) ++count;
-  return count;
-}
-
-template <typename Value>
-constexpr auto all_named() {
-  std::array<Value, count_named<Value>()> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Value>(i);
-  return all;
-}
+namespace {
 
 constexpr auto kAlgorithms = all_named<Algorithm>();
 constexpr auto kEfforts = all_named<Effort>();
 constexpr auto kSearchStages = all_named<SearchStage>();
-
-// The one of `all` that is called `name`; throws Error listing their names.
-template <typename Value>
-Value named(std::span<const Value> all, std::string_view name, const std::string& kind) {
-  std::string known;
-  for (const Value value : all) {
-    if (name_of(value) == name) return value;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(value));
-  }
-  throw Error("there is no " + kind + " '" + std::string(name) + "'; use one of " + known);
-}
 
 }  // namespace
 

@@ -96,7 +96,8 @@ TEST(TaskFile, ErrorsNameFileTableAndField) {
               HasSubstr("'pooling_factor' is missing"));
   EXPECT_THAT(
       task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rows": 7})")),
-      StartsWith("a.json: table 0: unknown field 'rows'; remove it, or use one of: bin_0"));
+      StartsWith("a.json: table 0: unknown field 'rows'; did you mean 'row'? remove it, or use one "
+                         "of: bin_0"));
   EXPECT_THAT(task_error(task_with_table("3")), "a.json: table 0: is 3; expected an object, {...}");
 }
 

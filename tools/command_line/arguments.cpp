@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "core/message_text.h"
+#include "core/nearest_name.h"
 #include "tools/command_line/help_formatter.h"
-#include "tools/command_line/nearest_name.h"
 
 namespace neuroshard::command_line {
 namespace {

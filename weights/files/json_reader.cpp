@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/nearest_name.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -195,8 +196,11 @@ void JsonObject::fail_unknown(std::string_view name) const {
   for (const std::string_view field : known) {
     list.append(list.empty() ? "" : ", ").append(field);
   }
-  throw Error(where() + ": unknown field '" + std::string(name) +
-              "'; remove it, or use one of: " + list);
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string_view nearest = nearest_name(name, names);
+  throw Error(where() + ": unknown field '" + std::string(name) + "'; " +
+              (nearest.empty() ? "" : "did you mean '" + std::string(nearest) + "'? ") +
+              "remove it, or use one of: " + list);
 }
 
 int check_format(const JsonObject& file, const std::string& format, int newest_version) {

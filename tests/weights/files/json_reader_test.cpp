@@ -129,7 +129,8 @@ TEST(JsonReader, ListsTheKnownFields) {
   EXPECT_FALSE(object.has("name"));
   EXPECT_EQ(object.small_integer("dim", 0, 5), 2);
   EXPECT_EQ(message_of([&] { object.reject_unknown_fields(); }),
-            "f.json: unknown field 'rwo'; remove it, or use one of: dim, name, row");
+            "f.json: unknown field 'rwo'; did you mean 'row'? remove it, or use one of: dim, name, "
+            "row");
 }
 
 }  // namespace

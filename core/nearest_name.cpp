@@ -1,10 +1,10 @@
-#include "tools/command_line/nearest_name.h"
+#include "core/nearest_name.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-namespace neuroshard::command_line {
+namespace neuroshard {
 namespace {
 
 /// Optimal string alignment distance.
@@ -43,4 +43,4 @@ std::string_view nearest_name(std::string_view typed, std::span<const std::strin
   return nearest;
 }
 
-}  // namespace neuroshard::command_line
+}  // namespace neuroshard

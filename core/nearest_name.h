@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace neuroshard::command_line {
+namespace neuroshard {
 
 /// The one of `names` that a person who typed `typed` probably meant: the one that the fewest
 /// letters left out, added, changed or swapped with their neighbours lead to. Empty if that takes
@@ -12,4 +12,4 @@ namespace neuroshard::command_line {
 [[nodiscard]] std::string_view nearest_name(std::string_view typed,
                                             std::span<const std::string> names);
 
-}  // namespace neuroshard::command_line
+}  // namespace neuroshard

@@ -1,10 +1,10 @@
-#include "tools/command_line/nearest_name.h"
+#include "core/nearest_name.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace neuroshard::command_line {
+namespace neuroshard {
 namespace {
 
 TEST(NearestName, FindsWhatWasMeant) {
@@ -22,4 +22,4 @@ TEST(NearestName, FindsWhatWasMeant) {
 }
 
 }  // namespace
-}  // namespace neuroshard::command_line
+}  // namespace neuroshard
