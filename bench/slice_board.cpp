@@ -51,7 +51,7 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   tried_compute_ms_ = compute_ms_;
   tried_total_ms_ = total_ms_;
   for (const Shard& shard : shards_) {
-    if (shard.memory_bytes > task.memory_bytes) {
+    if (shard.memory_bytes > usable_bytes(task)) {
       throw Error("the plan to start from exceeds memory; start from one that fits");
     }
   }
@@ -88,7 +88,7 @@ bool SliceBoard::has_room(const Change& change) const {
       const Slice& slice = slices_[change.removed[i]];
       if (slice.device == device) memory -= sizes_bytes_[piece_of(slice)];
     }
-    if (memory > task_.memory_bytes) return false;
+    if (memory > usable_bytes(task_)) return false;
   }
   return true;
 }

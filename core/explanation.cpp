@@ -225,7 +225,7 @@ class UndoneCuts {
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(table, slice.dim);
     }
-    return bytes <= task_.memory_bytes;
+    return bytes <= usable_bytes(task_);
   }
 
   [[nodiscard]] Change moved_to(std::size_t target, const std::vector<Shard>& shards) const {

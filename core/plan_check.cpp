@@ -67,13 +67,15 @@ class ShardChecker {
   }
 
   void check_memory() {
+    const std::int64_t usable = usable_bytes(task_);
     for (std::size_t device = 0; device < bytes_.size(); ++device) {
-      if (bytes_[device] <= task_.memory_bytes) continue;
+      if (bytes_[device] <= usable) continue;
       problems_.push_back({.kind = PlanProblem::Kind::kMemory,
                            .device = static_cast<int>(device),
                            .what = "shard " + std::to_string(device) + " takes " +
                                    std::to_string(bytes_[device]) + " bytes, but a device has " +
-                                   std::to_string(task_.memory_bytes),
+                                   std::to_string(usable) +
+                                   (task_.memory_bytes == usable ? "" : " that are not reserved"),
                            .remedy = "move slices to other devices, or give more memory"});
     }
   }

@@ -47,10 +47,13 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     const std::uint32_t first = placed.shards.offsets[d];
     const std::uint32_t end = placed.shards.offsets[d + 1];
     for (std::uint32_t i = first; i < end; ++i) {
-      device.memory_bytes += placed.size_bytes[placed.shards.piece_ids[i]];
+      device.memory += placed.memory[placed.shards.piece_ids[i]];
       device.dim_sum += placed.dims[placed.shards.piece_ids[i]];
     }
     device.slices = static_cast<int>(end - first);
+    device.memory_bytes = device.memory.total_bytes();
+    device.reserved_bytes = placed.reserved_bytes;
+    device.free_bytes = placed.usable_bytes - device.memory_bytes;
     dim_sums[d] = static_cast<float>(device.dim_sum);
   }
 
@@ -71,7 +74,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.devices[d].compute_ms = compute_ms[d];
     cost.devices[d].backward_ms = backward_ms[d];
     cost.devices[d].forward_ms = forward_ms[d];
-    cost.fits_memory &= cost.devices[d].memory_bytes <= placed.memory_bytes;
+    cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
   cost.cost_ms =
       slowest_device_ms(compute_ms.data(), backward_ms.data(), forward_ms.data(), placed.devices);

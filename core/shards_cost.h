@@ -11,10 +11,11 @@ namespace neuroshard {
 /// The shards of a complete placement. Spans are borrowed.
 struct PlacedShards {
   int devices = 0;
-  std::int64_t memory_bytes = 0;             ///< Of one device.
-  std::span<const float> embeddings;         ///< [pieces, embedding width]
-  std::span<const std::int32_t> dims;        ///< [pieces]
-  std::span<const std::int64_t> size_bytes;  ///< [pieces]
+  std::int64_t usable_bytes = 0;  ///< Of one device.
+  std::int64_t reserved_bytes = 0;
+  std::span<const float> embeddings;    ///< [pieces, embedding width]
+  std::span<const std::int32_t> dims;   ///< [pieces]
+  std::span<const SliceMemory> memory;  ///< [pieces]
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };

@@ -12,7 +12,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   validate(plan, task);
   std::vector<float> features;
   std::vector<std::int32_t> dims;
-  std::vector<std::int64_t> sizes_bytes;
+  std::vector<SliceMemory> memory;
   std::vector<std::uint32_t> offsets{0};
   for (const std::vector<TableSlice>& shard : slices_by_device(task, plan)) {
     for (const TableSlice& slice : shard) {
@@ -20,7 +20,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
       const auto row = table_features(table, slice.dim);
       features.insert(features.end(), row.begin(), row.end());
       dims.push_back(slice.dim);
-      sizes_bytes.push_back(slice_bytes(table, slice.dim));
+      memory.push_back(slice_memory(table, slice.dim));
     }
     offsets.push_back(static_cast<std::uint32_t>(dims.size()));
   }
@@ -29,10 +29,11 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   std::vector<std::uint32_t> ids(dims.size());
   std::iota(ids.begin(), ids.end(), 0U);
   return cost_of_shards(backend, {.devices = task.devices,
-                                  .memory_bytes = task.memory_bytes,
+                                  .usable_bytes = usable_bytes(task),
+                                  .reserved_bytes = reserved_bytes(task),
                                   .embeddings = embeddings,
                                   .dims = dims,
-                                  .size_bytes = sizes_bytes,
+                                  .memory = memory,
                                   .shards = {offsets, ids}});
 }
 

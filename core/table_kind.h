@@ -10,9 +10,9 @@ namespace neuroshard {
 /// other's place.
 [[nodiscard]] inline auto kind_of(const Table& table) {
   // A new field of Table does not compile here until it is said whether costs depend on it.
-  const auto& [name, rows, dim, pooling_factor, access_histogram] = table;
+  const auto& [name, rows, dim, pooling_factor, access_histogram, memory] = table;
   (void)name;
-  return std::tie(rows, dim, pooling_factor, access_histogram);
+  return std::tie(rows, dim, pooling_factor, access_histogram, memory);
 }
 
 }  // namespace neuroshard

@@ -1,8 +1,11 @@
 #include "neuroshard/task.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
+#include "core/message_text.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
 
@@ -10,6 +13,10 @@ namespace neuroshard {
 namespace {
 
 constexpr double kGib = 1073741824.0;
+
+// Of an id (int64), and of an element of a pooled output, fp32 whatever the type of the weights.
+constexpr double kIdBytes = 8.0;
+constexpr std::int64_t kOutputBytes = 4;
 
 std::string in_place(const std::string& where, const std::string& text) {
   return where.empty() ? text : where + ": " + text;
@@ -21,7 +28,46 @@ std::string no_share(double value, const std::string& what) {
   return what + " is " + std::to_string(value) + "; give a finite number that is not negative";
 }
 
+/// Bytes that are less than 2^63 and, if they are too many for any task, more than kMaxTaskBytes.
+std::int64_t bounded_bytes(double bytes) {
+  return static_cast<std::int64_t>(
+      std::ceil(std::min(bytes, 2.0 * static_cast<double>(kMaxTaskBytes))));
+}
+
+/// Halving leaves slices of no fewer columns than this.
+std::int64_t bytes_of_finest_cut(const Table& table) {
+  std::int64_t bytes = 0;
+  const bool too_many =
+      __builtin_mul_overflow(slice_bytes(table, kDimMultiple),
+                             static_cast<std::int64_t>(table.dim / kDimMultiple), &bytes);
+  return too_many ? std::numeric_limits<std::int64_t>::max() : bytes;
+}
+
 }  // namespace
+
+SliceMemory slice_memory(const Table& table, int dim) {
+  const auto bytes = [&](const RowBytes& row) {
+    return table.rows * (row.per_column * dim + row.per_row);
+  };
+  SliceMemory memory{.weight_bytes = bytes(weight_bytes(table.memory.weight_type)),
+                     .optimizer_bytes = bytes(state_bytes(table.memory.optimizer)),
+                     .buffer_bytes = 0};
+  if (table.memory.batch_size > 0) {
+    const auto batch = static_cast<double>(table.memory.batch_size);
+    const auto outputs =
+        static_cast<std::int64_t>(std::ceil(batch * std::min(1.0, table.pooling_factor)));
+    memory.buffer_bytes =
+        bounded_bytes(batch * table.pooling_factor * kIdBytes) + outputs * dim * kOutputBytes;
+  }
+  return memory;
+}
+
+std::int64_t reserved_bytes(const Task& task) {
+  if (task.reserved.share == 0.0) return task.reserved.bytes;
+  const auto left = static_cast<std::int64_t>((1.0 - task.reserved.share) *
+                                              static_cast<double>(task.memory_bytes));
+  return task.memory_bytes - left + task.reserved.bytes;
+}
 
 std::int64_t total_bytes(const Task& task) {
   std::int64_t bytes = 0;
@@ -55,6 +101,13 @@ std::optional<std::string> problem_of(const Table& table) {
     const double share = table.access_histogram[bin];
     if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));
   }
+  const auto& [weight_type, optimizer, batch_size] = table.memory;
+  if (name_of(weight_type) == "unknown" || name_of(optimizer) == "unknown") {
+    return "weight type or optimizer is none of the enumerators; give one";
+  }
+  if (batch_size < 0 || batch_size > kMaxBatchSize) {
+    return "batch_size is " + std::to_string(batch_size) + "; give a number between 0 and 2^40";
+  }
   return std::nullopt;
 }
 
@@ -63,6 +116,26 @@ void validate(const Table& table, const std::string& where) {
     throw Error(in_place(where, *problem));
   }
 }
+
+namespace {
+
+void validate_reserved(const Task& task, const std::string& where) {
+  const auto& [bytes, share] = task.reserved;
+  if (bytes < 0) {
+    throw Error(in_place(where, "reserved memory is " + std::to_string(bytes) +
+                                    " bytes; give a number that is not negative"));
+  }
+  if (!(share >= 0.0 && share < 1.0)) {
+    throw Error(in_place(where, "the reserved share of memory is " + std::to_string(share) +
+                                    "; give a number of at least 0 and less than 1"));
+  }
+  if (bytes >= task.memory_bytes || usable_bytes(task) < 1) {
+    throw Error(in_place(where, "all memory of a device, " + format_bytes(task.memory_bytes) +
+                                    ", is reserved; reserve less, or give more memory"));
+  }
+}
+
+}  // namespace
 
 void validate(const Task& task, const std::string& where) {
   if (task.devices < 1 || task.devices > kMaxDevices) {
@@ -74,15 +147,20 @@ void validate(const Task& task, const std::string& where) {
     throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +
                                     " bytes; give a positive number"));
   }
+  validate_reserved(task, where);
   if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
   std::int64_t total_bytes = 0;
   for (std::size_t i = 0; i < task.tables.size(); ++i) {
     const Table& table = task.tables[i];
     std::optional<std::string> problem = problem_of(table);
     if (!problem) {
-      total_bytes += table.size_bytes();
-      if (total_bytes <= kMaxTaskBytes) continue;
+      const std::int64_t bytes = bytes_of_finest_cut(table);
+      if (bytes <= kMaxTaskBytes - total_bytes) {
+        total_bytes += bytes;
+        continue;
+      }
       problem = "the tables up to here exceed 2^60 bytes; check row";
+      if (table.memory.batch_size > 0) *problem += " and batch_size";
     }
     std::string label = "table " + std::to_string(i);
     if (!table.name.empty()) label += " ('" + table.name + "')";

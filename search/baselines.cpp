@@ -53,13 +53,14 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   plan.shards.resize(devices);
   std::vector<double> key_sums(devices, 0.0);
   std::vector<std::int64_t> memory(devices, 0);
+  const std::int64_t usable = usable_bytes(task);
   std::vector<std::size_t> with_room;
   std::mt19937_64 random(seed);
   for (const std::size_t t : order) {
     const std::int64_t size = task.tables[t].size_bytes();
     with_room.clear();
     for (std::size_t d = 0; d < devices; ++d) {
-      if (memory[d] <= task.memory_bytes - size) with_room.push_back(d);
+      if (memory[d] <= usable - size) with_room.push_back(d);
     }
     if (with_room.empty()) return std::nullopt;
     const std::size_t device = algorithm == Algorithm::kRandom

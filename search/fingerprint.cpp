@@ -47,13 +47,26 @@ std::uint64_t hash_of(const Table& table) {
   items.add_integer(static_cast<std::uint64_t>(table.dim));
   items.add_float(static_cast<float>(table.pooling_factor));
   for (const double share : table.access_histogram) items.add_float(static_cast<float>(share));
+  const TableMemory& memory = table.memory;
+  if (memory.weight_type != WeightType::kFp32) {
+    items.add("weight_type");
+    items.add(name_of(memory.weight_type));
+  }
+  if (memory.optimizer != Optimizer::kSgd) {
+    items.add("optimizer");
+    items.add(name_of(memory.optimizer));
+  }
+  if (memory.batch_size != 0) {
+    items.add("batch_size");
+    items.add_integer(static_cast<std::uint64_t>(memory.batch_size));
+  }
   return items.value();
 }
 
 void add_task(Items& items, const Task& task) {
   items.add("task");
   items.add_integer(static_cast<std::uint64_t>(task.devices));
-  items.add_integer(static_cast<std::uint64_t>(task.memory_bytes));
+  items.add_integer(static_cast<std::uint64_t>(usable_bytes(task)));
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));

@@ -24,7 +24,7 @@ Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
                     .largest_piece_bytes = 0,
                     .table = -1};
   // Saturates: 1,024 devices of 2^63 bytes.
-  if (__builtin_mul_overflow(task.memory_bytes, static_cast<std::int64_t>(task.devices),
+  if (__builtin_mul_overflow(usable_bytes(task), static_cast<std::int64_t>(task.devices),
                              &why.available_bytes)) {
     why.available_bytes = INT64_MAX;
   }
@@ -32,8 +32,10 @@ Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
 }
 
 std::string devices_text(const Task& task) {
+  const std::int64_t reserved = reserved_bytes(task);
   return counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
-         format_bytes(task.memory_bytes);
+         format_bytes(task.memory_bytes) +
+         (reserved == 0 ? "" : ", " + format_bytes(reserved) + " of it reserved,");
 }
 
 std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
@@ -74,7 +76,7 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
     const std::int64_t piece_bytes = slice_bytes(table, smallest_dim(table.dim));
-    if (piece_bytes > task.memory_bytes && piece_bytes > why.largest_piece_bytes) {
+    if (piece_bytes > usable_bytes(task) && piece_bytes > why.largest_piece_bytes) {
       why.largest_piece_bytes = piece_bytes;
       why.table = static_cast<int>(t);
     }
@@ -92,8 +94,9 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
     why.message = label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
                   " on one device even when split into columns of dim " +
                   std::to_string(smallest_dim(table.dim)) + ", but a device has " +
-                  format_bytes(task.memory_bytes) + ": " +
-                  format_bytes(why.largest_piece_bytes - task.memory_bytes) +
+                  format_bytes(usable_bytes(task)) +
+                  (reserved_bytes(task) == 0 ? "" : " that are not reserved") + ": " +
+                  format_bytes(why.largest_piece_bytes - usable_bytes(task)) +
                   " are short; use devices with more memory";
     return why;
   }

@@ -122,10 +122,11 @@ PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task
   std::vector<std::uint32_t> ids(layout.size());
   for (const PlacedSlice& slice : layout) ids[next[slice.device]++] = slice.piece;
   return cost_of_shards(backend, {.devices = task.devices,
-                                  .memory_bytes = task.memory_bytes,
+                                  .usable_bytes = usable_bytes(task),
+                                  .reserved_bytes = reserved_bytes(task),
                                   .embeddings = catalog.embeddings(),
                                   .dims = catalog.dims(),
-                                  .size_bytes = catalog.sizes_bytes(),
+                                  .memory = catalog.memory(),
                                   .shards = {offsets, ids}});
 }
 

@@ -82,7 +82,7 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       order_(order),
       started_(started),
       problem_{.devices = listed.devices,
-               .memory_bytes = listed.memory_bytes,
+               .memory_bytes = usable_bytes(listed),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
@@ -134,6 +134,8 @@ bool NeuroshardSearch::in_time_for(std::size_t slices) {
 void NeuroshardSearch::consider(Layout layout) {
   if (order_.equal_widths) equalize_widths(catalog_, layout);
   PlanCost cost = cost_of(backend_, catalog_, canonical_.task, layout);
+  // More and narrower slices may take more memory.
+  if (!cost.fits_memory) return;
   if (!found_.add(std::move(layout), std::move(cost))) return;
   const FoundPlans::Found& best = found_.best();
   order_.stop.keep(kEndingOfSlice * best.layout.size());
@@ -146,7 +148,7 @@ void NeuroshardSearch::consider(Layout layout) {
 
 void NeuroshardSearch::consider_simple(Layout layout) {
   consider(std::move(layout));
-  ceiling_ms_ = std::min(ceiling_ms_, found_.best().cost.cost_ms);
+  if (!found_.empty()) ceiling_ms_ = std::min(ceiling_ms_, found_.best().cost.cost_ms);
 }
 
 void NeuroshardSearch::try_heuristics() {

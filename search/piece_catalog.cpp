@@ -66,7 +66,7 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
     whole_[index] = static_cast<std::uint32_t>(dims_.size());
     for (int dim = table.dim;; dim /= 2) {
       dims_.push_back(dim);
-      size_bytes_.push_back(slice_bytes(table, dim));
+      size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
       const auto row = table_features(table, dim);
       features_.insert(features_.end(), row.begin(), row.end());
       if (!can_split_columns(dim)) break;

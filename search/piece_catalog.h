@@ -60,14 +60,16 @@ class PieceCatalog {
 
   [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
+  [[nodiscard]] const std::vector<SliceMemory>& memory() const { return memory_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
   std::vector<std::uint32_t> whole_;
   std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;
-  std::vector<std::int64_t> size_bytes_;
-  std::vector<float> features_;  ///< Until embed().
+  std::vector<SliceMemory> memory_;
+  std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
+  std::vector<float> features_;           ///< Until embed().
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;
 };

@@ -14,6 +14,7 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"
+#include "neuroshard/prediction_limits.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/training_ranges.h"
 #include "search/backend_choice.h"
@@ -138,9 +139,10 @@ struct Planner::Impl {
   /// For the searches of one thread and call: others try the GPU anew if it fails these.
   FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
   ThreadTeam& team() const;
-  /// Adds what the models were not trained on to the warning of `cost`.
+  /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
   void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
     cost.warning = joined(cost.warning, ranges.warning(task, plan, cost));
+    cost.warning = joined(cost.warning, prediction_limits(task));
   }
   void add_warnings(const Task& task, PlanResult& result) const {
     if (result.plan) add_warning(task, *result.plan, result.cost);

@@ -29,7 +29,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
       options_(options),
       catalog_(catalog),
       problem_{.devices = task.devices,
-               .memory_bytes = task.memory_bytes,
+               .memory_bytes = usable_bytes(task),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
@@ -43,7 +43,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
   }
   if (options.memory_splits) {
     SplitState forced = starts_.front();
-    split_oversized(catalog_, task.memory_bytes, forced);
+    split_oversized(catalog_, usable_bytes(task), forced);
     if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
   }
   request(starts_);
@@ -121,7 +121,7 @@ void PublishedSearch::pack_without_grid() {
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
     if (problem_.stop != nullptr && problem_.stop->reached()) return;
-    const auto device_of = pack_by_size(catalog_, state, task_.devices, task_.memory_bytes);
+    const auto device_of = pack_by_size(catalog_, state, task_.devices, usable_bytes(task_));
     if (!device_of) continue;
     plan_.emplace();
     plan_->column_splits = state.column_splits;

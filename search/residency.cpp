@@ -137,11 +137,8 @@ void hand_out(const PieceCatalog& catalog, const Layout& layout, std::vector<std
 
 Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
                      const RunningPlan& running)
-    : ranges_(listed.size()),
-      bytes_per_column_(listed.size(), 0),
-      full_bytes_per_column_(listed.size()),
-      total_bytes_(neuroshard::total_bytes(task)),
-      must_move_bytes_(total_bytes_) {
+    : ranges_(listed.size()) {
+  stored_.reserve(listed.size());
   validate(running.task, "the running task");
   validate(running.plan, running.task);
   const auto survivors = surviving_devices(task, running);
@@ -157,16 +154,36 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
   const auto running_table = running_tables(task, running.task);
   for (std::size_t t = 0; t < listed.size(); ++t) {
     const Table& table = task.tables[listed[t]];
-    full_bytes_per_column_[t] = slice_bytes(table, 1);
-    const std::optional<std::size_t> before = running_table[listed[t]];
-    if (!before) continue;
-    const Table& old_table = running.task.tables[*before];
-    bytes_per_column_[t] = std::min(slice_bytes(old_table, 1), slice_bytes(table, 1));
-    ranges_[t] = running_ranges[*before];
-    std::sort(ranges_[t].begin(), ranges_[t].end(),
-              [](const Range& a, const Range& b) { return a.first_column < b.first_column; });
-    for (const Range& range : ranges_[t]) must_move_bytes_ -= range.dim * bytes_per_column_[t];
+    const Stored& stored = stored_.emplace_back(Stored{table.rows, 0, stored_bytes(table.memory)});
+    total_bytes_ += table.rows * table.dim * stored.bytes.per_column;
+    if (const std::optional<std::size_t> before = running_table[listed[t]]) {
+      stored_[t].kept_rows = std::min(running.task.tables[*before].rows, table.rows);
+      ranges_[t] = running_ranges[*before];
+      std::sort(ranges_[t].begin(), ranges_[t].end(),
+                [](const Range& a, const Range& b) { return a.first_column < b.first_column; });
+    }
+    must_move_bytes_ += missing_bytes(t, table.dim);
   }
+}
+
+/// Columns that no device holds, and rows that have been added to the others.
+std::int64_t Residency::missing_bytes(std::size_t table, int dim) const {
+  std::int64_t bytes = 0;
+  int column = 0;
+  const auto miss = [&](int columns, std::int64_t rows) {
+    if (columns > 0 && rows > 0) bytes += part_bytes(table, columns, rows);
+  };
+  const std::int64_t new_rows = rows(table) - kept_rows(table);
+  for (const Range& range : ranges_[table]) {
+    miss(range.first_column - column, rows(table));
+    column = range.first_column + range.dim;
+  }
+  miss(dim - column, rows(table));
+  int held = 0;
+  for (const Range& range : ranges_[table]) held += range.dim;
+  // One device may come to hold all of them.
+  miss(held, new_rows);
+  return bytes;
 }
 
 int Residency::columns(std::size_t table, std::uint32_t device) const {
@@ -193,28 +210,28 @@ std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layou
   for (std::size_t i = 0; i < layout.size(); ++i) {
     const std::size_t table = layout[i].table;
     const int end = first_columns[i] + catalog.dim(layout[i].piece);
-    const auto send = [&](int from, int first, int dim, std::int64_t bytes_per_column) {
-      if (dim <= 0 || bytes_per_column == 0) return;
+    const auto send = [&](int from, int first, int dim, std::int64_t rows) {
+      if (dim <= 0 || rows == 0) return;
       moves.push_back({.columns = {static_cast<int>(table), first, dim},
                        .from = from,
                        .to = static_cast<int>(layout[i].device),
-                       .bytes = dim * bytes_per_column});
+                       .bytes = residency.part_bytes(table, dim, rows)});
     };
+    const std::int64_t rows = residency.rows(table);
     int column = first_columns[i];
     for (const Residency::Range& range : residency.of_table(table)) {
       if (range.first_column + range.dim <= column || range.first_column >= end) continue;
-      const std::int64_t full = residency.full_bytes_per_column(table);
-      send(-1, column, range.first_column - column, full);
+      send(-1, column, range.first_column - column, rows);
       column = std::max(column, range.first_column);
       const int held = std::min(end, range.first_column + range.dim) - column;
       if (range.device == layout[i].device) {
-        send(-1, column, held, full - residency.bytes_per_column(table));
+        send(-1, column, held, rows - residency.kept_rows(table));
       } else {
-        send(static_cast<int>(range.device), column, held, full);
+        send(static_cast<int>(range.device), column, held, rows);
       }
       column += held;
     }
-    send(-1, column, end - column, residency.full_bytes_per_column(table));
+    send(-1, column, end - column, rows);
   }
   std::sort(moves.begin(), moves.end(), [](const TableMove& a, const TableMove& b) {
     return std::tie(a.to, a.columns.table, a.columns.first_column) <

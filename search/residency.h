@@ -28,25 +28,37 @@ class Residency {
   [[nodiscard]] std::span<const Range> of_table(std::size_t table) const { return ranges_[table]; }
   /// Columns of `table` on `device`.
   [[nodiscard]] int columns(std::size_t table, std::uint32_t device) const;
+  [[nodiscard]] std::int64_t rows(std::size_t table) const { return stored_[table].rows; }
+  /// Rows of the columns on a device, which it need not be sent.
+  [[nodiscard]] std::int64_t kept_rows(std::size_t table) const { return stored_[table].kept_rows; }
+  /// What a device is sent of so many rows of neighbouring columns. The state that belongs to rows
+  /// comes with each such part.
+  [[nodiscard]] std::int64_t part_bytes(std::size_t table, int dim, std::int64_t rows) const {
+    const RowBytes& bytes = stored_[table].bytes;
+    return rows * (bytes.per_column * dim + bytes.per_row);
+  }
   /// What a device that holds a column need not be sent of it.
   [[nodiscard]] std::int64_t bytes_per_column(std::size_t table) const {
-    return bytes_per_column_[table];
+    return kept_rows(table) * stored_[table].bytes.per_column;
   }
-  /// What a device that lacks a column must be sent.
-  [[nodiscard]] std::int64_t full_bytes_per_column(std::size_t table) const {
-    return full_bytes_per_column_[table];
-  }
-  /// Of all tables.
+  /// Of all columns, without the state of rows.
   [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
   /// What is on no device.
   [[nodiscard]] std::int64_t must_move_bytes() const { return must_move_bytes_; }
 
  private:
   std::vector<std::vector<Range>> ranges_;
-  std::vector<std::int64_t> bytes_per_column_;
-  std::vector<std::int64_t> full_bytes_per_column_;
-  std::int64_t total_bytes_;
-  std::int64_t must_move_bytes_;
+  /// Of a table: what moves with it.
+  struct Stored {
+    std::int64_t rows;
+    std::int64_t kept_rows;
+    RowBytes bytes;
+  };
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t table, int dim) const;
+
+  std::vector<Stored> stored_;
+  std::int64_t total_bytes_ = 0;
+  std::int64_t must_move_bytes_ = 0;
 };
 
 /// The first column of each slice of a layout: of the ways to hand a table's columns to its slices,

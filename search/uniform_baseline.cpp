@@ -56,6 +56,7 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
   std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
   std::vector<ByDimSum> full;  // For slices of the table at hand.
   std::vector<std::int64_t> memory(devices, 0);
+  const std::int64_t usable = usable_bytes(task);
   std::vector<UniformSlice> slices;
   for (const std::uint32_t t : table_order(task, width)) {
     const Table& table = task.tables[t];
@@ -63,7 +64,7 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
     const std::int64_t size = slice_bytes(table, dim);
     for (int slice = 0; slice < table.dim / dim; ++slice) {
       if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
-      while (!open.empty() && memory[open.top().second] > task.memory_bytes - size) {
+      while (!open.empty() && memory[open.top().second] > usable - size) {
         full.push_back(open.top());
         open.pop();
       }

@@ -61,6 +61,20 @@ Task random_task(std::uint64_t seed) {
   for (int i = 0; i < tables; ++i) {
     task.tables.push_back(all_equal && i > 0 ? task.tables.front() : random_table(random));
   }
+  // Drawn by numbers of its own.
+  std::mt19937_64 random_memory(seed + 77);
+  if (random_memory() % 4 == 0) {
+    const std::int64_t batch = random_memory() % 2 == 0 ? 0 : 1 + random_memory() % 4096;
+    const auto draw = [&](const auto& all) { return all[random_memory() % all.size()]; };
+    TableMemory memory;
+    for (Table& table : task.tables) {
+      if (!all_equal || &table == &task.tables.front()) {
+        memory = {draw(all_weight_types()), draw(all_optimizers()), batch};
+      }
+      table.memory = memory;
+    }
+    if (random_memory() % 2 == 0) task.reserved.share = 0.15;
+  }
   std::int64_t total = 0;
   std::int64_t largest = 0;
   for (const Table& table : task.tables) {
@@ -72,6 +86,7 @@ Task random_task(std::uint64_t seed) {
   task.memory_bytes = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(total) * slack) / task.devices);
   if (random() % 2 == 0) task.memory_bytes = std::max(task.memory_bytes, largest);
+  if (usable_bytes(task) < 1) task.reserved = {};
   return task;
 }
 

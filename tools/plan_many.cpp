@@ -100,6 +100,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
     add_number(loaded.indices[i]);
     add_number(task.devices);
     add_number(task.memory_bytes);
+    add_number(reserved_bytes(task));
     for (const Table& table : task.tables) {
       fingerprint.add(table.name);
       std::apply([&](const auto&... fields) { (add(fields), ...); }, kind_of(table));

@@ -12,16 +12,20 @@ constexpr int kMemoryBarCells = 6;
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
+/// Of all memory of a device, what is reserved included.
+double full_share(const DeviceCost& cost, const Task& task) {
+  return static_cast<double>(cost.memory_bytes + cost.reserved_bytes) /
+         static_cast<double>(task.memory_bytes);
+}
+
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
-  const double used =
-      static_cast<double>(cost.memory_bytes) / static_cast<double>(task.memory_bytes);
   return {std::to_string(device),
           format_ms(cost.total_ms()),
           format_ms(cost.compute_ms),
           format_ms(cost.forward_ms),
           format_ms(cost.backward_ms),
           format_bytes(cost.memory_bytes),
-          share_text(used),
+          share_text(full_share(cost, task)),
           format_count(static_cast<std::uint64_t>(cost.slices))};
 }
 
@@ -62,13 +66,11 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   for (std::size_t device = 0; device < rows.size(); ++device) {
     const DeviceCost& cost = document.cost.devices[device];
     const auto share = [&](double ms) { return slowest_ms > 0.0 ? ms / slowest_ms : 0.0; };
-    const double full =
-        static_cast<double>(cost.memory_bytes) / static_cast<double>(document.task.memory_bytes);
     table.add_row(with_bars(
         rows[device],
         stacked_bar({share(cost.compute_ms), share(cost.forward_ms), share(cost.backward_ms)},
                     cells, style),
-        bar(full, kMemoryBarCells, style)));
+        bar(full_share(cost, document.task), kMemoryBarCells, style)));
   }
   std::string text = table.str();
   if (bars) {
@@ -76,6 +78,25 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
             " forward  " + stacked_bar_key(2, style) + " backward\n";
   }
   return text;
+}
+
+/// What the memory of each device is for; nothing if all of it is for fp32 weights.
+std::string memory_table(const PlanDocument& document) {
+  using enum TextTable::Align;
+  bool plain = document.task.reserved == ReservedMemory{};
+  for (const Table& table : document.task.tables) plain = plain && table.memory == TableMemory{};
+  if (plain) return {};
+  TextTable table(std::vector(6, kRight));
+  table.add_row({"device", "weights", "optimizer", "buffers", "reserved", "free"});
+  for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
+    const DeviceCost& cost = document.cost.devices[device];
+    table.add_row({std::to_string(device), format_bytes(cost.memory.weight_bytes),
+                   format_bytes(cost.memory.optimizer_bytes),
+                   format_bytes(cost.memory.buffer_bytes), format_bytes(cost.reserved_bytes),
+                   cost.free_bytes < 0 ? "-" + format_bytes(-cost.free_bytes)
+                                       : format_bytes(cost.free_bytes)});
+  }
+  return table.str() + '\n';
 }
 
 std::string cost_line(const PlanCost& cost, const TextStyle& style) {
@@ -89,7 +110,8 @@ std::string memory_line(const PlanCost& cost, const Task& task) {
       cost.devices.begin(), cost.devices.end(),
       [](const DeviceCost& a, const DeviceCost& b) { return a.memory_bytes < b.memory_bytes; });
   return "DOES NOT FIT: device " + std::to_string(fullest - cost.devices.begin()) + " needs " +
-         format_bytes(fullest->memory_bytes) + " of " + format_bytes(task.memory_bytes);
+         format_bytes(fullest->memory_bytes) + " of " + format_bytes(usable_bytes(task)) +
+         (fullest->reserved_bytes > 0 ? " that are not reserved" : "");
 }
 
 std::string splits_line(const Task& task, const Plan& plan) {
@@ -163,7 +185,7 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
                      counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) +
                      ", on " + counted(static_cast<std::uint64_t>(task.devices), "device") +
                      " of " + format_bytes(task.memory_bytes) + "\n\n";
-  text += device_table(document, style) + '\n';
+  text += device_table(document, style) + '\n' + memory_table(document);
   const auto add = [&](const char* label, const std::string& line) {
     text += paragraph(label, line, 9, style);
   };

@@ -53,6 +53,7 @@ const Task& only_task(const LoadedTasks& loaded) {
 RunningPlan load_running(const ReplanCommand& command) {
   TaskOptions running_task;
   running_task.task = command.running_task;
+  running_task.memory = command.task.memory;
   const LoadedTasks loaded = load_tasks(running_task);
   const std::vector<PlanRecord> records = load_plans(command.running_plan);
   if (records.size() != 1) {

@@ -57,6 +57,8 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   task.devices = options.devices.empty() ? *file.devices : options.devices.front();
   task.memory_bytes =
       options.memory_gb.empty() ? *file.memory_bytes : bytes_from_gib(options.memory_gb.front());
+  task.reserved = file.reserved;
+  options.memory.apply(task);
   validate(task, file.where);
   return task;
 }
@@ -93,8 +95,9 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
                                   : "";
   add("--devices", options.devices, "Number of devices, in place of the task file's" + several,
       "D");
-  add("--memory-gb", options.memory_gb,
-      "GiB for embeddings on each device, in place of the task file's" + several, "G");
+  add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
+      "G");
+  add_memory_options(command, options.memory);
 }
 
 LoadedTasks load_tasks(const TaskOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
+#include "tools/memory_options.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct TaskOptions {
   std::optional<long long> index;
   std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
   std::vector<double> memory_gb;  ///< The same.
+  MemoryOptions memory;
 };
 
 enum class DeviceLists { kNo, kYes };

@@ -107,6 +107,20 @@ ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size
   });
 }
 
+ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devices, size_t capacity,
+                                    size_t* count) {
+  return guarded([&] {
+    std::vector<ns_device_memory> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const DeviceCost& cost : document->cost.devices) {
+        all.push_back({cost.memory.weight_bytes, cost.memory.optimizer_bytes,
+                       cost.memory.buffer_bytes, cost.reserved_bytes, cost.free_bytes});
+      }
+    }
+    return write_array(std::span<const ns_device_memory>(all), devices, capacity, "devices", count);
+  });
+}
+
 ns_status ns_plan_get_infeasibility(const ns_plan* plan, ns_infeasibility* infeasibility) {
   return guarded([&] {
     write_to(infeasibility, infeasibility_of(required(plan, "plan")), kFirstInfeasibility,

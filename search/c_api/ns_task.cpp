@@ -15,6 +15,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   handle->task.tables = std::move(file.tables);
   handle->task.devices = file.devices.value_or(0);
   handle->task.memory_bytes = file.memory_bytes.value_or(0);
+  handle->task.reserved = file.reserved;
   handle->name = std::move(file.name);
   if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));
   if (!file.derived_histograms.empty()) {

@@ -81,7 +81,8 @@ PlanRecord read_document(const JsonObject& file) {
   if (file.has("task")) {
     const JsonObject task = file.object("task");
     if (task.has("tables")) record.tables = task.small_integer("tables", 1, kMaxIndex);
-    for (const char* name : {"name", "size_gb", "devices", "memory_gb"}) (void)task.has(name);
+    for (const char* name : {"name", "size_gb", "devices", "memory_gb", "reserved_gb"})
+      (void)task.has(name);
     task.reject_unknown_fields();
   }
   for (const char* name :
@@ -100,7 +101,7 @@ PlanRecord read_document(const JsonObject& file) {
     const auto place = static_cast<int>(plan.shards.size());
     const JsonObject device(item, file.where() + ": device " + std::to_string(place));
     (void)device.small_integer("device", place, place);
-    for (const char* name : {"cost", "memory_gb", "dim_sum"}) (void)device.has(name);
+    for (const char* name : {"cost", "memory_gb", "memory", "dim_sum"}) (void)device.has(name);
     read_shard(device, record);
     device.reject_unknown_fields();
   }

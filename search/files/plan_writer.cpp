@@ -115,6 +115,15 @@ void append_slice(std::string& text, const Task& task, int index, const TableSli
   text += '}';
 }
 
+Fields memory_fields(const DeviceCost& cost) {
+  return Fields()
+      .add("weight_bytes", cost.memory.weight_bytes)
+      .add("optimizer_bytes", cost.memory.optimizer_bytes)
+      .add("buffer_bytes", cost.memory.buffer_bytes)
+      .add("reserved_bytes", cost.reserved_bytes)
+      .add("free_bytes", cost.free_bytes);
+}
+
 void append_device(std::string& text, const PlanDocument& document,
                    const std::vector<TableSlice>& slices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
@@ -127,6 +136,7 @@ void append_device(std::string& text, const PlanDocument& document,
                                       .add("backward_ms", cost.backward_ms)
                                       .text();
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
+  text += ",\n      \"memory\": " + memory_fields(cost).text();
   append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
@@ -173,6 +183,9 @@ Fields document_fields(const Task& task, const std::string& task_name, const std
       .add("size_gb", gib_from_bytes(total_bytes(task)))
       .add("devices", task.devices)
       .add("memory_gb", gib_from_bytes(task.memory_bytes));
+  if (const std::int64_t reserved = reserved_bytes(task); reserved > 0) {
+    about.add("reserved_gb", gib_from_bytes(reserved));
+  }
   Fields fields(Fields::Style::kLines);
   fields.add("format", "neuroshard.plan").add("version", 1).add("task", about);
   if (!weights.empty()) fields.add("weights", weights);

@@ -32,6 +32,17 @@ std::string table_label(JsonValue table, std::size_t index) {
   return label;
 }
 
+ReservedMemory read_reserved(const JsonObject& file) {
+  ReservedMemory reserved;
+  if (file.has("reserved_gb")) {
+    constexpr double kMostGib = 8e9;
+    const double gib = file.number("reserved_gb", 0.0, kMostGib);
+    if (gib > 0.0) reserved.bytes = bytes_from_gib(gib);
+  }
+  if (file.has("reserved_share")) reserved.share = file.number("reserved_share", 0.0, 1.0);
+  return reserved;
+}
+
 }  // namespace
 
 TaskFile parse_task(std::string_view json, const std::string& where) {
@@ -52,7 +63,11 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
       throw Error(file.place("memory_gb") + ": " + error.what());
     }
   }
-  TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent);
+  task.reserved = read_reserved(file);
+  TableMemory memory = read_table_memory(file, {});
+  if (file.has("batch_size")) memory.batch_size = file.integer("batch_size", 1, kMaxBatchSize);
+  TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent,
+                     memory);
   const JsonArray tables = file.array("tables");
   task.tables.reserve(tables.size());
   JsonValue table;

@@ -20,10 +20,9 @@ constexpr std::uint64_t kStepsBetweenStops = 16;
 constexpr std::uint64_t kSeed = 0x6E736861;
 
 bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
-          std::int64_t memory_bytes) {
+          std::int64_t usable) {
   for (std::size_t side = 0; side < 2; ++side) {
-    if (outcome.memory[side] > memory_bytes &&
-        outcome.memory[side] > plan.memory(edit.device(side))) {
+    if (outcome.memory[side] > usable && outcome.memory[side] > plan.memory(edit.device(side))) {
       return false;
     }
   }
@@ -43,6 +42,7 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   double charge_ms = moves != nullptr ? moves->charge_ms(moved_bytes) : 0.0;
 
   Annealed best{.layout = start, .cost_ms = costs.cost_ms() + charge_ms};
+  const std::int64_t usable = usable_bytes(task);
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
   double temperature_ms = options.hottest * std::abs(best.cost_ms);
   const double cooling =
@@ -54,7 +54,7 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     const std::optional<PlanEdit> edit = source.draw(costs.critical());
     if (!edit) continue;
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
-    if (!fits(plan, *edit, outcome, task.memory_bytes)) continue;
+    if (!fits(plan, *edit, outcome, usable)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).
     double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
     std::int64_t moved_after = 0;

@@ -33,7 +33,7 @@ struct Annealed {
 
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
-/// `memory_bytes` that did not before, and no more bytes are moved than allowed, unless the start
+/// usable_bytes() that did not before, and no more bytes are moved than allowed, unless the start
 /// moves more. The same on every machine: kernels agree to the last bit.
 [[nodiscard]] Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,

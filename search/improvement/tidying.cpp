@@ -68,7 +68,7 @@ Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& t
     const PlanEdit edit = joining(*plan, stays, comes);
     const WorkingPlan::Outcome outcome = plan->outcome(edit, sums.data());
     for (std::size_t side = 0; side < 2; ++side) {
-      if (outcome.memory[side] > std::max(task.memory_bytes, plan->memory(edit.device(side)))) {
+      if (outcome.memory[side] > std::max(usable_bytes(task), plan->memory(edit.device(side)))) {
         return false;
       }
     }

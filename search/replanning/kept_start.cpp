@@ -55,8 +55,8 @@ std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const T
 void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   for (std::uint32_t device = 0; device < memory.size(); ++device) {
-    while (memory[device] > task.memory_bytes) {
-      const std::int64_t excess = memory[device] - task.memory_bytes;
+    while (memory[device] > usable_bytes(task)) {
+      const std::int64_t excess = memory[device] - usable_bytes(task);
       std::optional<std::size_t> chosen;
       for (std::size_t i = 0; i < kept.slices.size(); ++i) {
         if (kept.slices[i].device != device) continue;
@@ -71,12 +71,15 @@ void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
       PlacedSlice taken = kept.slices[*chosen];
       kept.slices[*chosen] = kept.slices.back();
       kept.slices.pop_back();
-      while (catalog.can_split(taken.piece) &&
-             catalog.size_bytes(catalog.half(taken.piece)) >= excess) {
-        taken.piece = catalog.half(taken.piece);
+      std::int64_t freed = catalog.size_bytes(taken.piece);
+      while (catalog.can_split(taken.piece)) {
+        const std::uint32_t half = catalog.half(taken.piece);
+        if (freed - catalog.size_bytes(half) < excess) break;
+        freed -= catalog.size_bytes(half);
+        taken.piece = half;
         kept.slices.push_back(taken);
       }
-      memory[device] -= catalog.size_bytes(taken.piece);
+      memory[device] -= freed;
       kept.homeless.push_back(taken);
     }
   }
@@ -107,7 +110,7 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
     waiting.pop_back();
     std::optional<std::uint32_t> chosen;
     if (!catalog.can_split(slice.piece) || catalog.cost_ms(slice.piece) <= most_cost_ms) {
-      const std::int64_t room = task.memory_bytes - catalog.size_bytes(slice.piece);
+      const std::int64_t room = usable_bytes(task) - catalog.size_bytes(slice.piece);
       for (std::uint32_t device = 0; device < memory.size(); ++device) {
         if (memory[device] <= room && (!chosen || load[device] < load[*chosen])) chosen = device;
       }

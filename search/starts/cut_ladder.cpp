@@ -75,7 +75,7 @@ std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task
   std::vector<LadderRung> rungs;
   for (const CutRule& rule : rules) {
     if (stop.reached()) return {};
-    LadderRung rung = cut(catalog, task.memory_bytes, rule);
+    LadderRung rung = cut(catalog, usable_bytes(task), rule);
     if (!seen.insert(rung.piece_of_table).second) continue;
     for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
       rung.order = order;

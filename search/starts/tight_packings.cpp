@@ -26,18 +26,27 @@ constexpr std::uint64_t kNodesOfFinest = 1'000'000;
 constexpr std::array kRules = {PackingRule::kFirstFit, PackingRule::kBestFit,
                                PackingRule::kWorstFit};
 
+// What a slice counts as.
+enum class Sizes {
+  kReal,
+  /// Its part of the whole table. No packing of slices that are multiples of it, which share what
+  /// all slices have alike, takes less: what cannot be packed so cannot be packed.
+  kShare,
+};
+
 // All slices of a table alike: halved until they have at most so many bytes, if they can be.
 struct Cut {
   std::vector<std::uint32_t> piece_of_table;
   PackingProblem problem;
   std::vector<std::vector<std::uint32_t>> tables;  ///< Of each class.
   bool finest = true;
+  bool shares_differ = false;  ///< From real sizes.
 };
 
-Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes) {
+Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes, Sizes sizes) {
   Cut cut;
   cut.problem.devices = task.devices;
-  cut.problem.memory_bytes = task.memory_bytes;
+  cut.problem.memory_bytes = usable_bytes(task);
   std::map<std::int64_t, std::vector<std::uint32_t>, std::greater<>> by_size;
   for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
     std::uint32_t piece = catalog.whole(table);
@@ -45,7 +54,11 @@ Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes) 
       piece = catalog.half(piece);
     if (catalog.can_split(piece)) cut.finest = false;
     cut.piece_of_table.push_back(piece);
-    by_size[catalog.size_bytes(piece)].push_back(table);
+    const std::int64_t share = catalog.size_bytes(catalog.whole(table)) /
+                               static_cast<std::int64_t>(catalog.slices(table, piece));
+    const std::int64_t size = catalog.size_bytes(piece);
+    if (share != size) cut.shares_differ = true;
+    by_size[sizes == Sizes::kShare ? share : size].push_back(table);
   }
   for (auto& [size_bytes, tables] : by_size) {
     std::int64_t slices = 0;
@@ -113,20 +126,23 @@ Layout layout_of(const PieceCatalog& catalog, const Cut& cut, const Packing& pac
   return layout;
 }
 
+bool fits(const PieceCatalog& catalog, const Task& task, const Layout& layout) {
+  std::vector<std::int64_t> memory(static_cast<std::size_t>(task.devices), 0);
+  for (const PlacedSlice& slice : layout) memory[slice.device] += catalog.size_bytes(slice.piece);
+  return *std::max_element(memory.begin(), memory.end()) <= usable_bytes(task);
+}
+
 }  // namespace
 
 TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
                            const StopCondition& stop) {
   TightPackings found;
   const auto add = [&](const Cut& cut, const Packing& packing) {
-    if (found.layouts.size() < kMostPackings) {
-      found.layouts.push_back(layout_of(catalog, cut, packing));
-    }
+    if (found.layouts.size() == kMostPackings) return;
+    Layout layout = layout_of(catalog, cut, packing);
+    if (fits(catalog, task, layout)) found.layouts.push_back(std::move(layout));
   };
-  std::optional<Cut> coarser;
-  for (std::int64_t most_bytes = task.memory_bytes; !stop.reached(); most_bytes /= 2) {
-    Cut cut = neuroshard::cut(catalog, task, most_bytes);
-    if (coarser && coarser->piece_of_table == cut.piece_of_table) continue;
+  const auto pack = [&](const Cut& cut) {
     const bool few = cut.problem.slices() <= kMostSlices;
     for (const PackingRule rule : kRules) {
       if (!few && rule == PackingRule::kWorstFit) continue;
@@ -135,8 +151,18 @@ TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
     const PackingSearchResult searched =
         search_packing(cut.problem, cut.finest ? kNodesOfFinest : kNodes, stop);
     if (searched.outcome == PackingOutcome::kPacked) add(cut, searched.packing);
+    return searched.outcome;
+  };
+  std::optional<Cut> coarser;
+  for (std::int64_t most_bytes = usable_bytes(task); !stop.reached(); most_bytes /= 2) {
+    Cut cut = neuroshard::cut(catalog, task, most_bytes, Sizes::kReal);
+    if (coarser && coarser->piece_of_table == cut.piece_of_table) continue;
+    PackingOutcome outcome = pack(cut);
+    if (cut.shares_differ) {
+      outcome = pack(neuroshard::cut(catalog, task, most_bytes, Sizes::kShare));
+    }
     if (cut.finest) {
-      found.impossible = searched.outcome == PackingOutcome::kImpossible;
+      found.impossible = outcome == PackingOutcome::kImpossible;
       break;
     }
     if (found.layouts.size() == kMostPackings) break;

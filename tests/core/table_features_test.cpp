@@ -43,8 +43,8 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[1].dim = 16;
   others[2].pooling_factor = 3.0;
   others[3].access_histogram[5] = 1.0;
-  // One for each field of the kind.
-  EXPECT_EQ(others.size(), std::tuple_size_v<decltype(kind_of(table))>);
+  // One for each field of the kind but the last, memory.
+  EXPECT_EQ(others.size() + 1, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));
@@ -52,6 +52,19 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   Table renamed = table;
   renamed.name = "b";
   EXPECT_EQ(kind_of(renamed), kind_of(table));
+}
+
+TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKindsAtOneCost) {
+  const Table table{
+      .name = "a", .rows = 9, .dim = 8, .pooling_factor = 2.0, .access_histogram = {}};
+  std::vector<Table> others(3, table);
+  others[0].memory.weight_type = WeightType::kBf16;
+  others[1].memory.optimizer = Optimizer::kAdam;
+  others[2].memory.batch_size = 5;
+  for (const Table& other : others) {
+    EXPECT_NE(kind_of(other), kind_of(table));
+    EXPECT_EQ(table_features(other, 8), table_features(table, 8));
+  }
 }
 
 }  // namespace

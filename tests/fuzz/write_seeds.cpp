@@ -55,6 +55,8 @@ void add_tasks_and_plans(Seeds& seeds) {
   const std::string small = R"({"format": "neuroshard.task", "version": 1, "tables": )";
   seeds.add("task", small + R"([{"row": 5, "dim": 4, "pooling_factor": 1, "name": "a"}]})");
   seeds.add("task", small + serialize_table_configs(tables, true) + "}");
+  seeds.add("task", small + R"([{"row": 5, "dim": 4, "pooling_factor": 1, "weight_type": "int8"}],
+      "optimizer": "adam", "batch_size": 9, "reserved_gb": 0.5, "reserved_share": 0.15})");
   seeds.add("table_configs", serialize_table_configs(tables, true));
   seeds.add("table_configs", serialize_table_configs(tables, false));
   seeds.add("table_configs", R"([{"row": 5, "pooling_factor": 1e2, "zipf_exponent": 1.05}])");

@@ -51,6 +51,39 @@ def test_a_histogram_of_another_length_is_a_type_error() -> None:
         ns.Table(10, 16, 1.0, access_histogram=[1.0])
 
 
+def test_memory_is_what_weights_optimizer_and_buffers_take() -> None:
+    table = ns.Table(1000, 64, 2.0, weight_type="int8", optimizer="rowwise_adagrad")
+    assert (table.weight_type, table.optimizer) == ("int8", "rowwise_adagrad")
+    assert table.size_bytes == 1000 * (64 + 8 + 4)
+    task = ns.Task([table] * 2, 2, GIB, reserved_bytes=1000, reserved_share=0.25, batch_size=100)
+    assert task.reserved_bytes == GIB // 4 + 1000
+    cost = ns.plan(task).cost
+    assert cost.weight_bytes.sum() == 2 * 1000 * (64 + 8)
+    assert cost.optimizer_bytes.sum() == 2 * 1000 * 4
+    assert cost.buffer_bytes.sum() == 2 * 100 * (2 * 8 + 64 * 4)
+    assert (cost.memory_bytes + cost.reserved_bytes + cost.free_bytes == GIB).all()
+    assert "int8" in cost.warning
+    assert task.tables[0].size_bytes == table.size_bytes + 100 * (2 * 8 + 64 * 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"weight_type": "fp8"}, "did you mean 'fp"),
+        ({"optimizer": "adagard"}, "did you mean 'adagrad'"),
+    ],
+)
+def test_types_and_optimizers_have_names(arguments: dict[str, str], text: str) -> None:
+    with pytest.raises(ns.Error, match=text):
+        ns.Table(10, 16, 1.0, **arguments)  # type: ignore[arg-type]
+
+
+def test_something_must_not_be_reserved() -> None:
+    for reserved in ({"reserved_share": 1.0}, {"reserved_share": -0.5}, {"reserved_bytes": GIB}, {"batch_size": -1}):
+        with pytest.raises(ns.Error):
+            ns.Task([ns.Table(10, 16, 1.0)], 2, GIB, **reserved)  # type: ignore[arg-type]
+
+
 def test_a_wrong_task_is_an_error() -> None:
     tables = [ns.Table(10, 16, 1.0)]
     for wrong in (([], 2, GIB), (tables, 0, GIB), (tables, 5000, GIB), (tables, 2, 0)):

@@ -136,6 +136,7 @@ TEST(CApi, NullIsAnErrorOrNothing) {
   EXPECT_EQ(ns_plan_get_summary(nullptr, &summary), NS_INVALID_INPUT);
   EXPECT_EQ(ns_plan_get_slices(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
   EXPECT_EQ(ns_plan_get_devices(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_EQ(ns_plan_get_device_memory(nullptr, nullptr, 0, &count), NS_INVALID_INPUT);
   EXPECT_EQ(ns_plan_get_infeasibility(nullptr, nullptr), NS_INVALID_INPUT);
   EXPECT_EQ(ns_plan_get_alternative(nullptr, 0, &plan), NS_INVALID_INPUT);
   EXPECT_EQ(ns_plan_to_json(nullptr, &json), NS_INVALID_INPUT);

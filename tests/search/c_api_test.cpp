@@ -79,6 +79,18 @@ TEST(CApi, PlansAsThePlannerDoes) {
     EXPECT_EQ(devices[device].memory_bytes, cost.memory_bytes);
     EXPECT_EQ(devices[device].dim_sum, cost.dim_sum);
   }
+  std::vector<ns_device_memory> memory(2);
+  ASSERT_EQ(ns_plan_get_device_memory(plan.get(), memory.data(), memory.size(), &count), NS_OK);
+  ASSERT_EQ(count, 2U);
+  for (std::size_t device = 0; device < 2; ++device) {
+    const DeviceCost& cost = expected.cost.devices[device];
+    EXPECT_EQ(memory[device].weight_bytes, cost.memory.weight_bytes);
+    EXPECT_EQ(memory[device].weight_bytes, cost.memory_bytes);
+    EXPECT_EQ(memory[device].optimizer_bytes, 0);
+    EXPECT_EQ(memory[device].buffer_bytes, 0);
+    EXPECT_EQ(memory[device].reserved_bytes, 0);
+    EXPECT_EQ(memory[device].free_bytes, cost.free_bytes);
+  }
   EXPECT_EQ(expected.cost.devices[static_cast<std::size_t>(summary.slowest_device)].total_ms(),
             expected.cost.cost_ms);
 

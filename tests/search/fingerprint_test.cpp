@@ -49,6 +49,12 @@ TEST(PlanFingerprint, StaysWhatItIs) {
   PlannerOptions options;
   EXPECT_EQ(fingerprint_text(fingerprint(small_task(), options, exact_models())),
             "5eb9de7ae49c170c");
+  Task other_memory = small_task();
+  for (Table& table : other_memory.tables) {
+    table.memory = {WeightType::kFp16, Optimizer::kRowwiseAdagrad, 65536};
+  }
+  EXPECT_EQ(fingerprint_text(fingerprint(other_memory, options, exact_models())),
+            "a570de5b7cceaaeb");
   options.algorithm = Algorithm::kRandom;
   options.seed = 7;
   EXPECT_EQ(fingerprint_text(fingerprint(small_task(), options, exact_models())),
@@ -65,6 +71,9 @@ TEST(PlanFingerprint, DoesNotHeedWhatChangesNoPlan) {
   CostModels models = exact_models();
   models.metadata["hardware"] = "a100";
   models.dense_comm[8] = {};
+  // What is reserved leaves as much as there was.
+  task.reserved = {.bytes = 1LL << 33, .share = 0.5};
+  task.memory_bytes = 3LL << 34;
   const PlannerOptions options{.backend = "scalar", .threads = 3, .seed = 5, .reuse_work = false};
   EXPECT_EQ(fingerprint(task, options, models), plain);
 }
@@ -88,6 +97,12 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[1].pooling_factor *= 1.001; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { std::swap(t.tables[0].dim, t.tables[1].dim); }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].access_histogram = {0.25, 0.5, 0.25}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.reserved.bytes = 1; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.reserved.share = 0.15; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.weight_type = WeightType::kFp16; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.weight_type = WeightType::kBf16; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.optimizer = Optimizer::kAdam; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.batch_size = 65536; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.pop_back(); }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.push_back(t.tables[0]); }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.effort = Effort::kFast; }));

@@ -33,9 +33,9 @@ bool provably_infeasible(const Task& task) {
     total += table.size_bytes();
     int dim = table.dim;
     while (can_split_columns(dim)) dim /= 2;
-    if (slice_bytes(table, dim) > task.memory_bytes) return true;
+    if (slice_bytes(table, dim) > usable_bytes(task)) return true;
   }
-  return total > task.memory_bytes * task.devices;
+  return total > usable_bytes(task) * task.devices;
 }
 
 class EveryBackend : public testing::EveryCpuBackend {};

@@ -27,7 +27,9 @@ Planned small_plan() {
   planned.task.devices = 2;
   planned.task.memory_bytes = std::int64_t{1} << 32;
   planned.plan = {{0}, {{2}, {1, 0}}};
-  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1}, {1.5, 0.5, 0.25, 268499456, 80, 2}};
+  planned.task.reserved.bytes = 1 << 29;
+  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1, {100, 20, 3}, 1 << 29, 5},
+                          {1.5, 0.5, 0.25, 268499456, 80, 2, {200, 40, 6}, 1 << 29, -5}};
   planned.cost.cost_ms = 3.25;
   planned.cost.fits_memory = true;
   planned.stats = {.backend = "scalar",
@@ -56,7 +58,7 @@ TEST(PlanWriter, WritesWhatTheDocumentationShows) {
   EXPECT_EQ(json, nlohmann::json::parse(R"({
     "format": "neuroshard.plan", "version": 1,
     "task": {"name": "toy", "tables": 2, "size_gb": 0.50005960464477539, "devices": 2,
-             "memory_gb": 4.0},
+             "memory_gb": 4.0, "reserved_gb": 0.5},
     "weights": "built-in", "notes": ["one", "two"], "cost_ms": 3.25, "fits_memory": true,
     "search": {"backend": "scalar", "search_ms": 0.5, "candidates": 12, "placements": 132,
                "edits": 7, "head_evaluations": 90, "comm_evaluations": 24, "complete": true},
@@ -64,12 +66,18 @@ TEST(PlanWriter, WritesWhatTheDocumentationShows) {
     "devices": [
       {"device": 0,
        "cost": {"total_ms": 3.25, "compute_ms": 2.0, "forward_ms": 0.75, "backward_ms": 0.5},
-       "memory_gb": 0.25, "dim_sum": 64,
+       "memory_gb": 0.25,
+       "memory": {"weight_bytes": 100, "optimizer_bytes": 20, "buffer_bytes": 3,
+                  "reserved_bytes": 536870912, "free_bytes": 5},
+       "dim_sum": 64,
        "shard": [{"slice": 2, "table": 0, "name": "user \"x\"", "first_column": 64, "dim": 64,
                   "size_bytes": 268435456}]},
       {"device": 1,
        "cost": {"total_ms": 2.25, "compute_ms": 1.5, "forward_ms": 0.5, "backward_ms": 0.25},
-       "memory_gb": 0.25005960464477539, "dim_sum": 80,
+       "memory_gb": 0.25005960464477539,
+       "memory": {"weight_bytes": 200, "optimizer_bytes": 40, "buffer_bytes": 6,
+                  "reserved_bytes": 536870912, "free_bytes": -5},
+       "dim_sum": 80,
        "shard": [{"slice": 1, "table": 1, "first_column": 0, "dim": 16, "size_bytes": 64000},
                  {"slice": 0, "table": 0, "name": "user \"x\"", "first_column": 0, "dim": 64,
                   "size_bytes": 268435456}]}]})"));

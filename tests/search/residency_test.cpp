@@ -52,7 +52,7 @@ TEST(Residency, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
   EXPECT_EQ(residency.columns(1, 1), 8);  // Was device 2.
   EXPECT_EQ(residency.columns(1, 2), 0);
   EXPECT_EQ(residency.bytes_per_column(1), 400);
-  EXPECT_EQ(residency.full_bytes_per_column(1), 600);
+  EXPECT_EQ(residency.part_bytes(1, 1, residency.rows(1)), 600);
   EXPECT_TRUE(residency.of_table(2).empty());
   EXPECT_TRUE(residency.of_table(3).empty());
   EXPECT_EQ(residency.must_move_bytes(), 10 * 8 * 4 + 50 * 16 * 4 + 5 * 4 * 4 + 100 * 16 * 4);

@@ -41,6 +41,45 @@ std::string task_error(const std::string& json) {
   return message_of([&] { (void)parse_task(json, "a.json"); });
 }
 
+TEST(TaskFile, ReadsWhatDecidesMemory) {
+  const TaskFile plain = parse_task(task_with(""), "a.json");
+  EXPECT_EQ(plain.tables[0].memory, TableMemory{});
+  EXPECT_EQ(plain.reserved, ReservedMemory{});
+  const TaskFile task = parse_task(R"({
+    "format": "neuroshard.task", "version": 1, "reserved_gb": 1.5, "reserved_share": 0.15,
+    "weight_type": "bf16", "optimizer": "adam", "batch_size": 4096,
+    "tables": [
+      {"row": 7, "dim": 4, "pooling_factor": 1},
+      {"row": 7, "dim": 4, "pooling_factor": 1, "weight_type": "int8"},
+      {"row": 7, "dim": 4, "pooling_factor": 1, "optimizer": "rowwise_adagrad"}]})",
+                                   "a.json");
+  EXPECT_EQ(task.reserved, (ReservedMemory{3LL << 29, 0.15}));
+  EXPECT_EQ(task.tables[0].memory, (TableMemory{WeightType::kBf16, Optimizer::kAdam, 4096}));
+  EXPECT_EQ(task.tables[1].memory, (TableMemory{WeightType::kInt8, Optimizer::kAdam, 4096}));
+  EXPECT_EQ(task.tables[2].memory,
+            (TableMemory{WeightType::kBf16, Optimizer::kRowwiseAdagrad, 4096}));
+}
+
+TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
+  const std::string good = R"("row": 100, "dim": 16, "pooling_factor": 1.5)";
+  EXPECT_EQ(task_error(task_with_table("{" + good + R"(, "name": "x", "weight_type": "fp12"})")),
+            "a.json: table 0 ('x'): weight_type: there is no weight type 'fp12'; did you mean "
+            "'fp32'? use one of fp32, fp16, bf16, int8");
+  EXPECT_THAT(task_error(task_with_table("{" + good + R"(, "optimizer": "adamw"})")),
+              StartsWith("a.json: table 0: optimizer: there is no optimizer 'adamw'; did you mean "
+                         "'adam'? use one of sgd, "));
+  EXPECT_THAT(task_error(task_with_table("{" + good + R"(, "optimiser": "adam"})")),
+              HasSubstr("unknown field 'optimiser'; did you mean 'optimizer'?"));
+  EXPECT_THAT(task_error(task_with(R"("optimizer": 3, )")),
+              StartsWith("a.json: optimizer is 3; give a text in quotes"));
+  EXPECT_THAT(task_error(task_with(R"("batch_size": 0, )")),
+              StartsWith("a.json: batch_size is 0; give an integer between 1 and 1099511627776"));
+  EXPECT_THAT(task_error(task_with(R"("reserved_gb": -1, )")),
+              StartsWith("a.json: reserved_gb is -1; give a number between 0.0 and"));
+  EXPECT_THAT(task_error(task_with(R"("reserved_share": 15, )")),
+              StartsWith("a.json: reserved_share is 15; give a number between 0.0 and 1.0"));
+}
+
 TEST(TaskFile, ReadsEveryField) {
   const std::string json = R"({
     "format": "neuroshard.task", "version": 1, "name": "toy", "source": ["here", "there"],
@@ -97,7 +136,7 @@ TEST(TaskFile, ErrorsNameFileTableAndField) {
   EXPECT_THAT(
       task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rows": 7})")),
       StartsWith("a.json: table 0: unknown field 'rows'; did you mean 'row'? remove it, or use one "
-                         "of: bin_0"));
+                 "of: bin_0"));
   EXPECT_THAT(task_error(task_with_table("3")), "a.json: table 0: is 3; expected an object, {...}");
 }
 

@@ -38,6 +38,48 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   }
 }
 
+// Of a device: 1,000,000 rows of 64 columns, and what they need to be trained.
+TEST(PlanCommand, SaysWhatMemoryIsFor) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 1, "memory_gb": 2,
+                       "optimizer": "rowwise_adagrad", "batch_size": 65536, "reserved_share": 0.25,
+                       "tables": [{"row": 1000000, "dim": 64, "pooling_factor": 2}]})");
+  const auto plan_as = [&](const char* format, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--task", task, "--format", format});
+    return run_command("plan", more);
+  };
+  const Outcome page = plan_as("table");
+  EXPECT_EQ(page.code, kExitOk) << page.err;
+  EXPECT_THAT(page.out, ContainsRegex("device +weights  optimizer  +buffers  reserved  +free"));
+  EXPECT_THAT(page.out, ContainsRegex("0  244 MiB   3.81 MiB  17.0 MiB   512 MiB  1.24 GiB"));
+  const json memory = json::parse(plan_as("json").out)["devices"][0]["memory"];
+  EXPECT_EQ(memory["weight_bytes"], 256'000'000);
+  EXPECT_EQ(memory["optimizer_bytes"], 4'000'000);
+  EXPECT_EQ(memory["buffer_bytes"], 65536 * (2 * 8 + 64 * 4));
+  EXPECT_EQ(memory["reserved_bytes"], 1 << 29);
+  EXPECT_EQ(memory["free_bytes"], (3LL << 29) - 260'000'000 - 65536 * 272);
+
+  const Outcome changed =
+      plan_as("json", {"--optimizer", "adam", "--weight-type", "int8", "--batch-size", "1000",
+                       "--reserved-gb", "0.5", "--reserved-share", "0"});
+  const json other = json::parse(changed.out);
+  EXPECT_EQ(other["devices"][0]["memory"]["weight_bytes"], 72'000'000);
+  EXPECT_EQ(other["devices"][0]["memory"]["optimizer_bytes"], 512'000'000);
+  EXPECT_EQ(other["devices"][0]["memory"]["buffer_bytes"], 1000 * 272);
+  EXPECT_EQ(other["devices"][0]["memory"]["reserved_bytes"], 1 << 29);
+  EXPECT_THAT(other["notes"].dump(), HasSubstr("table 0 is int8: memory counts that, predicted"));
+  EXPECT_THAT(other["notes"].dump(), HasSubstr("memory is of batches of 1,000 samples"));
+
+  const Outcome typo = plan_as("json", {"--optimizer", "adma"});
+  EXPECT_EQ(typo.code, kExitBadInput);
+  EXPECT_THAT(typo.err,
+              HasSubstr("--optimizer: there is no optimizer 'adma'; did you mean 'adam'?"));
+  // Without any of it the page is as short as ever.
+  EXPECT_THAT(run_command("plan", golden_tasks({"--index", "0"})).out,
+              ::testing::Not(HasSubstr("optimizer")));
+}
+
 // The widths of the slices of each table.
 std::map<int, std::set<int>> widths_of(const json& plan) {
   std::map<int, std::set<int>> widths;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "neuroshard/prediction_limits.h"
+
 namespace neuroshard {
 
 PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, const Task& task,
@@ -18,13 +20,16 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
     for (const TableSlice& slice : shard) {
       Table table = task.tables[static_cast<std::size_t>(slice.table)];
       table.dim = slice.dim;
-      device.memory_bytes += table.size_bytes();
+      device.memory += slice_memory(table, slice.dim);
       device.dim_sum += slice.dim;
       tables.push_back(std::move(table));
     }
     device.slices = static_cast<int>(shard.size());
     device.compute_ms = analytic_compute(gpu, tables, batch).total_ms();
-    cost.fits_memory &= device.memory_bytes <= task.memory_bytes;
+    device.memory_bytes = device.memory.total_bytes();
+    device.reserved_bytes = reserved_bytes(task);
+    device.free_bytes = usable_bytes(task) - device.memory_bytes;
+    cost.fits_memory &= device.free_bytes >= 0;
     dim_sums.push_back(device.dim_sum);
     cost.devices.push_back(device);
   }
@@ -45,6 +50,7 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
     cost.devices[d].forward_ms = forward_ms[d];
     cost.cost_ms = std::max(cost.cost_ms, cost.devices[d].total_ms());
   }
+  cost.warning = prediction_limits(task);
   return cost;
 }
 

@@ -46,6 +46,13 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
       entry["bin_" + std::to_string(bin)] = table.access_histogram[bin];
     }
     if (with_dim) entry["dim"] = table.dim;
+    // What a task would say of all its tables: readers of the published format know neither.
+    if (table.memory.weight_type != WeightType::kFp32) {
+      entry["weight_type"] = name_of(table.memory.weight_type);
+    }
+    if (table.memory.optimizer != Optimizer::kSgd) {
+      entry["optimizer"] = name_of(table.memory.optimizer);
+    }
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -79,6 +79,21 @@ const TableReader::Histogram& TableReader::derive(const Kind& kind) {
   return known->second;
 }
 
+TableMemory read_table_memory(const JsonObject& object, TableMemory memory) {
+  const auto read = [&](const char* field, auto& value, auto value_from_name) {
+    if (!object.has(field)) return;
+    const std::string name = object.text(field);
+    try {
+      value = value_from_name(name);
+    } catch (const Error& error) {
+      throw Error(object.place(field) + ": " + error.what());
+    }
+  };
+  read("weight_type", memory.weight_type, weight_type_from_name);
+  read("optimizer", memory.optimizer, optimizer_from_name);
+  return memory;
+}
+
 TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   Result result;
   Table& table = result.table;
@@ -95,6 +110,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     throw Error(object.where() +
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
+  table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();
   if (has_dim) {
     if (const std::optional<std::string> problem = problem_of(table)) {

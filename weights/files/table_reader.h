@@ -16,9 +16,10 @@ namespace neuroshard {
 /// Reads table objects of one file, in our schema or the published one.
 class TableReader {
  public:
-  /// `zipf_exponent`: of tables that give neither a histogram nor an exponent.
-  explicit TableReader(double zipf_exponent = kDefaultZipfExponent)
-      : zipf_exponent_(zipf_exponent) {}
+  /// `zipf_exponent`: of tables that give neither a histogram nor an exponent. `memory`: of tables
+  /// as far as they say nothing of it.
+  explicit TableReader(double zipf_exponent = kDefaultZipfExponent, const TableMemory& memory = {})
+      : zipf_exponent_(zipf_exponent), memory_(memory) {}
 
   enum class Dim { kRequired, kOptional };
 
@@ -47,9 +48,13 @@ class TableReader {
   static constexpr std::size_t kMostLaws = 64;
   std::map<double, ZipfLaw> laws_;  ///< By exponent; of 3 KiB each.
   double zipf_exponent_;
+  TableMemory memory_;
 };
 
 /// "zipf_exponent" of a table or a file, checked.
 [[nodiscard]] double read_zipf_exponent(const JsonObject& object);
+
+/// `memory` with the "weight_type" and "optimizer" of a table or a file, as far as it has them.
+[[nodiscard]] TableMemory read_table_memory(const JsonObject& object, TableMemory memory);
 
 }  // namespace neuroshard

@@ -48,12 +48,15 @@ void validate(const Plan& plan, const Task& task);
 
 /// Milliseconds of one training iteration at batch 65,536.
 struct DeviceCost {
-  double compute_ms = 0.0;   ///< Forward and backward of the fused embedding operator.
-  double forward_ms = 0.0;   ///< All-to-all of the forward pass.
-  double backward_ms = 0.0;  ///< All-to-all of the backward pass.
-  std::int64_t memory_bytes = 0;
+  double compute_ms = 0.0;        ///< Forward and backward of the fused embedding operator.
+  double forward_ms = 0.0;        ///< All-to-all of the forward pass.
+  double backward_ms = 0.0;       ///< All-to-all of the backward pass.
+  std::int64_t memory_bytes = 0;  ///< Of its slices: the total of `memory`.
   std::int64_t dim_sum = 0;
   int slices = 0;
+  SliceMemory memory{};
+  std::int64_t reserved_bytes = 0;
+  std::int64_t free_bytes = 0;  ///< Below 0: it does not fit.
 
   [[nodiscard]] double total_ms() const { return compute_ms + backward_ms + forward_ms; }
 };
@@ -63,7 +66,8 @@ struct PlanCost {
   double cost_ms = 0.0;      ///< Of the slowest device; infinite if there is no plan.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
   /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie
-  /// outside what the models were trained on (training_ranges.h).
+  /// outside what the models were trained on (training_ranges.h), or costs of another type of
+  /// weights or batch are asked for than they predict (prediction_limits.h).
   std::string warning;
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/table_memory.h"
+
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
@@ -16,7 +18,8 @@ inline constexpr int kMaxDevices = 1024;
 inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
-/// All tables of a task; keeps every sum of sizes within 64 bits.
+inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 40;
+/// All tables of a task, however they are cut; keeps every sum of sizes within 64 bits.
 inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
 
 /// An embedding table of a recommendation model.
@@ -29,13 +32,26 @@ struct Table {
   /// Of the distinct rows that one batch touches, the share touched 1, 2, 3-4, 5-8, ...,
   /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
   std::array<double, kHistogramBins> access_histogram{};
+  TableMemory memory{};
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
 
-/// Memory of the fp32 weights of `dim` columns of `table`.
-[[nodiscard]] constexpr std::int64_t slice_bytes(const Table& table, int dim) {
-  return table.rows * dim * 4;
+/// What `dim` columns of `table`, kept together, take on a device: docs/memory.md has formulas and
+/// sources. Grows by the same with each column, but has a part that all slices have alike, so that
+/// the slices of a table may take more than the table: never less.
+[[nodiscard]] SliceMemory slice_memory(const Table& table, int dim);
+
+/// All of it.
+[[nodiscard]] inline std::int64_t slice_bytes(const Table& table, int dim) {
+  return slice_memory(table, dim).total_bytes();
+}
+
+/// What moves with a slice, weights and optimizer state, in bytes of each of its rows.
+[[nodiscard]] inline RowBytes stored_bytes(const TableMemory& memory) {
+  const RowBytes weights = weight_bytes(memory.weight_type);
+  const RowBytes state = state_bytes(memory.optimizer);
+  return {weights.per_column + state.per_column, weights.per_row + state.per_row};
 }
 
 inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); }
@@ -44,10 +60,18 @@ inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); 
 struct Task {
   std::vector<Table> tables;
   int devices = 0;
-  std::int64_t memory_bytes = 0;  ///< Of one device, for embedding weights.
+  std::int64_t memory_bytes = 0;  ///< Of one device, what is reserved included.
+  ReservedMemory reserved{};      ///< Of each device.
 };
 
-/// Memory of the fp32 weights of all tables.
+/// What tables may not take of a device.
+[[nodiscard]] std::int64_t reserved_bytes(const Task& task);
+/// What they may. Above 0 if `task` is valid.
+[[nodiscard]] inline std::int64_t usable_bytes(const Task& task) {
+  return task.memory_bytes - reserved_bytes(task);
+}
+
+/// All tables as they are, unsplit.
 [[nodiscard]] std::int64_t total_bytes(const Task& task);
 
 /// Memory in bytes of `gib` GiB (the published code's "GB"), rounded down.
@@ -57,7 +81,9 @@ struct Task {
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative. `where` opens the message, e.g. a file name; may be empty.
+/// histogram finite and not negative, batch size in [0, 2^40]; or if all of a device is reserved,
+/// or tables cut as finely as can be take more than kMaxTaskBytes. `where` opens the message, e.g.
+/// a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

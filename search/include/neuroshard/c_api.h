@@ -58,7 +58,8 @@ typedef struct ns_task ns_task;
 
 /// From JSON as in docs/task_format.md, `length` bytes.
 ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
-/// In place of those in the JSON: 1 to 1,024 devices, bytes for embeddings on each of them.
+/// In place of those in the JSON: 1 to 1,024 devices, bytes of each of them. What the JSON reserves
+/// stays reserved.
 ns_status ns_task_set_devices(ns_task* task, int32_t devices);
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
 void ns_task_free(ns_task* task);
@@ -219,6 +220,18 @@ typedef struct ns_move_summary {
 } ns_move_summary;
 /// All 0 for a plan that is not of ns_planner_replan(). Since version 3.
 ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary);
+
+/// What the memory of a device is for. Since version 3.
+typedef struct ns_device_memory {
+  int64_t weight_bytes;
+  int64_t optimizer_bytes;
+  int64_t buffer_bytes;  ///< Ids and pooled outputs, if the task says of how many samples.
+  int64_t reserved_bytes;
+  int64_t free_bytes;  ///< Below 0: the slices do not fit.
+} ns_device_memory;
+/// The same for the memory of the devices. Since version 3.
+ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devices, size_t capacity,
+                                    size_t* count);
 
 typedef struct ns_infeasibility {
   size_t size;

@@ -42,8 +42,8 @@ struct TableMove {
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
   int from = -1;
   int to = 0;
-  /// Of the fp32 weights; where a device keeps its columns of a table that has grown, of the new
-  /// rows.
+  /// Of the weights and the optimizer's state; where a device keeps its columns of a table that has
+  /// grown, of the new rows.
   std::int64_t bytes = 0;
 };
 

@@ -27,6 +27,7 @@ struct TaskFile {
   std::vector<Table> tables;
   std::optional<int> devices;
   std::optional<std::int64_t> memory_bytes;
+  ReservedMemory reserved;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 

@@ -15,7 +15,7 @@ namespace neuroshard {
 /// Devices that the tables of a task might get.
 struct TaskVariant {
   int devices = 0;
-  std::int64_t memory_bytes = 0;  ///< Of one device.
+  std::int64_t memory_bytes = 0;  ///< Of one device, as Task::memory_bytes.
 };
 
 /// What each of `variants` would cost: outcomes as Planner::plan_batch() gives them for `task` with

@@ -95,11 +95,14 @@ std::int64_t rows_before(const ChangedJob& job, const std::string& name) {
 // bytes are those of what is new to the device.
 void expect_moves_make_the_plan(const ChangedJob& job, const ReplanResult& replanned) {
   const auto held = columns_held(job);
-  std::vector<std::map<Column, std::int64_t>> received(held.size());
+  std::vector<std::map<Column, std::int64_t>> received(held.size());  // Rows.
   std::int64_t bytes = 0;
   for (const TableMove& move : replanned.moves) {
     bytes += move.bytes;
     const Table& table = job.task.tables[static_cast<std::size_t>(move.columns.table)];
+    const RowBytes row = stored_bytes(table.memory);
+    const std::int64_t row_bytes = row.per_column * move.columns.dim + row.per_row;
+    EXPECT_EQ(move.bytes % row_bytes, 0);
     for (int i = 0; i < move.columns.dim; ++i) {
       const Column column{table.name, move.columns.first_column + i};
       if (move.from >= 0) {
@@ -107,7 +110,7 @@ void expect_moves_make_the_plan(const ChangedJob& job, const ReplanResult& repla
       }
       EXPECT_NE(move.from, move.to);
       const bool is_new = received[static_cast<std::size_t>(move.to)]
-                              .emplace(column, move.bytes / move.columns.dim)
+                              .emplace(column, move.bytes / row_bytes)
                               .second;
       EXPECT_TRUE(is_new);
     }
@@ -123,7 +126,7 @@ void expect_moves_make_the_plan(const ChangedJob& job, const ReplanResult& repla
             held[device].contains(column) ? std::min(table.rows, rows_before(job, table.name)) : 0;
         const auto at = received[device].find(column);
         const std::int64_t sent = at == received[device].end() ? 0 : at->second;
-        EXPECT_EQ(sent, 4 * (table.rows - rows_held));
+        EXPECT_EQ(sent, table.rows - rows_held);
         if (at != received[device].end()) received[device].erase(at);
       }
     }

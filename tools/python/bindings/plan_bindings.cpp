@@ -147,7 +147,25 @@ void bind_plan_cost(nb::module_& module) {
                    kOwned)
       .def_prop_ro("memory_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.memory_bytes; }),
+                   kOwned, "Of the slices: weights, optimizer state and buffers.")
+      .def_prop_ro("weight_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
+                     return d.memory.weight_bytes;
+                   }),
                    kOwned)
+      .def_prop_ro("optimizer_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
+                     return d.memory.optimizer_bytes;
+                   }),
+                   kOwned)
+      .def_prop_ro("buffer_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
+                     return d.memory.buffer_bytes;
+                   }),
+                   kOwned, "Ids and pooled outputs.")
+      .def_prop_ro("reserved_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.reserved_bytes; }),
+                   kOwned)
+      .def_prop_ro("free_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
+                   kOwned, "Below 0: the plan does not fit.")
       .def_prop_ro("dim_sum",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.dim_sum; }), kOwned,
                    "Columns of all slices.")

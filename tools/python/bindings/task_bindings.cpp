@@ -28,13 +28,15 @@ using Histogram = std::array<double, kHistogramBins>;
 
 Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  const std::optional<Histogram>& access_histogram, std::string name,
-                 double zipf_exponent) {
+                 double zipf_exponent, std::string_view weight_type, std::string_view optimizer) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
   } else {
     table.access_histogram = zipf_histogram(rows, pooling_factor, zipf_exponent);
   }
+  table.memory.weight_type = weight_type_from_name(weight_type);
+  table.memory.optimizer = optimizer_from_name(optimizer);
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -55,13 +57,28 @@ std::string task_text(const NamedTask& task) {
 
 std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, int devices,
                                      std::int64_t memory_bytes, std::string name,
-                                     std::vector<std::string> notes) {
-  auto task = std::make_shared<NamedTask>(
-      NamedTask{{.tables = std::move(tables), .devices = devices, .memory_bytes = memory_bytes},
-                std::move(name),
-                std::move(notes)});
+                                     std::vector<std::string> notes,
+                                     const ReservedMemory& reserved) {
+  auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
+                                                     .devices = devices,
+                                                     .memory_bytes = memory_bytes,
+                                                     .reserved = reserved},
+                                                    std::move(name),
+                                                    std::move(notes)});
   validate(task->task, "task");
   return task;
+}
+
+std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, int devices,
+                                           std::int64_t memory_bytes, std::string name,
+                                           std::vector<std::string> notes,
+                                           std::int64_t reserved_bytes, double reserved_share,
+                                           std::optional<std::int64_t> batch_size) {
+  if (batch_size) {
+    for (Table& table : tables) table.memory.batch_size = *batch_size;
+  }
+  return make_task(std::move(tables), devices, memory_bytes, std::move(name), std::move(notes),
+                   {.bytes = reserved_bytes, .share = reserved_share});
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -75,9 +92,13 @@ std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devic
   if (!file.derived_histograms.empty()) {
     notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
-  validate({.tables = file.tables, .devices = *devices, .memory_bytes = *memory_bytes}, file.where);
+  validate({.tables = file.tables,
+            .devices = *devices,
+            .memory_bytes = *memory_bytes,
+            .reserved = file.reserved},
+           file.where);
   return make_task(std::move(file.tables), *devices, *memory_bytes, std::move(file.name),
-                   std::move(notes));
+                   std::move(notes), file.reserved);
 }
 
 void bind_table(nb::module_& module) {
@@ -87,22 +108,31 @@ void bind_table(nb::module_& module) {
           "__init__",
           [](Table* self, std::int64_t rows, int dim, double pooling_factor,
              const std::optional<Histogram>& access_histogram, std::string name,
-             double zipf_exponent) {
+             double zipf_exponent, std::string_view weight_type, std::string_view optimizer) {
             new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
-                                        std::move(name), zipf_exponent));
+                                        std::move(name), zipf_exponent, weight_type, optimizer));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
-          "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent,
+          "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
+          "optimizer"_a = "sgd",
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
-          "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`.")
+          "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
+          "`weight_type` and `optimizer` decide memory (docs/memory.md), not predicted costs.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
       .def_ro("pooling_factor", &Table::pooling_factor)
       .def_ro("access_histogram", &Table::access_histogram)
-      .def_prop_ro("size_bytes", &Table::size_bytes, "Of the fp32 weights.")
+      .def_prop_ro(
+          "weight_type",
+          [](const Table& table) { return std::string(name_of(table.memory.weight_type)); })
+      .def_prop_ro("optimizer",
+                   [](const Table& table) { return std::string(name_of(table.memory.optimizer)); })
+      .def_prop_ro("size_bytes", &Table::size_bytes,
+                   "Of the weights and the optimizer's state; of a task's table with ids and "
+                   "outputs, if it has a batch size.")
       .def("__repr__", &table_text);
 }
 
@@ -110,13 +140,19 @@ void bind_task(nb::module_& module) {
   nb::class_<NamedTask>(module, "Task",
                         "Tables to be placed on equal devices. Not changed once "
                         "made.")
-      .def(nb::new_(&make_task), "tables"_a, "devices"_a, "memory_bytes"_a, nb::kw_only(),
-           "name"_a = "", "notes"_a = std::vector<std::string>{},
-           "`memory_bytes`: of one device, for embedding weights. `notes`: assumptions, which "
-           "pages and plans repeat.")
+      .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a, nb::kw_only(),
+           "name"_a = "", "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0,
+           "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
+           "`memory_bytes`: of one device. `notes`: assumptions, which pages and plans repeat. "
+           "`reserved_bytes` and `reserved_share`, which add up: what of each device tables may "
+           "not take. `batch_size`: samples of an iteration, on all devices, whose ids and pooled "
+           "outputs take memory; None: they do not count, or as tables of another task say.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
       .def_prop_ro("memory_bytes", [](const NamedTask& task) { return task.task.memory_bytes; })
+      .def_prop_ro(
+          "reserved_bytes", [](const NamedTask& task) { return reserved_bytes(task.task); },
+          "Of each device.")
       .def_ro("name", &NamedTask::name)
       .def_ro("notes", &NamedTask::notes)
       .def("__len__", [](const NamedTask& task) { return task.task.tables.size(); })

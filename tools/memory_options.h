@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "neuroshard/task.h"
+
+namespace CLI {
+class App;
+}
+
+namespace neuroshard::tools {
+
+/// What of a task decides memory, in place of what its file says: of all tables, and of each
+/// device.
+struct MemoryOptions {
+  std::optional<std::string> weight_type;
+  std::optional<std::string> optimizer;
+  std::optional<std::int64_t> batch_size;
+  std::optional<double> reserved_gb;
+  std::optional<double> reserved_share;
+
+  /// Throws Error naming the option.
+  void apply(Task& task) const;
+};
+
+void add_memory_options(CLI::App& command, MemoryOptions& options);
+
+}  // namespace neuroshard::tools
