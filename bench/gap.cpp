@@ -16,7 +16,7 @@ GapPlan checked(const CpuBackend& backend, const GapCase& gap_case, const Plan& 
   }
   return {.cost_ms = cost.cost_ms,
           .time = time,
-          .slices = static_cast<int>(gap_case.task.tables.size() + plan.column_splits.size()),
+          .slices = static_cast<int>(plan.slices.size()),
           .empty_devices = static_cast<int>(
               std::ranges::count_if(plan.shards, [](const auto& shard) { return shard.empty(); }))};
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {
@@ -38,7 +39,7 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   dim_sums_.resize(devices);
   compute_ms_.resize(devices);
   total_ms_.resize(devices);
-  const auto by_device = slices_by_device(task, plan);
+  const auto by_device = slices_by_device(plan);
   for (std::uint32_t device = 0; device < devices; ++device) {
     for (const TableSlice& from : by_device[device]) {
       Slice slice{.table = static_cast<std::uint32_t>(from.table), .level = 0, .device = device};
@@ -185,7 +186,7 @@ void SliceBoard::make_change(const Change& change) {
 Plan SliceBoard::plan() const {
   // Slices of a table by width, widest first: as long as the next one is narrower than what is left
   // of the table's columns, these are halved.
-  Plan plan;
+  HalvedPlan plan;
   plan.shards.resize(shards_.size());
   std::vector<int> id_of(slices_.size(), -1);
   int next_id = static_cast<int>(task_.tables.size());
@@ -206,7 +207,7 @@ Plan SliceBoard::plan() const {
   for (std::size_t d = 0; d < shards_.size(); ++d) {
     for (const std::uint32_t index : shards_[d].slices) plan.shards[d].push_back(id_of[index]);
   }
-  return plan;
+  return plan_from_halvings(task_, std::move(plan));
 }
 
 }  // namespace neuroshard::bench

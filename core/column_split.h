@@ -8,9 +8,6 @@
 
 namespace neuroshard {
 
-/// One slice a table: what column splits start from.
-[[nodiscard]] std::vector<TableSlice> whole_tables(const Task& task);
-
 /// Halves slice `index` as step `step` of a plan's column splits. Or leaves `slices` as they are
 /// and says why not.
 [[nodiscard]] std::optional<PlanProblem> halve(std::vector<TableSlice>& slices, std::size_t step,

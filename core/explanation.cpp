@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "core/final_cost.h"
 #include "neuroshard/error.h"
@@ -19,7 +20,7 @@ class Pieces {
 
   /// Returns the id of the piece.
   std::uint32_t add(const TableSlice& slice) {
-    const auto row = table_features(task_.tables[static_cast<std::size_t>(slice.table)], slice.dim);
+    const auto row = table_features(table_of(task_, slice), slice.dim);
     features_.insert(features_.end(), row.begin(), row.end());
     dims_.push_back(static_cast<float>(slice.dim));
     return static_cast<std::uint32_t>(dims_.size() - 1);
@@ -178,14 +179,12 @@ class UndoneCuts {
         plan_(plan),
         table_(table),
         holders_(holders_of(slices, table)) {
-    const auto here = static_cast<std::size_t>(plan.by_cost.front());
-    int dim = 0;
-    for (const TableSlice& slice : slices[here]) dim += slice.table == table ? slice.dim : 0;
-    TableSlice piece = slice_of(here);
-    piece.dim = dim;
-    merged_ = pieces.add(piece);
-    piece.dim = task.tables[static_cast<std::size_t>(table)].dim;
-    whole_ = pieces.add(piece);
+    const Table& uncut = task.tables[static_cast<std::size_t>(table)];
+    const TableSlice whole{table, 0, uncut.dim, 0, uncut.rows};
+    whole_ = pieces.add(whole);
+    if (const auto one = joined(slices[static_cast<std::size_t>(plan.by_cost.front())])) {
+      merged_ = pieces.add(*one);
+    }
   }
 
   [[nodiscard]] CutExplanation price(const std::vector<Shard>& shards,
@@ -193,9 +192,9 @@ class UndoneCuts {
     const auto here = static_cast<std::size_t>(plan_.by_cost.front());
     CutExplanation cut{.table = table_, .slices_here = holders_.at(here)};
     for (const auto& [device, count] : holders_) cut.slices += count;
-    if (cut.slices_here > 1) {
+    if (cut.slices_here > 1 && merged_) {
       Shard pieces = without(shards[here], slices_[here], table_);
-      pieces.push_back(merged_);
+      pieces.push_back(*merged_);
       cut.merged = costs.of({{{here, std::move(pieces)}}})[0];
     }
     std::vector<int> devices;
@@ -215,15 +214,42 @@ class UndoneCuts {
   }
 
  private:
-  [[nodiscard]] TableSlice slice_of(std::size_t device) const {
-    return *std::ranges::find(slices_[device], table_, &TableSlice::table);
+  /// One slice in the place of the table's: all columns of the same rows, or all rows of the same
+  /// columns. Nothing if they are neither.
+  [[nodiscard]] std::optional<TableSlice> joined(const std::vector<TableSlice>& shard) const {
+    std::optional<TableSlice> one;
+    bool same_rows = true;
+    bool same_columns = true;
+    for (const TableSlice& slice : shard) {
+      if (slice.table != table_) continue;
+      if (!one) {
+        one = slice;
+        continue;
+      }
+      same_rows &= slice.first_row == one->first_row && slice.rows == one->rows;
+      same_columns &= slice.first_column == one->first_column && slice.dim == one->dim;
+    }
+    if (!one || !(same_rows || same_columns)) return std::nullopt;
+    int dim = 0;
+    std::int64_t rows = 0;
+    for (const TableSlice& slice : shard) {
+      if (slice.table != table_) continue;
+      dim += slice.dim;
+      rows += slice.rows;
+    }
+    if (same_rows) {
+      one->dim = dim;
+    } else {
+      one->rows = rows;
+    }
+    return one;
   }
 
   [[nodiscard]] bool has_room(std::size_t device) const {
-    const Table& table = task_.tables[static_cast<std::size_t>(table_)];
-    std::int64_t bytes = plan_.cost.devices[device].memory_bytes + table.size_bytes();
+    std::int64_t bytes = plan_.cost.devices[device].memory_bytes +
+                         task_.tables[static_cast<std::size_t>(table_)].size_bytes();
     for (const TableSlice& slice : slices_[device]) {
-      if (slice.table == table_) bytes -= slice_bytes(table, slice.dim);
+      if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
     return bytes <= usable_bytes(task_);
   }
@@ -244,7 +270,7 @@ class UndoneCuts {
   const PlanExplanation& plan_;
   int table_;
   std::map<std::size_t, int> holders_;
-  std::uint32_t merged_ = 0;
+  std::optional<std::uint32_t> merged_;
   std::uint32_t whole_ = 0;
 };
 
@@ -252,7 +278,8 @@ class UndoneCuts {
 std::vector<int> cut_tables(const Task& task, const std::vector<TableSlice>& slices) {
   std::vector<int> tables;
   for (const TableSlice& slice : slices) {
-    if (slice.dim < task.tables[static_cast<std::size_t>(slice.table)].dim) {
+    if (slice.dim < task.tables[static_cast<std::size_t>(slice.table)].dim ||
+        is_row_block(task, slice)) {
       tables.push_back(slice.table);
     }
   }
@@ -300,7 +327,7 @@ void rank_devices(PlanExplanation& explanation) {
 PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan) {
   PlanExplanation explanation{.cost = simulate(backend, task, plan)};
   rank_devices(explanation);
-  const Slices slices = slices_by_device(task, plan);
+  const Slices slices = slices_by_device(plan);
   Pieces pieces(task);
   std::vector<Shard> shards;
   for (const std::vector<TableSlice>& shard : slices) {

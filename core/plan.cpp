@@ -1,6 +1,7 @@
 #include "neuroshard/plan.h"
 
-#include "core/column_split.h"
+#include <algorithm>
+
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 
@@ -8,54 +9,45 @@ namespace neuroshard {
 
 std::vector<TableSlice> whole_tables(const Task& task) {
   std::vector<TableSlice> slices;
-  for (std::size_t table = 0; table < task.tables.size(); ++table) {
-    slices.push_back({static_cast<int>(table), 0, task.tables[table].dim});
+  slices.reserve(task.tables.size());
+  for (const Table& table : task.tables) {
+    slices.push_back({static_cast<int>(slices.size()), 0, table.dim, 0, table.rows});
   }
   return slices;
 }
 
-std::optional<PlanProblem> halve(std::vector<TableSlice>& slices, std::size_t step, int index) {
-  const auto problem = [&](int table, const std::string& what, const std::string& remedy) {
-    return PlanProblem{.kind = PlanProblem::Kind::kSplit,
-                       .slice = index,
-                       .table = table,
-                       .what = "column split " + std::to_string(step) + ": " + what,
-                       .remedy = remedy};
-  };
-  if (index < 0 || static_cast<std::size_t>(index) >= slices.size()) {
-    return problem(-1, "there is no slice " + std::to_string(index),
-                   "there are " + std::to_string(slices.size()));
-  }
-  TableSlice& slice = slices[static_cast<std::size_t>(index)];
-  if (!can_split_columns(slice.dim)) {
-    return problem(slice.table,
-                   "slice " + std::to_string(index) + " has dim " + std::to_string(slice.dim) +
-                       ", whose half is not a multiple of 4",
-                   "leave this step out");
-  }
-  slice.dim /= 2;
-  slices.push_back({slice.table, slice.first_column + slice.dim, slice.dim});
-  return std::nullopt;
+Table table_of(const Task& task, const TableSlice& slice) {
+  const Table& whole = task.tables[static_cast<std::size_t>(slice.table)];
+  Table table = whole;
+  table.name.clear();
+  table.rows = slice.rows;
+  table.dim = slice.dim;
+  // With all rows the share is 1, and the product what it was, to the last bit.
+  table.pooling_factor =
+      whole.pooling_factor * (static_cast<double>(slice.rows) / static_cast<double>(whole.rows));
+  return table;
 }
 
-std::vector<TableSlice> split_columns(const Task& task, const std::vector<int>& column_splits) {
-  std::vector<TableSlice> slices = whole_tables(task);
-  slices.reserve(slices.size() + column_splits.size());
-  for (std::size_t step = 0; step < column_splits.size(); ++step) {
-    const std::optional<PlanProblem> problem = halve(slices, step, column_splits[step]);
-    if (problem) throw Error("plan: " + problem->message());
-  }
-  return slices;
+std::int64_t slice_bytes(const Task& task, const TableSlice& slice) {
+  return table_of(task, slice).size_bytes();
 }
 
-std::vector<std::vector<TableSlice>> slices_by_device(const Task& task, const Plan& plan) {
-  const std::vector<TableSlice> slices = split_columns(task, plan.column_splits);
+bool is_row_block(const Task& task, const TableSlice& slice) {
+  return slice.rows != task.tables[static_cast<std::size_t>(slice.table)].rows;
+}
+
+bool has_row_blocks(const Task& task, const Plan& plan) {
+  return std::ranges::any_of(plan.slices,
+                             [&](const TableSlice& slice) { return is_row_block(task, slice); });
+}
+
+std::vector<std::vector<TableSlice>> slices_by_device(const Plan& plan) {
   std::vector<std::vector<TableSlice>> by_device;
   by_device.reserve(plan.shards.size());
   for (const std::vector<int>& shard : plan.shards) {
     std::vector<TableSlice>& held = by_device.emplace_back();
     held.reserve(shard.size());
-    for (const int slice : shard) held.push_back(slices[static_cast<std::size_t>(slice)]);
+    for (const int slice : shard) held.push_back(plan.slices[static_cast<std::size_t>(slice)]);
   }
   return by_device;
 }

@@ -4,6 +4,7 @@
 
 #include "core/column_split.h"
 #include "core/message_text.h"
+#include "core/slice_tiling.h"
 
 namespace neuroshard {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr const char* kPlaceOnce = "place each slice once";
 
 /// As split_columns(), but a split that is impossible is listed and appends an empty slice.
-std::vector<TableSlice> split_as_far_as_possible(const Plan& plan, const Task& task,
+std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const Task& task,
                                                  std::vector<PlanProblem>& problems) {
   std::vector<TableSlice> slices = whole_tables(task);
   for (std::size_t step = 0; step < plan.column_splits.size(); ++step) {
@@ -20,7 +21,7 @@ std::vector<TableSlice> split_as_far_as_possible(const Plan& plan, const Task& t
     if (!problem) continue;
     const bool of_an_earlier_one = index >= 0 && static_cast<std::size_t>(index) < slices.size() &&
                                    slices[static_cast<std::size_t>(index)].dim == 0;
-    slices.push_back({problem->table, 0, 0});
+    slices.push_back({problem->table, 0, 0, 0, 0});
     if (!of_an_earlier_one) problems.push_back(std::move(*problem));
   }
   return slices;
@@ -38,22 +39,20 @@ class ShardChecker {
     for (const int slice : shard) {
       if (slice < 0 || static_cast<std::size_t>(slice) >= slices_.size()) {
         add(device, slice, -1, label + "there is no slice " + std::to_string(slice),
-            "there are " + std::to_string(slices_.size()) + " after the column splits");
+            "there are " + std::to_string(slices_.size()));
         continue;
       }
       const TableSlice& held = slices_[static_cast<std::size_t>(slice)];
       int& holder = holder_of_[static_cast<std::size_t>(slice)];
       if (holder >= 0) {
-        add(device, slice, held.table,
+        add(device, slice, table_of_problem(held),
             label + "slice " + std::to_string(slice) + " is already in shard " +
                 std::to_string(holder),
             kPlaceOnce);
         continue;
       }
       holder = device;
-      if (held.dim > 0) {
-        bytes += slice_bytes(task_.tables[static_cast<std::size_t>(held.table)], held.dim);
-      }
+      if (lies_in_its_table(held, task_)) bytes += slice_bytes(task_, held);
     }
     bytes_.push_back(bytes);
   }
@@ -61,7 +60,7 @@ class ShardChecker {
   void check_that_all_are_placed() {
     for (std::size_t slice = 0; slice < slices_.size(); ++slice) {
       if (holder_of_[slice] >= 0 || slices_[slice].dim == 0) continue;
-      add(-1, static_cast<int>(slice), slices_[slice].table,
+      add(-1, static_cast<int>(slice), table_of_problem(slices_[slice]),
           "slice " + std::to_string(slice) + " is on no device", kPlaceOnce);
     }
   }
@@ -81,6 +80,13 @@ class ShardChecker {
   }
 
  private:
+  /// -1 if there is no such table.
+  [[nodiscard]] int table_of_problem(const TableSlice& slice) const {
+    const bool known =
+        slice.table >= 0 && static_cast<std::size_t>(slice.table) < task_.tables.size();
+    return known ? slice.table : -1;
+  }
+
   void add(int device, int slice, int table, std::string what, std::string remedy) {
     problems_.push_back({.kind = PlanProblem::Kind::kSlice,
                          .device = device,
@@ -97,6 +103,23 @@ class ShardChecker {
   std::vector<std::int64_t> bytes_;  ///< Of each shard.
 };
 
+void check_shards(const std::vector<std::vector<int>>& shards,
+                  const std::vector<TableSlice>& slices, const Task& task,
+                  std::vector<PlanProblem>& problems) {
+  if (shards.size() != static_cast<std::size_t>(task.devices)) {
+    problems.push_back({.kind = PlanProblem::Kind::kDevices,
+                        .what = "has " + counted(shards.size(), "shard") + " for " +
+                                counted(static_cast<std::uint64_t>(task.devices), "device"),
+                        .remedy = "give one list per device"});
+  }
+  ShardChecker checker(task, slices, problems);
+  for (std::size_t device = 0; device < shards.size(); ++device) {
+    checker.check_shard(static_cast<int>(device), shards[device]);
+  }
+  checker.check_that_all_are_placed();
+  checker.check_memory();
+}
+
 }  // namespace
 
 std::string PlanProblem::message() const { return what + "; " + remedy; }
@@ -109,19 +132,15 @@ std::string_view name_of(PlanProblem::Kind kind) {
 
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
+  add_tiling_problems(plan.slices, task, problems);
+  check_shards(plan.shards, plan.slices, task, problems);
+  return problems;
+}
+
+std::vector<PlanProblem> check_plan(const HalvedPlan& plan, const Task& task) {
+  std::vector<PlanProblem> problems;
   const std::vector<TableSlice> slices = split_as_far_as_possible(plan, task, problems);
-  if (plan.shards.size() != static_cast<std::size_t>(task.devices)) {
-    problems.push_back({.kind = PlanProblem::Kind::kDevices,
-                        .what = "has " + counted(plan.shards.size(), "shard") + " for " +
-                                counted(static_cast<std::uint64_t>(task.devices), "device"),
-                        .remedy = "give one list per device"});
-  }
-  ShardChecker checker(task, slices, problems);
-  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
-    checker.check_shard(static_cast<int>(device), plan.shards[device]);
-  }
-  checker.check_that_all_are_placed();
-  checker.check_memory();
+  check_shards(plan.shards, slices, task, problems);
   return problems;
 }
 

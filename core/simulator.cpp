@@ -14,9 +14,10 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   std::vector<std::int32_t> dims;
   std::vector<SliceMemory> memory;
   std::vector<std::uint32_t> offsets{0};
-  for (const std::vector<TableSlice>& shard : slices_by_device(task, plan)) {
-    for (const TableSlice& slice : shard) {
-      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+  for (const std::vector<int>& shard : plan.shards) {
+    for (const int index : shard) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      const Table table = table_of(task, slice);
       const auto row = table_features(table, slice.dim);
       features.insert(features.end(), row.begin(), row.end());
       dims.push_back(slice.dim);

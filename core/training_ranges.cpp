@@ -121,12 +121,16 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   Outliers slices("devices with slices", find(compute, "slices"));
   Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
   Outliers offsets("start offsets in ms", find(comm, "start_offset_ms"));
-  for (std::size_t i = 0; i < task.tables.size(); ++i) {
-    rows.look_at(static_cast<double>(task.tables[i].rows), "table", static_cast<int>(i));
-    pooling.look_at(task.tables[i].pooling_factor, "table", static_cast<int>(i));
-  }
-  for (const TableSlice& slice : split_columns(task, plan.column_splits)) {
+  std::vector<bool> looked_at(task.tables.size(), false);
+  for (const TableSlice& slice : plan.slices) {
     dims.look_at(slice.dim, "one of table", slice.table);
+    const bool block = is_row_block(task, slice);
+    // Columns of a table have its rows and pooling factor.
+    if (!block && looked_at[static_cast<std::size_t>(slice.table)]) continue;
+    looked_at[static_cast<std::size_t>(slice.table)] = true;
+    const char* owner = block ? "a row block of table" : "table";
+    rows.look_at(static_cast<double>(slice.rows), owner, slice.table);
+    pooling.look_at(table_of(task, slice).pooling_factor, owner, slice.table);
   }
   double first_ms = std::numeric_limits<double>::infinity();
   for (const DeviceCost& device : cost.devices) {

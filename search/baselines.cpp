@@ -50,6 +50,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   }
 
   Plan plan;
+  plan.slices = whole_tables(task);
   plan.shards.resize(devices);
   std::vector<double> key_sums(devices, 0.0);
   std::vector<std::int64_t> memory(devices, 0);

@@ -15,12 +15,12 @@ void sort_layout(Layout& layout) {
   });
 }
 
-Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan) {
+Layout layout_of(const PieceCatalog& catalog, const Plan& plan) {
   Layout layout;
-  layout.reserve(task.tables.size() + plan.column_splits.size());
-  const auto by_device = slices_by_device(task, plan);
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    for (const TableSlice& slice : by_device[device]) {
+  layout.reserve(plan.slices.size());
+  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    for (const int index : plan.shards[device]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const auto table = static_cast<std::uint32_t>(slice.table);
       layout.push_back(
           {catalog.piece(table, slice.dim), table, static_cast<std::uint32_t>(device)});
@@ -57,6 +57,8 @@ void equalize_widths(const PieceCatalog& catalog, Layout& layout) {
 Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std::uint32_t> original,
              const Layout& layout, std::span<const int> first_columns) {
   Plan plan;
+  plan.slices = whole_tables(task);
+  plan.slices.reserve(layout.size());
   plan.shards.resize(static_cast<std::size_t>(task.devices));
 
   // Slices of the layout by table, from left to right.
@@ -86,7 +88,6 @@ Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std:
 
   // Halve each table's slices, first ones first, until one has the width that is asked for next.
   std::vector<int> index_of(layout.size());
-  int slices = static_cast<int>(task.tables.size());
   struct Node {
     std::uint32_t piece;
     int index;
@@ -98,10 +99,13 @@ Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std:
     for (; i < by_table.size() && layout[by_table[i]].table == table; ++i) {
       while (open.back().piece != layout[by_table[i]].piece) {
         Node& node = open.back();
-        plan.column_splits.push_back(node.index);
         node.piece = catalog.half(node.piece);
         const Node first = node;
-        node.index = slices++;
+        node.index = static_cast<int>(plan.slices.size());
+        TableSlice& halved = plan.slices[static_cast<std::size_t>(first.index)];
+        halved.dim = catalog.dim(node.piece);
+        plan.slices.push_back(halved);
+        plan.slices.back().first_column += halved.dim;
         open.push_back(first);
       }
       index_of[by_table[i]] = open.back().index;

@@ -28,8 +28,8 @@ using Layout = std::vector<PlacedSlice>;
 /// Slices by device, then by piece, then by table: what a layout's cost depends on comes first.
 void sort_layout(Layout& layout);
 
-/// A plan for the task of `catalog` as a layout; `plan` is valid.
-[[nodiscard]] Layout layout_of(const PieceCatalog& catalog, const Task& task, const Plan& plan);
+/// A plan for the task of `catalog` as a layout; `plan` is valid, and has halvings only.
+[[nodiscard]] Layout layout_of(const PieceCatalog& catalog, const Plan& plan);
 
 /// Cuts and joins slices where they are, so that all of a table have one width: the widest with
 /// which devices hold the same columns as before. Sorts the layout.

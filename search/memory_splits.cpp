@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/column_halvings.h"
+
 namespace neuroshard {
 namespace {
 

@@ -174,7 +174,7 @@ void NeuroshardSearch::try_heuristics() {
   for (const Algorithm baseline : kGreedyBaselines) {
     if (order_.stop.reached()) return;
     if (const auto plan = place_by_baseline(task, baseline, 0)) {
-      consider_simple(layout_of(catalog_, task, *plan));
+      consider_simple(layout_of(catalog_, *plan));
     }
   }
 }
@@ -255,7 +255,7 @@ void NeuroshardSearch::start_published() {
 void NeuroshardSearch::after_published() {
   stats_.candidates += published_->candidates_examined();
   if (const std::optional<Plan>& plan = published_->plan()) {
-    consider_simple(layout_of(catalog_, canonical_.task, *plan));
+    consider_simple(layout_of(catalog_, *plan));
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();

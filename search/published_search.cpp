@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility.h"
 #include "search/memory_splits.h"
@@ -124,7 +125,7 @@ void PublishedSearch::pack_without_grid() {
     const auto device_of = pack_by_size(catalog_, state, task_.devices, usable_bytes(task_));
     if (!device_of) continue;
     plan_.emplace();
-    plan_->column_splits = state.column_splits;
+    plan_->slices = split_columns(task_, state.column_splits);
     plan_->shards.resize(static_cast<std::size_t>(task_.devices));
     for (const std::uint32_t slice : state.order) {
       plan_->shards[static_cast<std::size_t>((*device_of)[slice])].push_back(
@@ -143,7 +144,7 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   const auto devices = session.assignments(pieces, best.result.limit);
   if (!devices) return;  // Stopped.
   plan_.emplace();
-  plan_->column_splits = best.state.column_splits;
+  plan_->slices = split_columns(task_, best.state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
   for (std::size_t position = 0; position < pieces.size(); ++position) {
     plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));

@@ -63,6 +63,15 @@ std::vector<std::optional<std::size_t>> running_tables(const Task& task, const T
   return found;
 }
 
+void require_columns(const RunningPlan& running) {
+  for (const TableSlice& slice : running.plan.slices) {
+    if (!is_row_block(running.task, slice)) continue;
+    throw Error("the running plan cuts table " + std::to_string(slice.table) +
+                " by rows, and re-planning knows only what devices hold of whole columns; plan the "
+                "task anew");
+  }
+}
+
 int overlap(const Residency::Range& range, int first_column, int dim) {
   return std::max(0, std::min(range.first_column + range.dim, first_column + dim) -
                          std::max(range.first_column, first_column));
@@ -141,9 +150,10 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
   stored_.reserve(listed.size());
   validate(running.task, "the running task");
   validate(running.plan, running.task);
+  require_columns(running);
   const auto survivors = surviving_devices(task, running);
   std::vector<std::vector<Range>> running_ranges(running.task.tables.size());
-  const auto by_device = slices_by_device(running.task, running.plan);
+  const auto by_device = slices_by_device(running.plan);
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     if (!survivors[device]) continue;
     for (const TableSlice& slice : by_device[device]) {

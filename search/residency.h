@@ -20,7 +20,8 @@ class Residency {
   };
 
   /// Table `t` of what follows is table `listed[t]` of `task`. Throws Error unless the running plan
-  /// is valid, and its lost devices are devices of it that leave no more than `task` has.
+  /// is valid, and has no row blocks, and its lost devices are devices of it that leave no more
+  /// than `task` has.
   Residency(const Task& task, std::span<const std::uint32_t> listed, const RunningPlan& running);
 
   [[nodiscard]] std::size_t tables() const { return ranges_.size(); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/table_kind.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {
@@ -84,7 +85,7 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
 std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
   const auto placed = place_uniform_slices(task, width);
   if (!placed) return std::nullopt;
-  Plan plan;
+  HalvedPlan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
   std::vector<std::vector<int>> slices_of(task.tables.size());
   int slices = static_cast<int>(task.tables.size());
@@ -104,7 +105,7 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
     plan.shards[slice.device].push_back(slices_of[slice.table].back());
     slices_of[slice.table].pop_back();
   }
-  return plan;
+  return plan_from_halvings(task, std::move(plan));
 }
 
 std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task) {

@@ -96,7 +96,7 @@ std::vector<GoldenPlan> golden_plans(const std::string& set) {
     golden.seconds = entry.at("seconds");
     if (!entry.at("cost").is_null()) {
       golden.cost_ms = entry.at("cost");
-      golden.plan = Plan{entry.at("steps"), entry.at("shards")};
+      golden.plan = HalvedPlan{entry.at("steps"), entry.at("shards")};
     }
     plans.push_back(golden);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
@@ -30,7 +31,7 @@ namespace neuroshard::testing {
 /// What the published search answered.
 struct GoldenPlan {
   int task = 0;
-  std::optional<Plan> plan;
+  std::optional<HalvedPlan> plan;
   double cost_ms = 0.0;
   double seconds = 0.0;
 };

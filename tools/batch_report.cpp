@@ -15,8 +15,8 @@ void BatchReport::add_cost(int index, const Task& task, const Plan& plan, const 
                            std::string last) {
   table_.add_row({std::to_string(index), format_count(task.tables.size()),
                   format_count(static_cast<std::uint64_t>(task.devices)), format_ms(cost.cost_ms),
-                  format_number(imbalance(cost), 3), format_count(plan.column_splits.size()),
-                  std::move(last)});
+                  format_number(imbalance(cost), 3),
+                  format_count(plan.slices.size() - task.tables.size()), std::move(last)});
   ++planned_;
   cost_ms_ += cost.cost_ms;
 }

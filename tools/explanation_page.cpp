@@ -58,8 +58,8 @@ std::string slice_table(const ExplainedPlan& plan) {
   table.add_row({"without", "columns", "plan ms", "change", "its device"});
   constexpr std::size_t kMostSlices = 20;
   for (std::size_t i = 0; i < std::min(kMostSlices, slices.size()); ++i) {
-    const auto& [slice, columns, without] = slices[i];
-    table.add_row({cut(table_label(plan.task, columns.table), 40), columns_text(columns),
+    const auto& [slice, held, without] = slices[i];
+    table.add_row({cut(table_label(plan.task, held.table), 40), columns_text(held),
                    format_ms(without.plan_ms), change_text(without.plan_ms, explained.cost.cost_ms),
                    change_text(without.device_ms, device_ms)});
   }
@@ -93,10 +93,10 @@ ExplainJson json_of(const ChangedCost& cost) {
 }
 
 ExplainJson json_of(const SliceExplanation& slice, const Task& task) {
-  ExplainJson json = {{"slice", slice.slice}, {"table", slice.columns.table}};
-  set_name(json, task, slice.columns.table);
-  json["first_column"] = slice.columns.first_column;
-  json["dim"] = slice.columns.dim;
+  ExplainJson json = {{"slice", slice.slice}, {"table", slice.held.table}};
+  set_name(json, task, slice.held.table);
+  json["first_column"] = slice.held.first_column;
+  json["dim"] = slice.held.dim;
   json["without"] = json_of(slice.without);
   return json;
 }

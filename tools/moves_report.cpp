@@ -32,7 +32,7 @@ std::string moves_page(const PlanDocument& document) {
   TextTable table({kRight, kRight, kRight, kLeft, kRight});
   table.add_row({"to device", "from", "bytes", "table", "columns"});
   for (const TableMove* move : listed) {
-    const TableSlice& columns = move->columns;
+    const TableColumns& columns = move->columns;
     table.add_row({std::to_string(move->to), move->from < 0 ? "-" : std::to_string(move->from),
                    format_bytes(move->bytes), table_label(document.task, columns.table),
                    std::to_string(columns.first_column) + " to " +

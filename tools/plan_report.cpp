@@ -1,6 +1,7 @@
 #include "tools/plan_report.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 namespace neuroshard::tools {
@@ -93,8 +94,8 @@ std::string memory_table(const PlanDocument& document) {
     table.add_row({std::to_string(device), format_bytes(cost.memory.weight_bytes),
                    format_bytes(cost.memory.optimizer_bytes),
                    format_bytes(cost.memory.buffer_bytes), format_bytes(cost.reserved_bytes),
-                   cost.free_bytes < 0 ? "-" + format_bytes(-cost.free_bytes)
-                                       : format_bytes(cost.free_bytes)});
+                   std::string(cost.free_bytes < 0 ? 1 : 0, '-') +
+                       format_bytes(std::abs(cost.free_bytes))});
   }
   return table.str() + '\n';
 }
@@ -114,17 +115,33 @@ std::string memory_line(const PlanCost& cost, const Task& task) {
          (fullest->reserved_bytes > 0 ? " that are not reserved" : "");
 }
 
+/// A split makes one slice more.
+std::string counted_splits(const Task& task, const Plan& plan) {
+  return counted(plan.slices.size() - task.tables.size(),
+                 has_row_blocks(task, plan) ? "split" : "column split");
+}
+
 std::string splits_line(const Task& task, const Plan& plan) {
-  if (plan.column_splits.empty()) return "none";
-  std::map<int, int> pieces;
-  for (const TableSlice& slice : split_columns(task, plan.column_splits)) ++pieces[slice.table];
-  std::string text = counted(plan.column_splits.size(), "column split") + ":";
+  if (plan.slices.size() == task.tables.size()) return "none";
+  struct Pieces {
+    std::uint64_t slices = 0;
+    std::uint64_t row_blocks = 0;
+  };
+  std::map<int, Pieces> pieces;
+  for (const TableSlice& slice : plan.slices) {
+    ++pieces[slice.table].slices;
+    if (is_row_block(task, slice)) ++pieces[slice.table].row_blocks;
+  }
+  std::string text = counted_splits(task, plan) + ":";
   int listed = 0;
-  for (const auto& [table, count] : pieces) {
-    if (count == 1) continue;
+  for (const auto& [table, of_table] : pieces) {
+    if (of_table.slices == 1) continue;
     if (listed++ == 8) return text + ", ...";
     text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " +
-            format_count(static_cast<std::uint64_t>(count));
+            format_count(of_table.slices);
+    if (of_table.row_blocks > 0) {
+      text += " (" + counted(of_table.row_blocks, "row block") + ")";
+    }
   }
   return text;
 }
@@ -163,7 +180,7 @@ int slowest_device(const PlanCost& cost) {
 }
 
 std::string shard_lists(const PlanDocument& document) {
-  const auto by_device = slices_by_device(document.task, document.plan);
+  const auto by_device = slices_by_device(document.plan);
   std::string text;
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     text += "device " + std::to_string(device) + ":";
@@ -172,6 +189,10 @@ std::string shard_lists(const PlanDocument& document) {
       if (slice.dim != document.task.tables[static_cast<std::size_t>(slice.table)].dim) {
         text += " [" + std::to_string(slice.first_column) + ".." +
                 std::to_string(slice.first_column + slice.dim - 1) + "]";
+      }
+      if (is_row_block(document.task, slice)) {
+        text += " rows [" + std::to_string(slice.first_row) + ".." +
+                std::to_string(slice.first_row + slice.rows - 1) + "]";
       }
     }
     text += '\n';
@@ -195,7 +216,7 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
   if (document.stats) add("search", search_line(*document.stats, document.read_ms));
   for (const CostedPlan& other : document.alternatives) {
     add("another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
-                       counted(other.plan.column_splits.size(), "column split"));
+                       counted_splits(task, other.plan));
   }
   add("weights", printable(document.weights));
   for (const std::string& note : document.notes) add("note", printable(note));

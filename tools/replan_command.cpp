@@ -62,7 +62,7 @@ RunningPlan load_running(const ReplanCommand& command) {
   }
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);
-  if (records[0].plan) task.devices = static_cast<int>(records[0].plan->shards.size());
+  if (records[0].plan) task.devices = static_cast<int>(records[0].shards().size());
   return {task, plan_for(records[0], task), command.lost_devices};
 }
 

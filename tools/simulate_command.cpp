@@ -42,6 +42,7 @@ struct SimulateCommand {
 };
 
 struct Simulated : MatchedPlan {
+  Plan plan;
   PlanCost cost;
 };
 
@@ -49,7 +50,7 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
                  const std::string& weights, ResultOutput& output) {
   const Task& task = loaded.tasks[simulated.task];
   const PlanDocument document{.task = task,
-                              .plan = plan_for(*simulated.record, task),
+                              .plan = simulated.plan,
                               .cost = simulated.cost,
                               .task_name = loaded.titles[simulated.task],
                               .weights = weights,
@@ -72,9 +73,9 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
       batch.add_without_plan(index, task, "the plan file says that there is none");
       continue;
     }
-    batch.add(index, task, *simulated.record->plan, simulated.cost);
+    batch.add(index, task, simulated.plan, simulated.cost);
     if (format == OutputFormat::kJsonl) {
-      output.write(plan_to_json_line(index, task, *simulated.record->plan, simulated.cost) + '\n');
+      output.write(plan_to_json_line(index, task, simulated.plan, simulated.cost) + '\n');
     }
   }
   if (format == OutputFormat::kTable) {
@@ -124,7 +125,7 @@ int run_simulate(const SimulateCommand& command, Console& console) {
   const std::vector<PlanRecord> records = load_plans(command.plan);
   std::vector<Simulated> plans;
   for (const MatchedPlan& matched : match_plans(records, loaded, command.plan)) {
-    plans.push_back({matched, {}});
+    plans.push_back({matched, {}, {}});
   }
   const bool one = loaded.tasks.size() == 1;
   if (!one && format == OutputFormat::kJson) {
@@ -136,7 +137,8 @@ int run_simulate(const SimulateCommand& command, Console& console) {
     if (!simulated.record->plan && !one) continue;  // A line that says that there is no plan.
     if (loaded.errors[simulated.task]) throw Error(*loaded.errors[simulated.task]);
     const Task& task = loaded.tasks[simulated.task];
-    simulated.cost = source.cost(task, plan_for(*simulated.record, task));
+    simulated.plan = plan_for(*simulated.record, task);
+    simulated.cost = source.cost(task, simulated.plan);
   }
   ResultOutput output(console, command.output);
   if (one && format != OutputFormat::kJsonl) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <variant>
 
 #include "tools/text.h"
 
@@ -74,6 +76,17 @@ std::string tables_text(const std::vector<Table>& tables, std::size_t derived) {
   return text + "\nlargest\n" + largest.str();
 }
 
+/// How many more slices there are than tables, which a plan of slices says only of a valid one.
+std::string splits_of(const PlanRecord& record) {
+  if (const auto* halved = std::get_if<HalvedPlan>(&*record.plan)) {
+    return format_count(halved->column_splits.size());
+  }
+  const auto& slices = std::get<Plan>(*record.plan).slices;
+  std::set<int> tables;
+  for (const TableSlice& slice : slices) tables.insert(slice.table);
+  return format_count(slices.size() - tables.size());
+}
+
 }  // namespace
 
 std::string task_page(const TaskFile& task, const std::string& name) {
@@ -110,12 +123,11 @@ std::string plans_page(const std::vector<PlanRecord>& plans, const std::string& 
       row.insert(row.end(), {"-", "-", "-", "no plan"});
     } else {
       std::string slices;
-      for (const auto& shard : record.plan->shards) {
+      for (const auto& shard : record.shards()) {
         if (!slices.empty()) slices += ' ';
         slices += format_count(shard.size());
       }
-      row.insert(row.end(), {format_count(record.plan->shards.size()),
-                             format_count(record.plan->column_splits.size()),
+      row.insert(row.end(), {format_count(record.shards().size()), splits_of(record),
                              record.cost_ms ? format_ms(*record.cost_ms) : "-", slices});
     }
     table.add_row(std::move(row));

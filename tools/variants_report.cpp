@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "tools/charts/line_chart.h"
@@ -30,6 +31,20 @@ std::string reason_of(const PlanOutcome& outcome) {
   return outcome->infeasible ? outcome->infeasible->message : "no plan";
 }
 
+/// As in a plan's line: slices only if no column splits make them.
+void add_plan(Json& json, const Plan& plan) {
+  if (const std::optional<HalvedPlan> halved = halvings_of(plan)) {
+    json["column_splits"] = halved->column_splits;
+    json["shards"] = halved->shards;
+    return;
+  }
+  json["slices"] = Json::array();
+  for (const auto& [table, first_column, dim, first_row, rows] : plan.slices) {
+    json["slices"].push_back({table, first_column, dim, first_row, rows});
+  }
+  json["shards"] = plan.shards;
+}
+
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   Json json = {{"devices", variant.devices}, {"memory_gb", gib_from_bytes(variant.memory_bytes)}};
   if (!outcome || !outcome->plan) {
@@ -46,8 +61,7 @@ Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   json["search_ms"] = outcome->stats.search_ms;
   if (!outcome->complete) json["complete"] = false;
   if (!cost.warning.empty()) json["warning"] = cost.warning;
-  json["column_splits"] = outcome->plan->column_splits;
-  json["shards"] = outcome->plan->shards;
+  add_plan(json, *outcome->plan);
   return json;
 }
 

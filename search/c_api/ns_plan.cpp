@@ -43,6 +43,25 @@ ns_plan_summary summary_of(const ns_plan& plan) {
   return summary;
 }
 
+/// By device; none if there is no plan.
+std::vector<ns_block> blocks_of(const ns_plan& plan) {
+  std::vector<ns_block> blocks;
+  const PlanDocument* document = document_of(plan);
+  if (document == nullptr) return blocks;
+  const auto by_device = slices_by_device(document->plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
+      blocks.push_back({.device = static_cast<int32_t>(device),
+                        .table = slice.table,
+                        .first_column = slice.first_column,
+                        .dim = slice.dim,
+                        .first_row = slice.first_row,
+                        .rows = slice.rows});
+    }
+  }
+  return blocks;
+}
+
 ns_infeasibility infeasibility_of(const ns_plan& plan) {
   ns_infeasibility result{};
   result.table = -1;
@@ -80,16 +99,26 @@ ns_status ns_plan_get_summary(const ns_plan* plan, ns_plan_summary* summary) {
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity,
                              size_t* count) {
   return guarded([&] {
+    const std::vector<ns_block> blocks = blocks_of(required(plan, "plan"));
     std::vector<ns_slice> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      const auto by_device = slices_by_device(document->task, document->plan);
-      for (std::size_t device = 0; device < by_device.size(); ++device) {
-        for (const auto& [table, first_column, dim] : by_device[device]) {
-          all.push_back({static_cast<int32_t>(device), table, first_column, dim});
-        }
+    all.reserve(blocks.size());
+    if (const PlanDocument* document = document_of(*plan)) {
+      if (has_row_blocks(document->task, document->plan)) {
+        throw Error("the plan has row blocks; call ns_plan_get_blocks");
       }
     }
+    for (const ns_block& block : blocks) {
+      all.push_back({block.device, block.table, block.first_column, block.dim});
+    }
     return write_array(std::span<const ns_slice>(all), slices, capacity, "slices", count);
+  });
+}
+
+ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capacity,
+                             size_t* count) {
+  return guarded([&] {
+    const std::vector<ns_block> all = blocks_of(required(plan, "plan"));
+    return write_array(std::span<const ns_block>(all), blocks, capacity, "blocks", count);
   });
 }
 

@@ -54,6 +54,16 @@ void append(std::string& text, std::string_view name) {
 
 void append(std::string& text, const std::string& name) { append(text, std::string_view(name)); }
 
+/// [table, first_column, dim, first_row, rows]
+void append(std::string& text, const TableSlice& slice) {
+  append(text += '[', slice.table);
+  append(text += ',', slice.first_column);
+  append(text += ',', slice.dim);
+  append(text += ',', slice.first_row);
+  append(text += ',', slice.rows);
+  text += ']';
+}
+
 template <typename T>
 void append(std::string& text, const std::vector<T>& items) {
   text += '[';
@@ -104,14 +114,20 @@ class Fields {
   std::string fields_;
 };
 
-void append_slice(std::string& text, const Task& task, int index, const TableSlice& slice) {
+/// Rows are said from version 2 on.
+void append_slice(std::string& text, const Task& task, int version, int index,
+                  const TableSlice& slice) {
   const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
   append(text += "{\"slice\":", index);
   append(text += ",\"table\":", slice.table);
   if (!table.name.empty()) append(text += ",\"name\":", table.name);
   append(text += ",\"first_column\":", slice.first_column);
   append(text += ",\"dim\":", slice.dim);
-  append(text += ",\"size_bytes\":", slice_bytes(table, slice.dim));
+  if (version > 1) {
+    append(text += ",\"first_row\":", slice.first_row);
+    append(text += ",\"rows\":", slice.rows);
+  }
+  append(text += ",\"size_bytes\":", slice_bytes(task, slice));
   text += '}';
 }
 
@@ -124,8 +140,9 @@ Fields memory_fields(const DeviceCost& cost) {
       .add("free_bytes", cost.free_bytes);
 }
 
-void append_device(std::string& text, const PlanDocument& document,
-                   const std::vector<TableSlice>& slices, std::size_t device) {
+/// `indices` are what the file calls the slices of the device's shard.
+void append_device(std::string& text, const PlanDocument& document, int version,
+                   const std::vector<int>& indices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
@@ -141,7 +158,8 @@ void append_device(std::string& text, const PlanDocument& document,
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
   for (std::size_t i = 0; i < shard.size(); ++i) {
-    append_slice(text += separator, document.task, shard[i], slices[i]);
+    append_slice(text += separator, document.task, version, indices[i],
+                 document.plan.slices[static_cast<std::size_t>(shard[i])]);
     separator = ",\n        ";
   }
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
@@ -160,13 +178,21 @@ Fields search_fields(const SearchStats& stats, bool complete, std::optional<doub
   return fields;
 }
 
+/// Column splits under the name that they have there, or the slices if no splits make them; and
+/// shards.
+void add_plan(Fields& fields, const char* splits_name, const Plan& plan) {
+  if (const std::optional<HalvedPlan> halved = halvings_of(plan)) {
+    fields.add(splits_name, halved->column_splits).add("shards", halved->shards);
+  } else {
+    fields.add("slices", plan.slices).add("shards", plan.shards);
+  }
+}
+
 Fields line_fields(int task_index, const Task& task, const Plan& plan, double cost_ms) {
   Fields fields;
-  fields.add("task", task_index)
-      .add("tables", task.tables.size())
-      .add("steps", plan.column_splits)
-      .add("shards", plan.shards)
-      .add("cost", cost_ms);
+  fields.add("task", task_index).add("tables", task.tables.size());
+  add_plan(fields, "steps", plan);
+  fields.add("cost", cost_ms);
   return fields;
 }
 
@@ -175,8 +201,8 @@ Fields error_fields(std::string_view kind, std::string_view message) {
 }
 
 /// What a document of either kind begins with.
-Fields document_fields(const Task& task, const std::string& task_name, const std::string& weights,
-                       const std::vector<std::string>& notes) {
+Fields document_fields(int version, const Task& task, const std::string& task_name,
+                       const std::string& weights, const std::vector<std::string>& notes) {
   Fields about;
   if (!task_name.empty()) about.add("name", task_name);
   about.add("tables", task.tables.size())
@@ -187,7 +213,7 @@ Fields document_fields(const Task& task, const std::string& task_name, const std
     about.add("reserved_gb", gib_from_bytes(reserved));
   }
   Fields fields(Fields::Style::kLines);
-  fields.add("format", "neuroshard.plan").add("version", 1).add("task", about);
+  fields.add("format", "neuroshard.plan").add("version", version).add("task", about);
   if (!weights.empty()) fields.add("weights", weights);
   if (!notes.empty()) fields.add("notes", notes);
   return fields;
@@ -219,27 +245,30 @@ void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
 
 std::string plan_to_json(const PlanDocument& document) {
   const Task& task = document.task;
-  const auto by_device = slices_by_device(task, document.plan);
-  Fields fields = document_fields(task, document.task_name, document.weights, document.notes);
+  // The oldest version that can say it, so that existing readers can.
+  const std::optional<HalvedPlan> halved = halvings_of(document.plan);
+  const int version = halved ? 1 : 2;
+  const std::vector<std::vector<int>>& shards = halved ? halved->shards : document.plan.shards;
+  Fields fields =
+      document_fields(version, task, document.task_name, document.weights, document.notes);
   fields.add("cost_ms", document.cost.cost_ms).add("fits_memory", document.cost.fits_memory);
   if (document.stats) {
     fields.add("search", search_fields(*document.stats, document.complete, document.read_ms));
   }
-  fields.add("column_splits", document.plan.column_splits);
+  if (halved) fields.add("column_splits", halved->column_splits);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
+  for (std::size_t device = 0; device < shards.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, by_device[device], device);
+    append_device(text, document, version, shards[device], device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";
   for (const CostedPlan& other : document.alternatives) {
-    text.append(separator).append(Fields()
-                                      .add("cost_ms", other.cost.cost_ms)
-                                      .add("column_splits", other.plan.column_splits)
-                                      .add("shards", other.plan.shards)
-                                      .text());
+    Fields alternative;
+    alternative.add("cost_ms", other.cost.cost_ms);
+    add_plan(alternative, "column_splits", other.plan);
+    text.append(separator).append(alternative.text());
     separator = ",\n    ";
   }
   if (!document.alternatives.empty()) text += "\n  ]";
@@ -254,7 +283,7 @@ std::string plan_to_json(const NoPlanDocument& document) {
       .add("available_bytes", infeasible.available_bytes)
       .add("largest_piece_bytes", infeasible.largest_piece_bytes);
   if (infeasible.table >= 0) error.add("table", infeasible.table);
-  return document_fields(document.task, document.task_name, document.weights, document.notes)
+  return document_fields(1, document.task, document.task_name, document.weights, document.notes)
       .add("error", error)
       .text();
 }

@@ -22,20 +22,27 @@ struct Kept {
   Layout homeless;
 };
 
-/// Takes the tree of halvings apart until each node is held by one device, or by none.
+/// Takes the tree of halvings apart until each node is held by one device, or by none. Where the
+/// running plan has other widths, the smallest node may be held by several: it stays with the
+/// device that holds most of it.
 void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::uint32_t table,
                 std::uint32_t piece, int first_column, Kept& kept) {
   const int end = first_column + catalog.dim(piece);
-  bool held = false;
+  int most = 0;
+  std::uint32_t holder = 0;
   for (const Residency::Range& range : residency.of_table(table)) {
-    if (range.first_column == first_column && range.dim == end - first_column) {
-      kept.slices.push_back({piece, table, range.device});
-      return;
-    }
-    held = held || (range.first_column < end && range.first_column + range.dim > first_column);
+    const int held =
+        std::min(range.first_column + range.dim, end) - std::max(range.first_column, first_column);
+    if (held <= most) continue;
+    most = held;
+    holder = range.device;
   }
-  if (!held) {
+  if (most == 0) {
     kept.homeless.push_back({piece, table, 0});
+    return;
+  }
+  if (most == end - first_column || !catalog.can_split(piece)) {
+    kept.slices.push_back({piece, table, holder});
     return;
   }
   const std::uint32_t half = catalog.half(piece);

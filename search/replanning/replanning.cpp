@@ -159,7 +159,7 @@ void Replanning::add_new_plan(Effort effort) {
   std::vector<std::uint32_t> canonical_of(canonical_.original.size());
   for (std::uint32_t i = 0; i < canonical_of.size(); ++i) canonical_of[canonical_.original[i]] = i;
   Layout layout;
-  const auto by_device = slices_by_device(order_.task, *anew.plan);
+  const auto by_device = slices_by_device(*anew.plan);
   for (std::uint32_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& slice : by_device[device]) {
       const std::uint32_t table = canonical_of[static_cast<std::size_t>(slice.table)];

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "golden.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
@@ -55,6 +56,7 @@ TEST(Annealing, TakesALargeStepDownFromABadPlan) {
   Task task = testing::golden_task("4gpu_dim32", 0);
   task.memory_bytes *= 100;
   Plan plan;
+  plan.slices = whole_tables(task);
   plan.shards.resize(4);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     plan.shards[0].push_back(static_cast<int>(t));
@@ -84,9 +86,10 @@ class Exhaustive {
  private:
   // Slice `index` on every device, and halved; slices that come of halving come later.
   void place(std::size_t index) {
-    const std::vector<TableSlice> slices = split_columns(task_, plan_.column_splits);
+    const Plan plan = plan_from_halvings(task_, plan_);
+    const std::vector<TableSlice>& slices = plan.slices;
     if (index == slices.size()) {
-      const PlanCost cost = simulate(backend_, task_, plan_);
+      const PlanCost cost = simulate(backend_, task_, plan);
       if (cost.fits_memory) best_ms_ = std::min(best_ms_, cost.cost_ms);
       return;
     }
@@ -103,7 +106,7 @@ class Exhaustive {
 
   const Backend& backend_;
   const Task& task_;
-  Plan plan_;
+  HalvedPlan plan_;
   double best_ms_ = 0.0;
 };
 
@@ -117,7 +120,7 @@ TEST(Annealing, FindsTheCheapestPlanOfTinyTasks) {
         .devices = 2,
         .memory_bytes = 0};
     for (const Table& table : task.tables) task.memory_bytes += table.size_bytes();
-    const Plan start{.column_splits = {}, .shards = {{0, 1, 2}, {}}};
+    const Plan start{.slices = whole_tables(task), .shards = {{0, 1, 2}, {}}};
     const double start_ms = simulate(backend, task, start).cost_ms;
     const double cheapest_ms = Exhaustive(backend, task).cheapest_ms();
     // Hot: of few slices each is a large part of the cost.

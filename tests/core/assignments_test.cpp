@@ -68,11 +68,14 @@ double cost_ms(const Backend& backend, const PlacementProblem& problem,
     }
     offsets.push_back(static_cast<std::uint32_t>(ids.size()));
   }
+  std::vector<SliceMemory> memory;
+  for (const std::int64_t bytes : problem.size_bytes) memory.push_back({.weight_bytes = bytes});
   return cost_of_shards(backend, {.devices = problem.devices,
-                                  .memory_bytes = problem.memory_bytes,
+                                  .usable_bytes = problem.memory_bytes,
+                                  .reserved_bytes = 0,
                                   .embeddings = problem.embeddings,
                                   .dims = problem.dims,
-                                  .size_bytes = problem.size_bytes,
+                                  .memory = memory,
                                   .shards = {offsets, ids}})
       .cost_ms;
 }

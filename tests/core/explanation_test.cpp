@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
@@ -28,7 +29,10 @@ Task small_task() {
 }
 
 /// Tables 0 and 4 are cut in two, 0 on one device.
-Plan cut_plan() { return {.column_splits = {0, 4}, .shards = {{0, 1, 5}, {2, 4}, {6, 3}}}; }
+Plan cut_plan() {
+  return plan_from_halvings(small_task(),
+                            {.column_splits = {0, 4}, .shards = {{0, 1, 5}, {2, 4}, {6, 3}}});
+}
 
 using Slices = std::vector<std::vector<TableSlice>>;
 
@@ -41,10 +45,10 @@ PlanCost cost_of_slices(const Backend& backend, const Task& task, const Slices& 
     std::vector<int>& list = plan.shards.emplace_back();
     for (const TableSlice& slice : shard) {
       list.push_back(static_cast<int>(pieces.tables.size()));
-      pieces.tables.push_back(task.tables[static_cast<std::size_t>(slice.table)]);
-      pieces.tables.back().dim = slice.dim;
+      pieces.tables.push_back(table_of(task, slice));
     }
   }
+  plan.slices = whole_tables(pieces);
   return simulate(backend, pieces, plan);
 }
 
@@ -72,7 +76,7 @@ TEST_F(Explanation, RanksTheDevices) {
 
 TEST_F(Explanation, PricesThePlanWithoutEachSlice) {
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
-  const Slices slices = slices_by_device(task_, cut_plan());
+  const Slices slices = slices_by_device(cut_plan());
   ASSERT_EQ(explained.slices.size(), slices.size());
   for (std::size_t device = 0; device < slices.size(); ++device) {
     ASSERT_EQ(explained.slices[device].size(), slices[device].size());
@@ -80,7 +84,7 @@ TEST_F(Explanation, PricesThePlanWithoutEachSlice) {
       SCOPED_TRACE(::testing::Message() << device << ", " << i);
       const SliceExplanation& slice = explained.slices[device][i];
       EXPECT_EQ(slice.slice, cut_plan().shards[device][i]);
-      EXPECT_EQ(slice.columns, slices[device][i]);
+      EXPECT_EQ(slice.held, slices[device][i]);
       Slices rest = slices;
       rest[device].erase(rest[device].begin() + static_cast<std::ptrdiff_t>(i));
       const PlanCost expected = cost_of_slices(*backend_, task_, rest);
@@ -93,7 +97,7 @@ TEST_F(Explanation, PricesThePlanWithoutEachSlice) {
 TEST_F(Explanation, PricesUndoneCuts) {
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
   const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
-  const Slices slices = slices_by_device(task_, cut_plan());
+  const Slices slices = slices_by_device(cut_plan());
   std::size_t next = 0;
   for (const int table : {0, 4}) {
     SCOPED_TRACE(table);
@@ -111,7 +115,8 @@ TEST_F(Explanation, PricesUndoneCuts) {
     std::vector<double> whole;
     for (std::size_t device = 0; device < others.size(); ++device) {
       Slices moved = others;
-      moved[device].push_back({table, 0, 32});
+      moved[device].push_back(
+          {table, 0, 32, 0, task_.tables[static_cast<std::size_t>(table)].rows});
       whole.push_back(cost_of_slices(*backend_, task_, moved).cost_ms);
     }
     ASSERT_TRUE(cut.whole);
@@ -136,9 +141,28 @@ TEST_F(Explanation, KnowsWhereAWholeTableHasNoRoom) {
   }
 }
 
+TEST_F(Explanation, JoinsRowBlocksOfTheSameColumns) {
+  // Table 0 in four row blocks, on devices 0 and 1, and nothing else that is cut.
+  Plan plan{.slices = whole_tables(task_), .shards = {{0, 5, 1}, {6, 7, 2}, {3, 4}}};
+  plan.slices[0].rows = 250;
+  for (int block = 1; block < 4; ++block) plan.slices.push_back({0, 0, 32, 250 * block, 250});
+  task_.tables[0].pooling_factor = 200.0;  // So that one of the two decides.
+  const PlanExplanation explained = explain(*backend_, task_, plan);
+  ASSERT_EQ(explained.cuts.size(), explained.by_cost.front() == 2 ? 0U : 1U);
+  if (explained.cuts.empty()) return;
+  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  Slices joined = slices_by_device(plan);
+  std::erase_if(joined[deciding], [](const TableSlice& slice) { return slice.table == 0; });
+  joined[deciding].push_back({0, 0, 32, 0, 500});
+  ASSERT_TRUE(explained.cuts[0].merged);
+  EXPECT_EQ(explained.cuts[0].merged->plan_ms, cost_of_slices(*backend_, task_, joined).cost_ms);
+  EXPECT_EQ(explained.cuts[0].slices, 4);
+}
+
 TEST_F(Explanation, RejectsPlansOfOtherTasks) {
-  EXPECT_THROW((void)explain(*backend_, task_, {.column_splits = {}, .shards = {{0}, {1}, {2}}}),
-               Error);
+  EXPECT_THROW(
+      (void)explain(*backend_, task_, {.slices = whole_tables(task_), .shards = {{0}, {1}, {2}}}),
+      Error);
 }
 
 }  // namespace

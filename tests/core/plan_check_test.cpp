@@ -19,7 +19,8 @@ Task two_tables() {
   return task;
 }
 
-std::vector<std::string> problems_of(const Plan& plan) {
+template <typename AnyPlan>
+std::vector<std::string> problems_of(const AnyPlan& plan) {
   std::vector<std::string> lines;
   for (const PlanProblem& problem : check_plan(plan, two_tables())) {
     lines.push_back(std::string(name_of(problem.kind)) + ": " + problem.message());
@@ -28,21 +29,21 @@ std::vector<std::string> problems_of(const Plan& plan) {
 }
 
 TEST(PlanCheck, FindsNothingWrongWithAGoodPlan) {
-  EXPECT_THAT(problems_of({{}, {{0}, {1}}}), IsEmpty());
-  EXPECT_THAT(problems_of({{0, 1}, {{3, 0}, {1, 2}}}), IsEmpty());
+  EXPECT_THAT(problems_of(HalvedPlan{{}, {{0}, {1}}}), IsEmpty());
+  EXPECT_THAT(problems_of(HalvedPlan{{0, 1}, {{3, 0}, {1, 2}}}), IsEmpty());
 }
 
 TEST(PlanCheck, ListsEverythingAtOnce) {
   EXPECT_THAT(
-      problems_of({{1, 1, 7}, {{0, 1, 1}, {0, 9}, {-1}}}),
+      problems_of(HalvedPlan{{1, 1, 7}, {{0, 1, 1}, {0, 9}, {-1}}}),
       ElementsAre("split: column split 1: slice 1 has dim 4, whose half is not a multiple of 4; "
                   "leave this step out",
                   "split: column split 2: there is no slice 7; there are 4",
                   "devices: has 3 shards for 2 devices; give one list per device",
                   "slice: shard 0: slice 1 is already in shard 0; place each slice once",
                   "slice: shard 1: slice 0 is already in shard 0; place each slice once",
-                  "slice: shard 1: there is no slice 9; there are 5 after the column splits",
-                  "slice: shard 2: there is no slice -1; there are 5 after the column splits",
+                  "slice: shard 1: there is no slice 9; there are 5",
+                  "slice: shard 2: there is no slice -1; there are 5",
                   "slice: slice 2 is on no device; place each slice once",
                   "memory: shard 0 takes 14400 bytes, but a device has 13000; move slices to other "
                   "devices, or give more memory"));
@@ -50,7 +51,7 @@ TEST(PlanCheck, ListsEverythingAtOnce) {
 
 TEST(PlanCheck, OneBadSplitBringsForthNoOtherProblems) {
   // Step 1 cannot halve the 4 columns; its second half is split on and placed all the same.
-  const auto problems = check_plan({{1, 1, 3}, {{0}, {1, 2, 3, 4}}}, two_tables());
+  const auto problems = check_plan(HalvedPlan{{1, 1, 3}, {{0}, {1, 2, 3, 4}}}, two_tables());
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].kind, PlanProblem::Kind::kSplit);
   EXPECT_EQ(problems[0].table, 1);
@@ -58,11 +59,11 @@ TEST(PlanCheck, OneBadSplitBringsForthNoOtherProblems) {
 }
 
 TEST(PlanCheck, SaysWhichDeviceAndTable) {
-  const auto twice = check_plan({{}, {{0}, {0, 1}}}, two_tables());
+  const auto twice = check_plan(HalvedPlan{{}, {{0}, {0, 1}}}, two_tables());
   ASSERT_EQ(twice.size(), 1U);
   EXPECT_EQ(twice[0].device, 1);
   EXPECT_EQ(twice[0].table, 0);
-  const auto full = check_plan({{}, {{}, {0, 1}}}, two_tables());
+  const auto full = check_plan(HalvedPlan{{}, {{}, {0, 1}}}, two_tables());
   ASSERT_EQ(full.size(), 1U);
   EXPECT_EQ(full[0].kind, PlanProblem::Kind::kMemory);
   EXPECT_EQ(full[0].device, 1);
@@ -70,7 +71,34 @@ TEST(PlanCheck, SaysWhichDeviceAndTable) {
 }
 
 TEST(PlanCheck, ValidityIsAllButMemory) {
-  EXPECT_NO_THROW(validate({{}, {{}, {0, 1}}}, two_tables()));
+  EXPECT_NO_THROW(validate({whole_tables(two_tables()), {{}, {0, 1}}}, two_tables()));
+}
+
+TEST(PlanCheck, ListsWhatIsWrongWithSlicesAndShardsAtOnce) {
+  const Plan plan{{{0, 0, 20, 0, 100}, {0, 16, 16, 0, 60}, {2, 0, 8, 0, 100}, {1, 0, 6, 0, 100}},
+                  {{0, 1}, {2, 3, 3, 4}}};
+  EXPECT_THAT(
+      problems_of(plan),
+      ElementsAre(
+          "slice: slice 2 is of table 2; the task has tables 0 to 1",
+          "slice: slice 3 has 6 columns; give a multiple of 4, 4 or more",
+          "slice: slice 1 (columns 16 to 31 of rows 0 to 59 of table 0) overlaps slice 0 "
+          "(columns 0 to 19 of table 0); place each row and column once",
+          "slice: columns 20 to 31 of rows 60 to 99 of table 0 are in no slice; place each "
+          "row and column once",
+          "slice: columns 6 to 7 of table 1 are in no slice; place each row and column once",
+          "slice: shard 1: slice 3 is already in shard 1; place each slice once",
+          "slice: shard 1: there is no slice 4; there are 4"));
+}
+
+TEST(PlanCheck, CountsTheBytesOfRowBlocks) {
+  const Plan plan{{{0, 0, 32, 0, 99}, {0, 0, 32, 99, 1}, {1, 0, 8, 0, 100}}, {{0, 1}, {2}}};
+  EXPECT_THAT(problems_of(plan), IsEmpty());
+  Plan full = plan;
+  full.shards = {{0, 2}, {1}};
+  EXPECT_THAT(problems_of(full),
+              ElementsAre("memory: shard 0 takes 15872 bytes, but a device has 13000; move slices "
+                          "to other devices, or give more memory"));
 }
 
 }  // namespace

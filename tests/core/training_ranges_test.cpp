@@ -27,7 +27,7 @@ Task two_tables() {
   return task;
 }
 
-const Plan kOneEach{{}, {{0}, {1}}};
+const Plan kOneEach{whole_tables(two_tables()), {{0}, {1}}};
 
 PlanCost cost_of_one_each() {
   PlanCost cost;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "golden.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
@@ -67,11 +68,23 @@ void add_tasks_and_plans(Seeds& seeds) {
   task.devices = 2;
   task.memory_bytes = 1 << 30;
   for (int i = 0; i < 3; ++i) task.tables.push_back({"", 1000, 64, 1.0, {}});
-  const Plan plan{{0, 1}, {{0, 2, 4}, {1, 3}}};
+  const Plan plan = plan_from_halvings(task, {{0, 1}, {{0, 2, 4}, {1, 3}}});
+  // Columns of any widths; a grid; row blocks.
+  const Plan grid{{{0, 0, 16, 0, 1000},
+                   {0, 16, 32, 0, 1000},
+                   {0, 48, 16, 0, 1000},
+                   {1, 0, 32, 0, 300},
+                   {1, 0, 32, 300, 700},
+                   {1, 32, 32, 0, 1000},
+                   {2, 0, 64, 0, 500},
+                   {2, 0, 64, 500, 500}},
+                  {{0, 2, 4, 6}, {1, 3, 5, 7}}};
   PlanCost cost;
   cost.devices.resize(2);
   seeds.add("plan", plan_to_json({task, plan, cost}));
   seeds.add("plan", plan_to_json_line(0, task, plan, cost));
+  seeds.add("plan", plan_to_json({task, grid, cost}));
+  seeds.add("plan", plan_to_json_line(0, task, grid, cost));
   seeds.add("plan", first_lines(read_file(golden_path("plans/2gpu_dim64.jsonl")), 2));
 }
 

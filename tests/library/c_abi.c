@@ -67,6 +67,14 @@ FIELD(ns_slice, table, 4);
 FIELD(ns_slice, first_column, 8);
 FIELD(ns_slice, dim, 12);
 
+STRUCT(ns_block, 32);
+FIELD(ns_block, device, 0);
+FIELD(ns_block, table, 4);
+FIELD(ns_block, first_column, 8);
+FIELD(ns_block, dim, 12);
+FIELD(ns_block, first_row, 16);
+FIELD(ns_block, rows, 24);
+
 STRUCT(ns_device_cost, 40);
 FIELD(ns_device_cost, compute_ms, 0);
 FIELD(ns_device_cost, forward_ms, 8);

@@ -142,16 +142,34 @@ def test_plans_are_made_of_slices() -> None:
         assert [sorted(pieces, key=key) for pieces in again] == [sorted(pieces, key=key) for pieces in by_device]
 
 
+def test_slices_may_be_row_blocks_and_of_any_width() -> None:
+    task = ns.Task([ns.Table(100, 24, 4.0), ns.Table(10, 8, 1.0)], devices=2, memory_bytes=GIB)
+    plan = ns.plan_from_slices(
+        task, [(0, 0, 0, 20, 0, 40), (1, 0, 0, 20, 40, 60), (1, 0, 20, 4), (0, 1, 0, 8)]
+    )
+    assert plan.slices[1] == ns.TableSlice(table=0, first_column=0, dim=20, first_row=40, rows=60)
+    assert plan.shards == [[0, 3], [1, 2]]
+    assert plan.column_splits(task) is None
+    cost = ns.simulate(task, plan)
+    assert list(cost.memory_bytes) == [4 * (20 * 40 + 8 * 10), 4 * (20 * 60 + 4 * 100)]
+    assert list(cost.dim_sum) == [28, 24]
+    assert ns.parse_plan(cost.to_json(), task) == plan
+    halved = ns.Plan.from_column_splits(task, [0], [[0], [1, 2]])
+    assert halved.column_splits(task) == [0]
+    assert halved.slices[2] == ns.TableSlice(0, 12, 12, 0, 100)
+
+
 @pytest.mark.parametrize(
     ("slices", "text"),
     [
-        ([(0, 0, 0, 8)], "columns 8 to 11 are no slice"),
-        ([(0, 0, 0, 12), (1, 0, 12, 4)], "halves of halves"),
-        ([(0, 0, 0, 16), (1, 0, 0, 8)], "placed twice"),
-        ([(0, 0, 0, 16), (1, 0, 0, 16)], "placed twice"),
+        ([(0, 0, 0, 8)], "columns 8 to 15 of table 0 are in no slice"),
+        ([(0, 0, 0, 10), (1, 0, 10, 6)], "multiple of 4"),
+        ([(0, 0, 0, 16), (1, 0, 0, 8)], "overlaps"),
+        ([(0, 0, 0, 16), (1, 0, 0, 16)], "overlaps"),
+        ([(0, 0, 0, 16, 0, 4), (1, 0, 0, 16, 5, 5)], "rows 4 to 4 of table 0 are in no slice"),
         ([(2, 0, 0, 16)], "device 2"),
         ([(0, 1, 0, 16)], "table 1"),
-        ([], "no slice"),
+        ([], "in no slice"),
     ],
 )
 def test_slices_that_are_no_plan(slices: list[tuple[int, int, int, int]], text: str) -> None:

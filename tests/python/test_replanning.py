@@ -61,7 +61,7 @@ def test_check_lists_everything_that_is_wrong() -> None:
     assert plan is not None and ns.check(task, plan) == []
     shards = plan.shards
     shards[0] = shards[0] + [9999]
-    problems = ns.check(on_devices(task, task.devices, 1), ns.Plan(plan.column_splits, shards))
+    problems = ns.check(on_devices(task, task.devices, 1), ns.Plan(plan.slices, shards))
     assert [problem.kind for problem in problems].count("slice") == 1
     assert problems[0].slice == 9999 and problems[0].remedy in repr(problems[0])
     assert {p.kind for p in ns.check(on_devices(task, task.devices, 1), plan)} == {"memory"}

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "neuroshard/backend.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -26,11 +27,11 @@ using testing::random_task;
 using testing::repetitions;
 
 /// The slices in this order, each to the device of the lowest sum of `key` with room.
-std::optional<Plan> placed_in_order(const Task& task, std::vector<int> column_splits,
+std::optional<Plan> placed_in_order(const Task& task, const std::vector<int>& column_splits,
                                     const std::vector<int>& order,
                                     const std::function<double(const Table&)>& key) {
   const std::vector<TableSlice> slices = split_columns(task, column_splits);
-  Plan plan{.column_splits = std::move(column_splits),
+  Plan plan{.slices = slices,
             .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))};
   std::vector<double> sums(plan.shards.size());
   std::vector<std::int64_t> memory(plan.shards.size());
@@ -40,7 +41,7 @@ std::optional<Plan> placed_in_order(const Task& task, std::vector<int> column_sp
     table.dim = slice.dim;
     int best = -1;
     for (int d = 0; d < task.devices; ++d) {
-      if (memory[d] + table.size_bytes() > task.memory_bytes) continue;
+      if (memory[d] + table.size_bytes() > usable_bytes(task)) continue;
       if (best < 0 || sums[d] < sums[best]) best = d;
     }
     if (best < 0) return std::nullopt;
@@ -136,7 +137,7 @@ TEST(Baselines, UniformIsTheCheapestOfItsWidths) {
       continue;
     }
     ++found;
-    numbers_of_splits.insert(plan->column_splits.size());
+    numbers_of_splits.insert(plan->slices.size() - task.tables.size());
     const PlanCost cost = simulate(*backend, task, *plan);
     EXPECT_EQ(cost.cost_ms, cheapest);
     EXPECT_TRUE(cost.fits_memory);
@@ -159,7 +160,7 @@ TEST(Baselines, UniformHalvesToTheWidthWhereItCan) {
   ASSERT_TRUE(plan);
   EXPECT_NO_THROW(validate(*plan, task));
   std::map<int, std::vector<int>> dims;
-  for (const TableSlice& slice : split_columns(task, plan->column_splits)) {
+  for (const TableSlice& slice : plan->slices) {
     dims[slice.table].push_back(slice.dim);
   }
   EXPECT_THAT(dims[0], ::testing::ElementsAre(16, 16, 16, 16));

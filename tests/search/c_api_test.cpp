@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -97,12 +98,14 @@ TEST(CApi, PlansAsThePlannerDoes) {
   const std::vector<ns_slice> slices = slices_of(plan);
   EXPECT_EQ(static_cast<std::size_t>(summary.slices), slices.size());
   auto slice = slices.begin();
-  const auto by_device = slices_by_device(task, *expected.plan);
+  const auto by_device = slices_by_device(*expected.plan);
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& wanted : by_device[device]) {
       ASSERT_NE(slice, slices.end());
       EXPECT_EQ(static_cast<std::size_t>(slice->device), device);
-      EXPECT_EQ((TableSlice{slice->table, slice->first_column, slice->dim}), wanted);
+      EXPECT_EQ(slice->table, wanted.table);
+      EXPECT_EQ(slice->first_column, wanted.first_column);
+      EXPECT_EQ(slice->dim, wanted.dim);
       ++slice;
     }
   }
@@ -116,6 +119,35 @@ TEST(CApi, PlansAsThePlannerDoes) {
   ns_plan* none = nullptr;
   EXPECT_EQ(ns_plan_get_alternative(plan.get(), 2, &none), NS_INVALID_INPUT);
   EXPECT_EQ(none, nullptr);
+}
+
+// Version 2 of plan files: ns_slice cannot say rows, ns_block can.
+TEST(CApi, RowBlocksAreSaidAsBlocks) {
+  const std::string text = R"({"format": "neuroshard.task", "version": 1, "devices": 2,
+    "memory_gb": 1, "tables": [{"row": 1000, "dim": 12, "pooling_factor": 2}]})";
+  const auto task = task_from(text);
+  const std::string_view json = R"({"slices": [[0, 0, 12, 0, 300], [0, 0, 12, 300, 700]],
+    "shards": [[1], [0]]})";
+  const auto planner = new_planner();
+  ns_plan* handle = nullptr;
+  ASSERT_EQ(ns_planner_simulate(planner.get(), task.get(), json.data(), json.size(), &handle),
+            NS_OK)
+      << ns_last_error();
+  const Handle<ns_plan> plan(handle);
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_slices(handle, nullptr, 0, &count), NS_INVALID_INPUT);
+  EXPECT_STREQ(ns_last_error(), "the plan has row blocks; call ns_plan_get_blocks");
+  std::array<ns_block, 3> blocks{};
+  ASSERT_EQ(ns_plan_get_blocks(handle, blocks.data(), blocks.size(), &count), NS_OK);
+  ASSERT_EQ(count, 2U);
+  EXPECT_EQ(blocks[0].device, 0);
+  EXPECT_EQ(blocks[0].first_row, 300);
+  EXPECT_EQ(blocks[0].rows, 700);
+  EXPECT_EQ(blocks[1].device, 1);
+  EXPECT_EQ(blocks[1].table, 0);
+  EXPECT_EQ(blocks[1].first_column, 0);
+  EXPECT_EQ(blocks[1].dim, 12);
+  EXPECT_EQ(blocks[1].rows, 300);
 }
 
 TEST(CApi, WritesNoMoreSlicesThanThereIsRoomFor) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -22,7 +23,7 @@ using testing::random_task;
 using testing::repetitions;
 
 Plan random_plan(const Task& task, std::mt19937_64& random) {
-  Plan plan;
+  HalvedPlan plan;
   std::vector<int> dims;
   for (const Table& table : task.tables) dims.push_back(table.dim);
   for (std::size_t i = 0; i < 2 * task.tables.size(); ++i) {
@@ -37,7 +38,7 @@ Plan random_plan(const Task& task, std::mt19937_64& random) {
   std::iota(slices.begin(), slices.end(), 0);
   std::shuffle(slices.begin(), slices.end(), random);
   for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
-  return plan;
+  return plan_from_halvings(task, std::move(plan));
 }
 
 void expect_same_bits(const PlanCost& a, const PlanCost& b) {
@@ -64,7 +65,7 @@ TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
     const PieceCatalog catalog(backend, task);
     const Plan plan = random_plan(task, random);
     const PlanCost expected = simulate(backend, task, plan);
-    const Layout layout = layout_of(catalog, task, plan);
+    const Layout layout = layout_of(catalog, plan);
     expect_same_bits(cost_of(backend, catalog, task, layout), expected);
 
     std::vector<std::uint32_t> as_listed(task.tables.size());
@@ -72,7 +73,7 @@ TEST(Layout, OfAPlanCostsWhatThePlanCosts) {
     const Plan again = plan_of(catalog, task, as_listed, layout);
     ASSERT_NO_THROW(validate(again, task));
     expect_same_bits(simulate(backend, task, again), expected);
-    EXPECT_EQ(layout_of(catalog, task, again), layout);
+    EXPECT_EQ(layout_of(catalog, again), layout);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/column_halvings.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/random_layouts.h"
@@ -50,7 +51,7 @@ TEST_F(MemorySplits, HalveOnlyWhatExceedsADevice) {
   for (std::uint64_t seed = 0; seed < repetitions(100); ++seed) {
     SCOPED_TRACE(seed);
     const CatalogedTask cataloged(cpu_, random_task(seed));
-    const std::int64_t memory_bytes = cataloged.task.memory_bytes;
+    const std::int64_t memory_bytes = usable_bytes(cataloged.task);
     if (proof_of_infeasibility(cataloged.task)) continue;
     SplitState state(cataloged.catalog, cataloged.task.tables.size());
     split_oversized(cataloged.catalog, memory_bytes, state);
@@ -62,7 +63,7 @@ TEST_F(MemorySplits, HalveOnlyWhatExceedsADevice) {
       // Twice as wide a slice would have been too large.
       const Table& table = cataloged.task.tables[static_cast<std::size_t>(slices[i].table)];
       if (slices[i].dim == table.dim) continue;
-      EXPECT_GT(2 * table.rows * slices[i].dim * 4, memory_bytes);
+      EXPECT_GT(slice_bytes(table, 2 * slices[i].dim), memory_bytes);
     }
   }
   EXPECT_GT(split, 0);

@@ -110,7 +110,7 @@ TEST(Memory, PlansOfEveryAlgorithmKeepItAndSayWhatItIsFor) {
         if (!result.plan) continue;
         ++plans;
         EXPECT_TRUE(check_plan(*result.plan, task).empty());
-        const auto by_device = slices_by_device(task, *result.plan);
+        const auto by_device = slices_by_device(*result.plan);
         for (std::size_t d = 0; d < by_device.size(); ++d) {
           SliceMemory memory;
           for (const TableSlice& slice : by_device[d]) {
@@ -139,13 +139,13 @@ TEST(Memory, PackingIsNotCalledImpossibleBecauseTheFinestSlicesDoNotFit) {
   task.memory_bytes = 56 * kMillion;
   const PlanResult result = planner_of(Algorithm::kNeuroshard).plan(task);
   ASSERT_TRUE(result.plan);
-  EXPECT_TRUE(result.plan->column_splits.empty());
+  EXPECT_EQ(result.plan->slices.size(), task.tables.size());
   // Five tables on two devices: one must be cut, and both parts have 12 bytes a row of their own.
   task.tables.push_back(task.tables[0]);
   task.memory_bytes = 76 * kMillion;  // 2 x 28 + 12 + 8.
   const PlanResult cut = planner_of(Algorithm::kNeuroshard).plan(task);
   ASSERT_TRUE(cut.plan);
-  EXPECT_EQ(cut.plan->column_splits.size(), 1U);
+  EXPECT_EQ(cut.plan->slices.size(), task.tables.size() + 1);
   task.memory_bytes -= 1;
   const PlanResult none = planner_of(Algorithm::kNeuroshard).plan(task);
   ASSERT_TRUE(none.infeasible);
@@ -160,7 +160,7 @@ TEST(Memory, MovesTakeStateAlongButNoBuffers) {
   Task task = four_tables(std::int64_t{1} << 40, memory);
   for (std::size_t t = 0; t < 4; ++t) task.tables[t].name = std::string(1, "abcd"[t]);
   const RunningPlan running{.task = task,
-                            .plan = {.column_splits = {}, .shards = {{0, 1}, {2, 3}}}};
+                            .plan = {.slices = whole_tables(task), .shards = {{0, 1}, {2, 3}}}};
   task.tables.push_back(task.tables[0]);
   task.tables.back().name = "new";
   task.tables[1].rows += kMillion / 2;
@@ -184,7 +184,7 @@ TEST(Memory, ReplanningMakesRoomWhereHalvesTakeMoreThanHalf) {
     Task task = four_tables(std::int64_t{1} << 40, memory);
     for (std::size_t t = 0; t < 4; ++t) task.tables[t].name = std::string(1, "abcd"[t]);
     const RunningPlan running{.task = task,
-                              .plan = {.column_splits = {}, .shards = {{0, 1, 2}, {3}}}};
+                              .plan = {.slices = whole_tables(task), .shards = {{0, 1, 2}, {3}}}};
     // Halves of 92 bytes a row take 52 each, so that taking one away frees 40.
     task.memory_bytes = (3 * 92 - excess) * kMillion;
     const ReplanResult result = planner.replan(task, running);

@@ -26,7 +26,7 @@ Planned small_plan() {
   planned.task.tables = {{"user \"x\"", 1 << 20, 128, 3.0, {}}, {"", 1000, 16, 1.0, {}}};
   planned.task.devices = 2;
   planned.task.memory_bytes = std::int64_t{1} << 32;
-  planned.plan = {{0}, {{2}, {1, 0}}};
+  planned.plan = plan_from_halvings(planned.task, {{0}, {{2}, {1, 0}}});
   planned.task.reserved.bytes = 1 << 29;
   planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1, {100, 20, 3}, 1 << 29, 5},
                           {1.5, 0.5, 0.25, 268499456, 80, 2, {200, 40, 6}, 1 << 29, -5}};
@@ -141,6 +141,101 @@ TEST(PlanWriter, EveryPlanOfTheSearchIsReadBack) {
   EXPECT_GT(plans, 10);
 }
 
+/// The first table in 48, 32 and 48 columns, the last of which are in two row blocks.
+Planned grid_plan() {
+  Planned planned = small_plan();
+  planned.plan = {{{0, 0, 48, 0, 1 << 20},
+                   {0, 48, 32, 0, 1 << 20},
+                   {0, 80, 48, 0, 1000},
+                   {0, 80, 48, 1000, (1 << 20) - 1000},
+                   {1, 0, 16, 0, 1000}},
+                  {{3, 0}, {1, 4, 2}}};
+  return planned;
+}
+
+TEST(PlanWriter, WritesVersion2OfWhatNoColumnSplitsMake) {
+  const auto json = nlohmann::json::parse(document_of(grid_plan()));
+  EXPECT_EQ(json["version"], 2);
+  EXPECT_FALSE(json.contains("column_splits"));
+  EXPECT_EQ(json["devices"][0]["shard"], nlohmann::json::parse(R"([
+    {"slice": 3, "table": 0, "name": "user \"x\"", "first_column": 80, "dim": 48,
+     "first_row": 1000, "rows": 1047576, "size_bytes": 201134592},
+    {"slice": 0, "table": 0, "name": "user \"x\"", "first_column": 0, "dim": 48,
+     "first_row": 0, "rows": 1048576, "size_bytes": 201326592}])"));
+  EXPECT_EQ(plan_to_json_line(3, grid_plan().task, grid_plan().plan, grid_plan().cost),
+            R"({"task":3,"tables":2,"slices":[[0,0,48,0,1048576],[0,48,32,0,1048576],)"
+            R"([0,80,48,0,1000],[0,80,48,1000,1047576],[1,0,16,0,1000]],)"
+            R"("shards":[[3,0],[1,4,2]],"cost":3.25,"fits_memory":true})");
+}
+
+TEST(PlanWriter, Version2IsReadBack) {
+  const Planned planned = grid_plan();
+  const std::string line = plan_to_json_line(0, planned.task, planned.plan, planned.cost);
+  for (const std::string& text : {document_of(planned), line}) {
+    const auto records = parse_plans(text, "p.json");
+    ASSERT_EQ(records.size(), 1U);
+    EXPECT_EQ(plan_for(records[0], planned.task), planned.plan);
+    EXPECT_EQ(records[0].shards(), planned.plan.shards);
+    EXPECT_EQ(records[0].cost_ms, 3.25);
+  }
+}
+
+// Slices that column splits do make, but not in this order.
+TEST(PlanWriter, WritesVersion1WhereverItCan) {
+  Planned planned = small_plan();
+  planned.plan = {{{1, 0, 16, 0, 1000}, {0, 64, 64, 0, 1 << 20}, {0, 0, 64, 0, 1 << 20}},
+                  {{1}, {0, 2}}};
+  EXPECT_EQ(document_of(planned), document_of(small_plan()));
+}
+
+TEST(PlanWriter, AlternativesHaveSplitsOrSlices) {
+  const Planned planned = small_plan();
+  const std::string text = plan_to_json(
+      {.task = planned.task,
+       .plan = planned.plan,
+       .cost = planned.cost,
+       .alternatives = {{grid_plan().plan, planned.cost}, {planned.plan, planned.cost}}});
+  const auto others = nlohmann::json::parse(text)["alternatives"];
+  EXPECT_EQ(others[0]["slices"].size(), 5U);
+  EXPECT_EQ(others[0]["slices"][2], nlohmann::json::parse("[0, 80, 48, 0, 1000]"));
+  EXPECT_EQ(others[1]["column_splits"], nlohmann::json::parse("[0]"));
+}
+
+TEST(PlanReader, RejectsDamagedDocumentsOfVersion2) {
+  using Json = nlohmann::json;
+  const auto error_with = [](const auto& change) {
+    auto json = Json::parse(document_of(grid_plan()));
+    change(json);
+    return message_of(
+        [&] { (void)plan_for(parse_plans(json.dump(1), "p.json").at(0), grid_plan().task); });
+  };
+  const auto slice = [](Json& j, int device, int entry) -> Json& {
+    return j["devices"][device]["shard"][entry];
+  };
+  EXPECT_THAT(error_with([&](Json& j) { slice(j, 0, 1).erase("rows"); }),
+              HasSubstr("p.json: device 0: shard: entry 1: the field 'rows' is missing"));
+  EXPECT_THAT(error_with([](Json& j) { j["column_splits"] = Json::array(); }),
+              HasSubstr("unknown field 'column_splits'"));
+  EXPECT_THAT(error_with([](Json& j) { j["version"] = 1; }), HasSubstr("'column_splits' is miss"));
+  EXPECT_EQ(error_with([&](Json& j) { slice(j, 0, 0)["slice"] = 2147483646; }),
+            "p.json: devices: no slice has index 3, but there is one with 4; number the slices 0, "
+            "1, ...");
+  EXPECT_EQ(error_with([&](Json& j) { slice(j, 0, 0)["slice"] = 0; }),
+            "p.json: devices: two different slices have index 0; number the slices 0, 1, ...");
+  EXPECT_THAT(error_with([&](Json& j) { j["devices"][0]["shard"].push_back(slice(j, 1, 0)); }),
+              HasSubstr("p.json: shard 1: slice 1 is already in shard 0; place each slice once"));
+  EXPECT_THAT(error_with([&](Json& j) { slice(j, 0, 0)["first_row"] = 999; }),
+              HasSubstr("overlaps slice"));
+  EXPECT_THAT(error_with([&](Json& j) { slice(j, 0, 0)["rows"] = 0; }),
+              HasSubstr("slice 3 has 0 rows; cut table 0 into at most 1048576 row blocks"));
+  EXPECT_THAT(error_with([&](Json& j) { slice(j, 1, 0)["dim"] = 28; }),
+              HasSubstr("columns 76 to 79 of table 0 are in no slice"));
+  EXPECT_THAT(error_with([&](Json& j) { slice(j, 0, 0)["rows"] = std::int64_t{1} << 41; }),
+              HasSubstr("rows is 2199023255552"));
+  EXPECT_THAT(error_with([](Json& j) { j["task"]["tables"] = 3; }),
+              HasSubstr("is a plan for 3 tables; the task has 2"));
+}
+
 TEST(PlanReader, RejectsADocumentOfAnotherTask) {
   const Planned planned = small_plan();
   Task other = planned.task;
@@ -159,7 +254,7 @@ TEST(PlanReader, RejectsDamagedDocuments) {
         [&] { (void)plan_for(parse_plans(json.dump(1), "p.json").at(0), small_plan().task); });
   };
   using Json = nlohmann::json;
-  EXPECT_THAT(error_with([](Json& j) { j["version"] = 2; }), HasSubstr("version is 2"));
+  EXPECT_THAT(error_with([](Json& j) { j["version"] = 3; }), HasSubstr("version is 3"));
   EXPECT_THAT(error_with([](Json& j) { j.erase("column_splits"); }), HasSubstr("is missing"));
   EXPECT_THAT(error_with([](Json& j) { j["extra"] = 1; }), HasSubstr("unknown field 'extra'"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["device"] = 0; }),
@@ -177,8 +272,10 @@ TEST(PlanReader, RejectsDamagedDocuments) {
   EXPECT_THAT(error_with([](Json& j) { j["cost_ms"] = "x"; }), HasSubstr("cost_ms is \"x\""));
 }
 
-TEST(PlanReader, SurvivesTruncationAndChangedBytes) {
-  const std::string good = document_of(small_plan());
+class DamagedPlans : public ::testing::TestWithParam<bool> {};
+
+TEST_P(DamagedPlans, AreSurvived) {
+  const std::string good = document_of(GetParam() ? grid_plan() : small_plan());
   for (std::size_t i = 0; i + 2 < good.size(); ++i) {
     (void)message_of([&] { (void)parse_plans(good.substr(0, i), "p.json"); });
     for (const char byte : {'\0', '"', '}', '9', '-', '\xff'}) {
@@ -191,6 +288,9 @@ TEST(PlanReader, SurvivesTruncationAndChangedBytes) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(PlanReader, DamagedPlans, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Version2" : "Version1"; });
 
 }  // namespace
 }  // namespace neuroshard

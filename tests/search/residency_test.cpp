@@ -34,9 +34,10 @@ std::vector<std::uint32_t> in_order(const Task& task) {
 
 // Table a is halved over devices 0 and 2, b is on device 1.
 RunningPlan running_example() {
-  return {.task = task_of({table("a", 100, 16), table("b", 10, 8)}, 3),
-          .plan = {.column_splits = {0}, .shards = {{0}, {1}, {2}}},
-          .lost_devices = {}};
+  Task task = task_of({table("a", 100, 16), table("b", 10, 8)}, 3);
+  Plan plan{.slices = {{0, 0, 8, 0, 100}, {1, 0, 8, 0, 10}, {0, 8, 8, 0, 100}},
+            .shards = {{0}, {1}, {2}}};
+  return {.task = std::move(task), .plan = std::move(plan), .lost_devices = {}};
 }
 
 TEST(Residency, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
@@ -80,6 +81,17 @@ TEST(Residency, RefusesDevicesThatDoNotAddUp) {
             "which others are lost");
 }
 
+TEST(Residency, RefusesRowBlocks) {
+  RunningPlan running = running_example();
+  running.plan.slices[1].rows = 4;
+  running.plan.slices.push_back({1, 0, 8, 4, 6});
+  running.plan.shards[0].push_back(3);
+  const Task task = running.task;
+  EXPECT_EQ(message_of([&] { (void)Residency(task, in_order(task), running); }),
+            "the running plan cuts table 1 by rows, and re-planning knows only what devices hold "
+            "of whole columns; plan the task anew");
+}
+
 TEST(ColumnsToKeep, GivesSlicesWhatTheirDevicesHold) {
   const CpuBackend backend = cpu_backend_of(random_models(1));
   RunningPlan running = running_example();
@@ -96,7 +108,7 @@ TEST(ColumnsToKeep, GivesSlicesWhatTheirDevicesHold) {
   const std::vector<TableMove> moves =
       moves_of(cataloged.catalog, layout, first_columns, residency);
   ASSERT_EQ(moves.size(), 1U);
-  EXPECT_EQ(moves[0].columns, (TableSlice{0, first_columns[1], 4}));
+  EXPECT_EQ(moves[0].columns, (TableColumns{0, first_columns[1], 4}));
   EXPECT_EQ(moves[0].from, 0);
   EXPECT_EQ(moves[0].to, 1);
   EXPECT_EQ(moves[0].bytes, 1600);

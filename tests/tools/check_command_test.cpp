@@ -74,6 +74,20 @@ TEST(CheckCommand, SaysWhatADocumentClaimsWrongly) {
   EXPECT_THAT(outcome.out, HasSubstr("slice 0 is on no device"));
 }
 
+TEST(CheckCommand, ListsWhatIsWrongWithSlices) {
+  const Outcome outcome = check(R"({"slices": [[0, 0, 16, 0, 1000], [0, 12, 20, 0, 600],
+    [0, 16, 16, 600, 500], [1, 0, 6, 0, 1000]], "shards": [[0, 1], [2, 3]]})");
+  EXPECT_EQ(outcome.code, kExitInfeasible);
+  EXPECT_EQ(outcome.out,
+            "toy: 4 problems\n"
+            "  slice: slice 2 begins at row 600 and has 500 of table 0, which has 1000; cut "
+            "between row 0 and the last\n"
+            "  slice: slice 3 has 6 columns; give a multiple of 4, 4 or more\n"
+            "  slice: slice 1 (columns 12 to 31 of rows 0 to 599 of table 0) overlaps slice 0 "
+            "(columns 0 to 15 of table 0); place each row and column once\n"
+            "  slice: columns 6 to 7 of table 1 are in no slice; place each row and column once\n");
+}
+
 TEST(CheckCommand, PlansOfManyTasksGetALineEach) {
   const std::string plans = golden("plans/4gpu_dim64.jsonl");
   const std::size_t tasks = lines_of(contents_of(plans)).size();

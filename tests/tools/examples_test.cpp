@@ -23,12 +23,12 @@ std::string printed_plan(const std::string& task_file) {
   std::array<char, 64> cost{};
   (void)std::snprintf(cost.data(), cost.size(), "cost %.6f ms\n", *record.cost_ms);
   std::string text = cost.data();
-  const auto by_device = slices_by_device(task, plan_for(record, task));
+  const auto by_device = slices_by_device(plan_for(record, task));
   for (std::size_t device = 0; device < by_device.size(); ++device) {
-    for (const auto& [table, first_column, dim] : by_device[device]) {
-      text += "device " + std::to_string(device) + ": table " + std::to_string(table) +
-              ", columns " + std::to_string(first_column) + " to " +
-              std::to_string(first_column + dim - 1) + '\n';
+    for (const TableSlice& slice : by_device[device]) {
+      text += "device " + std::to_string(device) + ": table " + std::to_string(slice.table) +
+              ", columns " + std::to_string(slice.first_column) + " to " +
+              std::to_string(slice.first_column + slice.dim - 1) + '\n';
     }
   }
   return text;

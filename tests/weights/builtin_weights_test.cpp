@@ -149,7 +149,7 @@ TEST(BuiltinWeights, ComputeCostsArePositiveAndGrowWithLookupsAndColumns) {
         table.dim = dim;
         task.tables = {table};
         task.memory_bytes = table.size_bytes();
-        const Plan plan{{}, {{0}}};
+        const Plan plan{whole_tables(task), {{0}}};
         const auto cost_ms =
             static_cast<float>(simulate(builtin_backend(), task, plan).devices[0].compute_ms);
         EXPECT_GT(cost_ms, narrower) << dim;

@@ -14,12 +14,11 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
   PlanCost cost;
   cost.fits_memory = true;
   std::vector<std::int64_t> dim_sums;
-  for (const std::vector<TableSlice>& shard : slices_by_device(task, plan)) {
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
     DeviceCost device;
     std::vector<Table> tables;
     for (const TableSlice& slice : shard) {
-      Table table = task.tables[static_cast<std::size_t>(slice.table)];
-      table.dim = slice.dim;
+      Table table = table_of(task, slice);
       device.memory += slice_memory(table, slice.dim);
       device.dim_sum += slice.dim;
       tables.push_back(std::move(table));

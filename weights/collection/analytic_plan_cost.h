@@ -9,7 +9,8 @@ namespace neuroshard {
 
 /// What `simulate` predicts with cost models, computed by the analytic models instead: the judge of
 /// plans that were made with models trained on analytic costs. An empty device computes for 0 ms.
-/// Throws Error if the plan does not place every column of every table exactly once.
+/// Throws Error if the plan does not place every row and column of every table exactly
+/// once.
 [[nodiscard]] PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network,
                                           const Task& task, const Plan& plan,
                                           std::int64_t batch = kDefaultBatchSize);

@@ -19,7 +19,7 @@ struct ChangedCost {
 /// What depends on one slice.
 struct SliceExplanation {
   int slice = 0;  ///< Index, as in `Plan::shards`.
-  TableSlice columns;
+  TableSlice held;
   ChangedCost without;  ///< If the slice were nowhere.
 };
 
@@ -28,7 +28,8 @@ struct CutExplanation {
   int table = 0;
   int slices = 0;       ///< On all devices.
   int slices_here = 0;  ///< On the deciding device.
-  /// If its slices on the deciding device were one; nothing unless there are several.
+  /// If its slices on the deciding device were one; nothing unless there are several, with all
+  /// their columns of the same rows or all their rows of the same columns.
   std::optional<ChangedCost> merged{};
   /// If the whole table were on the device where the plan would cost least, of those with room for
   /// it; nothing if none has room.

@@ -9,21 +9,22 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// A table, or the columns of one that a plan keeps together.
+/// A rectangle of a table that a plan keeps together: some of its columns, some of its rows.
 struct TableSlice {
-  int table = 0;         ///< Index into `Task::tables`.
-  int first_column = 0;  ///< Of the unsplit table.
-  int dim = 0;           ///< Columns of this slice.
+  int table = 0;               ///< Index into `Task::tables`.
+  int first_column = 0;        ///< Of the uncut table.
+  int dim = 0;                 ///< Columns of this slice; a multiple of `kDimMultiple`.
+  std::int64_t first_row = 0;  ///< Of the uncut table.
+  std::int64_t rows = 0;       ///< Rows of this slice.
 
   friend bool operator==(const TableSlice&, const TableSlice&) = default;
 };
 
 /// Where everything goes.
 struct Plan {
-  /// In order. Step `i` halves slice `i` of a list that starts as the task's tables: the first half
-  /// of the columns keeps index `i`, the second is appended at the end.
-  std::vector<int> column_splits;
-  /// One list per device, of indices into the list of slices after all splits.
+  /// Each row and column of each table is in exactly one of them.
+  std::vector<TableSlice> slices;
+  /// One list per device, of indices into `slices`.
   std::vector<std::vector<int>> shards;
 
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -34,16 +35,26 @@ struct Plan {
   return dim > 0 && dim % (2 * kDimMultiple) == 0;
 }
 
-/// The slices after `column_splits`. Throws Error on a step that is out of range or impossible.
-[[nodiscard]] std::vector<TableSlice> split_columns(const Task& task,
-                                                    const std::vector<int>& column_splits);
+/// One slice a table: a plan that cuts nothing has these.
+[[nodiscard]] std::vector<TableSlice> whole_tables(const Task& task);
 
-/// [devices]: the slices on each device, in the order of its shard. `plan` is valid for `task`.
-[[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Task& task,
-                                                                    const Plan& plan);
+/// What a slice costs is what this table costs: its columns and its rows, of which the batch looks
+/// up the share that they are of all rows (docs/plan_format.md), as often each as before. Without
+/// the name.
+[[nodiscard]] Table table_of(const Task& task, const TableSlice& slice);
 
-/// Throws Error unless `plan` places every column of every table of `task` on exactly one of
-/// `task.devices` devices. Does not look at memory.
+/// slice_bytes() of its columns and rows.
+[[nodiscard]] std::int64_t slice_bytes(const Task& task, const TableSlice& slice);
+
+/// True if `slice` has not all rows of its table.
+[[nodiscard]] bool is_row_block(const Task& task, const TableSlice& slice);
+[[nodiscard]] bool has_row_blocks(const Task& task, const Plan& plan);
+
+/// [devices]: the slices on each device, in the order of its shard. `plan` is valid.
+[[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Plan& plan);
+
+/// Throws Error unless `plan` places every row and column of every table of `task` on exactly one
+/// of `task.devices` devices. Does not look at memory.
 void validate(const Plan& plan, const Task& task);
 
 /// Milliseconds of one training iteration at batch 65,536.

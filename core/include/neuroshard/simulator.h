@@ -8,8 +8,8 @@
 namespace neuroshard {
 
 /// Predicted cost of `plan` for `task`, device by device. Throws Error if the plan does not place
-/// every column of every table exactly once, if the models lack the task's device count, or if one
-/// of them predicts no number below 2^32 ms in magnitude: its weights, finite as they are,
+/// every row and column of every table exactly once, if the models lack the task's device count, or
+/// if one of them predicts no number below 2^32 ms in magnitude: its weights, finite as they are,
 /// overflow.
 ///
 /// cost = max over devices of (compute + backward + forward), where forward depends on when each

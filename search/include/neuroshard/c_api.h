@@ -145,7 +145,8 @@ ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, c
                             const ns_replan_options* options, ns_plan** plan);
 
 /// The same plan that JSON as in docs/plan_format.md states, with its costs. Fails if it does not
-/// place every column of every table once; it may need more memory than there is (ns_plan_summary).
+/// place every row and column of every table once; it may need more memory than there is
+/// (ns_plan_summary).
 ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, const char* json,
                               size_t length, ns_plan** plan);
 
@@ -184,8 +185,21 @@ typedef struct ns_slice {
   int32_t dim;           ///< Number of columns.
 } ns_slice;
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
-/// however many are written; `slices` may be NULL if `capacity` is 0.
+/// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan, one that
+/// was given to ns_planner_simulate(), cuts tables by rows.
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
+
+/// Columns and rows of a table that stay together on a device. Since version 3.
+typedef struct ns_block {
+  int32_t device;
+  int32_t table;         ///< Index in the task.
+  int32_t first_column;  ///< Of the whole table.
+  int32_t dim;           ///< Number of columns.
+  int64_t first_row;     ///< Of the whole table.
+  int64_t rows;          ///< Number of rows.
+} ns_block;
+/// The same as ns_plan_get_slices() for any plan. Since version 3.
+ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capacity, size_t* count);
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.

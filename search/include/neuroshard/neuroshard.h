@@ -4,6 +4,7 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/cuda_backend.h"

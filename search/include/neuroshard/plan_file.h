@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"
@@ -65,21 +67,27 @@ struct NoPlanDocument {
 
 /// What a file says of a slice of its plan.
 struct StatedSlice {
-  int index = 0;  ///< In the list after all column splits.
+  int index = 0;  ///< Of the plan's slices.
   TableSlice slice;
 };
 
 /// A plan as a file states it.
 struct PlanRecord {
-  std::string where;              ///< File, and line if there are several, for messages.
-  std::optional<int> task;        ///< Index of its task in a file of several.
-  std::optional<Plan> plan;       ///< Empty: the file says that there is none.
+  std::string where;        ///< File, and line if there are several, for messages.
+  std::optional<int> task;  ///< Index of its task in a file of several.
+  /// Column splits of tables, which the file does not say (version 1 and published lines), or
+  /// slices (version 2). Empty: the file says that there is none.
+  std::optional<std::variant<HalvedPlan, Plan>> plan;
   std::optional<double> cost_ms;  ///< As predicted when the plan was written.
 
   // What the file says of the task that the plan is for, as far as it does.
   std::optional<int> tables;
-  std::vector<StatedSlice> slices;        ///< As listed, device by device; may be empty.
+  /// Of a document of version 1, as listed, device by device; their rows are not said, and 0 here.
+  std::vector<StatedSlice> slices;
   std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
+
+  /// Slice indices of each device. There is a plan.
+  [[nodiscard]] const std::vector<std::vector<int>>& shards() const;
 };
 
 /// All plans of a file: one JSON document, or one line per task in either form; at least one.
@@ -99,7 +107,7 @@ struct PlanRecord {
 /// The plan of `record`. Throws Error unless there is one, it is a valid plan for `task`
 /// (`validate`), and what the file says of its task is true of `task`. The message has the first
 /// problem and the number of the others. Does not look at memory.
-[[nodiscard]] const Plan& plan_for(const PlanRecord& record, const Task& task);
+[[nodiscard]] Plan plan_for(const PlanRecord& record, const Task& task);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -19,7 +19,9 @@ namespace neuroshard {
 /// are now; of rows that have been added, only the new ones. A table of another dim is a new table.
 struct RunningPlan {
   Task task;
-  Plan plan;  ///< Valid for `task`.
+  /// Valid for `task`, and without row blocks: a device that holds rows of a table would keep a
+  /// part of what it needs of any columns, and nothing here reckons with that.
+  Plan plan;
   /// Devices of `task` that are no longer there, by index. The others keep their order and become
   /// devices 0, 1, ... of the new task; what it has more of are empty.
   std::vector<int> lost_devices{};
@@ -36,9 +38,18 @@ struct ReplanRequest {
   double ms_per_moved_gib = 0.0;
 };
 
+/// Columns of a table, all rows of them.
+struct TableColumns {
+  int table = 0;
+  int first_column = 0;
+  int dim = 0;
+
+  friend bool operator==(const TableColumns&, const TableColumns&) = default;
+};
+
 /// Columns of a table that a device has to be sent.
 struct TableMove {
-  TableSlice columns;
+  TableColumns columns;
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
   int from = -1;
   int to = 0;

@@ -21,11 +21,11 @@ int main() try {
     return 1;
   }
   std::cout << "cost " << result.cost.cost_ms << " ms\n";
-  const auto shards = neuroshard::slices_by_device(task, *result.plan);
+  const auto shards = neuroshard::slices_by_device(*result.plan);
   for (std::size_t device = 0; device < shards.size(); ++device) {
-    for (const auto& [table, first_column, dim] : shards[device]) {
-      std::cout << "device " << device << ": table " << table << ", columns " << first_column
-                << " to " << first_column + dim - 1 << '\n';
+    for (const neuroshard::TableSlice& slice : shards[device]) {
+      std::cout << "device " << device << ": table " << slice.table << ", columns "
+                << slice.first_column << " to " << slice.first_column + slice.dim - 1 << '\n';
     }
   }
 } catch (const neuroshard::Error& error) {

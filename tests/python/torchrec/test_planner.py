@@ -106,11 +106,38 @@ def test_plans_go_to_and_fro() -> None:
     assert result.plan is not None
     with pytest.raises(neuroshard.Error, match="the module has no table x.more"):
         to_sharding_plan(more, result.plan, model, topology=topology(), sharders=SHARDERS)
-    rows_wise = EmbeddingShardingPlanner(topology=topology(), stats=[], debug=False, constraints={
-        name: ParameterConstraints(sharding_types=["row_wise"]) for name in MIXED
+
+
+@pytest.mark.parametrize("sharding_type", ["row_wise", "table_row_wise", "grid_shard"])
+def test_row_blocks_go_to_and_fro(sharding_type: str) -> None:
+    model = torch.nn.ModuleDict({"x": bags(MIXED)})
+    two_nodes = Topology(world_size=4, compute_device="cuda", hbm_cap=16 * GIB, local_world_size=2)
+    theirs = EmbeddingShardingPlanner(topology=two_nodes, stats=[], debug=False, constraints={
+        name: ParameterConstraints(sharding_types=[sharding_type], min_partition=4) for name in MIXED
     }).plan(model, SHARDERS)
-    with pytest.raises(neuroshard.Error, match="plans shard by columns only"):
-        from_sharding_plan(rows_wise, task)
+    tables = [neuroshard.Table(rows, dim, 1.0, name=f"x.{name}") for name, (rows, dim) in MIXED.items()]
+    task = neuroshard.Task(tables, devices=4, memory_bytes=16 * GIB)
+    ours = from_sharding_plan(theirs, task)
+    cost = neuroshard.simulate(task, ours)
+    assert sum(cost.memory_bytes) == sum(4 * rows * dim for rows, dim in MIXED.values())
+    assert any(piece.rows < task.tables[piece.table].rows for piece in ours.slices)
+    if sharding_type == "grid_shard":
+        with pytest.raises(neuroshard.Error, match="by rows and columns"):
+            to_sharding_plan(task, ours, model, topology=two_nodes, sharders=SHARDERS)
+        return
+    again = to_sharding_plan(task, ours, model, topology=two_nodes, sharders=SHARDERS)
+    for name in MIXED:
+        mine, given = again.plan["x"][name], theirs.plan["x"][name]  # type: ignore[index]
+        assert mine.sharding_type == given.sharding_type
+        assert str(mine.sharding_spec) == str(given.sharding_spec)
+        assert mine.ranks == given.ranks
+    uneven = neuroshard.plan_from_slices(
+        task,
+        [(0, 0, 0, 128, 0, 1000), (1, 0, 0, 128, 1000, 3_999_000)]
+        + [(0, t, 0, tables[t].dim) for t in range(1, 5)],
+    )
+    with pytest.raises(neuroshard.Error, match="cuts rows in equal blocks"):
+        to_sharding_plan(task, uneven, model, topology=two_nodes, sharders=SHARDERS)
 
 
 def test_optimizers_data_types_and_memory_are_minded() -> None:

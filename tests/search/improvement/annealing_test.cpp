@@ -145,9 +145,8 @@ TEST(Annealing, FindsTheBestPlanOfTinyTasks) {
     // What does not fit unsplit starts too large, and may only get smaller.
     if (!start) start = place_by_baseline(roomy, Algorithm::kDimGreedy, 0);
     ASSERT_TRUE(start);
-    const Annealed annealed =
-        anneal(backend, cataloged.catalog, cataloged.task,
-               layout_of(cataloged.catalog, cataloged.task, *start), {.steps = 3000}, kNever);
+    const Annealed annealed = anneal(backend, cataloged.catalog, cataloged.task,
+                                     layout_of(cataloged.catalog, *start), {.steps = 3000}, kNever);
     const PlanCost found = cost_of(backend, cataloged.catalog, cataloged.task, annealed.layout);
     if (!found.fits_memory) continue;  // The start, which nothing cheaper has replaced.
     const double least_ms = least_cost_ms(backend, cataloged);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/message_text.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"
@@ -59,38 +60,70 @@ auto by_device(T (*figure)(const DeviceCost&)) {
 }
 
 void bind_plan(nb::module_& module) {
-  nb::class_<TableSlice>(module, "TableSlice", "Columns of a table that stay together.")
+  nb::class_<TableSlice>(module, "TableSlice",
+                         "A rectangle of a table that stays together: columns, and rows of them.")
+      .def(
+          "__init__",
+          [](TableSlice* self, int table, int first_column, int dim, std::int64_t first_row,
+             std::int64_t rows) {
+            new (self) TableSlice{table, first_column, dim, first_row, rows};
+          },
+          "table"_a, "first_column"_a, "dim"_a, "first_row"_a, "rows"_a)
       .def_ro("table", &TableSlice::table, "Index into Task.tables.")
       .def_ro("first_column", &TableSlice::first_column)
       .def_ro("dim", &TableSlice::dim, "Number of columns.")
+      .def_ro("first_row", &TableSlice::first_row)
+      .def_ro("rows", &TableSlice::rows, "Number of rows.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const TableSlice& slice) {
         return "TableSlice(table=" + std::to_string(slice.table) +
                ", first_column=" + std::to_string(slice.first_column) +
-               ", dim=" + std::to_string(slice.dim) + ")";
+               ", dim=" + std::to_string(slice.dim) +
+               ", first_row=" + std::to_string(slice.first_row) +
+               ", rows=" + std::to_string(slice.rows) + ")";
       });
   nb::class_<Plan>(module, "Plan", "Where everything goes (docs/plan_format.md).")
       .def(
           "__init__",
-          [](Plan* self, std::vector<int> column_splits, std::vector<std::vector<int>> shards) {
-            new (self) Plan{std::move(column_splits), std::move(shards)};
+          [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards) {
+            new (self) Plan{std::move(slices), std::move(shards)};
           },
-          "column_splits"_a, "shards"_a,
+          "slices"_a, "shards"_a,
+          "`shards`: of each device, the indices of its slices. Nothing is checked before the plan "
+          "is used.")
+      .def_static(
+          "from_column_splits",
+          [](const NamedTask& task, std::vector<int> column_splits,
+             std::vector<std::vector<int>> shards) {
+            return plan_from_halvings(task.task, {std::move(column_splits), std::move(shards)});
+          },
+          "task"_a, "column_splits"_a, "shards"_a,
           "Step i halves slice `column_splits[i]` of a list that starts as the task's tables: the "
-          "first half keeps its index, the second is appended. `shards`: of each device, the "
-          "indices of its slices.")
-      .def_ro("column_splits", &Plan::column_splits)
-      .def_ro("shards", &Plan::shards)
+          "first half keeps its index, the second is appended. Raises Error if one cannot be "
+          "halved.")
+      .def_ro("slices", &Plan::slices)
+      .def_ro("shards", &Plan::shards, "Of each device, the indices of its slices.")
+      .def(
+          "column_splits",
+          [](const Plan& plan, const NamedTask& task) -> std::optional<std::vector<int>> {
+            validate(plan, task.task);
+            std::optional<HalvedPlan> halved = halvings_of(plan);
+            if (!halved) return std::nullopt;
+            return std::move(halved->column_splits);
+          },
+          "task"_a,
+          "The splits by which its slices come about, as from_column_splits() takes them, or None: "
+          "it has row blocks, or columns that are no half of a half ... of their table.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Plan& plan) {
-        return "Plan(" + counted(plan.column_splits.size(), "column split") + ", " +
+        return "Plan(" + counted(plan.slices.size(), "slice") + ", " +
                counted(plan.shards.size(), "device") + ")";
       });
   module.def(
       "slices_by_device",
       [](const NamedTask& task, const Plan& plan) {
         validate(plan, task.task);
-        return slices_by_device(task.task, plan);
+        return slices_by_device(plan);
       },
       "task"_a, "plan"_a, "The slices on each device.");
   module.def(
@@ -233,7 +266,7 @@ void bind_plan_result(nb::module_& module) {
       .def(
           "slices_by_device",
           [](const TaskPlanResult& result) {
-            return result.result.plan ? slices_by_device(result.task->task, *result.result.plan)
+            return result.result.plan ? slices_by_device(*result.result.plan)
                                       : std::vector<std::vector<TableSlice>>{};
           },
           "The slices on each device; none if there is no plan.")

@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -62,6 +63,11 @@ PlanDocument document_of(const TaskReplanResult& result) {
 }  // namespace
 
 void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
+  nb::class_<TableColumns>(module, "TableColumns", "Columns of a table, all rows of them.")
+      .def_ro("table", &TableColumns::table, "Index into Task.tables.")
+      .def_ro("first_column", &TableColumns::first_column)
+      .def_ro("dim", &TableColumns::dim, "Number of columns.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
   nb::class_<TableMove>(module, "TableMove", "Columns of a table that a device has to be sent.")
       .def_ro("columns", &TableMove::columns)
       .def_ro("from_device", &TableMove::from,

@@ -20,6 +20,7 @@ from neuroshard._core import (
     ReplanResult,
     SearchStats,
     Table,
+    TableColumns,
     TableMove,
     TableSlice,
     Task,
@@ -36,7 +37,7 @@ from neuroshard._core import (
 )
 from neuroshard._core import version as __version__
 from neuroshard.errors import Error
-from neuroshard.halvings import plan_from_slices
+from neuroshard.placed_slices import plan_from_slices
 from neuroshard.shared_planner import plan, plan_batch, simulate
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "ReplanResult",
     "SearchStats",
     "Table",
+    "TableColumns",
     "TableMove",
     "TableSlice",
     "Task",

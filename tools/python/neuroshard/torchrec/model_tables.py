@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
@@ -13,13 +14,23 @@ from neuroshard._core import Table
 
 TABLE_WISE = ShardingType.TABLE_WISE.value
 COLUMN_WISE = ShardingType.COLUMN_WISE.value
+ROW_WISE = ShardingType.ROW_WISE.value
+TABLE_ROW_WISE = ShardingType.TABLE_ROW_WISE.value
 
 # The one that keeps a shard where its rank computes and updates it in the backward pass, as cost models have it.
 FUSED = EmbeddingComputeKernel.FUSED.value
 
 Constraints = Mapping[str, ParameterConstraints]
-Piece = tuple[int, int, int]
-"""First column, number of columns, rank."""
+
+
+class Piece(NamedTuple):
+    """A slice of a table, and who holds it."""
+
+    first_column: int
+    columns: int
+    rank: int
+    first_row: int
+    rows: int
 
 
 @dataclass
@@ -63,14 +74,60 @@ class ModelTable:
         """Why this table cannot be cut into `pieces`; None if it can."""
         if len(pieces) == 1:
             return None
+        if any(piece.rows != self.rows for piece in pieces):
+            return None if self.by_rows(pieces) is not None else self.refusal_of_rows(pieces)
         if self.option(COLUMN_WISE) is None:
             return "its sharder and constraints forbid column-wise sharding, and the best plan splits it"
         constraint = constraints.get(self.name)
         least = constraint.min_partition if constraint is not None else None
-        narrowest = min(columns for _, columns, _ in pieces)
+        narrowest = min(piece.columns for piece in pieces)
         if least is not None and narrowest < least:
             return f"min_partition is {least}, and the best plan has shards of {narrowest} columns"
         return None
+
+    @property
+    def rows(self) -> int:
+        return int(self.options[0].tensor.shape[0])
+
+    def by_rows(self, pieces: list[Piece]) -> ShardingOption | None:
+        """The option that cuts the table into row blocks `pieces`, on their ranks; None if there is none.
+
+        TorchRec's runtime looks rows up by the size of a block, so the blocks have to be those of its own
+        enumerator: row-wise over all ranks in order, or table-row-wise over those of one node.
+        """
+        columns = int(self.options[0].tensor.shape[1])
+        for sharding_type in (ROW_WISE, TABLE_ROW_WISE):
+            option = self.option(sharding_type)
+            if option is None:
+                continue
+            # Where rows do not suffice, the last shards are empty, and no pieces.
+            blocks = [(shard.offset[0], shard.size[0]) for shard in option.shards]
+            in_order = sorted(pieces, key=lambda piece: piece.first_row)
+            if [(p.first_row, p.rows) for p in in_order] != [block for block in blocks if block[1] > 0]:
+                continue
+            if any(piece.first_column != 0 or piece.columns != columns for piece in pieces):
+                continue
+            first_rank = 0 if sharding_type == ROW_WISE else in_order[0].rank // len(blocks) * len(blocks)
+            if [piece.rank for piece in in_order] != list(range(first_rank, first_rank + len(in_order))):
+                continue
+            chosen = deepcopy(option)
+            for rank, shard in enumerate(chosen.shards, first_rank):
+                shard.rank = rank
+            return chosen
+        return None
+
+    def refusal_of_rows(self, pieces: list[Piece]) -> str:
+        """Why by_rows() has none for `pieces`."""
+        columns = int(self.options[0].tensor.shape[1])
+        if any(piece.columns != columns for piece in pieces):
+            return "the plan cuts it by rows and columns, and only one of them can be handed over"
+        offered = [kind for kind in (ROW_WISE, TABLE_ROW_WISE) if self.option(kind) is not None]
+        if not offered:
+            return "its sharder and constraints forbid row-wise and table-row-wise sharding, and the plan cuts its rows"
+        return (
+            "TorchRec cuts rows in equal blocks, one on each rank in order (row_wise) or on each rank of one node "
+            f"(table_row_wise), and the plan cuts them otherwise; allowed here: {', '.join(offered)}"
+        )
 
     def lookups_per_sample(self, constraints: Constraints) -> float:
         """Of all features together: the pooling factor of the table."""
@@ -102,6 +159,9 @@ class ModelTable:
 
     def sharded(self, pieces: list[Piece]) -> ShardingOption:
         """The option that cuts the table into `pieces`, which it may be (refusal_of), without estimates."""
+        by_rows = self.by_rows(pieces) if any(piece.rows != self.rows for piece in pieces) else None
+        if by_rows is not None:
+            return by_rows
         pieces = sorted(pieces)
         # Whole tables may be allowed as columns only.
         option = (self.option(TABLE_WISE) if len(pieces) == 1 else None) or self.option(COLUMN_WISE)
@@ -109,7 +169,7 @@ class ModelTable:
         rows = int(option.tensor.shape[0])
         chosen = deepcopy(option)
         chosen.shards = [
-            Shard(size=[rows, columns], offset=[0, first], rank=rank) for first, columns, rank in pieces
+            Shard(size=[rows, piece.columns], offset=[0, piece.first_column], rank=piece.rank) for piece in pieces
         ]
         return chosen
 

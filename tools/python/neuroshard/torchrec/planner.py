@@ -29,10 +29,10 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import PlanCost, Planner, PlanResult, Table, Task, Weights
+from neuroshard._core import Plan, PlanCost, Planner, PlanResult, Table, Task, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.memory import MemoryCounter
-from neuroshard.torchrec.model_tables import Constraints, ModelTable, model_tables
+from neuroshard.torchrec.model_tables import Constraints, ModelTable, Piece, model_tables
 from neuroshard.torchrec.sharding_plans import pieces_by_table
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -245,7 +245,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             try:
                 result = self._run(Task(sought, world_size, limit, name="model"))
                 if result.plan is not None:
-                    pieces = pieces_by_table(result.task, result.plan)
+                    real = Task(as_is, world_size, memory_bytes, name="model")
+                    plan = plan_for_other_rows(result.plan, result.task, real)
+                    pieces = pieces_by_table(real, plan)
                     refusals = {
                         table.full_name: reason
                         for table, of_table in zip(tables, pieces)
@@ -257,8 +259,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                     self._enumerator.populate_estimates(options)
                     excess = max(memory.used(options)) - memory_bytes
                     if excess <= 0:
-                        real = Task(as_is, world_size, memory_bytes, name="model")
-                        return Chosen(options, self._planner.simulate(real, result.plan))
+                        return Chosen(options, self._planner.simulate(real, plan))
             except Error as error:
                 raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
             if sought is weighed:
@@ -276,7 +277,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     def _whole(self, tables: Sequence[ModelTable]) -> list[ShardingOption]:
         """Each table on one device, with estimates."""
-        options = [table.sharded([(0, int(table.options[0].tensor.shape[1]), 0)]) for table in tables]
+        options = [
+            table.sharded([Piece(0, int(table.options[0].tensor.shape[1]), 0, 0, table.rows)]) for table in tables
+        ]
         self._enumerator.populate_estimates(options)
         return options
 
@@ -329,6 +332,13 @@ class AlreadyReserved(StorageReservation):
     @property
     def last_reserved_topology(self) -> Topology | None:
         return self._available
+
+
+def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
+    """`plan`, which the search found for `task`, for `real`, whose tables have other rows."""
+    column_splits = plan.column_splits(task)
+    assert column_splits is not None
+    return Plan.from_column_splits(real, column_splits, plan.shards)
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

@@ -11,17 +11,17 @@ from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, Sh
 
 from neuroshard._core import Plan, Task, slices_by_device
 from neuroshard.errors import Error
-from neuroshard.halvings import plan_from_slices
+from neuroshard.placed_slices import PlacedSlice, plan_from_slices
 from neuroshard.torchrec.model_tables import Constraints, Piece, model_tables
 
 
 def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
-    """Of each table of `task` its pieces, from left to right."""
+    """Of each table of `task` its pieces, from left to right, and from top to bottom."""
     pieces: list[list[Piece]] = [[] for _ in range(len(task))]
     for device, slices in enumerate(slices_by_device(task, plan)):
         for piece in slices:
-            pieces[piece.table].append((piece.first_column, piece.dim, device))
-    return [sorted(of_table) for of_table in pieces]
+            pieces[piece.table].append(Piece(piece.first_column, piece.dim, device, piece.first_row, piece.rows))
+    return [sorted(of_table, key=lambda piece: (piece.first_column, piece.first_row)) for of_table in pieces]
 
 
 def to_sharding_plan(
@@ -36,7 +36,9 @@ def to_sharding_plan(
     """`plan` as DistributedModelParallel takes it.
 
     Tables of `task` are those of `module` by name: path of the module, a dot, name of the table.
-    Raises Error if one is missing on either side, or cannot be sharded as planned.
+    Tables that the plan cuts by rows become row-wise or table-row-wise ones, if these are the blocks into
+    which TorchRec cuts them. Raises Error if a table is missing on either side, or cannot be sharded as
+    planned.
     """
     constraints = constraints or {}
     enumerator = EmbeddingEnumerator(topology=topology, batch_size=1, constraints=dict(constraints))
@@ -54,22 +56,26 @@ def to_sharding_plan(
         shape, planned = tuple(table.options[0].tensor.shape), task.tables[index]
         if shape[1] != planned.dim:
             raise Error(f"plan: table {name} has {shape[1]} columns in the module and {planned.dim} in the task")
-        refusal = table.refusal(constraints) or table.refusal_of(pieces[index], constraints)
+        cut_by_rows = any(piece.rows != planned.rows for piece in pieces[index])
+        if cut_by_rows and shape[0] != planned.rows:
+            raise Error(f"plan: table {name} has {shape[0]} rows in the module and {planned.rows} in the task")
+        of_table = [piece if cut_by_rows else piece._replace(rows=shape[0]) for piece in pieces[index]]
+        refusal = table.refusal(constraints) or table.refusal_of(of_table, constraints)
         if refusal is not None:
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
-        options.append(table.sharded(pieces[index]))
+        options.append(table.sharded(of_table))
     return sharding_plan_of_options(options, topology)
 
 
 def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
     """What a TorchRec plan does, to be judged by simulate().
 
-    Tables are those of `task` by name, as in to_sharding_plan(). Raises Error if the plan shards by rows,
-    replicates, or cuts tables otherwise than in halves of halves, since no Plan says so.
+    Tables are those of `task` by name, as in to_sharding_plan(). Shards may be columns of any widths, row
+    blocks (row-wise, table-row-wise), or both (grid). Raises Error if the plan replicates a table, since no
+    Plan says so, or if it has a width that is not a multiple of 4.
     """
     indices = {table.name: index for index, table in enumerate(task.tables)}
-    rows = [table.rows for table in task.tables]
-    slices: list[tuple[int, int, int, int]] = []
+    slices: list[PlacedSlice] = []
     seen: set[str] = set()
     for path, module_plan in sharding_plan.plan.items():
         for table_name, sharding in module_plan.items():
@@ -80,15 +86,13 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
             index = indices[name]
             spec = sharding.sharding_spec
             if not isinstance(spec, EnumerableShardingSpec):
-                raise Error(f"sharding plan: table {name} is {sharding.sharding_type}: it says no shards")
+                raise Error(f"sharding plan: table {name} is {sharding.sharding_type}: it has no shards, and plans do not replicate")
             for shard in spec.shards:
-                if shard.shard_offsets[0] != 0 or shard.shard_sizes[0] != rows[index]:
-                    raise Error(
-                        f"sharding plan: table {name} is {sharding.sharding_type}, with shards of "
-                        f"{shard.shard_sizes[0]} of {rows[index]} rows; plans shard by columns only"
-                    )
-                rank = shard.placement.rank()
-                slices.append((rank, index, shard.shard_offsets[1], shard.shard_sizes[1]))
+                first_row, first_column = shard.shard_offsets
+                shard_rows, columns = shard.shard_sizes
+                # Row-wise with fewer rows than ranks, or tables that blocks do not divide: the last hold nothing.
+                if shard_rows > 0:
+                    slices.append((shard.placement.rank(), index, first_column, columns, first_row, shard_rows))
     missing = sorted(set(indices) - seen)
     if missing:
         raise Error(f"sharding plan: has no table {', '.join(missing)}")

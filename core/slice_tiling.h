@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/plan_check.h"
+
+namespace neuroshard {
+
+/// True if `slice` is of a table of `task`, inside it, and not empty.
+[[nodiscard]] bool lies_in_its_table(const TableSlice& slice, const Task& task);
+
+/// Adds what keeps `slices` from covering each row and column of each table of `task` once: first
+/// slices that are impossible by themselves, in order, then by table those that overlap others, and
+/// what is in none. Takes n log n steps, and for each overlapping slice n more.
+void add_tiling_problems(const std::vector<TableSlice>& slices, const Task& task,
+                         std::vector<PlanProblem>& problems);
+
+/// "columns 0 to 63 of table 3", and with `all_rows` of the table not equal to its own, its rows.
+[[nodiscard]] std::string described(const TableSlice& slice, std::int64_t all_rows);
+
+}  // namespace neuroshard

@@ -1,0 +1,114 @@
+#include "neuroshard/column_halvings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "neuroshard/error.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAre;
+
+Task two_tables() {
+  Task task;
+  task.tables = {{"", 100, 32, 1.0, {}}, {"", 100, 8, 1.0, {}}};
+  task.devices = 2;
+  task.memory_bytes = 1 << 20;
+  return task;
+}
+
+HalvedPlan random_halvings(const Task& task, std::mt19937_64& random) {
+  HalvedPlan plan;
+  std::vector<int> dims;
+  for (const Table& table : task.tables) dims.push_back(table.dim);
+  for (std::size_t tries = 3 * task.tables.size(); tries-- > 0;) {
+    const std::size_t slice = random() % dims.size();
+    if (!can_split_columns(dims[slice])) continue;
+    plan.column_splits.push_back(static_cast<int>(slice));
+    dims[slice] /= 2;
+    dims.push_back(dims[slice]);
+  }
+  std::vector<int> slices(dims.size());
+  std::iota(slices.begin(), slices.end(), 0);
+  std::shuffle(slices.begin(), slices.end(), random);
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  for (const int slice : slices) plan.shards[random() % plan.shards.size()].push_back(slice);
+  return plan;
+}
+
+TEST(ColumnHalvings, ASplitKeepsTheIndexAndAppendsTheSecondHalf) {
+  EXPECT_THAT(split_columns(two_tables(), {0, 0, 2}),
+              ElementsAre(TableSlice{0, 0, 8, 0, 100}, TableSlice{1, 0, 8, 0, 100},
+                          TableSlice{0, 16, 8, 0, 100}, TableSlice{0, 8, 8, 0, 100},
+                          TableSlice{0, 24, 8, 0, 100}));
+}
+
+TEST(ColumnHalvings, ImpossibleSplitsAreRejected) {
+  EXPECT_THROW((void)split_columns(two_tables(), {2}), Error);
+  EXPECT_THROW((void)split_columns(two_tables(), {-1}), Error);
+  EXPECT_THROW((void)split_columns(two_tables(), {1, 1}), Error);  // 8 -> 4, then 4 -> 2.
+}
+
+TEST(ColumnHalvings, AreFoundAgain) {
+  std::mt19937_64 random(1);
+  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = testing::random_task(seed);
+    const HalvedPlan halved = random_halvings(task, random);
+    const Plan plan = plan_from_halvings(task, halved);
+    ASSERT_NO_THROW(validate(plan, task));
+    EXPECT_EQ(halvings_of(plan), halved);
+  }
+}
+
+// Slices in any order: the same slices are on the same devices, by other indices.
+TEST(ColumnHalvings, RenumberSlicesThatCameInAnotherOrder) {
+  std::mt19937_64 random(2);
+  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = testing::random_task(seed);
+    const Plan made = plan_from_halvings(task, random_halvings(task, random));
+    std::vector<int> order(made.slices.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    Plan shuffled = made;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      shuffled.slices[static_cast<std::size_t>(order[i])] = made.slices[i];
+    }
+    for (auto& shard : shuffled.shards) {
+      for (int& slice : shard) slice = order[static_cast<std::size_t>(slice)];
+    }
+    const auto halved = halvings_of(shuffled);
+    ASSERT_TRUE(halved);
+    EXPECT_EQ(slices_by_device(plan_from_halvings(task, *halved)), slices_by_device(made));
+  }
+}
+
+TEST(ColumnHalvings, AreNotWhatOtherPlansHave) {
+  const TableSlice other{1, 0, 8, 0, 100};
+  const auto without = [&](std::vector<TableSlice> slices) {
+    slices.push_back(other);
+    Plan plan{std::move(slices), {{}, {}}};
+    for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+      plan.shards[0].push_back(static_cast<int>(i));
+    }
+    validate(plan, two_tables());
+    return !halvings_of(plan);
+  };
+  EXPECT_FALSE(without({{0, 0, 32, 0, 100}}));
+  EXPECT_FALSE(without({{0, 0, 16, 0, 100}, {0, 16, 16, 0, 100}}));
+  EXPECT_TRUE(without({{0, 0, 12, 0, 100}, {0, 12, 20, 0, 100}}));
+  EXPECT_TRUE(without({{0, 0, 8, 0, 100}, {0, 8, 16, 0, 100}, {0, 24, 8, 0, 100}}));
+  EXPECT_TRUE(without({{0, 0, 32, 0, 50}, {0, 0, 32, 50, 50}}));
+  EXPECT_TRUE(without({{0, 0, 16, 0, 50}, {0, 0, 16, 50, 50}, {0, 16, 16, 0, 100}}));
+}
+
+}  // namespace
+}  // namespace neuroshard
