@@ -21,6 +21,8 @@ struct HalvedNode {
   int first_column = 0;
   int dim = 0;
 
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const HalvedNode&, const HalvedNode&) = default;
 };
 

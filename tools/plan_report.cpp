@@ -91,11 +91,11 @@ std::string memory_table(const PlanDocument& document) {
   table.add_row({"device", "weights", "optimizer", "buffers", "reserved", "free"});
   for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
     const DeviceCost& cost = document.cost.devices[device];
-    table.add_row({std::to_string(device), format_bytes(cost.memory.weight_bytes),
-                   format_bytes(cost.memory.optimizer_bytes),
-                   format_bytes(cost.memory.buffer_bytes), format_bytes(cost.reserved_bytes),
-                   std::string(cost.free_bytes < 0 ? 1 : 0, '-') +
-                       format_bytes(std::abs(cost.free_bytes))});
+    table.add_row(
+        {std::to_string(device), format_bytes(cost.memory.weight_bytes),
+         format_bytes(cost.memory.optimizer_bytes), format_bytes(cost.memory.buffer_bytes),
+         format_bytes(cost.reserved_bytes),
+         std::string(cost.free_bytes < 0 ? 1 : 0, '-') + format_bytes(std::abs(cost.free_bytes))});
   }
   return table.str() + '\n';
 }

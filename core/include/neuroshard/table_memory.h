@@ -44,6 +44,8 @@ struct TableMemory {
   /// count. 0: neither counts. Costs are of kDefaultBatchSize samples whatever it is.
   std::int64_t batch_size = 0;
 
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const TableMemory&, const TableMemory&) = default;
 };
 
