@@ -110,7 +110,7 @@ const TrainingRange* TrainingRanges::find(const std::string& part,
 
 std::string TrainingRanges::warning(const Task& task, const Plan& plan,
                                     const PlanCost& cost) const {
-  if (ranges_.empty()) return {};
+  if (!known()) return {};
   const std::string compute = "compute";
   const std::string comm = dense_comm_.contains(task.devices)
                                ? "comm." + std::to_string(task.devices)

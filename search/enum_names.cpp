@@ -61,6 +61,18 @@ static constexpr std::string_view text_of(SearchStage stage) {
       return "improvement";
     case SearchStage::kLongImprovement:
       return "long_improvement";
+    case SearchStage::kRowBlocks:
+      return "row_blocks";
+  }
+  return "";
+}
+
+static constexpr std::string_view text_of(Cuts cuts) {
+  switch (cuts) {
+    case Cuts::kAny:
+      return "any";
+    case Cuts::kColumns:
+      return "columns";
   }
   return "";
 }
@@ -70,6 +82,7 @@ namespace {
 constexpr auto kAlgorithms = all_named<Algorithm>();
 constexpr auto kEfforts = all_named<Effort>();
 constexpr auto kSearchStages = all_named<SearchStage>();
+constexpr auto kCuts = all_named<Cuts>();
 
 }  // namespace
 
@@ -86,6 +99,12 @@ std::span<const Effort> all_efforts() { return kEfforts; }
 std::string_view name_of(Effort effort) { return name_or_unknown(effort); }
 
 Effort effort_from_name(std::string_view name) { return named(all_efforts(), name, "effort"); }
+
+std::span<const Cuts> all_cuts() { return kCuts; }
+
+std::string_view name_of(Cuts cuts) { return name_or_unknown(cuts); }
+
+Cuts cuts_from_name(std::string_view name) { return named(all_cuts(), name, "kind of cuts"); }
 
 std::span<const SearchStage> all_search_stages() { return kSearchStages; }
 

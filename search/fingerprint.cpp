@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/fingerprint.h"
+#include "search/row_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -76,7 +77,7 @@ void add_task(Items& items, const Task& task) {
 }
 
 /// Those that the algorithm heeds.
-void add_options(Items& items, const PlannerOptions& options) {
+void add_options(Items& items, const PlannerOptions& options, const CostModels& models) {
   items.add("options");
   items.add(name_of(options.algorithm));
   if (options.algorithm == Algorithm::kNeuroshard) items.add(name_of(options.effort));
@@ -90,6 +91,11 @@ void add_options(Items& items, const PlannerOptions& options) {
   if (options.algorithm == Algorithm::kRandom) items.add_integer(options.seed);
   if (options.equal_widths && options.algorithm == Algorithm::kNeuroshard) {
     items.add("equal_widths");
+  }
+  if (options.cuts && options.algorithm == Algorithm::kNeuroshard &&
+      *options.cuts != default_cuts(models)) {
+    items.add("cuts");
+    items.add(name_of(*options.cuts));
   }
 }
 
@@ -136,7 +142,7 @@ std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
   Items items;
   items.add("neuroshard.fingerprint 1");
   add_task(items, task);
-  add_options(items, options);
+  add_options(items, options, models);
   add_models(items, models, task.devices);
   return items.value();
 }

@@ -21,6 +21,7 @@
 #include "search/baselines.h"
 #include "search/infeasibility.h"
 #include "search/replanning/replanning.h"
+#include "search/row_blocks.h"
 #include "search/search_driver.h"
 #include "search/uniform_baseline.h"
 
@@ -121,6 +122,8 @@ struct Planner::Impl {
                               .reuse_work = options.reuse_work})),
         gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
         ranges(cost_models),
+        row_blocks(options.algorithm == Algorithm::kNeuroshard &&
+                   options.cuts.value_or(default_cuts(cost_models)) == Cuts::kAny),
         models(std::move(cost_models)),
         threads(options.threads > 0
                     ? options.threads
@@ -133,6 +136,17 @@ struct Planner::Impl {
   PlanResult plan_by_baseline(const Task& task) const;
   PlanResult plan_by_search(const Task& task, const PlanRequest& request,
                             const PlannerOptions& with) const;
+  /// By one thread of the CPU.
+  PlanResult plan_alone(const Task& task, const PlanRequest& request,
+                        const PlannerOptions& with) const;
+  /// Gives tasks that columns alone have no room for plans with row blocks. `plan`:
+  /// plan_by_search() or plan_alone().
+  template <typename Plan>
+  PlanResult with_row_blocks(const Task& task, const PlanRequest& request, PlanResult result,
+                             const Plan& plan) const;
+  /// Does so for those outcomes that need it.
+  void add_row_blocks(std::span<const Task> tasks, const PlanRequest& request,
+                      std::span<PlanOutcome> outcomes) const;
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   ReplanResult replan(const Task& task, const RunningPlan& running,
                       const ReplanRequest& request) const;
@@ -154,6 +168,7 @@ struct Planner::Impl {
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
   TrainingRanges ranges;  ///< Before `models`, which is moved from.
+  bool row_blocks;        ///< Whether plans may have them.
   CostModels models;
   int threads;
   mutable std::once_flag team_started;
@@ -202,6 +217,30 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
     lease ? search(TeamBackend(*cpu, *lease), warning, &*lease) : search(*cpu, warning, nullptr);
   }
   return std::move(outcome).value();
+}
+
+PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request,
+                                     const PlannerOptions& with) const {
+  PlanOutcome outcome;
+  const SearchDriver::Job job{task, outcome};
+  SearchDriver driver(*cpu, with, request);
+  driver.add({&job, 1});
+  while (driver.in_flight() > 0) driver.advance();
+  return std::move(outcome).value();
+}
+
+template <typename Plan>
+PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
+                                          PlanResult result, const Plan& plan) const {
+  if (!row_blocks || !may_need_row_blocks(result)) return result;
+  return plan_with_row_blocks(*cpu, task, request, options.effort, std::move(result),
+                              [&](const Task& part, const PlanRequest& of_part,
+                                  Effort effort) -> std::optional<PlanResult> {
+                                if (!models.has_comm_for(part.devices)) return std::nullopt;
+                                PlannerOptions with = options;
+                                with.effort = effort;
+                                return plan(part, of_part, with);
+                              });
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
@@ -263,6 +302,26 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
                     [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
 }
 
+void Planner::Impl::add_row_blocks(std::span<const Task> tasks, const PlanRequest& request,
+                                   std::span<PlanOutcome> outcomes) const {
+  std::vector<std::size_t> without_plan;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i] && may_need_row_blocks(*outcomes[i])) without_plan.push_back(i);
+  }
+  if (without_plan.empty()) return;
+  ThreadTeam team_of_batch(
+      static_cast<int>(std::min(without_plan.size(), static_cast<std::size_t>(threads))));
+  team_of_batch.run(without_plan.size(), [&](std::size_t job, std::size_t) {
+    const std::size_t i = without_plan[job];
+    try {
+      outcomes[i] = with_row_blocks(tasks[i], request, std::move(outcomes[i]).value(),
+                                    [&](const auto&... of_part) { return plan_alone(of_part...); });
+    } catch (const Error& error) {
+      outcomes[i] = error;
+    }
+  });
+}
+
 Planner::Planner(CostModels models, PlannerOptions options) {
   validate(options);
   require_equal_widths_possible(options);
@@ -278,9 +337,14 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Impl& impl = in_use(impl_);
   impl.require_valid(task);
   validate(request);
-  PlanResult result = searches(impl.options.algorithm)
-                          ? impl.plan_by_search(task, request, impl.options)
-                          : impl.plan_by_baseline(task);
+  if (!searches(impl.options.algorithm)) {
+    PlanResult result = impl.plan_by_baseline(task);
+    impl.add_warnings(task, result);
+    return result;
+  }
+  PlanResult result =
+      impl.with_row_blocks(task, request, impl.plan_by_search(task, request, impl.options),
+                           [&](const auto&... of_part) { return impl.plan_by_search(of_part...); });
   impl.add_warnings(task, result);
   return result;
 }
@@ -304,6 +368,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     }
   }
   if (!jobs.empty()) impl.plan_in_parallel(jobs, request);
+  if (impl.row_blocks) impl.add_row_blocks(tasks, request, outcomes);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;
     PlanResult result = std::move(outcomes[i]).value();

@@ -87,6 +87,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
   fingerprint.add(serialize_weights(models));
   fingerprint.add(command.search.algorithm);
   fingerprint.add(command.search.effort);
+  fingerprint.add(command.search.cuts);
   const PlannerOptions& planner = command.search.planner;
   const SearchOptions& search = planner.search;
   for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,

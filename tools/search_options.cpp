@@ -31,6 +31,7 @@ PlannerOptions SearchChoice::options() const {
   PlannerOptions options = planner;
   options.algorithm = algorithm_from_name(algorithm);
   options.effort = effort_from_name(effort);
+  if (!cuts.empty()) options.cuts = cuts_from_name(cuts);
   return options;
 }
 
@@ -62,6 +63,14 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
       .add_flag("--equal-widths", choice.planner.equal_widths,
                 "Of algorithm neuroshard: cut each table to slices of one width, as checkpoints of "
                 "some training systems need")
+      ->group(group);
+  command
+      .add_option(
+          "--cuts", choice.cuts,
+          "Of algorithm neuroshard: any (also by rows, as TorchRec does, where columns alone "
+          "find no room) or columns (by columns alone). Default: any with the built-in "
+          "weights, columns with published checkpoints")
+      ->type_name("NAME")
       ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {
     command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);

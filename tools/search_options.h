@@ -13,17 +13,18 @@ namespace neuroshard::tools {
 /// --backend and --threads: what every command that evaluates costs has.
 void add_backend_options(CLI::App& command, PlannerOptions& options);
 
-/// How to search, as it is given: algorithm and effort by their names.
+/// How to search, as it is given: algorithm, effort and cuts by their names.
 struct SearchChoice {
   PlannerOptions planner;
   std::string algorithm = "neuroshard";
   std::string effort = "default";
+  std::string cuts;  ///< Empty: by the weights.
 
   /// Throws Error listing the names if one is unknown.
   [[nodiscard]] PlannerOptions options() const;
 };
 
-/// --algorithm, --effort and the sizes of the published search.
+/// --algorithm, --effort, --cuts and the sizes of the published search.
 void add_search_options(CLI::App& command, SearchChoice& choice);
 /// --effort alone.
 void add_effort_option(CLI::App& command, SearchChoice& choice);

@@ -25,6 +25,7 @@ PlannerOptions planner_options(const ns_planner_options& given) {
   if (given.effort != nullptr) options.effort = effort_from_name(given.effort);
   if (given.backend != nullptr) options.backend = given.backend;
   options.threads = given.threads;
+  if (given.cuts != nullptr) options.cuts = cuts_from_name(given.cuts);
   return options;
 }
 

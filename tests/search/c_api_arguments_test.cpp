@@ -31,6 +31,7 @@ TEST(CApi, OneOptionCanBeWrong) {
     EXPECT_THAT(ns_last_error(), HasSubstr(text));
   };
   expect_refused(with(&ns_planner_options::effort, "heroic"), NS_INVALID_INPUT, "heroic");
+  expect_refused(with(&ns_planner_options::cuts, "diagonal"), NS_INVALID_INPUT, "diagonal");
   expect_refused(with(&ns_planner_options::algorithm, "magic"), NS_INVALID_INPUT, "magic");
   expect_refused(with(&ns_planner_options::backend, "abacus"), NS_INVALID_INPUT, "abacus");
   expect_refused(with(&ns_planner_options::threads, -1), NS_INVALID_INPUT, "threads is -1");

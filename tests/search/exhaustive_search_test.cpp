@@ -134,7 +134,7 @@ struct Quality {
 
 void judge(const CostModels& models, Memory memory, Quality& quality) {
   const CpuBackend cpu = cpu_backend_of(models);
-  const Planner planner(models, {.threads = 1});
+  const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
   const std::vector<Shape> shapes = {{2, 3, 16}, {2, 5, 8}, {3, 2, 16}, {3, 3, 8}};
   for (const Shape& shape : shapes) {
     for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {

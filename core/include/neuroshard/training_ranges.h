@@ -30,6 +30,9 @@ class TrainingRanges {
   /// Throws Error naming the key if a range is not two numbers, "LOW to HIGH".
   explicit TrainingRanges(const CostModels& models);
 
+  /// False if the metadata say nothing.
+  [[nodiscard]] bool known() const { return !ranges_.empty(); }
+
   /// What of `plan`, which is valid for `task` and has this cost, the models were not trained on,
   /// in one line; empty if it is all within their ranges, or these are not known.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;

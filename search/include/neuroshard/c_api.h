@@ -75,6 +75,10 @@ typedef struct ns_planner_options {
   const char* effort;     ///< "fast", "default" or "thorough". NULL: "default".
   int32_t threads;        ///< For one plan. 0: one for each core.
   int32_t reserved;
+  // Since version 3.
+  /// "any": where columns alone find no room, tables are also cut by rows (docs/search.md); or
+  /// "columns". NULL: "any" with weights that know what they were trained on, as the built-in ones.
+  const char* cuts;
 } ns_planner_options;
 
 /// `options` may be NULL. Takes some milliseconds; make one planner and share it.

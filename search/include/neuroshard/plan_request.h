@@ -23,11 +23,12 @@ enum class SearchStage {
   kPacking,           ///< By size alone, where nothing else finds room.
   kImprovement,       ///< Effort::kDefault ends here.
   kLongImprovement,   ///< Of Effort::kThorough.
+  kRowBlocks,         ///< Some tables cut by rows, where columns alone find no room.
 };
 
 [[nodiscard]] std::span<const SearchStage> all_search_stages();
 /// "uniform", "greedy", "coarse_ladder", "short_improvement", "fine_ladder", "published",
-/// "packing", "improvement", "long_improvement".
+/// "packing", "improvement", "long_improvement", "row_blocks".
 [[nodiscard]] std::string_view name_of(SearchStage stage);
 
 /// A plan that is better than all before it.

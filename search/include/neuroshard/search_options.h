@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,20 @@ enum class Effort {
 /// Throws Error listing the names.
 [[nodiscard]] Effort effort_from_name(std::string_view name);
 
+/// How tables may be cut.
+enum class Cuts {
+  /// Where columns alone find no room, also by rows, as TorchRec's runtime cuts them: row-wise over
+  /// all devices, or table-row-wise and grid over nodes of 8 (docs/search.md).
+  kAny,
+  kColumns,  ///< Halved by columns, as published.
+};
+
+[[nodiscard]] std::span<const Cuts> all_cuts();
+/// "any", "columns".
+[[nodiscard]] std::string_view name_of(Cuts cuts);
+/// Throws Error listing the names.
+[[nodiscard]] Cuts cuts_from_name(std::string_view name);
+
 /// Sizes of the published search; the defaults are those of the published system.
 struct SearchOptions {
   int beam_width = 3;   ///< States of column splits kept per level (K).
@@ -63,6 +78,9 @@ struct PlannerOptions {
   /// training systems need. The same tasks have such plans, which mostly cost a little more; they
   /// may then cost more than the published search's.
   bool equal_widths = false;
+  /// Of Algorithm::kNeuroshard. Nothing: kAny with cost models that know what they were trained on,
+  /// as the built-in ones do; kColumns with others, such as the published checkpoints.
+  std::optional<Cuts> cuts{};
   SearchOptions search{};
   /// "auto" or one of backends(). "auto" is what the environment variable NEUROSHARD_BACKEND names,
   /// if it is set, else the first of backends() that works here.

@@ -21,8 +21,9 @@ using testing::message_of;
 using testing::random_models;
 using testing::random_task;
 
+// Re-planning does not know row blocks.
 Planner planner_of(const CostModels& models, int threads = 1) {
-  return Planner(models, {.effort = Effort::kFast, .threads = threads});
+  return Planner(models, {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = threads});
 }
 
 /// A plan that runs, and what its job has become.

@@ -128,7 +128,8 @@ void bind_planner_class(nb::module_& module) {
               "__init__",
               [](PythonPlanner* self, std::shared_ptr<Weights> weights,
                  const std::string& algorithm, const std::string& effort,
-                 const std::string& backend, int threads, std::uint64_t seed, bool equal_widths) {
+                 const std::string& backend, int threads, std::uint64_t seed, bool equal_widths,
+                 const std::optional<std::string>& cuts) {
                 if (!weights) weights = shared_builtin_weights();
                 PlannerOptions options;
                 options.algorithm = algorithm_from_name(algorithm);
@@ -137,18 +138,21 @@ void bind_planner_class(nb::module_& module) {
                 options.threads = threads;
                 options.seed = seed;
                 options.equal_widths = equal_widths;
+                if (cuts) options.cuts = cuts_from_name(*cuts);
                 const bool thorough = options.effort == Effort::kThorough;
                 Planner planner(weights->models, std::move(options));
                 new (self) PythonPlanner{std::move(weights), std::move(planner), thorough};
               },
               "weights"_a = nb::none(), nb::kw_only(), "algorithm"_a = "neuroshard",
               "effort"_a = "default", "backend"_a = "auto", "threads"_a = 0, "seed"_a = 0,
-              "equal_widths"_a = false,
+              "equal_widths"_a = false, "cuts"_a = nb::none(),
               "`weights`: None for the built-in ones. `effort`: \"fast\", \"default\" or "
               "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
               "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each "
               "table "
-              "to slices of one width.")
+              "to slices of one width. `cuts`: \"any\", also by rows where columns alone find no "
+              "room; \"columns\"; or None: any, unless the weights do not say what they were "
+              "trained on, as published checkpoints do not.")
           .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
                "alternatives"_a = 0, "on_improvement"_a = nb::none(),
                "The plan of lowest predicted cost that was found. A task that cannot fit is a "

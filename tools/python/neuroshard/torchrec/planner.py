@@ -116,7 +116,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if deadline_ms is None and timeout_seconds is not None:
             deadline_ms = 1000.0 * timeout_seconds
         self._deadline_ms = deadline_ms
-        self._planner = Planner(weights, effort=effort, equal_widths=equal_widths, threads=threads)
+        self._planner = Planner(weights, effort=effort, equal_widths=equal_widths, cuts="columns", threads=threads)
         self._searches = 0
         self._selected: list[ShardingOption] = []
         self._search_space: list[ShardingOption] | None = None

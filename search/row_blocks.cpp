@@ -1,0 +1,308 @@
+#include "search/row_blocks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/simulator.h"
+#include "neuroshard/stop_condition.h"
+#include "neuroshard/training_ranges.h"
+#include "search/infeasibility.h"
+#include "search/uniform_baseline.h"
+
+namespace neuroshard {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kDevicesOfNode = 8;
+
+// Numbers of tables grow by this part of themselves, and at least by one.
+constexpr std::size_t kGrowth = 2;
+// So many in a row that lead to no cheaper plan end the trials.
+constexpr int kTrialsWithoutGain = 2;
+
+using Tables = std::vector<std::uint32_t>;
+
+std::int64_t rows_of_block(std::int64_t rows, int blocks) { return (rows + blocks - 1) / blocks; }
+
+/// The first and largest of equal blocks.
+Table first_block(const Task& task, std::uint32_t table, int blocks) {
+  const Table& whole = task.tables[table];
+  return table_of(task, {.table = static_cast<int>(table),
+                         .first_column = 0,
+                         .dim = whole.dim,
+                         .first_row = 0,
+                         .rows = rows_of_block(whole.rows, blocks)});
+}
+
+/// What hinders a packing comes first.
+Tables by_narrowest_slice(const Task& task) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> bytes;
+  for (const Table& table : task.tables) {
+    bytes.emplace_back(slice_bytes(table, uniform_dim(table.dim, kDimMultiple)),
+                       table.size_bytes());
+  }
+  Tables order(task.tables.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order,
+                           [&](std::uint32_t a, std::uint32_t b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
+/// Some of the tables of a task, in the order of `tables`, for other devices.
+struct PartialTask {
+  Task task;
+  Tables tables;  ///< Indices in the whole task.
+};
+
+/// Plans with some tables in row blocks, of one task.
+class RowBlockPlans {
+ public:
+  RowBlockPlans(const Backend& backend, const Task& task, const PlanRequest& request,
+                PlanResult by_columns, const PlanByColumns& plan)
+      : backend_(backend),
+        task_(task),
+        request_(request),
+        stop_(request.deadline, request.stop),
+        plan_(plan),
+        order_(by_narrowest_slice(task)),
+        by_columns_(std::move(by_columns)),
+        started_ms_(by_columns_.stats.search_ms) {}
+
+  PlanResult run(Effort effort) {
+    try_groups_of(task_.devices);
+    if (task_.devices > kDevicesOfNode && task_.devices % kDevicesOfNode == 0) {
+      try_groups_of(kDevicesOfNode);
+    }
+    if (best_.plan && effort != Effort::kFast && !stop_.reached()) {
+      (void)try_tables(best_group_, best_tables_, effort);
+    }
+    PlanResult& result = best_.plan ? best_ : by_columns_;
+    if (stop_.reached()) result.complete = false;
+    if (&result == &best_) best_.stats = std::move(by_columns_.stats);
+    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
+    result.stats.search_ms = started_ms_ + elapsed.count();
+    return std::move(result);
+  }
+
+ private:
+  /// Blocks on groups of `group` devices side by side.
+  void try_groups_of(int group) {
+    const std::int64_t usable = usable_bytes(task_);
+    const auto too_large = std::ranges::find_if(order_, [&](std::uint32_t t) {
+      const Table& table = task_.tables[t];
+      return slice_bytes(table, uniform_dim(table.dim, kDimMultiple)) <= usable;
+    });
+    const auto forced = static_cast<std::size_t>(too_large - order_.begin());
+    int without_gain = 0;
+    for (std::size_t count = std::max<std::size_t>(1, forced);;) {
+      if (stop_.reached()) return;
+      const bool found = try_tables(group, count, Effort::kFast);
+      if (best_.plan && !found && ++without_gain == kTrialsWithoutGain) return;
+      if (found) without_gain = 0;
+      if (count == order_.size()) return;
+      count = std::min(order_.size(), count + std::max<std::size_t>(1, count / kGrowth));
+    }
+  }
+
+  /// True if that is the cheapest plan so far. `count`: tables in blocks.
+  bool try_tables(int group, std::size_t count, Effort effort) {
+    const PartialTask cut = blocks_of_groups(group, count);
+    const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
+    if (!blocks) return false;
+    const Plan without_others = expanded(cut, *blocks, group);
+    const PartialTask rest = others(count, most_bytes(cut.task, *blocks));
+    if (rest.tables.empty()) return consider(without_others, group, count);
+    if (rest.task.memory_bytes <= 0) return false;
+    const std::optional<PlanResult> planned = plan_part(rest.task, effort);
+    if (!planned || !planned->plan) return false;
+    bool better = consider(joined(without_others, rest, *planned->plan), group, count);
+    for (const CostedPlan& other : planned->alternatives) {
+      better |= consider(joined(without_others, rest, other.plan), group, count);
+    }
+    return better;
+  }
+
+  /// Of a device.
+  static std::int64_t most_bytes(const Task& task, const Plan& plan) {
+    std::int64_t most = 0;
+    for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+      std::int64_t bytes = 0;
+      for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
+      most = std::max(most, bytes);
+    }
+    return most;
+  }
+
+  /// The first `count` tables with their first blocks' rows, for as many devices as groups.
+  [[nodiscard]] PartialTask blocks_of_groups(int group, std::size_t count) const {
+    PartialTask part;
+    part.tables.assign(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::ranges::sort(part.tables);
+    for (const std::uint32_t t : part.tables) {
+      part.task.tables.push_back(first_block(task_, t, group));
+    }
+    part.task.devices = task_.devices / group;
+    part.task.memory_bytes = usable_bytes(task_);
+    return part;
+  }
+
+  /// All other tables, with so many bytes less on each device.
+  [[nodiscard]] PartialTask others(std::size_t count, std::int64_t taken_bytes) const {
+    PartialTask part;
+    part.tables.assign(order_.begin() + static_cast<std::ptrdiff_t>(count), order_.end());
+    std::ranges::sort(part.tables);
+    for (const std::uint32_t t : part.tables) part.task.tables.push_back(task_.tables[t]);
+    part.task.devices = task_.devices;
+    part.task.memory_bytes = usable_bytes(task_) - taken_bytes;
+    return part;
+  }
+
+  /// Nothing if there is no room. On one group there is but one plan: row-wise tables keep their
+  /// width.
+  std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
+    if (task.devices > 1) {
+      std::optional<PlanResult> planned = plan_part(task, effort);
+      return planned ? std::move(planned->plan) : std::nullopt;
+    }
+    if (total_bytes(task) > task.memory_bytes) return std::nullopt;
+    Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
+    std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
+    return plan;
+  }
+
+  std::optional<PlanResult> plan_part(const Task& task, Effort effort) {
+    if (proof_of_infeasibility(task)) return std::nullopt;
+    PlanRequest request;
+    request.deadline = request_.deadline;
+    request.stop = request_.stop;
+    request.alternatives = request_.alternatives;
+    std::optional<PlanResult> planned = plan_(task, request, effort);
+    if (planned) {
+      SearchStats& all = by_columns_.stats;
+      all.candidates += planned->stats.candidates;
+      all.placements += planned->stats.placements;
+      all.edits += planned->stats.edits;
+      all.head_evaluations += planned->stats.head_evaluations;
+      all.comm_evaluations += planned->stats.comm_evaluations;
+    }
+    return planned;
+  }
+
+  /// Row blocks of groups of devices as row blocks of devices.
+  [[nodiscard]] Plan expanded(const PartialTask& cut, const Plan& blocks, int group) const {
+    Plan plan;
+    plan.shards.resize(static_cast<std::size_t>(task_.devices));
+    const auto by_group = slices_by_device(blocks);
+    for (std::size_t g = 0; g < by_group.size(); ++g) {
+      for (TableSlice slice : by_group[g]) {
+        slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
+        const std::int64_t rows = task_.tables[static_cast<std::size_t>(slice.table)].rows;
+        const std::int64_t of_block = slice.rows;
+        // Few rows may leave nothing for the last devices.
+        for (int i = 0; i < group && i * of_block < rows; ++i) {
+          slice.first_row = i * of_block;
+          slice.rows = std::min(of_block, rows - slice.first_row);
+          const std::size_t device =
+              g * static_cast<std::size_t>(group) + static_cast<std::size_t>(i);
+          plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
+          plan.slices.push_back(slice);
+        }
+      }
+    }
+    return plan;
+  }
+
+  static Plan joined(Plan plan, const PartialTask& rest, const Plan& of_rest) {
+    const int first = static_cast<int>(plan.slices.size());
+    for (TableSlice slice : of_rest.slices) {
+      slice.table = static_cast<int>(rest.tables[static_cast<std::size_t>(slice.table)]);
+      plan.slices.push_back(slice);
+    }
+    for (std::size_t d = 0; d < plan.shards.size(); ++d) {
+      for (const int slice : of_rest.shards[d]) plan.shards[d].push_back(first + slice);
+    }
+    return plan;
+  }
+
+  /// True if the plan is the cheapest so far.
+  bool consider(Plan plan, int group, std::size_t count) {
+    PlanCost cost = simulate(backend_, task_, plan);
+    if (!cost.fits_memory) return false;
+    const bool better = !best_.plan || cost.cost_ms < best_.cost.cost_ms;
+    if (!better) {
+      keep_alternative({std::move(plan), std::move(cost)});
+      return false;
+    }
+    if (best_.plan) {
+      CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
+                        std::exchange(best_.cost, std::move(cost))};
+      keep_alternative(std::move(second));
+    } else {
+      best_.plan = std::move(plan);
+      best_.cost = std::move(cost);
+    }
+    best_group_ = group;
+    best_tables_ = count;
+    if (request_.on_improvement) {
+      const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
+      request_.on_improvement({.plan = *best_.plan,
+                               .cost = best_.cost,
+                               .elapsed_ms = started_ms_ + elapsed.count(),
+                               .stage = SearchStage::kRowBlocks});
+    }
+    return true;
+  }
+
+  void keep_alternative(CostedPlan plan) {
+    const auto wanted = static_cast<std::size_t>(request_.alternatives);
+    std::vector<CostedPlan>& kept = best_.alternatives;
+    if (std::ranges::any_of(kept, [&](const CostedPlan& one) { return one.plan == plan.plan; }) ||
+        plan.plan == best_.plan) {
+      return;
+    }
+    const auto place = std::ranges::upper_bound(
+        kept, plan.cost.cost_ms, {}, [](const CostedPlan& one) { return one.cost.cost_ms; });
+    kept.insert(place, std::move(plan));
+    if (kept.size() > wanted) kept.pop_back();
+  }
+
+  const Backend& backend_;
+  const Task& task_;
+  const PlanRequest& request_;
+  StopCondition stop_;
+  const PlanByColumns& plan_;
+  Tables order_;
+  PlanResult by_columns_;  ///< Its statistics become those of all.
+  double started_ms_;
+  Clock::time_point start_ = Clock::now();
+  PlanResult best_;
+  int best_group_ = 0;
+  std::size_t best_tables_ = 0;
+};
+
+}  // namespace
+
+Cuts default_cuts(const CostModels& models) {
+  return TrainingRanges(models).known() ? Cuts::kAny : Cuts::kColumns;
+}
+
+bool may_need_row_blocks(const PlanResult& by_columns) {
+  return by_columns.infeasible &&
+         (by_columns.infeasible->kind == Infeasibility::Kind::kPieceTooLarge ||
+          by_columns.infeasible->kind == Infeasibility::Kind::kPacking);
+}
+
+PlanResult plan_with_row_blocks(const Backend& backend, const Task& task,
+                                const PlanRequest& request, Effort effort, PlanResult by_columns,
+                                const PlanByColumns& plan) {
+  return RowBlockPlans(backend, task, request, std::move(by_columns), plan).run(effort);
+}
+
+}  // namespace neuroshard
