@@ -11,6 +11,10 @@
 namespace neuroshard {
 namespace {
 
+// Of a table. To say with which slice one overlaps takes a look at all of the table, and nobody
+// mends more than so many one by one.
+constexpr int kMostOverlaps = 1000;
+
 constexpr const char* kCoverOnce = "place each row and column once";
 
 std::string extent_text(const char* what, std::int64_t first, std::int64_t count) {
@@ -228,6 +232,7 @@ class TilingCheck {
 
   void start_sweep(const Table& whole, std::span<const int> own) {
     edges_.clear();
+    overlaps_ = 0;
     std::vector<std::int64_t> ends{0, whole.rows};
     for (const int slice : own) {
       const TableSlice held = inside(slice);
@@ -250,6 +255,7 @@ class TilingCheck {
     const std::int64_t before = rows_.covered();
     rows_.change(slice.first_row, end_row, edge.begins ? 1 : -1);
     if (!edge.begins || rows_.covered() - before == slice.rows) return;
+    if (++overlaps_ > kMostOverlaps) return;
     const auto other = std::ranges::find_if(own, [&](int index) {
       const TableSlice held = inside(index);
       const bool begun = held.first_column < edge.column ||
@@ -275,6 +281,7 @@ class TilingCheck {
   const Task& task_;
   std::vector<PlanProblem>& problems_;
   std::vector<Edge> edges_;
+  int overlaps_ = 0;
   CoveredRows rows_;
 };
 

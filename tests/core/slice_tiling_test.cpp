@@ -190,6 +190,17 @@ TEST(SliceTiling, SaysWhichSlicesOverlap) {
                           "(columns 0 to 7 of table 0); place each row and column once"));
 }
 
+TEST(SliceTiling, ListsAThousandOverlapsOfATable) {
+  constexpr int kSlices = 100'000;
+  const Task task = task_of({{kSlices, 4}, {10, 16}});
+  std::vector<TableSlice> slices;
+  for (int i = 0; i < kSlices; ++i) slices.push_back({0, 0, 4, i / 2 * 2, 2});
+  slices.insert(slices.end(), {{1, 0, 16, 0, 10}, {1, 0, 4, 0, 10}});
+  const std::vector<std::string> problems = problems_of(slices, task);
+  ASSERT_EQ(problems.size(), 1001U);
+  EXPECT_THAT(problems.back(), HasSubstr("table 1"));
+}
+
 TEST(SliceTiling, SaysWhatIsInNoSlice) {
   EXPECT_THAT(problems_of({{0, 0, 4, 0, 10}, {0, 12, 4, 0, 10}}, one_table()),
               ElementsAre("columns 4 to 11 of table 0 are in no slice; place each row and column "
