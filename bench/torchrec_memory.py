@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Memory of plans as our formulas count it (docs/memory.md), beside TorchRec's storage estimator and what FBGEMM
-allocates: a plan of a published task for each of some types of weights and optimizers, of its fullest device, term by
-term. `bench/torchrec_memory.py --devices 4`; needs the Python package, PyTorch and TorchRec."""
+allocates: ten plans of published models with several types of weights and optimizers, of each plan's fullest device,
+term by term. Prints tables in Markdown. Needs the Python package, PyTorch and TorchRec."""
 
-import argparse
-import json
 import logging
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
@@ -21,20 +19,20 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     ComputeDevice,
     SplitTableBatchedEmbeddingBagsCodegen,
 )
+from published_tasks import SAMPLES, PublishedTables, golden, model_of, table_set
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import shard_estimators
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import Topology
-from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption, Topology
 
 import neuroshard
+from neuroshard.torchrec.model_tables import model_tables
+from neuroshard.torchrec.sharding_plans import pieces_by_table
 
-GOLDEN = Path(__file__).parents[1] / "tests" / "data" / "golden"
-MEMORY_BYTES = neuroshard.bytes_from_gib(16)
 RESERVED_SHARE = 0.15
-SAMPLES = 65536
 MIB = 2**20
 
-WEIGHTS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
 OPTIMIZERS = {
     "sgd": torchrec.optim.SGD,
     "rowwise_adagrad": torchrec.optim.RowWiseAdagrad,
@@ -49,17 +47,44 @@ FBGEMM_OPTIMIZERS = {
     "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
     "adagrad": EmbOptimType.EXACT_ADAGRAD,
 }
+FBGEMM_WEIGHTS = {
+    "fp32": SparseType.FP32,
+    "fp16": SparseType.FP16,
+    "bf16": SparseType.BF16,
+    "int8": SparseType.INT8,
+}
+
+
+class Case(NamedTuple):
+    tables: PublishedTables
+    devices: int
+    gib: int
+    """Memory of a device."""
+    weight_type: str
+    optimizer: str
+
+    def task(self) -> neuroshard.Task:
+        return self.tables.task(
+            self.devices,
+            neuroshard.bytes_from_gib(self.gib),
+            weight_type=self.weight_type,
+            optimizer=self.optimizer,
+            reserved_share=RESERVED_SHARE,
+            batch_size=SAMPLES,
+        )
+
+
 CASES = [
-    ("fp32", "sgd"),
-    ("fp32", "rowwise_adagrad"),
-    ("fp32", "adagrad"),
-    ("fp32", "adam"),
-    ("fp32", "partial_rowwise_adam"),
-    ("fp32", "lamb"),
-    ("fp16", "sgd"),
-    ("fp16", "rowwise_adagrad"),
-    ("bf16", "adam"),
-    ("int8", "rowwise_adagrad"),
+    Case(golden(4, 0), 4, 16, "fp32", "sgd"),
+    Case(golden(4, 1), 4, 16, "fp32", "rowwise_adagrad"),
+    Case(golden(8, 2), 8, 16, "fp32", "adagrad"),
+    Case(golden(8, 3), 8, 20, "fp32", "adam"),
+    Case(golden(16, 4), 16, 16, "fp32", "partial_rowwise_adam"),
+    Case(golden(16, 5), 16, 8, "fp16", "sgd"),
+    Case(table_set("mlperf_dlrm_v2_criteo1tb_multihot"), 8, 16, "fp16", "rowwise_adagrad"),
+    Case(table_set("mlperf_dlrm_v1_criteo1tb_cap40M"), 16, 32, "bf16", "adam"),
+    Case(table_set("hugectr_510table_110B_hotness5"), 16, 16, "int8", "rowwise_adagrad"),
+    Case(table_set("nvidia_distributed_embeddings_medium"), 16, 80, "fp32", "lamb"),
 ]
 
 
@@ -79,51 +104,58 @@ class Terms:
         return self.weights + self.state + self.buffers
 
 
-def task_of(devices: int, index: int, weight_type: str, optimizer: str) -> neuroshard.Task:
-    configs = json.loads((GOLDEN / "tables" / "table_configs.json").read_text())
-    line = (GOLDEN / "tasks" / f"{devices}gpu_dim128.txt").read_text().splitlines()[index]
-    ids, dims = ([int(number) for number in numbers.split(",")] for numbers in line.split())
-    tables = [
-        neuroshard.Table(
-            configs[i]["row"],
-            dim,
-            configs[i]["pooling_factor"],
-            access_histogram=[configs[i][f"bin_{bin}"] for bin in range(17)],
-            name=f"t{position}",
-            weight_type=weight_type,
-            optimizer=optimizer,
-        )
-        for position, (i, dim) in enumerate(zip(ids, dims))
-    ]
-    return neuroshard.Task(tables, devices, MEMORY_BYTES, reserved_share=RESERVED_SHARE, batch_size=SAMPLES)
-
-
-def torchrec_terms(task: neuroshard.Task, table: neuroshard.Table, dims: list[int]) -> list[Terms]:
-    """By the functions that EmbeddingStorageEstimator adds up, of each slice of a table."""
-    tensor = torch.empty(table.rows, table.dim, dtype=WEIGHTS[table.weight_type], device="meta")
-    tensor._optimizer_classes = [OPTIMIZERS[table.optimizer]]
-    shard_sizes = [[table.rows, dim] for dim in dims]
-    common = {
-        "sharding_type": "table_wise" if len(dims) == 1 else "column_wise",
-        "shard_sizes": shard_sizes,
-    }
-    weights = shard_estimators._calculate_tensor_sizes(
-        storage=tensor.numel() * tensor.element_size(), shape=tensor.shape, **common
+def estimated_options(task: neuroshard.Task, plan: neuroshard.Plan) -> list[ShardingOption]:
+    """`plan` as TorchRec's estimator sees it, estimates included."""
+    model = model_of(task)
+    for config, table in zip(model.embedding_bag_configs(), task.tables):
+        model.embedding_bags[config.name].weight._optimizer_classes = [OPTIMIZERS[table.optimizer]]
+    enumerator = EmbeddingEnumerator(
+        topology=Topology(world_size=task.devices, compute_device="cuda", hbm_cap=task.memory_bytes),
+        batch_size=SAMPLES // task.devices,
+        constraints={
+            table.name: ParameterConstraints(
+                sharding_types=["table_wise", "column_wise"],
+                compute_kernels=["fused"],
+                pooling_factors=[table.pooling_factor],
+            )
+            for table in task.tables
+        },
     )
-    state = shard_estimators._calculate_optimizer_sizes(weights, OPTIMIZERS[table.optimizer], tensor.shape)
+    found = model_tables(enumerator.enumerate(model, [EmbeddingBagCollectionSharder()]))
+    assert [table.name for table in found] == [table.name for table in task.tables]
+    options = [table.sharded(pieces) for table, pieces in zip(found, pieces_by_table(task, plan))]
+    enumerator.populate_estimates(options)
+    return options
+
+
+def torchrec_terms(option: ShardingOption, devices: int) -> list[Terms]:
+    """Of each shard, by the functions that EmbeddingStorageEstimator adds up."""
+    tensor = option.tensor
+    sizes = [shard.size for shard in option.shards]
+    weights = shard_estimators._calculate_tensor_sizes(
+        storage=tensor.numel() * tensor.element_size(),
+        shape=tensor.shape,
+        shard_sizes=sizes,
+        sharding_type=option.sharding_type,
+    )
+    state = shard_estimators._calculate_optimizer_sizes(weights, tensor._optimizer_classes[0], tensor.shape)
     inputs, outputs = shard_estimators._calculate_shard_io_sizes(
-        batch_sizes=[SAMPLES // task.devices],
-        world_size=task.devices,
-        local_world_size=task.devices,
-        input_lengths=[table.pooling_factor],
-        emb_dim=table.dim,
+        sharding_type=option.sharding_type,
+        batch_sizes=[option.batch_size],
+        world_size=devices,
+        local_world_size=devices,
+        input_lengths=option.input_lengths,
+        emb_dim=tensor.shape[1],
+        shard_sizes=sizes,
         input_data_type_size=8,
-        output_data_type_size=4,
+        output_data_type_size=tensor.element_size(),
         num_poolings=[1.0],
         is_pooled=True,
-        **common,
     )
-    return [Terms(*terms) for terms in zip(weights, state, map(sum, zip(inputs, outputs)))]
+    terms = [Terms(*of_shard) for of_shard in zip(weights, state, map(sum, zip(inputs, outputs)))]
+    for shard, of_shard in zip(option.shards, terms):
+        assert shard.storage is not None and shard.storage.hbm == of_shard.total, (option, terms)
+    return terms
 
 
 def fbgemm_terms(table: neuroshard.Table, dim: int) -> Terms | None:
@@ -134,67 +166,69 @@ def fbgemm_terms(table: neuroshard.Table, dim: int) -> Terms | None:
     module = SplitTableBatchedEmbeddingBagsCodegen(
         [(rows, dim, EmbeddingLocation.HOST, ComputeDevice.CPU)],
         optimizer=FBGEMM_OPTIMIZERS[table.optimizer],
-        weights_precision=SparseType.from_dtype(WEIGHTS[table.weight_type])
-        if table.weight_type != "int8"
-        else SparseType.INT8,
+        weights_precision=FBGEMM_WEIGHTS[table.weight_type],
     )
     sizes = {
         name: tensor.numel() * tensor.element_size()
         for name, tensor in [*module.named_buffers(), *module.named_parameters()]
     }
-    state = sum(size for name, size in sizes.items() if name.startswith("momentum") and name.endswith("host") and size >= rows)
+    state = sum(
+        size for name, size in sizes.items() if name.startswith("momentum") and name.endswith("host") and size >= rows
+    )
     return Terms(table.rows * sizes["weights_host"] // rows, table.rows * state // rows)
 
 
-def row(name: str, ours: int, theirs: int, allocated: int | None) -> str:
-    difference = 100.0 * (theirs - ours) / ours if ours else 0.0
-    measured = "-" if allocated is None else f"{allocated / MIB:,.2f}"
-    return f"  {name:9} {ours / MIB:12,.2f} {theirs / MIB:12,.2f} {difference:+8.2f} % {measured:>12}"
+def mib(size: int) -> str:
+    return f"{size / MIB:,.2f}"
 
 
-def check_reservation(devices: int) -> None:
-    topology = Topology(world_size=devices, compute_device="cuda", hbm_cap=MEMORY_BYTES)
-    model = EmbeddingBagCollection(tables=[], device=torch.device("meta"))
-    left = FixedPercentageStorageReservation(RESERVED_SHARE).reserve(topology, SAMPLES // devices, model, [])
-    ours = MEMORY_BYTES - task_of(devices, 0, "fp32", "sgd").reserved_bytes
-    print(f"left of {MEMORY_BYTES:,} bytes with {RESERVED_SHARE:.0%} reserved: "
-          f"{ours:,} (ours), {left.devices[0].storage.hbm:,} (TorchRec's)")
+def compare_reservation(devices: int, memory_bytes: int) -> None:
+    topology = Topology(world_size=devices, compute_device="cuda", hbm_cap=memory_bytes)
+    tables = PublishedTables("reservation", [neuroshard.Table(100, 4, 1.0)])
+    task = tables.task(devices, memory_bytes, reserved_share=RESERVED_SHARE)
+    reservation = FixedPercentageStorageReservation(RESERVED_SHARE)
+    left = reservation.reserve(topology, SAMPLES // devices, model_of(task), [])
+    print(
+        f"Left of {memory_bytes:,} bytes with {RESERVED_SHARE:.0%} reserved: {memory_bytes - task.reserved_bytes:,} "
+        f"(ours), {left.devices[0].storage.hbm:,} (TorchRec's)\n"
+    )
+
+
+def compare(number: int, case: Case, planner: neuroshard.Planner) -> None:
+    task = case.task()
+    result = planner.plan(task)
+    assert result.plan is not None and result.cost is not None, result.infeasible
+    cost = result.cost
+    device = int(cost.memory_bytes.argmax())
+    ours = Terms(int(cost.weight_bytes[device]), int(cost.optimizer_bytes[device]), int(cost.buffer_bytes[device]))
+    options = estimated_options(task, result.plan)
+    theirs, allocated, measured = Terms(), Terms(), True
+    for table, option in zip(task.tables, options):
+        for shard, terms in zip(option.shards, torchrec_terms(option, task.devices)):
+            if shard.rank != device:
+                continue
+            theirs += terms
+            one = fbgemm_terms(table, shard.size[1])
+            measured = measured and one is not None
+            allocated += one or Terms()
+    slices = sum(len(option.shards) for option in options)
+    model = f"{case.tables.name}, {case.devices} devices, {slices - len(options)} cuts"
+    for term in ("weights", "state", "buffers", "total"):
+        of_ours, of_theirs = getattr(ours, term), getattr(theirs, term)
+        ratio = f"{of_theirs / of_ours:.4f}" if of_ours else "-" if of_theirs == 0 else "inf"
+        by_fbgemm = mib(getattr(allocated, term)) if measured and term in ("weights", "state") else ""
+        which = f"{number} | {model} | {case.weight_type} {case.optimizer}" if term == "weights" else " | | "
+        print(f"| {which} | {term} | {mib(of_ours)} | {mib(of_theirs)} | {ratio} | {by_fbgemm} |", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--devices", type=int, default=4, choices=(2, 4, 8, 16))
-    devices = parser.parse_args().devices
-    check_reservation(devices)
-    planner = neuroshard.Planner(effort="fast", threads=1)
-    print("MiB of the fullest device      ours     TorchRec            FBGEMM allocates")
-    for index, (weight_type, optimizer) in enumerate(CASES):
-        task = task_of(devices, index, weight_type, optimizer)
-        result = planner.plan(task)
-        assert result.plan is not None, result.infeasible
-        cost = result.cost
-        device = int(cost.memory_bytes.argmax())
-        ours = Terms(int(cost.weight_bytes[device]), int(cost.optimizer_bytes[device]), int(cost.buffer_bytes[device]))
-        by_device = neuroshard.slices_by_device(task, result.plan)
-        dims_of: dict[int, list[int]] = {}
-        for slices in by_device:
-            for piece in slices:
-                dims_of.setdefault(piece.table, []).append(piece.dim)
-        theirs, allocated = Terms(), Terms()
-        measured = True
-        for piece in by_device[device]:
-            table = task.tables[piece.table]
-            dims = dims_of[piece.table]
-            theirs += torchrec_terms(task, table, dims)[dims.index(piece.dim)]
-            one = fbgemm_terms(table, piece.dim)
-            measured = measured and one is not None
-            allocated += one or Terms()
-        cut = sum(len(dims) > 1 for dims in dims_of.values())
-        print(f"{weight_type} {optimizer}: {len(task.tables)} tables, {cut} of them cut")
-        print(row("weights", ours.weights, theirs.weights, allocated.weights if measured else None))
-        print(row("optimizer", ours.state, theirs.state, allocated.state if measured else None))
-        print(row("buffers", ours.buffers, theirs.buffers, None))
-        print(row("all", ours.total, theirs.total, None), flush=True)
+    print("Fullest device of each plan, MiB\n")
+    compare_reservation(4, neuroshard.bytes_from_gib(16))
+    planner = neuroshard.Planner(threads=1)
+    print("| | plan | tables | term | ours | TorchRec | TorchRec / ours | FBGEMM allocates |")
+    print("|---:|---|---|---|---:|---:|---:|---:|")
+    for number, case in enumerate(CASES, 1):
+        compare(number, case, planner)
 
 
 if __name__ == "__main__":

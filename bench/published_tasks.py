@@ -1,0 +1,109 @@
+"""Tasks of published models for the scripts of this folder: data that this repository has, as tasks and as modules."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torchrec.distributed.planner.types import Topology
+from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+
+import neuroshard
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "data" / "golden"
+TABLE_SETS = ROOT / "bench" / "data" / "table_sets"
+
+# Samples of an iteration, on all devices together, that costs are of.
+SAMPLES = 65536
+
+DATA_TYPES = {"fp32": DataType.FP32, "fp16": DataType.FP16, "bf16": DataType.BF16, "int8": DataType.INT8}
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """Tables with a name for reports."""
+
+    name: str
+    tables: list[neuroshard.Table]
+
+    def task(
+        self,
+        devices: int,
+        memory_bytes: int,
+        *,
+        weight_type: str = "fp32",
+        optimizer: str = "sgd",
+        reserved_share: float = 0.0,
+        batch_size: int | None = None,
+    ) -> neuroshard.Task:
+        """Tables get the names t0, t1, ..., which modules can have."""
+        tables = [
+            neuroshard.Table(
+                table.rows,
+                table.dim,
+                table.pooling_factor,
+                access_histogram=table.access_histogram,
+                name=f"t{position}",
+                weight_type=weight_type,
+                optimizer=optimizer,
+            )
+            for position, table in enumerate(self.tables)
+        ]
+        return neuroshard.Task(
+            tables, devices, memory_bytes, name=self.name, reserved_share=reserved_share, batch_size=batch_size
+        )
+
+
+def golden(devices: int, index: int) -> PublishedTables:
+    """Task `index` of 0 to 99 that the published program planned for `devices`: 2, 4, 8 or 16."""
+    configs = json.loads((GOLDEN / "tables" / "table_configs.json").read_text())
+    line = (GOLDEN / "tasks" / f"{devices}gpu_dim128.txt").read_text().splitlines()[index]
+    ids, dims = ([int(number) for number in numbers.split(",")] for numbers in line.split())
+    tables = [
+        neuroshard.Table(
+            configs[i]["row"],
+            dim,
+            configs[i]["pooling_factor"],
+            access_histogram=[configs[i][f"bin_{bin}"] for bin in range(17)],
+        )
+        for i, dim in zip(ids, dims)
+    ]
+    return PublishedTables(f"golden {devices}-device task {index}", tables)
+
+
+def table_set(name: str) -> PublishedTables:
+    """One of bench/data/table_sets."""
+    # Devices and memory are the caller's.
+    task = neuroshard.load_task(TABLE_SETS / f"{name}.json", devices=1, memory_bytes=1)
+    return PublishedTables(name, task.tables)
+
+
+def model_of(task: neuroshard.Task) -> EmbeddingBagCollection:
+    """A module of its tables, without weights."""
+    configs = [
+        EmbeddingBagConfig(
+            name=table.name,
+            num_embeddings=table.rows,
+            embedding_dim=table.dim,
+            feature_names=[f"of_{table.name}"],
+            data_type=DATA_TYPES[table.weight_type],
+        )
+        for table in task.tables
+    ]
+    return EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+
+
+def a100_topology(devices: int, memory_bytes: int) -> Topology:
+    """The machine of the built-in weights and of analytic prices (docs/analytic_costs.md): nodes of 8 GPUs."""
+    return Topology(
+        world_size=devices,
+        local_world_size=min(devices, 8),
+        compute_device="cuda",
+        hbm_cap=memory_bytes,
+        # Bytes per ms.
+        hbm_mem_bw=2039e6,
+        intra_host_bw=300e6,
+        inter_host_bw=25e6,
+    )
