@@ -110,7 +110,7 @@ CostSource analytic_source(const SimulateCommand& command) {
   return {[&gpu, &network](const Task& task, const Plan& plan) {
             return analytic_plan_cost(gpu, network, task, plan);
           },
-          "none: analytic costs of " + std::string(gpu.name) + ", " + std::string(network.name)};
+          analytic_origin(gpu, network)};
 }
 
 CostSource cost_source(const SimulateCommand& command, const LoadedTasks& loaded) {

@@ -1,6 +1,7 @@
 """Tasks that several tests plan."""
 
 import random
+from typing import Any
 
 import neuroshard as ns
 
@@ -24,3 +25,19 @@ def random_task(seed: int, tables: int = 12, devices: int = 4, memory_bytes: int
         memory_bytes=memory_bytes,
         name=f"random {seed}",
     )
+
+
+def document_of(task: ns.Task) -> dict[str, Any]:
+    """What a task file says of `task`."""
+    return {
+        "format": "neuroshard.task",
+        "version": 1,
+        "name": task.name,
+        "devices": task.devices,
+        "memory_gb": task.memory_bytes / GIB,
+        "tables": [
+            {"name": t.name, "row": t.rows, "dim": t.dim, "pooling_factor": t.pooling_factor}
+            | {f"bin_{i}": share for i, share in enumerate(t.access_histogram)}
+            for t in task.tables
+        ],
+    }

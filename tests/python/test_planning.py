@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from example_tasks import GIB, random_task
+from example_tasks import GIB, document_of, random_task
 
 import neuroshard as ns
 
@@ -189,19 +189,7 @@ def test_pages_are_those_of_the_program(tmp_path: Path) -> None:
     program = os.environ.get("NEUROSHARD_PROGRAM")
     if program is None:
         pytest.skip("NEUROSHARD_PROGRAM does not name the program to compare with")
-    document = {
-        "format": "neuroshard.task",
-        "version": 1,
-        "name": task.name,
-        "devices": task.devices,
-        "memory_gb": 4,
-        "tables": [
-            {"name": t.name, "row": t.rows, "dim": t.dim, "pooling_factor": t.pooling_factor}
-            | {f"bin_{i}": share for i, share in enumerate(t.access_histogram)}
-            for t in task.tables
-        ],
-    }
-    (tmp_path / "task.json").write_text(json.dumps(document))
+    (tmp_path / "task.json").write_text(json.dumps(document_of(task)))
     (tmp_path / "plan.json").write_text(result.to_json())
     command = [program, "simulate", "--task", "task.json", "--plan", "plan.json"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -209,6 +197,31 @@ def test_pages_are_those_of_the_program(tmp_path: Path) -> None:
     page = repr(result.cost).translate(plain)
     assert page.split()[:12] == printed.split()[:12]
     assert page[page.index("cost ") :] == printed[printed.index("cost ") :]
+
+
+def test_analytic_costs_are_those_of_the_program(tmp_path: Path) -> None:
+    task = random_task(11)
+    result = ns.plan(task)
+    assert result.plan is not None and result.cost is not None
+    priced = ns.analytic_cost(task, result.plan)
+    np.testing.assert_array_equal(priced.memory_bytes, result.cost.memory_bytes)
+    assert priced.cost_ms == priced.total_ms.max() != result.cost.cost_ms
+    assert "analytic costs of a100-sxm-80gb, a100-nvlink3-hdr" in repr(priced)
+    faster = ns.analytic_cost(task, result.plan, gpu="h100-sxm-80gb", network="h100-nvlink4-ndr")
+    assert np.all(faster.compute_ms < priced.compute_ms) and faster.cost_ms < priced.cost_ms
+    for name in ({"gpu": "abacus"}, {"network": "pigeons"}):
+        with pytest.raises(ns.Error, match="abacus|pigeons"):
+            ns.analytic_cost(task, result.plan, **name)
+    program = os.environ.get("NEUROSHARD_PROGRAM")
+    if program is None:
+        pytest.skip("NEUROSHARD_PROGRAM does not name the program to compare with")
+    (tmp_path / "task.json").write_text(json.dumps(document_of(task)))
+    (tmp_path / "plan.json").write_text(result.to_json())
+    command = [program, "simulate", "--task", "task.json", "--plan", "plan.json", "--cost-source", "analytic"]
+    printed = subprocess.run(
+        [*command, "--format", "json"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert json.loads(printed)["cost_ms"] == json.loads(priced.to_json())["cost_ms"]
 
 
 def test_improvements_are_told() -> None:

@@ -53,4 +53,8 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
   return cost;
 }
 
+std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network) {
+  return "none: analytic costs of " + std::string(gpu.name) + ", " + std::string(network.name);
+}
+
 }  // namespace neuroshard

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 #include "weights/collection/analytic_comm.h"
@@ -14,5 +16,8 @@ namespace neuroshard {
 [[nodiscard]] PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network,
                                           const Task& task, const Plan& plan,
                                           std::int64_t batch = kDefaultBatchSize);
+
+/// What a plan that is priced so says in the place of where its weights come from.
+[[nodiscard]] std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network);
 
 }  // namespace neuroshard

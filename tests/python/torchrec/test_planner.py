@@ -230,6 +230,30 @@ def test_tables_that_must_not_be_cut_so_are_not(caplog: pytest.LogCaptureFixture
     assert "leaves table a to TorchRec's planner" in caplog.text
 
 
+def test_access_histograms_reach_the_search() -> None:
+    model = torch.nn.ModuleDict({"x": bags(MIXED)})
+    # All lookups go to few rows, which stay in the cache.
+    hot = [0.0] * 16 + [1.0]
+    used = planner(access_histograms={"a": hot, "x.b": hot})
+    plan = used.plan(model, SHARDERS)
+    tables = [
+        neuroshard.Table(
+            rows, dim, 1.0, access_histogram=hot if name in ("a", "b") else None, name=f"x.{name}"
+        )
+        for name, (rows, dim) in MIXED.items()
+    ]
+    task = neuroshard.Task(tables, devices=4, memory_bytes=16 * GIB)
+    assert used.cost is not None
+    assert neuroshard.simulate(task, from_sharding_plan(plan, task)).cost_ms == used.cost.cost_ms
+    even = planner()
+    even.plan(model, SHARDERS)
+    assert even.cost is not None and used.cost.cost_ms < even.cost.cost_ms
+    for wrong, text in (({"x.z": hot}, "no table x.z"), ({"a": [-1.0] * 17}, "x.a")):
+        with pytest.raises(PlannerError, match=text) as refused:
+            planner(access_histograms=wrong).plan(model, SHARDERS)
+        assert refused.value.error_type == PlannerErrorType.INPUT_VALIDATION
+
+
 def test_unequal_widths_on_request(caplog: pytest.LogCaptureFixture) -> None:
     sizes = {f"t{index}": (3_000_000 >> index, 128) for index in range(5)}
     factors = {name: ParameterConstraints(pooling_factors=[40.0 / (1 + i)]) for i, name in enumerate(sizes)}

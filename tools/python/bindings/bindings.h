@@ -9,6 +9,7 @@ namespace neuroshard::python {
 void bind_tasks(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);
+void bind_analytic_costs(nanobind::module_& module);
 
 // Methods of the class Planner, and what they return.
 struct PythonPlanner;

@@ -1,6 +1,6 @@
 """What a TorchRec model asks of a plan: its tables, as TorchRec's own enumerator finds them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,6 +21,9 @@ TABLE_ROW_WISE = ShardingType.TABLE_ROW_WISE.value
 FUSED = EmbeddingComputeKernel.FUSED.value
 
 Constraints = Mapping[str, ParameterConstraints]
+
+# By path of the module, a dot, name of the table; or by the latter, for all tables of this name.
+AccessHistograms = Mapping[str, Sequence[float]]
 
 
 class Piece(NamedTuple):
@@ -147,13 +150,14 @@ class ModelTable:
                     return max(1, len(config.feature_names))
         return 1
 
-    def table(self, constraints: Constraints) -> Table:
+    def table(self, constraints: Constraints, access_histograms: AccessHistograms) -> Table:
         """As the search sees it."""
         shape = self.options[0].tensor.shape
         return Table(
             rows=int(shape[0]),
             dim=int(shape[1]),
             pooling_factor=self.lookups_per_sample(constraints),
+            access_histogram=access_histograms.get(self.full_name, access_histograms.get(self.name)),
             name=self.full_name,
         )
 

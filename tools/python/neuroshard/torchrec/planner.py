@@ -32,7 +32,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from neuroshard._core import Plan, PlanCost, Planner, PlanResult, Table, Task, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.memory import MemoryCounter
-from neuroshard.torchrec.model_tables import Constraints, ModelTable, Piece, model_tables
+from neuroshard.torchrec.model_tables import AccessHistograms, Constraints, ModelTable, Piece, model_tables
 from neuroshard.torchrec.sharding_plans import pieces_by_table
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -82,6 +82,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       equal_widths: cut each table to shards of one width, as TorchRec's load_state_dict needs. Without
         it plans cost somewhat less and train as well.
       threads: for one plan; 0: one per core.
+      access_histograms: of tables by name, with or without the path of their module, as Table takes them and
+        `neuroshard profile` counts them. Those of other tables follow Zipf's law.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         deadline_ms: float | None = None,
         equal_widths: bool = True,
         threads: int = 0,
+        access_histograms: AccessHistograms | None = None,
     ) -> None:
         super().__init__(
             topology=topology,
@@ -117,6 +120,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             deadline_ms = 1000.0 * timeout_seconds
         self._deadline_ms = deadline_ms
         self._planner = Planner(weights, effort=effort, equal_widths=equal_widths, cuts="columns", threads=threads)
+        self._access_histograms = access_histograms or {}
         self._searches = 0
         self._selected: list[ShardingOption] = []
         self._search_space: list[ShardingOption] | None = None
@@ -153,6 +157,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         tables = model_tables(self._search_space)
         if not tables:
             return ShardingPlan({})
+        self._check_access_histograms(tables)
         refusals = {t.full_name: reason for t in tables if (reason := t.refusal(constraints)) is not None}
         while True:
             others = self._plan_others([t for t in tables if t.full_name in refusals], module, sharders, available)
@@ -182,6 +187,16 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         validate_rank_assignment(sharding_plan, self._topology)
         validate_compute_kernels(selected)
         return sharding_plan
+
+    def _check_access_histograms(self, tables: Sequence[ModelTable]) -> None:
+        """A name that is misspelt would go unnoticed."""
+        unknown = set(self._access_histograms) - {table.full_name for table in tables} - {table.name for table in tables}
+        if unknown:
+            raise PlannerError(
+                f"access_histograms: the model has no table {', '.join(sorted(unknown))}; it has "
+                + ", ".join(table.full_name for table in tables),
+                PlannerErrorType.INPUT_VALIDATION,
+            )
 
     def _plan_others(
         self,
@@ -226,7 +241,10 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         is first sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates
         then say that it does not fit, one for tables of as many rows as their whole storage would make."""
         world_size = self._topology.world_size
-        as_is = [table.table(constraints) for table in tables]
+        try:
+            as_is = [table.table(constraints, self._access_histograms) for table in tables]
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         weighed = [
             Table(
                 rows=max(1, math.ceil(memory.option_bytes(whole) / (BYTES_OF_WEIGHT * table.dim))),
