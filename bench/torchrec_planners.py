@@ -1,134 +1,239 @@
 #!/usr/bin/env python3
-"""NeuroShardPlanner beside TorchRec's EmbeddingShardingPlanner, table- and column-wise, on published tasks: CPU time of a
-plan, its predicted cost by our models, by analytic costs (if NEUROSHARD_PROGRAM names the program) and by TorchRec's
-estimator. `bench/torchrec_planners.py --devices 4 --tasks 10`; needs the Python package, PyTorch and TorchRec."""
+"""NeuroShardPlanner beside TorchRec's EmbeddingShardingPlanner in each of its modes: CPU time of a plan, its cost by
+analytic prices (docs/analytic_costs.md) and by TorchRec's own estimator. Prints tables in Markdown.
+
+    bench/torchrec_planners.py --sample 10
+    bench/torchrec_planners.py --sample 10 --weights like_torchrec.safetensors --modes columns
+
+Needs the Python package, PyTorch and TorchRec."""
 
 import argparse
-import json
 import logging
-import os
+import random
 import statistics
-import subprocess
-import tempfile
 import time
 import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 warnings.filterwarnings("ignore")
 
 import torch
-from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
+from published_tasks import SAMPLES, PublishedTables, a100_topology, golden, model_of, table_set
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
+from torchrec.distributed.planner.proposers import DynamicProgrammingProposer
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption, Topology
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
+from torchrec.distributed.types import ShardingPlan
 
 import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, from_sharding_plan
 
-GOLDEN = Path(__file__).parents[1] / "tests" / "data" / "golden"
-MEMORY_BYTES = neuroshard.bytes_from_gib(4)
-# The whole batch that costs are of.
-SAMPLES = 65536
+OURS = "NeuroShardPlanner"
+BEST = "TorchRec: best of its modes"
 
 
-def read_tasks(devices: int, count: int) -> list[neuroshard.Task]:
-    configs = json.loads((GOLDEN / "tables" / "table_configs.json").read_text())
-    tasks = []
-    for line in (GOLDEN / "tasks" / f"{devices}gpu_dim128.txt").read_text().splitlines()[:count]:
-        ids, dims = ([int(number) for number in numbers.split(",")] for numbers in line.split())
-        tables = []
-        for index, (config, dim) in enumerate(zip((configs[i] for i in ids), dims)):
-            histogram = [config[f"bin_{bin}"] for bin in range(17)]
-            tables.append(neuroshard.Table(config["row"], dim, config["pooling_factor"], access_histogram=histogram, name=f"t{index}"))
-        tasks.append(neuroshard.Task(tables, devices, MEMORY_BYTES))
-    return tasks
+class Case(NamedTuple):
+    tables: PublishedTables
+    devices: int
+    gib: int
+    """Memory of a device."""
+
+    def task(self) -> neuroshard.Task:
+        return self.tables.task(self.devices, neuroshard.bytes_from_gib(self.gib))
 
 
-def model_of(task: neuroshard.Task) -> EmbeddingBagCollection:
-    configs = [
-        EmbeddingBagConfig(name=t.name, num_embeddings=t.rows, embedding_dim=t.dim, feature_names=[f"of_{t.name}"])
-        for t in task.tables
-    ]
-    return EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+class Mode(NamedTuple):
+    """What TorchRec's planner may do."""
+
+    name: str
+    kinds: tuple[str, ...]
+    columns: int
+    """Of the shards of column-wise tables: TorchRec cuts no narrower ones, and none that are wider."""
+    proposer: Callable[[], Any] | None = None
+    """None: its default ones."""
 
 
-def estimated_ms(options: list[ShardingOption], devices: int) -> float:
-    """Of the slowest device, by TorchRec's estimator."""
-    total = [0.0] * devices
-    for option in options:
-        for shard in option.shards:
-            assert shard.rank is not None and shard.perf is not None
-            total[shard.rank] += shard.perf.total
-    return max(total)
+COLUMNS = ("table_wise", "column_wise")
+ROWS = (*COLUMNS, "table_column_wise", "row_wise", "table_row_wise", "grid_shard")
+MODES = {
+    "table": [Mode("table-wise", ("table_wise",), 4)],
+    "columns": [
+        *(Mode(f"table-wise, column-wise of {columns}", COLUMNS, columns) for columns in (64, 32, 16)),
+        Mode("the same of 64, dynamic programming", COLUMNS, 64, DynamicProgrammingProposer),
+    ],
+    "rows": [
+        Mode("with rows, table-rows and grid, columns of 64", ROWS, 64),
+        Mode("with rows, table-rows and grid, columns of 32", ROWS, 32),
+    ],
+    "replicas": [Mode("all kinds, data-parallel too, columns of 64", (*ROWS, "data_parallel"), 64)],
+}
 
 
-def analytic_ms(task: neuroshard.Task, plan: neuroshard.Plan) -> float | None:
-    program = os.environ.get("NEUROSHARD_PROGRAM")
-    if program is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        tables = [
-            {"name": t.name, "row": t.rows, "dim": t.dim, "pooling_factor": t.pooling_factor}
-            | {f"bin_{bin}": share for bin, share in enumerate(t.access_histogram)}
-            for t in task.tables
-        ]
-        document = {"format": "neuroshard.task", "version": 1, "devices": task.devices, "memory_gb": 4, "tables": tables}
-        Path(folder, "task").write_text(json.dumps(document))
-        Path(folder, "plan").write_text(neuroshard.simulate(task, plan).to_json())
-        command = [program, "simulate", "--task", "task", "--plan", "plan", "--cost-source", "analytic", "--format", "json"]
-        printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
-    return float(json.loads(printed)["cost_ms"])
+@dataclass
+class Judged:
+    cpu_ms: float
+    analytic_ms: float | None
+    """None: it replicates tables, which analytic costs do not know."""
+    torchrec_ms: float
+    kinds: dict[str, int] = field(default_factory=dict)
 
 
-def measure(planner: EmbeddingPlannerBase, task: neuroshard.Task) -> dict[str, float | None]:
+def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topology) -> Judged | None:
+    """None if the planner finds no plan."""
     model, sharders = model_of(task), [EmbeddingBagCollectionSharder()]
     start = time.process_time()
-    sharding_plan = planner.plan(model, sharders)
+    try:
+        sharding_plan: ShardingPlan = planner.plan(model, sharders)
+    except PlannerError:
+        return None
     cpu_ms = 1e3 * (time.process_time() - start)
-    plan = from_sharding_plan(sharding_plan, task)
+    options = planner.get_selected_options()
+    kinds: dict[str, int] = {}
+    for option in options:
+        kinds[option.sharding_type] = kinds.get(option.sharding_type, 0) + 1
+    analytic_ms = None
+    if "data_parallel" not in kinds:
+        analytic_ms = neuroshard.analytic_cost(task, from_sharding_plan(sharding_plan, task)).cost_ms
+    return Judged(cpu_ms, analytic_ms, NoopPerfModel(topology).rate(options), kinds)
+
+
+def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> dict[str, Any]:
+    """What both planners are told."""
     return {
-        "CPU ms": cpu_ms,
-        "our models": neuroshard.simulate(task, plan).cost_ms,
-        "analytic": analytic_ms(task, plan),
-        "TorchRec's estimate": estimated_ms(planner.get_selected_options(), task.devices),
+        "topology": a100_topology(task.devices, task.memory_bytes),
+        "batch_size": SAMPLES // task.devices,
+        "storage_reservation": FixedPercentageStorageReservation(0.0),
+        "stats": [],
+        "debug": False,
+        "constraints": {
+            table.name: ParameterConstraints(
+                sharding_types=list(kinds),
+                compute_kernels=["fused", "dense"],
+                pooling_factors=[table.pooling_factor],
+                min_partition=columns,
+            )
+            for table in task.tables
+        },
     }
 
 
+def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> dict[str, Judged | None]:
+    """By planner; tasks are small enough for each to be planned in one go."""
+    task = case.task()
+    shared = arguments_of(task, COLUMNS, 4)
+    weights = None if options.weights is None else neuroshard.Weights.load(options.weights)
+    own: dict[str, Any] = {
+        "weights": weights,
+        "threads": 1,
+        "effort": options.effort,
+    }
+    if options.access_histograms:
+        own["access_histograms"] = {table.name: table.access_histogram for table in task.tables}
+    judged = {
+        OURS: judge(NeuroShardPlanner(**shared, **own), task, shared["topology"]),
+        f"{OURS}, unequal widths": judge(
+            NeuroShardPlanner(**shared, **own, equal_widths=False), task, shared["topology"]
+        ),
+    }
+    for mode in modes:
+        theirs = EmbeddingShardingPlanner(
+            **arguments_of(task, mode.kinds, mode.columns),
+            proposer=None if mode.proposer is None else mode.proposer(),
+            timeout_seconds=options.timeout,
+        )
+        judged[mode.name] = judge(theirs, task, shared["topology"])
+    found = [judged[mode.name] for mode in modes]
+    priced = [one.analytic_ms for one in found if one is not None and one.analytic_ms is not None]
+    estimated = [one.torchrec_ms for one in found if one is not None]
+    if priced and estimated:
+        all_cpu_ms = sum(one.cpu_ms for one in found if one is not None)
+        judged[BEST] = Judged(all_cpu_ms, min(priced), min(estimated))
+    return judged
+
+
+def mean(values: Sequence[float]) -> str:
+    return f"{statistics.geometric_mean(values):.3f}" if values else "-"
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{mean(values)} ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else mean(values)
+
+
+def report(title: str, results: Sequence[dict[str, Judged | None]]) -> None:
+    """Each planner's figures: geometric means over the tasks it has plans for, and over those of ours for them."""
+    print(f"\n## {title}\n")
+    print("| planner | plans | CPU ms | analytic ms | over ours | TorchRec's estimate, ms | over ours | kinds |")
+    print("|---|---:|---:|---:|---:|---:|---:|---|")
+    for name in results[0]:
+        pairs = [(of_task[name], of_task[OURS]) for of_task in results if name in of_task]
+        found = [(one, ours) for one, ours in pairs if one is not None and ours is not None]
+        priced = [
+            (one.analytic_ms, ours.analytic_ms)
+            for one, ours in found
+            if one.analytic_ms is not None and ours.analytic_ms is not None
+        ]
+        kinds: dict[str, int] = {}
+        for one, _ in found:
+            for kind, count in one.kinds.items():
+                kinds[kind] = kinds.get(kind, 0) + count
+        cpu = mean([one.cpu_ms for one, _ in found])
+        print(
+            f"| {name} | {len(found)} | {float(cpu):,.0f} " if found else f"| {name} | 0 | - ",
+            f"| {mean([one for one, _ in priced])} | {spread([one / ours for one, ours in priced])} "
+            f"| {mean([one.torchrec_ms for one, _ in found])} "
+            f"| {spread([one.torchrec_ms / ours.torchrec_ms for one, ours in found])} "
+            f"| {', '.join(f'{kind} {count}' for kind, count in sorted(kinds.items()))} |",
+            sep="",
+            flush=True,
+        )
+
+
+def cases_of(options: argparse.Namespace) -> dict[str, list[Case]]:
+    draw = random.Random(options.seed)
+    cases = {
+        f"Published tasks on {devices} devices": [
+            Case(golden(devices, index), devices, 8) for index in sorted(draw.sample(range(100), options.sample))
+        ]
+        for devices in (4, 8, 16)
+    }
+    dlrm = table_set("mlperf_dlrm_v2_criteo1tb_multihot")
+    cases["DLRM-v2 on 8 devices"] = [Case(dlrm, 8, 40)]
+    cases["DLRM-v2 on 16 devices"] = [Case(dlrm, 16, 40)]
+    wide = table_set("hugectr_510table_110B_hotness5")
+    cases["510 tables on 8 devices"] = [Case(wide, 8, 80)]
+    cases["510 tables on 16 devices"] = [Case(wide, 16, 80)]
+    return {title: of_set for title, of_set in cases.items() if options.only is None or options.only in title}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--devices", type=int, default=4, choices=(2, 4, 8, 16))
-    parser.add_argument("--tasks", type=int, default=10)
-    arguments = parser.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=10, help="published tasks of each number of devices")
+    parser.add_argument("--seed", type=int, default=0, help="decides which")
+    parser.add_argument("--only", help="sets whose title has this text")
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="of TorchRec's planner")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds of a plan of TorchRec's")
+    parser.add_argument("--weights", type=Path, help="of ours; default: the built-in ones")
+    parser.add_argument("--effort", default="default", help="of ours")
+    parser.add_argument(
+        "--access-histograms",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="give ours those of the tables; else they follow Zipf's law",
+    )
+    options = parser.parse_args()
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    ratios: dict[str, list[float]] = {}
-    for index, task in enumerate(read_tasks(arguments.devices, arguments.tasks)):
-        shared = {
-            "topology": Topology(
-                world_size=task.devices, local_world_size=min(task.devices, 8), compute_device="cuda", hbm_cap=2 * MEMORY_BYTES
-            ),
-            "batch_size": SAMPLES // task.devices,
-            "storage_reservation": FixedPercentageStorageReservation(0.0),
-            "stats": [],
-            "debug": False,
-            "constraints": {
-                t.name: ParameterConstraints(
-                    sharding_types=["table_wise", "column_wise"], pooling_factors=[t.pooling_factor], min_partition=4
-                )
-                for t in task.tables
-            },
-        }
-        ours = measure(NeuroShardPlanner(threads=1, **shared), task)
-        theirs = measure(EmbeddingShardingPlanner(**shared), task)
-        for name, value in ours.items():
-            other = theirs[name]
-            if value is not None and other is not None:
-                ratios.setdefault(name, []).append(other / value)
-        print(f"task {index}: ours {ours}, TorchRec's {theirs}", flush=True)
-    print(f"TorchRec's over ours, geometric mean of {arguments.tasks} tasks on {arguments.devices} devices:")
-    for name, values in ratios.items():
-        print(f"  {name:20} {statistics.geometric_mean(values):8.3f}  ({min(values):.3f} to {max(values):.3f})")
+    modes = [mode for name in options.modes for mode in MODES[name]]
+    print(f"bench/torchrec_planners.py --sample {options.sample} --seed {options.seed} --modes {' '.join(options.modes)}")
+    weights = "built-in weights" if options.weights is None else options.weights.name
+    print(f"ours: {weights}, {'published' if options.access_histograms else 'derived'} access histograms")
+    for title, cases in cases_of(options).items():
+        report(title, [compare(case, modes, options) for case in cases])
 
 
 if __name__ == "__main__":
