@@ -132,7 +132,7 @@ TEST(RowBlocks, OfNodesCostLessThanOfAllDevices) {
 
 TEST(RowBlocks, AreNotThereWhereColumnsDo) {
   int by_rows = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = testing::random_task(seed);
     const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
