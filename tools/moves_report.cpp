@@ -1,9 +1,7 @@
 #include "tools/moves_report.h"
 
 #include <algorithm>
-#include <vector>
 
-#include "tools/plan_report.h"
 #include "tools/text.h"
 
 namespace neuroshard::tools {
@@ -14,13 +12,18 @@ constexpr std::size_t kListedMoves = 20;
 
 }  // namespace
 
+std::vector<PlanFact> move_facts(const PlanDocument& document) {
+  const PlanMoves& moves = *document.moves;
+  return {{"running", format_ms(moves.running_cost_ms) + " ms per iteration before the change"},
+          {"moves", format_bytes(moves.moved_bytes) + " in " + counted(moves.moves.size(), "move") +
+                        "; " + format_bytes(moves.must_move_bytes) +
+                        " are on no device and must be moved"}};
+}
+
 std::string moves_page(const PlanDocument& document) {
   const PlanMoves& moves = *document.moves;
-  std::string text =
-      "running  " + format_ms(moves.running_cost_ms) + " ms per iteration before the change\n";
-  text += "moves    " + format_bytes(moves.moved_bytes) + " in " +
-          counted(moves.moves.size(), "move") + "; " + format_bytes(moves.must_move_bytes) +
-          " are on no device and must be moved\n";
+  std::string text;
+  for (const auto& [label, line] : move_facts(document)) text += pad_right(label, 9) + line + '\n';
   std::vector<const TableMove*> listed;
   for (const TableMove& move : moves.moves) listed.push_back(&move);
   std::stable_sort(listed.begin(), listed.end(),

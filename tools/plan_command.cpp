@@ -9,6 +9,7 @@
 #include "neuroshard/plan_file.h"
 #include "tools/commands.h"
 #include "tools/plan_report.h"
+#include "tools/report_output.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -18,6 +19,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   neuroshard plan --task my_model.json --devices 16 --format json --output plan.json
   neuroshard plan --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --format jsonl --output plans.jsonl
+  neuroshard plan --task my_model.json --report plan.html
   neuroshard plan --task my_model.json --devices 8,16,32,64 --memory-gb 20,40 --svg costs.svg
 
 Formats: docs/task_format.md, docs/plan_format.md, docs/weights_format.md.
@@ -42,47 +44,50 @@ void require_valid(const PlanCommand& command, bool one_task) {
 
 void warn_if_ended_early(const PlanResult& result, Console& console) {
   if (result.complete || !result.plan) return;
-  warn("the deadline ended the search: the plan is the best found by then", console);
+  warn(std::string(kEndedEarly), console);
 }
 
 // One task gets a page, or a document, of its own.
 int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
              const Planner& planner, const std::string& weights, Console& console) {
   ResultOutput output(console, command.output);
+  ReportOutput report(console, command.report);
   const Task& task = loaded.tasks[0];
   const PlanResult result = planner.plan(task, request_of(command));
   warn(result.stats.warning, console);
   warn_if_ended_early(result, console);
+  if (format == OutputFormat::kJsonl) {
+    output.write(plan_to_json_line(loaded.indices[0], task, result) + '\n');
+  }
   if (!result.plan) {
     console.err << "neuroshard: no plan: "
                 << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
-    if (format == OutputFormat::kTable) return kExitInfeasible;
+    const NoPlanDocument document{.task = task,
+                                  .infeasible = *result.infeasible,
+                                  .task_name = loaded.titles[0],
+                                  .weights = weights,
+                                  .notes = loaded.notes};
+    if (format == OutputFormat::kJson) output.write(plan_to_json(document));
+    if (format != OutputFormat::kTable) output.finish();
+    report.write(document);
+    return kExitInfeasible;
   }
-  if (format == OutputFormat::kJsonl) {
-    output.write(plan_to_json_line(loaded.indices[0], task, result) + '\n');
-  } else if (!result.plan) {
-    output.write(plan_to_json(NoPlanDocument{.task = task,
-                                             .infeasible = *result.infeasible,
-                                             .task_name = loaded.titles[0],
-                                             .weights = weights,
-                                             .notes = loaded.notes}));
-  } else {
-    const PlanDocument document{.task = task,
-                                .plan = *result.plan,
-                                .cost = result.cost,
-                                .stats = result.stats,
-                                .task_name = loaded.titles[0],
-                                .weights = weights,
-                                .notes = plan_notes(loaded.notes, result.cost),
-                                .complete = result.complete,
-                                .alternatives = result.alternatives,
-                                .read_ms = loaded.read_ms};
-    output.write(format == OutputFormat::kJson ? plan_to_json(document)
-                                               : plan_page(document, output.style()));
-    if (command.list_shards) output.write('\n' + shard_lists(document));
-  }
+  const PlanDocument document{.task = task,
+                              .plan = *result.plan,
+                              .cost = result.cost,
+                              .stats = result.stats,
+                              .task_name = loaded.titles[0],
+                              .weights = weights,
+                              .notes = plan_notes(loaded.notes, result.cost),
+                              .complete = result.complete,
+                              .alternatives = result.alternatives,
+                              .read_ms = loaded.read_ms};
+  if (format == OutputFormat::kJson) output.write(plan_to_json(document));
+  if (format == OutputFormat::kTable) output.write(plan_page(document, output.style()));
+  if (command.list_shards) output.write('\n' + shard_lists(document));
   output.finish();
-  return result.plan ? kExitOk : kExitInfeasible;
+  report.write(document);
+  return kExitOk;
 }
 
 int run_plan(const PlanCommand& command, Console& console) {
@@ -101,6 +106,10 @@ int run_plan(const PlanCommand& command, Console& console) {
   }
   if (command.asks_what_if() && !one) {
     throw Error("several devices or sizes of memory belong to one task; pick one with --index");
+  }
+  require_one_plan(command.report, one && !command.asks_what_if());
+  if (!command.report.empty() && command.resume) {
+    throw Error("--report and --resume exclude each other; give one of them");
   }
   if (!command.svg.empty() && !command.asks_what_if()) {
     throw Error("--svg draws costs over devices; give several with --devices");
@@ -154,6 +163,7 @@ void add_plan_command(CLI::App& program, Action& chosen) {
                    "Also draw costs over devices, an SVG file (several --devices)")
       ->type_name("FILE")
       ->group("Output");
+  add_report_option(*command, options->report);
   command
       ->add_flag("--list-shards", options->list_shards,
                  "Also list which columns of which table go to each device (--format table)")

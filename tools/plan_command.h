@@ -23,6 +23,7 @@ struct PlanCommand {
   std::string format = "table";
   std::string output;
   std::string svg;
+  std::string report;
   bool list_shards = false;
   bool resume = false;
 

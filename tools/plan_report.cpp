@@ -20,21 +20,19 @@ double full_share(const DeviceCost& cost, const Task& task) {
 }
 
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
-  return {std::to_string(device),
-          format_ms(cost.total_ms()),
-          format_ms(cost.compute_ms),
-          format_ms(cost.forward_ms),
-          format_ms(cost.backward_ms),
-          format_bytes(cost.memory_bytes),
-          share_text(full_share(cost, task)),
-          format_count(static_cast<std::uint64_t>(cost.slices))};
+  std::vector<std::string> row = cost_cells(cost);
+  row.insert(row.begin(), std::to_string(device));
+  row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(cost, task)),
+                         format_count(static_cast<std::uint64_t>(cost.slices))});
+  return row;
 }
 
 // The cost bars take the columns that the figures leave.
 std::string device_table(const PlanDocument& document, const TextStyle& style) {
   using enum TextTable::Align;
-  const std::vector<std::string> head = {"device",   "total ms", "compute", "forward",
-                                         "backward", "memory",   "full",    "slices"};
+  std::vector<std::string> head = {"device"};
+  head.insert(head.end(), kCostHeads.begin(), kCostHeads.end());
+  head.insert(head.end(), {"memory", "full", "slices"});
   std::vector<std::vector<std::string>> rows;
   std::vector<int> widths;
   widths.reserve(head.size());
@@ -88,14 +86,13 @@ std::string memory_table(const PlanDocument& document) {
   for (const Table& table : document.task.tables) plain = plain && table.memory == TableMemory{};
   if (plain) return {};
   TextTable table(std::vector(6, kRight));
-  table.add_row({"device", "weights", "optimizer", "buffers", "reserved", "free"});
+  const auto add_row = [&](std::string device, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), std::move(device));
+    table.add_row(std::move(cells));
+  };
+  add_row("device", {kMemoryHeads.begin(), kMemoryHeads.end()});
   for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
-    const DeviceCost& cost = document.cost.devices[device];
-    table.add_row(
-        {std::to_string(device), format_bytes(cost.memory.weight_bytes),
-         format_bytes(cost.memory.optimizer_bytes), format_bytes(cost.memory.buffer_bytes),
-         format_bytes(cost.reserved_bytes),
-         std::string(cost.free_bytes < 0 ? 1 : 0, '-') + format_bytes(std::abs(cost.free_bytes))});
+    add_row(std::to_string(device), memory_cells(document.cost.devices[device]));
   }
   return table.str() + '\n';
 }
@@ -200,26 +197,57 @@ std::string shard_lists(const PlanDocument& document) {
   return text;
 }
 
-std::string plan_page(const PlanDocument& document, const TextStyle& style) {
+std::vector<std::string> cost_cells(const DeviceCost& cost) {
+  return {format_ms(cost.total_ms()), format_ms(cost.compute_ms), format_ms(cost.forward_ms),
+          format_ms(cost.backward_ms)};
+}
+
+std::vector<std::string> memory_cells(const DeviceCost& cost) {
+  return {format_bytes(cost.memory.weight_bytes), format_bytes(cost.memory.optimizer_bytes),
+          format_bytes(cost.memory.buffer_bytes), format_bytes(cost.reserved_bytes),
+          std::string(cost.free_bytes < 0 ? 1 : 0, '-') + format_bytes(std::abs(cost.free_bytes))};
+}
+
+std::string task_line(const Task& task) {
+  return counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) + ", on " +
+         counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
+         format_bytes(task.memory_bytes);
+}
+
+std::vector<std::string> plan_warnings(const PlanDocument& document) {
+  std::vector<std::string> warnings;
+  if (!document.cost.fits_memory) warnings.push_back(memory_line(document.cost, document.task));
+  if (!document.cost.warning.empty()) warnings.push_back(printable(document.cost.warning));
+  if (document.stats && !document.stats->warning.empty()) {
+    warnings.push_back(printable(document.stats->warning));
+  }
+  if (!document.complete) warnings.emplace_back(kEndedEarly);
+  return warnings;
+}
+
+std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   const Task& task = document.task;
-  std::string text = bold(printable(document.task_name), style) + ": " +
-                     counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) +
-                     ", on " + counted(static_cast<std::uint64_t>(task.devices), "device") +
-                     " of " + format_bytes(task.memory_bytes) + "\n\n";
+  std::vector<PlanFact> facts = {{"splits", splits_line(task, document.plan)}};
+  if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
+  for (const CostedPlan& other : document.alternatives) {
+    facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
+                                    counted_splits(task, other.plan)});
+  }
+  facts.push_back({"weights", printable(document.weights)});
+  for (const std::string& note : document.notes) facts.push_back({"note", printable(note)});
+  return facts;
+}
+
+std::string plan_page(const PlanDocument& document, const TextStyle& style) {
+  std::string text =
+      bold(printable(document.task_name), style) + ": " + task_line(document.task) + "\n\n";
   text += device_table(document, style) + '\n' + memory_table(document);
-  const auto add = [&](const char* label, const std::string& line) {
+  const auto add = [&](const std::string& label, const std::string& line) {
     text += paragraph(label, line, 9, style);
   };
   add("cost", cost_line(document.cost, style));
-  if (!document.cost.fits_memory) add("memory", memory_line(document.cost, task));
-  add("splits", splits_line(task, document.plan));
-  if (document.stats) add("search", search_line(*document.stats, document.read_ms));
-  for (const CostedPlan& other : document.alternatives) {
-    add("another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
-                       counted_splits(task, other.plan));
-  }
-  add("weights", printable(document.weights));
-  for (const std::string& note : document.notes) add("note", printable(note));
+  if (!document.cost.fits_memory) add("memory", memory_line(document.cost, document.task));
+  for (const auto& [label, line] : plan_facts(document)) add(label, line);
   return text;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/plan_file.h"
@@ -14,6 +16,31 @@ namespace neuroshard::tools {
 
 /// A line a device: the tables that go to it, with the columns of those that are split.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
+
+/// What is said of a plan beside its tables of figures: "splits", "none".
+struct PlanFact {
+  std::string label;
+  std::string text;
+};
+/// Splits, search, other plans, weights, notes.
+[[nodiscard]] std::vector<PlanFact> plan_facts(const PlanDocument& document);
+
+/// What should make people doubt the plan: memory that does not suffice, odd predictions, a search
+/// that failed or ended early.
+[[nodiscard]] std::vector<std::string> plan_warnings(const PlanDocument& document);
+inline constexpr std::string_view kEndedEarly =
+    "the deadline ended the search: the plan is the best found by then";
+
+/// "26 tables, 97.4 GiB, on 8 devices of 40.0 GiB".
+[[nodiscard]] std::string task_line(const Task& task);
+
+/// Heads of columns for each device, and cells below them.
+inline constexpr std::array<const char*, 4> kCostHeads = {"total ms", "compute", "forward",
+                                                          "backward"};
+[[nodiscard]] std::vector<std::string> cost_cells(const DeviceCost& cost);
+inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimizer", "buffers",
+                                                            "reserved", "free"};
+[[nodiscard]] std::vector<std::string> memory_cells(const DeviceCost& cost);
 
 /// What pages call a table: its name, or "table 3".
 [[nodiscard]] std::string table_label(const Task& task, int table);

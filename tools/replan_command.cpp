@@ -9,6 +9,7 @@
 #include "tools/model_options.h"
 #include "tools/moves_report.h"
 #include "tools/plan_report.h"
+#include "tools/report_output.h"
 #include "tools/result_output.h"
 #include "tools/search_options.h"
 #include "tools/task_options.h"
@@ -40,6 +41,7 @@ struct ReplanCommand {
   SearchChoice search;
   std::string format = "table";
   std::string output;
+  std::string report;
 };
 
 const Task& only_task(const LoadedTasks& loaded) {
@@ -96,20 +98,23 @@ int run_replan(const ReplanCommand& command, Console& console) {
   require_comm_model(models, task.devices);
   require_comm_model(models, running.task.devices);
   ResultOutput output(console, command.output);
+  ReportOutput report(console, command.report);
   const Planner planner(models.models, planner_options);
   ReplanResult replanned = planner.replan(task, running, request);
   const PlanResult& result = replanned.result;
   if (!result.plan) {
     console.err << "neuroshard: no plan: "
                 << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
+    const NoPlanDocument document{.task = task,
+                                  .infeasible = *result.infeasible,
+                                  .task_name = loaded.titles[0],
+                                  .weights = models.origin,
+                                  .notes = loaded.notes};
     if (format == OutputFormat::kJson) {
-      output.write(plan_to_json(NoPlanDocument{.task = task,
-                                               .infeasible = *result.infeasible,
-                                               .task_name = loaded.titles[0],
-                                               .weights = models.origin,
-                                               .notes = loaded.notes}));
+      output.write(plan_to_json(document));
       output.finish();
     }
+    report.write(document);
     return kExitInfeasible;
   }
   const PlanDocument document{.task = task,
@@ -129,6 +134,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
                    ? plan_to_json(document)
                    : plan_page(document, output.style()) + '\n' + moves_page(document));
   output.finish();
+  report.write(document);
   return kExitOk;
 }
 
@@ -171,6 +177,7 @@ void add_replan_command(CLI::App& program, Action& chosen) {
   add_effort_option(*command, options->search);
   add_backend_options(*command, options->search.planner);
   add_output_options(*command, options->format, options->output);
+  add_report_option(*command, options->report);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_replan(*options, console); };
   });

@@ -10,6 +10,7 @@
 #include "tools/matched_plans.h"
 #include "tools/model_options.h"
 #include "tools/plan_report.h"
+#include "tools/report_output.h"
 #include "tools/result_output.h"
 #include "tools/search_options.h"
 #include "tools/task_options.h"
@@ -39,6 +40,7 @@ struct SimulateCommand {
   std::string plan;
   std::string format = "table";
   std::string output;
+  std::string report;
 };
 
 struct Simulated : MatchedPlan {
@@ -47,7 +49,7 @@ struct Simulated : MatchedPlan {
 };
 
 int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTasks& loaded,
-                 const std::string& weights, ResultOutput& output) {
+                 const std::string& weights, ResultOutput& output, ReportOutput& report) {
   const Task& task = loaded.tasks[simulated.task];
   const PlanDocument document{.task = task,
                               .plan = simulated.plan,
@@ -55,9 +57,16 @@ int simulate_one(const Simulated& simulated, OutputFormat format, const LoadedTa
                               .task_name = loaded.titles[simulated.task],
                               .weights = weights,
                               .notes = plan_notes(loaded.notes, simulated.cost)};
-  output.write(format == OutputFormat::kJson ? plan_to_json(document)
-                                             : plan_page(document, output.style()));
+  if (format == OutputFormat::kJsonl) {
+    output.write(
+        plan_to_json_line(loaded.indices[simulated.task], task, simulated.plan, simulated.cost) +
+        '\n');
+  } else {
+    output.write(format == OutputFormat::kJson ? plan_to_json(document)
+                                               : plan_page(document, output.style()));
+  }
   output.finish();
+  report.write(document);
   return simulated.cost.fits_memory ? kExitOk : kExitInfeasible;
 }
 
@@ -128,6 +137,7 @@ int run_simulate(const SimulateCommand& command, Console& console) {
     plans.push_back({matched, {}, {}});
   }
   const bool one = loaded.tasks.size() == 1;
+  require_one_plan(command.report, one);
   if (!one && format == OutputFormat::kJson) {
     throw Error("--format json holds one plan, and there are " + std::to_string(plans.size()) +
                 "; pick one with --index, or use jsonl");
@@ -141,9 +151,8 @@ int run_simulate(const SimulateCommand& command, Console& console) {
     simulated.cost = source.cost(task, simulated.plan);
   }
   ResultOutput output(console, command.output);
-  if (one && format != OutputFormat::kJsonl) {
-    return simulate_one(plans[0], format, loaded, source.name, output);
-  }
+  ReportOutput report(console, command.report);
+  if (one) return simulate_one(plans[0], format, loaded, source.name, output, report);
   return simulate_many(plans, format, loaded, source.name, output);
 }
 
@@ -174,6 +183,7 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->group(judge);
   add_output_options(*command, options->format, options->output);
+  add_report_option(*command, options->report);
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_simulate(*options, console); };
   });

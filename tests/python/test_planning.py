@@ -1,5 +1,6 @@
 """Planning from Python: the same plans as the library makes, threads, deadlines and Ctrl-C."""
 
+import html
 import json
 import os
 import signal
@@ -222,6 +223,29 @@ def test_analytic_costs_are_those_of_the_program(tmp_path: Path) -> None:
         [*command, "--format", "json"], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
     assert json.loads(printed)["cost_ms"] == json.loads(priced.to_json())["cost_ms"]
+
+
+def test_notebooks_show_the_report() -> None:
+    task = ns.Task(
+        [ns.Table(1000, 16, 1.0, name='</script><b>"a"'), *random_task(10, tables=3).tables],
+        devices=2,
+        memory_bytes=GIB,
+        name="<i>it</i>",
+    )
+    result = ns.plan(task)
+    assert result.cost is not None
+    for shown in (result, result.cost):
+        report = shown.to_html()
+        assert report.startswith("<!doctype html>") and report.count("</script>") == 2
+        assert "<h1>&lt;i&gt;it&lt;/i&gt;</h1>" in report and "<b>" not in report and "<i>" not in report
+        start, end = "<iframe ", "</iframe>"
+        frame = shown._repr_html_()
+        assert frame.startswith(start) and frame.endswith(end) and frame.count("<") == 2
+        assert html.unescape(frame.split('srcdoc="')[1].split('"')[0]) == report
+    assert "<dt>search</dt>" in result.to_html() and "<dt>search</dt>" not in result.cost.to_html()
+    none = ns.plan(random_task(6, memory_bytes=1000))
+    assert none.infeasible is not None
+    assert html.escape(none.infeasible.message) in none.to_html()
 
 
 def test_improvements_are_told() -> None:

@@ -29,6 +29,7 @@ def test_a_lost_device_moves_what_it_held() -> None:
     assert all(0 <= move.to_device < 3 for move in found.moves)
     assert json.loads(found.to_json())["replan"]["moved_bytes"] == found.moved_bytes
     assert "moved" in repr(found) and repr(found.result) in repr(found)
+    assert '"moves":{' in found.to_html() and found._repr_html_().startswith("<iframe ")
 
 
 def test_a_budget_is_kept_or_refused() -> None:

@@ -39,12 +39,14 @@ class FullDiskOf : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { ::setenv("SOURCE_DATE_EPOCH", "1700000000", 1); }
 
-  // `args` is everything but --output; `file`: the first that the command writes in there.
+  // `args` is everything but --output, or another `option`; `file`: the first that the command
+  // writes in there.
   void expect_errors_and_no_trace(const std::vector<std::string>& args,
-                                  const std::string& file = "") {
+                                  const std::string& file = "",
+                                  const std::string& option = "--output") {
     const auto run = [&](const std::string& output) {
       std::vector<std::string> all = args;
-      all.insert(all.end(), {"--output", folder_ / output});
+      all.insert(all.end(), {option, folder_ / output});
       return run_command(all);
     };
     const Outcome good = run("good");
@@ -76,7 +78,8 @@ class FullDiskOf : public ::testing::Test {
   }
 
   static std::string without_times(const std::string& text) {
-    static const std::regex time(R"("(search|read)_ms": ?[-+.e0-9]+)");
+    static const std::regex time(
+        R"("(search|read)_ms": ?[-+.e0-9]+|[.0-9]+ ms on backend|in [.0-9]+ ms)");
     return std::regex_replace(text, time, "");
   }
 
@@ -95,6 +98,12 @@ class FullDiskOf : public ::testing::Test {
 TEST_F(FullDiskOf, Plan) {
   expect_errors_and_no_trace({"plan", "--task", NEUROSHARD_EXAMPLES "/dlrm_v2_8gpu.json",
                               "--effort", "fast", "--format", "json"});
+}
+
+TEST_F(FullDiskOf, Report) {
+  expect_errors_and_no_trace(
+      {"plan", "--task", NEUROSHARD_EXAMPLES "/dlrm_v2_8gpu.json", "--effort", "fast"}, "",
+      "--report");
 }
 
 TEST_F(FullDiskOf, PlanThatCanBeResumed) {

@@ -15,9 +15,11 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/plan_file.h"
+#include "tools/html_report/html_report.h"
 #include "tools/plan_report.h"
 #include "tools/python/bindings/arrays.h"
 #include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/html_methods.h"
 #include "tools/python/bindings/values.h"
 
 namespace neuroshard::python {
@@ -41,6 +43,8 @@ std::string json_of(const TaskPlanResult& result) {
   return result.result.plan ? plan_to_json(document_of(result))
                             : plan_to_json(no_plan_document_of(result));
 }
+
+std::string html_of(const CostedTaskPlan& plan) { return tools::html_report(document_of(plan)); }
 
 Plan one_plan(const std::vector<PlanRecord>& records, const NamedTask& task,
               const std::string& where) {
@@ -161,9 +165,11 @@ void bind_plan_problem(nb::module_& module) {
 }
 
 void bind_plan_cost(nb::module_& module) {
-  nb::class_<CostedTaskPlan>(module, "PlanCost",
-                             "Predicted cost of a plan, in milliseconds of a training iteration; "
-                             "arrays have an element a device.")
+  nb::class_<CostedTaskPlan> plan_cost(
+      module, "PlanCost",
+      "Predicted cost of a plan, in milliseconds of a training iteration; "
+      "arrays have an element a device.");
+  plan_cost
       .def_prop_ro(
           "cost_ms", [](const CostedTaskPlan& plan) { return plan.cost.cost_ms; },
           "Of the slowest device.")
@@ -211,6 +217,7 @@ void bind_plan_cost(nb::module_& module) {
           "to_json", [](const CostedTaskPlan& plan) { return plan_to_json(document_of(plan)); },
           "The document of docs/plan_format.md.")
       .def("__repr__", [](const CostedTaskPlan& plan) { return page_of(plan); });
+  add_html_methods(plan_cost, [](const CostedTaskPlan& plan) { return html_of(plan); });
 }
 
 void bind_plan_result(nb::module_& module) {
@@ -234,7 +241,9 @@ void bind_plan_result(nb::module_& module) {
       .def_ro("edits", &SearchStats::edits)
       .def_ro("head_evaluations", &SearchStats::head_evaluations)
       .def_ro("comm_evaluations", &SearchStats::comm_evaluations);
-  nb::class_<TaskPlanResult>(module, "PlanResult", "A plan with its cost, or why there is none.")
+  nb::class_<TaskPlanResult> plan_result(module, "PlanResult",
+                                         "A plan with its cost, or why there is none.");
+  plan_result
       .def_prop_ro(
           "plan", [](const TaskPlanResult& result) { return result.result.plan; },
           "None: see `infeasible`.")
@@ -272,6 +281,7 @@ void bind_plan_result(nb::module_& module) {
           "The slices on each device; none if there is no plan.")
       .def("to_json", &json_of, "The document of docs/plan_format.md.")
       .def("__repr__", [](const TaskPlanResult& result) { return page_of(result); });
+  add_html_methods(plan_result, [](const TaskPlanResult& result) { return html_of(result); });
 }
 
 }  // namespace
@@ -298,6 +308,11 @@ std::string page_of(const TaskPlanResult& result) {
   if (result.result.plan) return tools::plan_page(document_of(result), kPageStyle);
   return "no plan: " + printable(title_of(*result.task)) + ": " +
          result.result.infeasible->message + "\n";
+}
+
+std::string html_of(const TaskPlanResult& result) {
+  return result.result.plan ? tools::html_report(document_of(result))
+                            : tools::html_report(no_plan_document_of(result));
 }
 
 NoPlanDocument no_plan_document_of(const TaskPlanResult& result) {

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "neuroshard/replan.h"
+#include "tools/html_report/html_report.h"
 #include "tools/moves_report.h"
 #include "tools/plan_report.h"
 #include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/html_methods.h"
 #include "tools/python/bindings/python_planner.h"
 
 namespace neuroshard::python {
@@ -80,8 +82,9 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
                ", to_device=" + std::to_string(move.to) + ", bytes=" + std::to_string(move.bytes) +
                ")";
       });
-  nb::class_<TaskReplanResult>(module, "ReplanResult", "A plan near to a running one.")
-      .def_ro("result", &TaskReplanResult::found)
+  nb::class_<TaskReplanResult> replan_result(module, "ReplanResult",
+                                             "A plan near to a running one.");
+  replan_result.def_ro("result", &TaskReplanResult::found)
       .def_ro("running_cost", &TaskReplanResult::running,
               "Cost of the running plan for its own task.")
       .def_ro("moves", &TaskReplanResult::moves, "By receiving device, then table and column.")
@@ -100,6 +103,10 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
         if (result.found.result.plan) page += '\n' + tools::moves_page(document_of(result));
         return page;
       });
+  add_html_methods(replan_result, [](const TaskReplanResult& result) {
+    return result.found.result.plan ? tools::html_report(document_of(result))
+                                    : html_of(result.found);
+  });
   planner.def(
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
       "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),

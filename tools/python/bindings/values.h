@@ -43,6 +43,9 @@ struct TaskPlanResult {
 /// The page that the program prints.
 [[nodiscard]] std::string page_of(const TaskPlanResult& result);
 
+/// The report of `neuroshard plan --report`.
+[[nodiscard]] std::string html_of(const TaskPlanResult& result);
+
 /// What the library writes as JSON and the program draws as a page.
 [[nodiscard]] PlanDocument document_of(const CostedTaskPlan& plan);
 /// `result` has a plan.
