@@ -35,7 +35,7 @@ bool may_fit(const Task& task) {
   const double needed = std::accumulate(
       task.tables.begin(), task.tables.end(), 0.0,
       [](double sum, const Table& table) { return sum + static_cast<double>(table.size_bytes()); });
-  return needed <= static_cast<double>(usable_bytes(task)) * task.devices;
+  return needed <= static_cast<double>(total_room_bytes(task));
 }
 
 }  // namespace

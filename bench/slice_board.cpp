@@ -51,8 +51,8 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   tried_dim_sums_ = dim_sums_;
   tried_compute_ms_ = compute_ms_;
   tried_total_ms_ = total_ms_;
-  for (const Shard& shard : shards_) {
-    if (shard.memory_bytes > usable_bytes(task)) {
+  for (std::size_t device = 0; device < devices; ++device) {
+    if (shards_[device].memory_bytes > room_bytes(task, device)) {
       throw Error("the plan to start from exceeds memory; start from one that fits");
     }
   }
@@ -89,7 +89,7 @@ bool SliceBoard::has_room(const Change& change) const {
       const Slice& slice = slices_[change.removed[i]];
       if (slice.device == device) memory -= sizes_bytes_[piece_of(slice)];
     }
-    if (memory > usable_bytes(task_)) return false;
+    if (memory > room_bytes(task_, device)) return false;
   }
   return true;
 }

@@ -17,14 +17,18 @@ DeviceBoard::DeviceBoard(const CpuKernels& kernels, int devices)
   clear();
 }
 
-void DeviceBoard::clear() {
+void DeviceBoard::clear(const PlacementRules* rules) {
+  rules_ = rules;
   std::fill(cost_ms_.begin(), cost_ms_.end(), 0.0F);
   std::fill(key_ms_.begin(), key_ms_.end(), kNever);
   std::fill(memory_.begin(), memory_.end(), 0);
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   std::fill(lowest_ms_.begin(), lowest_ms_.end(), kNever);
   filled_ = 0;
-  set_key(0, 0.0F);
+  if (rules == nullptr) return set_key(0, 0.0F);
+  std::copy(rules->base_bytes.begin(), rules->base_bytes.end(), memory_.begin());
+  std::copy(rules->base_ms.begin(), rules->base_ms.end(), key_ms_.begin());
+  refresh_blocks();
 }
 
 void DeviceBoard::refresh_block(std::size_t block) {
@@ -58,6 +62,16 @@ int DeviceBoard::choose_among_blocks(std::int64_t max_memory, std::int64_t max_d
   }
 }
 
+int DeviceBoard::choose_from(const std::vector<bool>& set, std::int64_t max_memory,
+                             std::int64_t max_dim_sum) const {
+  int best = -1;
+  for (std::size_t device = 0; device < count(); ++device) {
+    if (!set[device] || memory_[device] > max_memory || dim_sum_[device] > max_dim_sum) continue;
+    best = better_of(best, static_cast<int>(device));
+  }
+  return best;
+}
+
 int DeviceBoard::better_of(int a, int b) const {
   if (!(std::abs(key_ms_[b]) < kNever)) return a;
   if (a < 0 || key_ms_[b] < key_ms_[a]) return b;
@@ -70,12 +84,12 @@ void DeviceBoard::put(std::size_t device, std::int64_t size, std::int64_t dim) {
   memory_[device] += size;
   dim_sum_[device] += dim;
   set_key(device, kNever);
-  if (device == filled_ && ++filled_ < count()) set_key(filled_, 0.0F);
+  if (rules_ == nullptr && device == filled_ && ++filled_ < count()) set_key(filled_, 0.0F);
 }
 
 void DeviceBoard::settle(std::size_t device, float cost_ms, bool retire) {
   cost_ms_[device] = cost_ms;
-  if (!retire) set_key(device, cost_ms);
+  if (!retire) set_key(device, key_of(device, cost_ms));
 }
 
 void DeviceBoard::take_back(std::size_t device, std::int64_t size, std::int64_t dim,
@@ -83,8 +97,8 @@ void DeviceBoard::take_back(std::size_t device, std::int64_t size, std::int64_t 
   cost_ms_[device] = cost_before_ms;
   memory_[device] -= size;
   dim_sum_[device] -= dim;
-  key_ms_[device] = cost_before_ms;
-  if (!was_empty) return;
+  key_ms_[device] = key_of(device, cost_before_ms);
+  if (!was_empty || rules_ != nullptr) return;
   if (filled_ < count()) key_ms_[filled_] = kNever;
   filled_ = device;
 }

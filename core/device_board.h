@@ -5,20 +5,23 @@
 #include <vector>
 
 #include "core/cpu_kernels.h"
+#include "neuroshard/backend.h"
 
 namespace neuroshard {
 
 /// The devices of a placement under way, arranged so that the cheapest one with room is found
 /// without a look at all of them: the lowest cost of every block of devices is kept up to date, and
 /// devices that cannot be chosen do not take part. Those are the retired ones, and all empty ones
-/// but the first: empty devices are alike, so the first one always wins over the others.
+/// but the first: empty devices are alike, so the first one always wins over the others; unless
+/// there are rules, which tell devices apart.
 class DeviceBoard {
  public:
   /// Borrows `kernels`.
   DeviceBoard(const CpuKernels& kernels, int devices);
 
-  /// Empties all devices.
-  void clear();
+  /// Empties all devices. With `rules`, which are borrowed, a device begins with its base load, and
+  /// costs in what follows are without that.
+  void clear(const PlacementRules* rules = nullptr);
 
   /// The choice of CpuKernels::choose_device among the devices that are not retired.
   [[nodiscard]] int choose(std::int64_t max_memory, std::int64_t max_dim_sum) const {
@@ -28,6 +31,10 @@ class DeviceBoard {
     }
     return choose_among_blocks(max_memory, max_dim_sum);
   }
+
+  /// The same among the devices of a set, [devices].
+  [[nodiscard]] int choose_from(const std::vector<bool>& set, std::int64_t max_memory,
+                                std::int64_t max_dim_sum) const;
 
   /// The better of device `a`, which may be -1 for none, and device `b`: the one that the choice
   /// falls on if both have room.
@@ -43,7 +50,7 @@ class DeviceBoard {
   /// Must follow take_back() before the next choice.
   void refresh_blocks();
 
-  /// Compute costs, 0 for an empty device.
+  /// Compute costs without base loads, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return cost_ms_; }
   [[nodiscard]] std::span<const std::int64_t> memory() const { return {memory_.data(), count()}; }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const {
@@ -54,6 +61,10 @@ class DeviceBoard {
   static constexpr int kBlock = 32;
   static constexpr float kNever = __builtin_inff();
 
+  /// What a device that costs `cost_ms` is chosen by.
+  [[nodiscard]] float key_of(std::size_t device, float cost_ms) const {
+    return rules_ == nullptr ? cost_ms : cost_ms + rules_->base_ms[device];
+  }
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(devices_); }
   [[nodiscard]] int choose_among_blocks(std::int64_t max_memory, std::int64_t max_dim_sum) const;
   void set_key(std::size_t device, float key_ms) {
@@ -65,6 +76,7 @@ class DeviceBoard {
   const CpuKernels& kernels_;
   int devices_;
   int blocks_;
+  const PlacementRules* rules_ = nullptr;
   std::vector<float> cost_ms_;
   // Padded to whole blocks.
   std::vector<float> key_ms_;  ///< The cost of a device that can be chosen, else infinite.
@@ -72,7 +84,7 @@ class DeviceBoard {
   std::vector<std::int64_t> dim_sum_;
   std::vector<float> lowest_ms_;          ///< Of each block; padded.
   mutable std::vector<float> unseen_ms_;  ///< Scratch of choose_among_blocks().
-  std::size_t filled_ = 0;                ///< Devices that are not empty: the first ones.
+  std::size_t filled_ = 0;  ///< Without rules: devices that are not empty, the first ones.
 };
 
 }  // namespace neuroshard

@@ -52,15 +52,19 @@ using Change = std::vector<ChangedShard>;
 /// Prices many changes of a plan in few calls of the backend.
 class ChangeCosts {
  public:
-  ChangeCosts(const Backend& backend, const Pieces& pieces, const std::vector<Shard>& shards)
+  ChangeCosts(const Backend& backend, const Task& task, const Pieces& pieces,
+              const std::vector<Shard>& shards)
       : backend_(backend),
         pieces_(pieces),
         embeddings_(pieces.embeddings(backend)),
-        devices_(shards.size()) {
+        devices_(shards.size()),
+        base_ms_(base_loads_ms(task)) {
+    base_ms_.resize(devices_, 0.0F);
     std::vector<const Shard*> all;
     all.reserve(shards.size());
     for (const Shard& shard : shards) all.push_back(&shard);
     compute_ms_ = compute_of(all);
+    for (std::size_t d = 0; d < devices_; ++d) compute_ms_[d] += base_ms_[d];
     for (const Shard& shard : shards) dim_sums_.push_back(dim_sum(shard));
   }
 
@@ -107,7 +111,7 @@ class ChangeCosts {
       compute_ms.insert(compute_ms.end(), compute_ms_.begin(), compute_ms_.end());
       dim_sums.insert(dim_sums.end(), dim_sums_.begin(), dim_sums_.end());
       for (const auto& [device, pieces] : change) {
-        compute_ms[row + device] = changed_ms[next++];
+        compute_ms[row + device] = changed_ms[next++] + base_ms_[device];
         dim_sums[row + device] = dim_sum(pieces);
       }
     }
@@ -143,7 +147,8 @@ class ChangeCosts {
   const Pieces& pieces_;
   std::vector<float> embeddings_;
   std::size_t devices_;
-  std::vector<float> compute_ms_;  ///< [devices]
+  std::vector<float> base_ms_;     ///< [devices]
+  std::vector<float> compute_ms_;  ///< [devices]: with base loads.
   std::vector<float> dim_sums_;    ///< [devices]
 };
 
@@ -200,7 +205,7 @@ class UndoneCuts {
     std::vector<int> devices;
     std::vector<Change> changes;
     for (std::size_t device = 0; device < shards.size(); ++device) {
-      if (!has_room(device)) continue;
+      if (!may_hold_all(device)) continue;
       devices.push_back(static_cast<int>(device));
       changes.push_back(moved_to(device, shards));
     }
@@ -245,13 +250,13 @@ class UndoneCuts {
     return one;
   }
 
-  [[nodiscard]] bool has_room(std::size_t device) const {
-    std::int64_t bytes = plan_.cost.devices[device].memory_bytes +
-                         task_.tables[static_cast<std::size_t>(table_)].size_bytes();
+  [[nodiscard]] bool may_hold_all(std::size_t device) const {
+    const Table& table = task_.tables[static_cast<std::size_t>(table_)];
+    std::int64_t bytes = plan_.cost.devices[device].memory_bytes + table.size_bytes();
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
-    return bytes <= usable_bytes(task_);
+    return bytes <= room_bytes(task_, device) && table.rules.allow(static_cast<int>(device));
   }
 
   [[nodiscard]] Change moved_to(std::size_t target, const std::vector<Shard>& shards) const {
@@ -339,7 +344,7 @@ PlanExplanation explain(const Backend& backend, const Task& task, const Plan& pl
   for (const int table : cut_tables(task, slices[deciding])) {
     cuts.emplace_back(task, slices, explanation, table, pieces);
   }
-  const ChangeCosts costs(backend, pieces, shards);
+  const ChangeCosts costs(backend, task, pieces, shards);
   add_slices(plan, slices, shards, costs, explanation);
   for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));
   return explanation;

@@ -23,7 +23,9 @@ class FallbackBackend::Session final : public PlacementSession {
  public:
   Session(const FallbackBackend& backend, const PlacementProblem& problem)
       : backend_(backend), problem_(problem) {
-    on_gpu_ = backend_.gpu_does([&] { session_ = backend_.gpu_.start(problem_); });
+    // A GPU knows of equal devices only.
+    on_gpu_ = problem_.rules == nullptr &&
+              backend_.gpu_does([&] { session_ = backend_.gpu_.start(problem_); });
     if (!on_gpu_) session_ = backend_.inner().start(problem_);
   }
 
@@ -43,6 +45,7 @@ class FallbackBackend::Session final : public PlacementSession {
     return total += session_->counters();
   }
 
+  [[nodiscard]] bool on_gpu() const { return on_gpu_; }
   /// That of the GPU or of the CPU.
   [[nodiscard]] PlacementSession& inner() { return *session_; }
 
@@ -114,15 +117,23 @@ std::unique_ptr<PlacementSession> FallbackBackend::start(const PlacementProblem&
 }
 
 void FallbackBackend::place(std::span<const Request> requests) const {
-  // While the GPU works, all sessions are on it.
+  // While the GPU works, all sessions are on it but those that never were.
+  std::vector<Request> of_gpu;
+  std::vector<Request> others;
+  for (const Request& request : requests) {
+    const bool on_gpu = static_cast<Session&>(*request.session).on_gpu();
+    (on_gpu ? of_gpu : others).push_back(request);
+  }
+  Backend::place(others);
+  if (of_gpu.empty()) return;
   const bool placed = gpu_does([&] {
-    std::vector<Request> of_gpu(requests.begin(), requests.end());
-    for (Request& request : of_gpu) {
+    std::vector<Request> inner = of_gpu;
+    for (Request& request : inner) {
       request.session = &static_cast<Session&>(*request.session).inner();
     }
-    gpu_.place(of_gpu);
+    gpu_.place(inner);
   });
-  if (!placed) Backend::place(requests);
+  if (!placed) Backend::place(of_gpu);
 }
 
 }  // namespace neuroshard

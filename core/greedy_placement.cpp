@@ -24,10 +24,27 @@ GreedyPlacement::GreedyPlacement(const CpuKernels& kernels, const PackedComputeM
   head_.run(sums_.data(), width_, 1, &empty_ms_, 1);
 }
 
+int GreedyPlacement::choose_allowed(std::uint32_t piece, std::int64_t max_memory,
+                                    std::int64_t max_dim_sum) const {
+  allowed_ms_.assign(cost_ms_.begin(), cost_ms_.end());
+  for (std::size_t d = 0; d < compute_ms_.size(); ++d) {
+    if (!problem_.rules->allow(piece, d)) {
+      allowed_ms_[d] = std::numeric_limits<float>::infinity();
+    }
+  }
+  return kernels_.choose_device(allowed_ms_.data(), memory_.data(), dim_sum_.data(),
+                                problem_.devices, max_memory, max_dim_sum);
+}
+
 bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim_limit) {
   // An empty device costs 0 here but head(0) in the end, as in the published code.
   std::fill_n(cost_ms_.begin(), problem_.devices, 0.0F);
   std::fill(memory_.begin(), memory_.end(), 0);
+  const PlacementRules* const rules = problem_.rules;
+  if (rules != nullptr) {
+    std::copy(rules->base_ms.begin(), rules->base_ms.end(), cost_ms_.begin());
+    std::copy(rules->base_bytes.begin(), rules->base_bytes.end(), memory_.begin());
+  }
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   std::fill(sums_.begin(), sums_.end(), 0.0F);
   device_of_.resize(order.size());
@@ -39,22 +56,27 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
     const std::uint32_t piece = order[position];
     const std::int64_t size = problem_.size_bytes[piece];
     const std::int64_t dim = problem_.dims[piece];
+    const std::int64_t max_memory = problem_.memory_bytes - size;
     const int device =
-        kernels_.choose_device(cost_ms_.data(), memory_.data(), dim_sum_.data(), problem_.devices,
-                               problem_.memory_bytes - size, dim_limit - dim);
+        rules == nullptr || rules->set_of_piece[piece] == PlacementRules::kAnyDevice
+            ? kernels_.choose_device(cost_ms_.data(), memory_.data(), dim_sum_.data(),
+                                     problem_.devices, max_memory, dim_limit - dim)
+            : choose_allowed(piece, max_memory, dim_limit - dim);
     if (device < 0) return false;
     const auto d = static_cast<std::size_t>(device);
     float* sum = sums_.data() + d * static_cast<std::size_t>(width_);
     kernels_.add(sum, problem_.embeddings.data() + piece * static_cast<std::size_t>(width_), width_,
                  sum);
     head_.run(sum, width_, 1, &cost_ms_[d], 1);
+    if (rules != nullptr) cost_ms_[d] += rules->base_ms[d];
     ++head_evaluations_;
     memory_[d] += size;
     dim_sum_[d] += dim;
     device_of_[position] = device;
   }
   for (std::size_t d = 0; d < compute_ms_.size(); ++d) {
-    compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms_ : cost_ms_[d];
+    const float empty_ms = rules == nullptr ? empty_ms_ : empty_ms_ + rules->base_ms[d];
+    compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms : cost_ms_[d];
     dim_sums_[d] = static_cast<float>(dim_sum_[d]);
   }
   return true;

@@ -29,18 +29,23 @@ class GreedyPlacement {
 
   /// Device of each entry of the order of the last run.
   [[nodiscard]] std::span<const std::int32_t> device_of() const { return device_of_; }
-  /// Predicted compute cost of each device; head(0) for an empty one.
+  /// Predicted compute cost of each device, base load included; head(0) for an empty one.
   [[nodiscard]] std::span<const float> compute_ms() const { return compute_ms_; }
   [[nodiscard]] std::span<const float> dim_sums() const { return dim_sums_; }
   [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
 
  private:
+  /// The choice of CpuKernels::choose_device among the devices that a piece may go to.
+  [[nodiscard]] int choose_allowed(std::uint32_t piece, std::int64_t max_memory,
+                                   std::int64_t max_dim_sum) const;
+
   const CpuKernels& kernels_;
   const PlacementProblem& problem_;
   int width_;  ///< Floats of an embedding.
   MlpRunner head_;
   float empty_ms_ = 0.0F;  ///< head(0)
   std::vector<float> cost_ms_;
+  mutable std::vector<float> allowed_ms_;  ///< Scratch of choose_allowed().
   std::vector<std::int64_t> memory_;
   std::vector<std::int64_t> dim_sum_;
   AlignedVector<float> sums_;  ///< [devices, width]

@@ -41,8 +41,10 @@ void GridPlacement::start(std::span<const std::uint32_t> order) {
     dims |= dim;
   }
   if (dims > 0) totals_.dim_unit = dims & -dims;
-  memory_limit_ = std::min(problem_.memory_bytes, totals_.size);
-  board_.clear();
+  // With base loads a device may be full of less than all pieces.
+  memory_limit_ = problem_.rules != nullptr ? problem_.memory_bytes
+                                            : std::min(problem_.memory_bytes, totals_.size);
+  board_.clear(problem_.rules);
   std::fill(state_.begin(), state_.end(), ShardStates::kEmpty);
   placed_ = 0;
   started_ = false;
@@ -84,6 +86,7 @@ void GridPlacement::take_back_to(std::size_t step) {
 bool GridPlacement::lacks_room(std::int64_t dim_limit) const {
   const std::int64_t others = problem_.devices - retired_;
   if (totals_.dim - retired_dim_sum_ > others * dim_limit) return true;
+  if (problem_.rules != nullptr) return false;  // Devices differ in room.
   std::int64_t memory = 0;
   return !__builtin_mul_overflow(others, memory_limit_, &memory) &&
          totals_.size - retired_memory_ > memory;
@@ -102,8 +105,18 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
   started_ = true;
   if (lacks_room(limit)) return Outcome::kNoRoom;
   if (order_.empty()) return Outcome::kPlaced;
-  const auto choice = [&](const Position& position) {
-    return board_.choose(memory_limit_ - position.size, limit - position.dim);
+  const PlacementRules* const rules = problem_.rules;
+  const auto choice = [&, rules](const Position& position) {
+    const std::int64_t max_memory = memory_limit_ - position.size;
+    const int best = board_.choose(max_memory, limit - position.dim);
+    // The best of all devices is the best of those that the piece may go to, if it is one of them.
+    if (rules == nullptr || best < 0 ||
+        rules->allow(position.piece, static_cast<std::size_t>(best))) {
+      return best;
+    }
+    const int set = rules->set_of_piece[position.piece];
+    return board_.choose_from(rules->sets[static_cast<std::size_t>(set)], max_memory,
+                              limit - position.dim);
   };
   std::int64_t highest = placed_ == 0 ? 0 : highest_dim_sum_[placed_ - 1];
   int chosen = choice(order_[placed_]);
@@ -142,8 +155,8 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
     }
     if (last) return Outcome::kPlaced;
     const Position& coming = order_[placed_];
-    const bool has_room =
-        !full && memory <= memory_limit_ - coming.size && dim_sum <= limit - coming.dim;
+    const bool has_room = !full && (rules == nullptr || rules->allow(coming.piece, device)) &&
+                          memory <= memory_limit_ - coming.size && dim_sum <= limit - coming.dim;
     chosen = has_room ? board_.better_of(other, chosen) : other;
   }
   return Outcome::kNoRoom;

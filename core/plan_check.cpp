@@ -1,10 +1,12 @@
 #include "neuroshard/plan_check.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/column_split.h"
 #include "core/message_text.h"
 #include "core/slice_tiling.h"
+#include "core/table_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -25,6 +27,11 @@ std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const T
     if (!of_an_earlier_one) problems.push_back(std::move(*problem));
   }
   return slices;
+}
+
+std::string label_of(const Task& task, int table) {
+  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+  return "table " + std::to_string(table) + (name.empty() ? "" : " ('" + name + "')");
 }
 
 class ShardChecker {
@@ -66,16 +73,53 @@ class ShardChecker {
   }
 
   void check_memory() {
-    const std::int64_t usable = usable_bytes(task_);
-    for (std::size_t device = 0; device < bytes_.size(); ++device) {
-      if (bytes_[device] <= usable) continue;
+    const std::vector<std::int64_t> rooms = rooms_bytes(task_);
+    for (std::size_t device = 0; device < std::min(bytes_.size(), rooms.size()); ++device) {
+      if (bytes_[device] <= rooms[device]) continue;
+      const std::string room = std::to_string(rooms[device]);
       problems_.push_back({.kind = PlanProblem::Kind::kMemory,
                            .device = static_cast<int>(device),
                            .what = "shard " + std::to_string(device) + " takes " +
-                                   std::to_string(bytes_[device]) + " bytes, but a device has " +
-                                   std::to_string(usable) +
-                                   (task_.memory_bytes == usable ? "" : " that are not reserved"),
+                                   std::to_string(bytes_[device]) + " bytes, but " +
+                                   (!task_.device_list.empty() ? "the device has room for " + room
+                                    : task_.memory_bytes == rooms[device]
+                                        ? "a device has " + room
+                                        : "a device has " + room + " that are not reserved"),
                            .remedy = "move slices to other devices, or give more memory"});
+    }
+  }
+
+  void check_rules() {
+    std::vector<int> slices_of(task_.tables.size(), 0);
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      const TableSlice& slice = slices_[i];
+      if (!lies_in_its_table(slice, task_)) continue;
+      ++slices_of[static_cast<std::size_t>(slice.table)];
+      const TableRules& rules = task_.tables[static_cast<std::size_t>(slice.table)].rules;
+      const std::string label = label_of(task_, slice.table) + ": slice " + std::to_string(i) + " ";
+      if (slice.dim < rules.min_width) {
+        add_broken(holder_of_[i], static_cast<int>(i), slice.table,
+                   label + "has " + std::to_string(slice.dim) +
+                       " columns, but its rule min_width is " + std::to_string(rules.min_width),
+                   "split the table less");
+      }
+      if (holder_of_[i] >= 0 && !rules.allow(holder_of_[i])) {
+        add_broken(holder_of_[i], static_cast<int>(i), slice.table,
+                   label + "is on device " + std::to_string(holder_of_[i]) +
+                       ", where its rules do not let it be" + rules_text(rules),
+                   "move it to another device");
+      }
+    }
+    for (std::size_t table = 0; table < slices_of.size(); ++table) {
+      const TableRules& rules = task_.tables[table].rules;
+      const int most = rules.no_split ? 1 : rules.max_slices;
+      if (most == 0 || slices_of[table] <= most) continue;
+      add_broken(-1, -1, static_cast<int>(table),
+                 label_of(task_, static_cast<int>(table)) + ": is in " +
+                     counted(static_cast<std::uint64_t>(slices_of[table]), "slice") +
+                     (rules.no_split ? ", but its rule is no_split"
+                                     : ", but its rule max_slices is " + std::to_string(most)),
+                 "split the table less");
     }
   }
 
@@ -87,6 +131,14 @@ class ShardChecker {
     return known ? slice.table : -1;
   }
 
+  void add_broken(int device, int slice, int table, std::string what, std::string remedy) {
+    problems_.push_back({.kind = PlanProblem::Kind::kRule,
+                         .device = device,
+                         .slice = slice,
+                         .table = table,
+                         .what = std::move(what),
+                         .remedy = std::move(remedy)});
+  }
   void add(int device, int slice, int table, std::string what, std::string remedy) {
     problems_.push_back({.kind = PlanProblem::Kind::kSlice,
                          .device = device,
@@ -118,6 +170,7 @@ void check_shards(const std::vector<std::vector<int>>& shards,
   }
   checker.check_that_all_are_placed();
   checker.check_memory();
+  checker.check_rules();
 }
 
 }  // namespace
@@ -125,8 +178,8 @@ void check_shards(const std::vector<std::vector<int>>& shards,
 std::string PlanProblem::message() const { return what + "; " + remedy; }
 
 std::string_view name_of(PlanProblem::Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"task", "split", "devices", "slice",
-                                                      "memory"};
+  constexpr std::array<std::string_view, 6> kNames = {"task",  "split",  "devices",
+                                                      "slice", "memory", "rule"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

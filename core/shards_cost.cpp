@@ -24,10 +24,13 @@ void require_costs(const std::vector<float>& cost_ms, const std::string& model,
               "): its numbers overflow; train or convert the model again, or check the tables");
 }
 
-std::string warning_of(const std::vector<DeviceCost>& devices) {
+/// `tables_ms`: compute costs without base loads; empty if there are none.
+std::string warning_of(const std::vector<DeviceCost>& devices,
+                       const std::vector<float>& tables_ms) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const DeviceCost& device = devices[i];
-    if (std::min({device.compute_ms, device.forward_ms, device.backward_ms}) >= 0.0) continue;
+    const double compute_ms = tables_ms.empty() ? device.compute_ms : tables_ms[i];
+    if (std::min({compute_ms, device.forward_ms, device.backward_ms}) >= 0.0) continue;
     return "a predicted cost of device " + std::to_string(i) +
            " is negative: the tables are far from those that the models were trained on, and all "
            "figures here are doubtful";
@@ -37,8 +40,17 @@ std::string warning_of(const std::vector<DeviceCost>& devices) {
 
 }  // namespace
 
+void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
+  cost.reserved_bytes = reserved_bytes(task, device);
+  cost.free_bytes = room_bytes(task, device) - cost.memory_bytes;
+  if (task.device_list.empty()) return;
+  cost.base_ms = task.device_list[device].base_ms;
+  cost.base_bytes = task.device_list[device].base_bytes;
+}
+
 PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
-  const auto devices = static_cast<std::size_t>(placed.devices);
+  const Task& task = placed.task;
+  const auto devices = static_cast<std::size_t>(task.devices);
   PlanCost cost;
   cost.devices.resize(devices);
   std::vector<float> dim_sums(devices);
@@ -52,8 +64,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     }
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
-    device.reserved_bytes = placed.reserved_bytes;
-    device.free_bytes = placed.usable_bytes - device.memory_bytes;
+    add_what_is_there(task, d, device);
     dim_sums[d] = static_cast<float>(device.dim_sum);
   }
 
@@ -63,10 +74,13 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   std::vector<float> forward_ms(devices);
   backend.score_shards(placed.embeddings, placed.shards, compute_ms);
   require_costs(compute_ms, "the compute model", cost);
-  backend.backward_comm(placed.devices, dim_sums, backward_ms);
+  const std::vector<float> base_ms = base_loads_ms(task);
+  const std::vector<float> tables_ms = base_ms.empty() ? base_ms : compute_ms;
+  for (std::size_t d = 0; d < base_ms.size(); ++d) compute_ms[d] += base_ms[d];
+  backend.backward_comm(task.devices, dim_sums, backward_ms);
   require_costs(backward_ms, "the backward communication model", cost);
-  start_offsets(compute_ms.data(), backward_ms.data(), placed.devices, offsets_ms.data());
-  backend.forward_comm(placed.devices, dim_sums, offsets_ms, forward_ms);
+  start_offsets(compute_ms.data(), backward_ms.data(), task.devices, offsets_ms.data());
+  backend.forward_comm(task.devices, dim_sums, offsets_ms, forward_ms);
   require_costs(forward_ms, "the forward communication model", cost);
 
   cost.fits_memory = true;
@@ -77,8 +91,8 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
   cost.cost_ms =
-      slowest_device_ms(compute_ms.data(), backward_ms.data(), forward_ms.data(), placed.devices);
-  cost.warning = warning_of(cost.devices);
+      slowest_device_ms(compute_ms.data(), backward_ms.data(), forward_ms.data(), task.devices);
+  cost.warning = warning_of(cost.devices, tables_ms);
   return cost;
 }
 

@@ -8,17 +8,18 @@
 
 namespace neuroshard {
 
-/// The shards of a complete placement. Spans are borrowed.
+/// The shards of a complete placement. All is borrowed.
 struct PlacedShards {
-  int devices = 0;
-  std::int64_t usable_bytes = 0;  ///< Of one device.
-  std::int64_t reserved_bytes = 0;
+  const Task& task;                     ///< Its devices and what is reserved of them.
   std::span<const float> embeddings;    ///< [pieces, embedding width]
   std::span<const std::int32_t> dims;   ///< [pieces]
   std::span<const SliceMemory> memory;  ///< [pieces]
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };
+
+/// Fills in what is reserved of a device and what is there already, and what `memory_bytes` leaves.
+void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost);
 
 /// Predicted cost of a placement, device by device; the formula is at simulate(). Throws Error
 /// (naming the model) on costs that are not finite.

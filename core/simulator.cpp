@@ -29,9 +29,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> ids(dims.size());
   std::iota(ids.begin(), ids.end(), 0U);
-  return cost_of_shards(backend, {.devices = task.devices,
-                                  .usable_bytes = usable_bytes(task),
-                                  .reserved_bytes = reserved_bytes(task),
+  return cost_of_shards(backend, {.task = task,
                                   .embeddings = embeddings,
                                   .dims = dims,
                                   .memory = memory,

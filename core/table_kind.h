@@ -6,13 +6,15 @@
 
 namespace neuroshard {
 
-/// What costs and memory depend on: all of a table but its name. Tables of one kind can take each
-/// other's place.
+/// What costs and memory depend on, and what plans keep to: all of a table but its name. Tables of
+/// one kind can take each other's place.
 [[nodiscard]] inline auto kind_of(const Table& table) {
-  // A new field of Table does not compile here until it is said whether costs depend on it.
-  const auto& [name, rows, dim, pooling_factor, access_histogram, memory] = table;
+  // A new field of Table does not compile here until it is said whether plans depend on it.
+  const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules] = table;
   (void)name;
-  return std::tie(rows, dim, pooling_factor, access_histogram, memory);
+  const auto& [no_split, min_width, max_slices, devices, not_devices] = rules;
+  return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
+                  max_slices, devices, not_devices);
 }
 
 }  // namespace neuroshard

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 
 #include "core/message_text.h"
+#include "core/rule_validation.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
 
@@ -62,17 +64,75 @@ SliceMemory slice_memory(const Table& table, int dim) {
   return memory;
 }
 
-std::int64_t reserved_bytes(const Task& task) {
-  if (task.reserved.share == 0.0) return task.reserved.bytes;
-  const auto left = static_cast<std::int64_t>((1.0 - task.reserved.share) *
-                                              static_cast<double>(task.memory_bytes));
-  return task.memory_bytes - left + task.reserved.bytes;
+namespace {
+
+std::int64_t reserved_of(const ReservedMemory& reserved, std::int64_t memory) {
+  if (reserved.share == 0.0) return reserved.bytes;
+  const auto left = static_cast<std::int64_t>((1.0 - reserved.share) * static_cast<double>(memory));
+  return memory - left + reserved.bytes;
+}
+
+}  // namespace
+
+std::int64_t reserved_bytes(const Task& task, std::size_t device) {
+  return reserved_of(task.reserved, memory_bytes(task, device));
+}
+
+std::int64_t room_bytes(const Task& task, std::size_t device) {
+  const std::int64_t base = task.device_list.empty() ? 0 : task.device_list[device].base_bytes;
+  return memory_bytes(task, device) - base - reserved_bytes(task, device);
+}
+
+std::vector<std::int64_t> rooms_bytes(const Task& task) {
+  const auto devices = static_cast<std::size_t>(task.devices);
+  if (task.device_list.empty()) return std::vector<std::int64_t>(devices, room_bytes(task, 0));
+  std::vector<std::int64_t> rooms(devices);
+  for (std::size_t device = 0; device < devices; ++device) rooms[device] = room_bytes(task, device);
+  return rooms;
 }
 
 std::int64_t total_bytes(const Task& task) {
   std::int64_t bytes = 0;
   for (const Table& table : task.tables) bytes += table.size_bytes();
   return bytes;
+}
+
+std::int64_t largest_room_bytes(const Task& task) {
+  std::int64_t largest = room_bytes(task, 0);
+  for (std::size_t device = 1; device < task.device_list.size(); ++device) {
+    largest = std::max(largest, room_bytes(task, device));
+  }
+  return largest;
+}
+
+std::int64_t total_room_bytes(const Task& task) {
+  std::int64_t total = 0;
+  bool overflows = false;
+  for (const std::int64_t room : rooms_bytes(task)) {
+    overflows = overflows || __builtin_add_overflow(total, room, &total);
+  }
+  return overflows ? INT64_MAX : total;
+}
+
+bool has_equal_devices(const Task& task) {
+  for (std::size_t device = 0; device < task.device_list.size(); ++device) {
+    if (task.device_list[device].base_ms != 0.0) return false;
+    if (room_bytes(task, device) != room_bytes(task, 0)) return false;
+  }
+  return true;
+}
+
+void set_memory(Task& task, std::int64_t memory_bytes) {
+  task.memory_bytes = memory_bytes;
+  for (Device& device : task.device_list) device.memory_bytes = memory_bytes;
+}
+
+std::vector<float> base_loads_ms(const Task& task) {
+  const auto has_load = [](const Device& device) { return device.base_ms > 0.0; };
+  if (std::none_of(task.device_list.begin(), task.device_list.end(), has_load)) return {};
+  std::vector<float> loads;
+  for (const Device& device : task.device_list) loads.push_back(static_cast<float>(device.base_ms));
+  return loads;
 }
 
 std::int64_t bytes_from_gib(double gib) {
@@ -129,9 +189,23 @@ void validate_reserved(const Task& task, const std::string& where) {
     throw Error(in_place(where, "the reserved share of memory is " + std::to_string(share) +
                                     "; give a number of at least 0 and less than 1"));
   }
-  if (bytes >= task.memory_bytes || usable_bytes(task) < 1) {
-    throw Error(in_place(where, "all memory of a device, " + format_bytes(task.memory_bytes) +
-                                    ", is reserved; reserve less, or give more memory"));
+  const std::size_t devices = std::max<std::size_t>(task.device_list.size(), 1);
+  for (std::size_t device = 0; device < devices; ++device) {
+    const std::int64_t memory = memory_bytes(task, device);
+    if (bytes >= memory || reserved_bytes(task, device) >= memory) {
+      throw Error(in_place(
+          where, "all memory of " +
+                     (task.device_list.empty() ? "a device" : "device " + std::to_string(device)) +
+                     ", " + format_bytes(memory) +
+                     ", is reserved; reserve less, or give more memory"));
+    }
+    if (room_bytes(task, device) < 0) {
+      throw Error(in_place(where, "device " + std::to_string(device) + ": the base load takes " +
+                                      format_bytes(task.device_list[device].base_bytes) + ", and " +
+                                      format_bytes(reserved_bytes(task, device)) +
+                                      " are reserved, but it has " + format_bytes(memory) +
+                                      "; reserve less, or give more memory"));
+    }
   }
 }
 
@@ -143,7 +217,8 @@ void validate(const Task& task, const std::string& where) {
                                     "; give a number between 1 and " +
                                     std::to_string(kMaxDevices)));
   }
-  if (task.memory_bytes < 1) {
+  validate_device_list(task, where);
+  if (task.device_list.empty() && task.memory_bytes < 1) {
     throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +
                                     " bytes; give a positive number"));
   }
@@ -153,6 +228,7 @@ void validate(const Task& task, const std::string& where) {
   for (std::size_t i = 0; i < task.tables.size(); ++i) {
     const Table& table = task.tables[i];
     std::optional<std::string> problem = problem_of(table);
+    if (!problem) problem = rule_problem_of(table, task.devices);
     if (!problem) {
       const std::int64_t bytes = bytes_of_finest_cut(table);
       if (bytes <= kMaxTaskBytes - total_bytes) {

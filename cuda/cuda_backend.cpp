@@ -58,6 +58,9 @@ class CudaBackend final : public Backend {
 
   [[nodiscard]] std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const override {
+    if (problem.rules != nullptr) {
+      throw Error("the GPU places on equal devices only; use a CPU backend");
+    }
     return std::make_unique<CudaSession>(next_context(), *cpu_, problem);
   }
 

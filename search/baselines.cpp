@@ -53,15 +53,18 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   plan.slices = whole_tables(task);
   plan.shards.resize(devices);
   std::vector<double> key_sums(devices, 0.0);
-  std::vector<std::int64_t> memory(devices, 0);
-  const std::int64_t usable = usable_bytes(task);
+  std::vector<std::int64_t> left = rooms_bytes(task);
   std::vector<std::size_t> with_room;
   std::mt19937_64 random(seed);
   for (const std::size_t t : order) {
     const std::int64_t size = task.tables[t].size_bytes();
+    const TableRules& rules = task.tables[t].rules;
+    const bool any_device = !rules.limit_devices();
     with_room.clear();
     for (std::size_t d = 0; d < devices; ++d) {
-      if (memory[d] <= usable - size) with_room.push_back(d);
+      if (left[d] >= size && (any_device || rules.allow(static_cast<int>(d)))) {
+        with_room.push_back(d);
+      }
     }
     if (with_room.empty()) return std::nullopt;
     const std::size_t device = algorithm == Algorithm::kRandom
@@ -72,7 +75,7 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
                                                        });
     plan.shards[device].push_back(static_cast<int>(t));
     key_sums[device] += keys[t];
-    memory[device] += size;
+    left[device] -= size;
   }
   return plan;
 }

@@ -118,6 +118,8 @@ std::string_view name_of(Infeasibility::Kind kind) {
       return "piece_too_large";
     case Infeasibility::Kind::kPacking:
       return "packing";
+    case Infeasibility::Kind::kRules:
+      return "rules";
     case Infeasibility::Kind::kNoTime:
       return "no_time";
   }

@@ -40,6 +40,31 @@ class Items {
   std::array<char, 8> bytes_{};
 };
 
+void add_device_set(Items& items, std::string_view name, std::vector<int> devices) {
+  if (devices.empty()) return;
+  std::ranges::sort(devices);
+  const auto repeated = std::ranges::unique(devices);
+  devices.erase(repeated.begin(), repeated.end());
+  items.add(name);
+  items.add_integer(devices.size());
+  for (const int device : devices) items.add_integer(static_cast<std::uint64_t>(device));
+}
+
+/// Those that are there.
+void add_rules(Items& items, const TableRules& rules) {
+  if (rules.no_split) items.add("no_split");
+  if (rules.min_width > 0) {
+    items.add("min_width");
+    items.add_integer(static_cast<std::uint64_t>(rules.min_width));
+  }
+  if (rules.max_slices > 0) {
+    items.add("max_slices");
+    items.add_integer(static_cast<std::uint64_t>(rules.max_slices));
+  }
+  add_device_set(items, "devices", rules.devices);
+  add_device_set(items, "not_devices", rules.not_devices);
+}
+
 /// By the features of the networks, in fp32: what is below their last bit, such as how a machine's
 /// mathematical library rounds, decides no cost.
 std::uint64_t hash_of(const Table& table) {
@@ -61,13 +86,25 @@ std::uint64_t hash_of(const Table& table) {
     items.add("batch_size");
     items.add_integer(static_cast<std::uint64_t>(memory.batch_size));
   }
+  add_rules(items, table.rules);
   return items.value();
+}
+
+/// Those that are what a number of devices and a size of memory can say are that.
+void add_devices(Items& items, const Task& task) {
+  items.add_integer(static_cast<std::uint64_t>(task.devices));
+  items.add_integer(static_cast<std::uint64_t>(largest_room_bytes(task)));
+  if (has_equal_devices(task)) return;
+  items.add("devices");
+  for (std::size_t device = 0; device < task.device_list.size(); ++device) {
+    items.add_integer(static_cast<std::uint64_t>(room_bytes(task, device)));
+    items.add_float(static_cast<float>(task.device_list[device].base_ms));
+  }
 }
 
 void add_task(Items& items, const Task& task) {
   items.add("task");
-  items.add_integer(static_cast<std::uint64_t>(task.devices));
-  items.add_integer(static_cast<std::uint64_t>(usable_bytes(task)));
+  add_devices(items, task);
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));

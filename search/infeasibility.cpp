@@ -1,7 +1,15 @@
 #include "search/infeasibility.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/devices_text.h"
 #include "core/message_text.h"
-#include "neuroshard/plan.h"
+#include "core/table_rules.h"
+#include "search/placement_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -11,36 +19,26 @@ std::string label_of(const Task& task, int table) {
   return "table " + std::to_string(table) + (name.empty() ? "" : " ('" + name + "')");
 }
 
-int smallest_dim(int dim) {
-  while (can_split_columns(dim)) dim /= 2;
-  return dim;
-}
-
 Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
   Infeasibility why{.kind = kind,
                     .message = {},
                     .needed_bytes = total_bytes(task),
-                    .available_bytes = 0,
+                    .available_bytes = total_room_bytes(task),
                     .largest_piece_bytes = 0,
                     .table = -1};
-  // Saturates: 1,024 devices of 2^63 bytes.
-  if (__builtin_mul_overflow(usable_bytes(task), static_cast<std::int64_t>(task.devices),
-                             &why.available_bytes)) {
-    why.available_bytes = INT64_MAX;
-  }
   return why;
 }
 
-std::string devices_text(const Task& task) {
-  const std::int64_t reserved = reserved_bytes(task);
-  return counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
-         format_bytes(task.memory_bytes) +
-         (reserved == 0 ? "" : ", " + format_bytes(reserved) + " of it reserved,");
-}
-
 std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
-  return devices_text(task) + (task.devices == 1 ? " holds " : " hold ") +
-         format_bytes(available_bytes);
+  const bool base = std::any_of(task.device_list.begin(), task.device_list.end(),
+                                [](const Device& device) { return device.base_bytes > 0; });
+  std::string text = devices_text(task) + (base ? " with base loads" : "");
+  if (const std::int64_t reserved = reserved_bytes(task, 0); reserved > 0) {
+    text += ", " +
+            (task.device_list.empty() ? format_bytes(reserved) + " of it" : std::string("part")) +
+            " reserved,";
+  }
+  return text + (task.devices == 1 ? " holds " : " hold ") + format_bytes(available_bytes);
 }
 
 // Blames the largest table.
@@ -69,14 +67,75 @@ Infeasibility no_packing(const Task& task, const LargestSlice& largest, const st
   return why;
 }
 
+/// Tables that may go to the same devices.
+struct Guests {
+  std::int64_t bytes = 0;
+  std::size_t tables = 0;
+  int largest = -1;  ///< Table.
+
+  void add(const Guests& more, const Task& task) {
+    bytes += more.bytes;
+    tables += more.tables;
+    const auto size = [&](int table) {
+      return table < 0 ? 0 : task.tables[static_cast<std::size_t>(table)].size_bytes();
+    };
+    if (size(more.largest) > size(largest)) largest = more.largest;
+  }
+};
+
+bool is_subset(const std::vector<bool>& some, const std::vector<bool>& of) {
+  for (std::size_t d = 0; d < some.size(); ++d) {
+    if (some[d] && !of[d]) return false;
+  }
+  return true;
+}
+
+// Tables that may only go to some devices: these must hold all of them.
+std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
+  std::map<std::vector<bool>, Guests> guests;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    guests[allowed_devices(table.rules, task.devices)].add(
+        {.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)}, task);
+  }
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  for (const auto& entry : guests) {
+    const std::vector<bool>& devices = entry.first;
+    std::int64_t room = 0;
+    for (std::size_t d = 0; d < rooms.size(); ++d) {
+      if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
+    }
+    Guests all;
+    for (const auto& [fewer, of_fewer] : guests) {
+      if (is_subset(fewer, devices)) all.add(of_fewer, task);
+    }
+    if (all.bytes <= room) continue;
+    std::string names;
+    for (std::size_t d = 0; d < rooms.size(); ++d) {
+      if (devices[d]) names += (names.empty() ? " " : ", ") + std::to_string(d);
+    }
+    Infeasibility why = totals(task, Infeasibility::Kind::kRules);
+    why.table = all.largest;
+    why.largest_piece_bytes = task.tables[static_cast<std::size_t>(all.largest)].size_bytes();
+    why.message = counted(all.tables, "table") + ", the largest of which is " +
+                  label_of(task, all.largest) + ", may by their rules only go to the devices" +
+                  names + " and need " + format_bytes(all.bytes) + ", but these hold " +
+                  format_bytes(room) + ": " + format_bytes(all.bytes - room) +
+                  " are short; allow more devices, or give these more memory";
+    return why;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   Infeasibility why = totals(task, Infeasibility::Kind::kPieceTooLarge);
+  const std::vector<std::int64_t> rooms = largest_rooms_bytes(task);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t piece_bytes = slice_bytes(table, smallest_dim(table.dim));
-    if (piece_bytes > usable_bytes(task) && piece_bytes > why.largest_piece_bytes) {
+    const std::int64_t piece_bytes = slice_bytes(table, narrowest_dim(table));
+    if (piece_bytes > rooms[t] && piece_bytes > why.largest_piece_bytes) {
       why.largest_piece_bytes = piece_bytes;
       why.table = static_cast<int>(t);
     }
@@ -90,17 +149,26 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
     return why;
   }
   if (why.table >= 0) {
-    const Table& table = task.tables[static_cast<std::size_t>(why.table)];
-    why.message = label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
-                  " on one device even when split into columns of dim " +
-                  std::to_string(smallest_dim(table.dim)) + ", but a device has " +
-                  format_bytes(usable_bytes(task)) +
-                  (reserved_bytes(task) == 0 ? "" : " that are not reserved") + ": " +
-                  format_bytes(why.largest_piece_bytes - usable_bytes(task)) +
-                  " are short; use devices with more memory";
+    const auto t = static_cast<std::size_t>(why.table);
+    const Table& table = task.tables[t];
+    const TableRules& rules = table.rules;
+    const int dim = narrowest_dim(table);
+    why.message =
+        label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
+        " on one device even when split into columns of dim " + std::to_string(dim) +
+        rules_text(rules) + ", but " +
+        (task.device_list.empty() && !rules.limit_devices()
+             ? "a device has "
+             : "the largest device for it has room for ") +
+        format_bytes(rooms[t]) +
+        (!task.device_list.empty() || rooms[t] == task.memory_bytes ? ""
+                                                                    : " that are not reserved") +
+        ": " + format_bytes(why.largest_piece_bytes - rooms[t]) +
+        " are short; use devices with more memory" +
+        (rules.limit_splits() || rules.limit_devices() ? ", or loosen its rules" : "");
     return why;
   }
-  return std::nullopt;
+  return any_limits_devices(task) ? proof_by_device_rules(task) : std::nullopt;
 }
 
 Infeasibility packing_failure(const Task& task, const LargestSlice& largest) {
@@ -111,11 +179,14 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
   LargestSlice largest;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t size_bytes = slice_bytes(table, smallest_dim(table.dim));
+    const std::int64_t size_bytes = slice_bytes(table, narrowest_dim(table));
     if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
   }
   if (!impossible) return packing_failure(task, largest);
-  return no_packing(task, largest, "their pieces cannot be packed, however finely they are split");
+  const bool rules = any_limits_splits(task) || any_limits_devices(task);
+  return no_packing(task, largest,
+                    std::string("their pieces cannot be packed, however finely they are split") +
+                        (rules ? " as the rules of tables allow" : ""));
 }
 
 Infeasibility failure_without_memory_splits(const Task& task) {

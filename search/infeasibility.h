@@ -9,8 +9,9 @@
 
 namespace neuroshard {
 
-/// Why no plan of `task` can exist whatever the search does: all devices together are too small, or
-/// a table split as far as it can be exceeds a device. Nothing if neither holds.
+/// Why no plan of `task` can exist whatever the search does: all devices together are too small, a
+/// table split as far as it may be exceeds the devices that may hold it, or these are too small for
+/// all that they alone may hold. Nothing if none of it holds.
 [[nodiscard]] std::optional<Infeasibility> proof_of_infeasibility(const Task& task);
 
 /// A slice that packing could not do with smaller.

@@ -54,6 +54,14 @@ void equalize_widths(const PieceCatalog& catalog, Layout& layout) {
   layout = std::move(equal);
 }
 
+bool exceeds_most_slices(const PieceCatalog& catalog, const Layout& layout) {
+  std::vector<std::size_t> slices(catalog.tables(), 0);
+  for (const PlacedSlice& slice : layout) {
+    if (++slices[slice.table] > catalog.most_slices(slice.table)) return true;
+  }
+  return false;
+}
+
 Plan plan_of(const PieceCatalog& catalog, const Task& task, std::span<const std::uint32_t> original,
              const Layout& layout, std::span<const int> first_columns) {
   Plan plan;
@@ -125,9 +133,7 @@ PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task
   std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
   std::vector<std::uint32_t> ids(layout.size());
   for (const PlacedSlice& slice : layout) ids[next[slice.device]++] = slice.piece;
-  return cost_of_shards(backend, {.devices = task.devices,
-                                  .usable_bytes = usable_bytes(task),
-                                  .reserved_bytes = reserved_bytes(task),
+  return cost_of_shards(backend, {.task = task,
                                   .embeddings = catalog.embeddings(),
                                   .dims = catalog.dims(),
                                   .memory = catalog.memory(),

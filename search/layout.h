@@ -35,6 +35,10 @@ void sort_layout(Layout& layout);
 /// which devices hold the same columns as before. Sorts the layout.
 void equalize_widths(const PieceCatalog& catalog, Layout& layout);
 
+/// Whether a table has more slices than its rules allow, which equalize_widths(), and splits of
+/// what a running plan has, can bring about.
+[[nodiscard]] bool exceeds_most_slices(const PieceCatalog& catalog, const Layout& layout);
+
 /// The plan of a layout. Table `t` of the layout is table `original[t]` of `task`. Slices of a
 /// table get its columns from left to right, the widest first, so that each is a node of the tree
 /// of halvings; or begin at `first_columns`, one for each slice, which make them nodes as well.

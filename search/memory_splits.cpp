@@ -15,7 +15,10 @@ constexpr int kMaxMemorySplits = 4096;
 void split_oversized(const PieceCatalog& catalog, std::int64_t memory_bytes, SplitState& state) {
   // The list grows while it is walked: second halves are looked at in their turn.
   for (std::uint32_t slice = 0; slice < state.pieces.size(); ++slice) {
-    while (catalog.size_bytes(state.pieces[slice]) > memory_bytes) state.split(catalog, slice);
+    while (catalog.size_bytes(state.pieces[slice]) > memory_bytes &&
+           catalog.can_split_all(state.pieces[slice])) {
+      state.split(catalog, slice);
+    }
   }
 }
 
@@ -41,16 +44,26 @@ std::vector<SplitState> memory_split_ladder(const PieceCatalog& catalog, SplitSt
 }
 
 std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const SplitState& state,
-                                             int devices, std::int64_t memory_bytes) {
+                                             int devices, std::int64_t memory_bytes,
+                                             const PlacementRules* rules) {
   std::vector<std::uint32_t> by_size(state.pieces.size());
   std::iota(by_size.begin(), by_size.end(), 0U);
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
     return catalog.size_bytes(state.pieces[a]) > catalog.size_bytes(state.pieces[b]);
   });
   std::vector<std::int64_t> used(static_cast<std::size_t>(devices), 0);
+  if (rules != nullptr) used = rules->base_bytes;
   std::vector<int> device_of(state.pieces.size());
   for (const std::uint32_t slice : by_size) {
-    const auto emptiest = std::min_element(used.begin(), used.end());
+    auto emptiest = std::min_element(used.begin(), used.end());
+    if (rules != nullptr) {
+      emptiest = used.end();
+      for (auto device = used.begin(); device != used.end(); ++device) {
+        const auto d = static_cast<std::size_t>(device - used.begin());
+        if (!rules->allow(state.pieces[slice], d)) continue;
+        if (emptiest == used.end() || *device < *emptiest) emptiest = device;
+      }
+    }
     const std::int64_t size = catalog.size_bytes(state.pieces[slice]);
     if (*emptiest > memory_bytes - size) return std::nullopt;
     *emptiest += size;

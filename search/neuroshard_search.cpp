@@ -6,10 +6,13 @@
 #include <numeric>
 #include <utility>
 
+#include "core/table_rules.h"
 #include "search/baselines.h"
 #include "search/improvement/annealing.h"
 #include "search/improvement/tidying.h"
 #include "search/infeasibility.h"
+#include "search/placement_rules.h"
+#include "search/starts/ruled_packings.h"
 #include "search/starts/tight_packings.h"
 #include "search/uniform_baseline.h"
 
@@ -21,6 +24,7 @@ constexpr int kFine = 4;
 
 // Slices in all rungs of a ladder, for each table or device, whatever there is more of.
 constexpr std::size_t kCoarseSlices = 16;
+constexpr std::size_t kCoarseSlicesUnderRules = 6;  // Each costs more to place.
 constexpr std::size_t kFineSlicesPerDevice = 15;
 constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
@@ -81,13 +85,16 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       catalog_(std::move(catalog)),
       order_(order),
       started_(started),
+      rules_(placement_rules(catalog_, canonical_.task)),
       problem_{.devices = listed.devices,
-               .memory_bytes = usable_bytes(listed),
+               .memory_bytes = largest_room_bytes(listed),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = ladder_dim_limits(listed),
-               .stop = &order_.stop},
+               .stop = &order_.stop,
+               .rules = rules_ ? &*rules_ : nullptr},
+      first_(tables_to_place_first(canonical_.task)),
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
@@ -132,7 +139,10 @@ bool NeuroshardSearch::in_time_for(std::size_t slices) {
 }
 
 void NeuroshardSearch::consider(Layout layout) {
-  if (order_.equal_widths) equalize_widths(catalog_, layout);
+  if (order_.equal_widths) {
+    equalize_widths(catalog_, layout);
+    if (exceeds_most_slices(catalog_, layout)) return;
+  }
   PlanCost cost = cost_of(backend_, catalog_, canonical_.task, layout);
   // More and narrower slices may take more memory.
   if (!cost.fits_memory) return;
@@ -163,8 +173,7 @@ void NeuroshardSearch::try_heuristics() {
     if (slices && in_time_for(slices->size())) {
       Layout layout;
       layout.reserve(slices->size());
-      for (const auto [table, device] : *slices) {
-        const int dim = uniform_dim(task.tables[table].dim, width);
+      for (const auto [table, device, dim] : *slices) {
         layout.push_back({catalog_.piece(table, dim), table, device});
       }
       consider_simple(std::move(layout));
@@ -185,8 +194,8 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   stage_ = coarse ? SearchStage::kCoarseLadder : SearchStage::kFineLadder;
   const auto devices = static_cast<std::size_t>(listed_.devices);
   const std::size_t size = std::max(canonical_.task.tables.size(), devices);
-  const std::size_t slices =
-      coarse ? kCoarseSlices : std::min(kFineSlicesPerDevice * devices, kMostFineSlices);
+  const std::size_t slices = coarse ? (rules_ ? kCoarseSlicesUnderRules : kCoarseSlices)
+                                    : std::min(kFineSlicesPerDevice * devices, kMostFineSlices);
   rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
                       kAnySlices + size * slices, order_.stop);
   if (done_early()) return;
@@ -201,7 +210,8 @@ void NeuroshardSearch::request_rungs() {
   std::vector<std::uint32_t> pieces;
   std::size_t slices = 0;
   while (next_rung_ < rungs_.size() && (!somebody_waits || slices < kSlicesOfBatch)) {
-    const Layout& layout = asked_.emplace_back(ordered_slices(catalog_, rungs_[next_rung_++]));
+    const Layout& layout =
+        asked_.emplace_back(ordered_slices(catalog_, rungs_[next_rung_++], first_));
     pieces.clear();
     for (const PlacedSlice& slice : layout) pieces.push_back(slice.piece);
     batch_.add(pieces);
@@ -279,7 +289,12 @@ void NeuroshardSearch::after_published() {
 // The last resort: nothing that looks at costs has found room for all tables.
 void NeuroshardSearch::pack_for_memory() {
   stage_ = SearchStage::kPacking;
-  TightPackings packings = pack_tightly(catalog_, canonical_.task, order_.stop);
+  TightPackings packings;
+  if (!rules_) packings = pack_tightly(catalog_, canonical_.task, order_.stop);
+  const bool is_open = packings.layouts.empty() && !packings.impossible;
+  if (is_open && (rules_ || any_limits_splits(canonical_.task))) {
+    packings = pack_under_rules(catalog_, canonical_.task, order_.equal_widths, order_.stop);
+  }
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
   if (order_.stop.reached()) {

@@ -88,7 +88,9 @@ class NeuroshardSearch final : public TaskSearch {
 
   Phase phase_ = Phase::kFinished;
   SearchStage stage_ = SearchStage::kUniform;
+  std::optional<PlacementRules> rules_;
   PlacementProblem problem_;  ///< Of the ladder.
+  std::vector<bool> first_;   ///< Tables that it places first.
   std::vector<LadderRung> rungs_;
   std::size_t next_rung_ = 0;  ///< The first one that has not been asked for.
   std::vector<Layout> asked_;  ///< Of the current batch.

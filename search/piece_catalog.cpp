@@ -8,8 +8,8 @@
 
 #include "core/cost_range.h"
 #include "core/table_kind.h"
+#include "core/table_rules.h"
 #include "neuroshard/error.h"
-#include "neuroshard/plan.h"
 
 namespace neuroshard {
 namespace {
@@ -55,6 +55,13 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(task.tables[a]) < kind_of(task.tables[b]);
   });
+  if (any_limits_splits(task)) {
+    for (const Table& table : task.tables) {
+      most_slices_.push_back(table.rules.max_slices > 0
+                                 ? static_cast<std::size_t>(table.rules.max_slices)
+                                 : std::numeric_limits<std::size_t>::max());
+    }
+  }
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
@@ -64,12 +71,16 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
     }
     previous = &table;
     whole_[index] = static_cast<std::uint32_t>(dims_.size());
-    for (int dim = table.dim;; dim /= 2) {
+    const Halvings halvings = halvings_of(table);
+    for (int level = 0; level <= halvings.some; ++level) {
+      const int dim = table.dim >> level;
       dims_.push_back(dim);
       size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
       const auto row = table_features(table, dim);
       features_.insert(features_.end(), row.begin(), row.end());
-      if (!can_split_columns(dim)) break;
+      splits_.push_back(level < halvings.all    ? Splits::kAll
+                        : level < halvings.some ? Splits::kSome
+                                                : Splits::kNone);
     }
   }
 }
@@ -126,7 +137,5 @@ void PieceCatalog::require_costs() const {
               ": its numbers overflow; train or convert the model again, or check row and "
               "pooling_factor of the table");
 }
-
-bool PieceCatalog::can_split(std::uint32_t piece) const { return can_split_columns(dims_[piece]); }
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace neuroshard {
 
 /// Every piece that column splits can make of a task's tables: for each table one piece per dim
-/// level (dim, dim / 2, dim / 4, ...). Equal tables share their pieces.
+/// level (dim, dim / 2, dim / 4, ...) that its rules allow. Equal tables share their pieces.
 class PieceCatalog {
  public:
   /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
@@ -33,7 +34,19 @@ class PieceCatalog {
   [[nodiscard]] std::size_t tables() const { return whole_.size(); }
   /// The piece that is the whole table.
   [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
-  [[nodiscard]] bool can_split(std::uint32_t piece) const;
+  /// Whether a slice of this piece may be halved, as far as it alone is concerned: a table may have
+  /// as many slices as it likes, or most_slices().
+  [[nodiscard]] bool can_split(std::uint32_t piece) const {
+    return splits_[piece] != Splits::kNone;
+  }
+  /// Whether all slices of a table may be halved that are this piece.
+  [[nodiscard]] bool can_split_all(std::uint32_t piece) const {
+    return splits_[piece] == Splits::kAll;
+  }
+  /// What the rules of a table say of their number.
+  [[nodiscard]] std::size_t most_slices(std::size_t table) const {
+    return most_slices_.empty() ? std::numeric_limits<std::size_t>::max() : most_slices_[table];
+  }
   /// A table halved until it has `dim` columns, which halving leads to.
   [[nodiscard]] std::uint32_t piece(std::size_t table, int dim) const {
     std::uint32_t piece = whole(table);
@@ -64,11 +77,15 @@ class PieceCatalog {
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
+  enum class Splits : std::uint8_t { kNone, kSome, kAll };
+
   std::vector<std::uint32_t> whole_;
   std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;
   std::vector<SliceMemory> memory_;
   std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
+  std::vector<Splits> splits_;            ///< [pieces]
+  std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
   std::vector<float> features_;           ///< Until embed().
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;

@@ -232,7 +232,7 @@ PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& reques
 template <typename Plan>
 PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
                                           PlanResult result, const Plan& plan) const {
-  if (!row_blocks || !may_need_row_blocks(result)) return result;
+  if (!row_blocks || !may_need_row_blocks(task, result)) return result;
   return plan_with_row_blocks(*cpu, task, request, options.effort, std::move(result),
                               [&](const Task& part, const PlanRequest& of_part,
                                   Effort effort) -> std::optional<PlanResult> {
@@ -306,7 +306,7 @@ void Planner::Impl::add_row_blocks(std::span<const Task> tasks, const PlanReques
                                    std::span<PlanOutcome> outcomes) const {
   std::vector<std::size_t> without_plan;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i] && may_need_row_blocks(*outcomes[i])) without_plan.push_back(i);
+    if (outcomes[i] && may_need_row_blocks(tasks[i], *outcomes[i])) without_plan.push_back(i);
   }
   if (without_plan.empty()) return;
   ThreadTeam team_of_batch(

@@ -1,12 +1,17 @@
 #include "search/published_search.h"
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility.h"
+#include "search/layout.h"
 #include "search/memory_splits.h"
+#include "search/placement_rules.h"
+#include "search/starts/ruled_packings.h"
 
 namespace neuroshard {
 
@@ -29,13 +34,15 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
       task_(task),
       options_(options),
       catalog_(catalog),
+      rules_(placement_rules(catalog, task)),
       problem_{.devices = task.devices,
-               .memory_bytes = usable_bytes(task),
+               .memory_bytes = largest_room_bytes(task),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = grid_dim_limits(task, options.grid_steps),
-               .stop = stop},
+               .stop = stop,
+               .rules = rules_ ? &*rules_ : nullptr},
       starts_{SplitState(catalog_, task.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
@@ -44,7 +51,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
   }
   if (options.memory_splits) {
     SplitState forced = starts_.front();
-    split_oversized(catalog_, usable_bytes(task), forced);
+    split_oversized(catalog_, problem_.memory_bytes, forced);
     if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
   }
   request(starts_);
@@ -122,7 +129,8 @@ void PublishedSearch::pack_without_grid() {
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
     if (problem_.stop != nullptr && problem_.stop->reached()) return;
-    const auto device_of = pack_by_size(catalog_, state, task_.devices, usable_bytes(task_));
+    const auto device_of =
+        pack_by_size(catalog_, state, task_.devices, problem_.memory_bytes, problem_.rules);
     if (!device_of) continue;
     plan_.emplace();
     plan_->slices = split_columns(task_, state.column_splits);
@@ -133,7 +141,22 @@ void PublishedSearch::pack_without_grid() {
     }
     return;
   }
+  if (problem_.rules != nullptr || any_limits_splits(task_)) return pack_under_rules();
   infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
+}
+
+void PublishedSearch::pack_under_rules() {
+  const StopCondition never;
+  const StopCondition& stop = problem_.stop != nullptr ? *problem_.stop : never;
+  const TightPackings packings =
+      neuroshard::pack_under_rules(catalog_, task_, /*equal_widths=*/false, stop);
+  if (!packings.layouts.empty()) {
+    std::vector<std::uint32_t> as_listed(task_.tables.size());
+    std::iota(as_listed.begin(), as_listed.end(), 0U);
+    plan_ = plan_of(catalog_, task_, as_listed, packings.layouts.front());
+  } else if (!stop.reached()) {
+    infeasible_ = packing_failure(task_, packings.impossible);
+  }
 }
 
 void PublishedSearch::take_winner(PlacementSession& session) {

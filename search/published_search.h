@@ -42,12 +42,14 @@ class PublishedSearch final : public TaskSearch {
   void after_beam(PlacementSession& session);
   void start_memory_splits();
   void pack_without_grid();
+  void pack_under_rules();
   void take_winner(PlacementSession& session);
 
   const Backend& backend_;
   const Task& task_;
   const SearchOptions& options_;
   const PieceCatalog& catalog_;
+  std::optional<PlacementRules> rules_;
   PlacementProblem problem_;
   Phase phase_ = Phase::kStart;
   /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {
@@ -41,11 +42,23 @@ Table first_block(const Task& task, std::uint32_t table, int blocks) {
                          .rows = rows_of_block(whole.rows, blocks)});
 }
 
-/// What hinders a packing comes first.
-Tables by_narrowest_slice(const Task& task) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> bytes;
+std::int64_t narrowest_bytes(const Table& table) {
+  return slice_bytes(table, narrowest_dim(table));
+}
+
+/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
+bool may_be_cut(const Table& table, int group, int devices) {
+  const TableRules& rules = table.rules;
+  if (rules.no_split || rules.limit_devices()) return false;
+  // One block on each device; but how many slices nodes make of a table is seen too late.
+  return rules.max_slices == 0 || (group == devices && rules.max_slices >= group);
+}
+
+/// What hinders a packing comes first, tables that may not be cut by rows last.
+Tables by_narrowest_slice(const Task& task, int group) {
+  std::vector<std::tuple<bool, std::int64_t, std::int64_t>> bytes;
   for (const Table& table : task.tables) {
-    bytes.emplace_back(slice_bytes(table, uniform_dim(table.dim, kDimMultiple)),
+    bytes.emplace_back(may_be_cut(table, group, task.devices), narrowest_bytes(table),
                        table.size_bytes());
   }
   Tables order(task.tables.size());
@@ -71,7 +84,6 @@ class RowBlockPlans {
         request_(request),
         stop_(request.deadline, request.stop),
         plan_(plan),
-        order_(by_narrowest_slice(task)),
         by_columns_(std::move(by_columns)),
         started_ms_(by_columns_.stats.search_ms) {}
 
@@ -81,6 +93,7 @@ class RowBlockPlans {
       try_groups_of(kDevicesOfNode);
     }
     if (best_.plan && effort != Effort::kFast && !stop_.reached()) {
+      order_ = by_narrowest_slice(task_, best_group_);
       (void)try_tables(best_group_, best_tables_, effort);
     }
     PlanResult& result = best_.plan ? best_ : by_columns_;
@@ -94,20 +107,23 @@ class RowBlockPlans {
  private:
   /// Blocks on groups of `group` devices side by side.
   void try_groups_of(int group) {
-    const std::int64_t usable = usable_bytes(task_);
-    const auto too_large = std::ranges::find_if(order_, [&](std::uint32_t t) {
-      const Table& table = task_.tables[t];
-      return slice_bytes(table, uniform_dim(table.dim, kDimMultiple)) <= usable;
-    });
-    const auto forced = static_cast<std::size_t>(too_large - order_.begin());
+    order_ = by_narrowest_slice(task_, group);
+    const auto most = static_cast<std::size_t>(std::ranges::count_if(order_, [&](std::uint32_t t) {
+      return may_be_cut(task_.tables[t], group, task_.devices);
+    }));
+    if (most == 0) return;
+    const std::int64_t room = room_bytes(task_, 0);
+    const auto too_large = std::ranges::find_if(
+        order_, [&](std::uint32_t t) { return narrowest_bytes(task_.tables[t]) <= room; });
+    const auto forced = std::min(most, static_cast<std::size_t>(too_large - order_.begin()));
     int without_gain = 0;
     for (std::size_t count = std::max<std::size_t>(1, forced);;) {
       if (stop_.reached()) return;
       const bool found = try_tables(group, count, Effort::kFast);
       if (best_.plan && !found && ++without_gain == kTrialsWithoutGain) return;
       if (found) without_gain = 0;
-      if (count == order_.size()) return;
-      count = std::min(order_.size(), count + std::max<std::size_t>(1, count / kGrowth));
+      if (count == most) return;
+      count = std::min(most, count + std::max<std::size_t>(1, count / kGrowth));
     }
   }
 
@@ -149,7 +165,7 @@ class RowBlockPlans {
       part.task.tables.push_back(first_block(task_, t, group));
     }
     part.task.devices = task_.devices / group;
-    part.task.memory_bytes = usable_bytes(task_);
+    part.task.memory_bytes = room_bytes(task_, 0);
     return part;
   }
 
@@ -160,7 +176,7 @@ class RowBlockPlans {
     std::ranges::sort(part.tables);
     for (const std::uint32_t t : part.tables) part.task.tables.push_back(task_.tables[t]);
     part.task.devices = task_.devices;
-    part.task.memory_bytes = usable_bytes(task_) - taken_bytes;
+    part.task.memory_bytes = room_bytes(task_, 0) - taken_bytes;
     return part;
   }
 
@@ -278,7 +294,7 @@ class RowBlockPlans {
   const PlanRequest& request_;
   StopCondition stop_;
   const PlanByColumns& plan_;
-  Tables order_;
+  Tables order_;           ///< For the group at hand.
   PlanResult by_columns_;  ///< Its statistics become those of all.
   double started_ms_;
   Clock::time_point start_ = Clock::now();
@@ -293,8 +309,8 @@ Cuts default_cuts(const CostModels& models) {
   return TrainingRanges(models).known() ? Cuts::kAny : Cuts::kColumns;
 }
 
-bool may_need_row_blocks(const PlanResult& by_columns) {
-  return by_columns.infeasible &&
+bool may_need_row_blocks(const Task& task, const PlanResult& by_columns) {
+  return by_columns.infeasible && has_equal_devices(task) &&
          (by_columns.infeasible->kind == Infeasibility::Kind::kPieceTooLarge ||
           by_columns.infeasible->kind == Infeasibility::Kind::kPacking);
 }

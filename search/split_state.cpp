@@ -85,14 +85,14 @@ std::vector<std::uint32_t> split_candidates(const PieceCatalog& catalog, const S
   std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   std::erase_if(chosen,
-                [&](std::uint32_t slice) { return !catalog.can_split(state.pieces[slice]); });
+                [&](std::uint32_t slice) { return !catalog.can_split_all(state.pieces[slice]); });
   return chosen;
 }
 
 int largest_splittable(const PieceCatalog& catalog, const SplitState& state) {
   int largest = -1;
   for (std::size_t slice = 0; slice < state.pieces.size(); ++slice) {
-    if (!catalog.can_split(state.pieces[slice])) continue;
+    if (!catalog.can_split_all(state.pieces[slice])) continue;
     if (largest < 0 || catalog.size_bytes(state.pieces[slice]) >
                            catalog.size_bytes(state.pieces[static_cast<std::size_t>(largest)])) {
       largest = static_cast<int>(slice);

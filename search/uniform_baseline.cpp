@@ -11,11 +11,20 @@
 #include <vector>
 
 #include "core/table_kind.h"
+#include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 
 namespace neuroshard {
 namespace {
+
+// Columns of the slices of a table.
+int uniform_dim(const Table& table, int width) {
+  int dim = table.dim;
+  while (dim > width && can_split_columns(dim)) dim /= 2;
+  if (!table.rules.limit_splits()) return dim;
+  return std::max(dim, table.dim >> halvings_of(table).all);
+}
 
 constexpr int kWidestSlice = 256;
 constexpr std::size_t kSlicesBetweenStops = 512;
@@ -26,7 +35,7 @@ std::vector<std::uint32_t> table_order(const Task& task, int width) {
   std::vector<double> weights;
   weights.reserve(task.tables.size());
   for (const Table& table : task.tables) {
-    weights.push_back(uniform_dim(table.dim, width) * table.pooling_factor);
+    weights.push_back(uniform_dim(table, width) * table.pooling_factor);
   }
   std::vector<std::uint32_t> order(task.tables.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -44,11 +53,6 @@ using ByDimSum = std::pair<std::int64_t, std::uint32_t>;
 
 }  // namespace
 
-int uniform_dim(int dim, int width) {
-  while (dim > width && can_split_columns(dim)) dim /= 2;
-  return dim;
-}
-
 std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, int width,
                                                               const StopCondition& stop) {
   const auto devices = static_cast<std::uint32_t>(task.devices);
@@ -56,16 +60,19 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
   for (std::uint32_t device = 0; device < devices; ++device) waiting.emplace_back(0, device);
   std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
   std::vector<ByDimSum> full;  // For slices of the table at hand.
-  std::vector<std::int64_t> memory(devices, 0);
-  const std::int64_t usable = usable_bytes(task);
+  std::vector<std::int64_t> left = rooms_bytes(task);
   std::vector<UniformSlice> slices;
   for (const std::uint32_t t : table_order(task, width)) {
     const Table& table = task.tables[t];
-    const int dim = uniform_dim(table.dim, width);
+    const int dim = uniform_dim(table, width);
+    const bool any_device = !table.rules.limit_devices();
     const std::int64_t size = slice_bytes(table, dim);
     for (int slice = 0; slice < table.dim / dim; ++slice) {
       if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
-      while (!open.empty() && memory[open.top().second] > usable - size) {
+      const auto is_closed = [&](std::uint32_t device) {
+        return left[device] < size || (!any_device && !table.rules.allow(static_cast<int>(device)));
+      };
+      while (!open.empty() && is_closed(open.top().second)) {
         full.push_back(open.top());
         open.pop();
       }
@@ -73,8 +80,8 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
       const auto [dim_sum, device] = open.top();
       open.pop();
       open.emplace(dim_sum + dim, device);
-      memory[device] += size;
-      slices.push_back({t, device});
+      left[device] -= size;
+      slices.push_back({t, device, dim});
     }
     for (const ByDimSum& device : full) open.push(device);
     full.clear();
@@ -92,7 +99,8 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     std::vector<int>& own = slices_of[t];
     own.push_back(static_cast<int>(t));
-    for (int dim = task.tables[t].dim; dim > width && can_split_columns(dim); dim /= 2) {
+    const int narrowest = uniform_dim(task.tables[t], width);
+    for (int dim = task.tables[t].dim; dim > narrowest; dim /= 2) {
       const std::size_t before = own.size();
       for (std::size_t i = 0; i < before; ++i) {
         plan.column_splits.push_back(own[i]);

@@ -15,16 +15,13 @@ namespace neuroshard {
 struct UniformSlice {
   std::uint32_t table;
   std::uint32_t device;
+  int dim;  ///< Its columns.
 };
 
-/// The columns of the slices of a table of `dim` columns, halved until there are at most `width` of
-/// them, or an odd multiple of 4.
-[[nodiscard]] int uniform_dim(int dim, int width);
-
-/// Every table halved until it has at most `width` columns, or an odd multiple of 4; the slices,
-/// largest dim * pooling factor first, each on the device with the lowest dim sum that has memory
-/// left (ties: the lowest index). In the order of placement. Nothing if some slice finds no room,
-/// or if `stop` is reached.
+/// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
+/// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
+/// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). In
+/// the order of placement. Nothing if some slice finds no room, or if `stop` is reached.
 [[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
     const Task& task, int width, const StopCondition& stop = {});
 

@@ -23,14 +23,19 @@ void take_if_cheaper(PlanOutcome& outcome, const PlanOutcome& other) {
 
 }  // namespace
 
+Task task_with(const Task& task, const TaskVariant& variant) {
+  Task changed = task;
+  if (variant.devices != task.devices) changed.device_list.clear();
+  changed.devices = variant.devices;
+  set_memory(changed, variant.memory_bytes);
+  return changed;
+}
+
 std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,
                                        std::span<const TaskVariant> variants,
                                        const PlanRequest& request) {
-  std::vector<Task> tasks(variants.size(), task);
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    tasks[i].devices = variants[i].devices;
-    tasks[i].memory_bytes = variants[i].memory_bytes;
-  }
+  std::vector<Task> tasks;
+  for (const TaskVariant& variant : variants) tasks.push_back(task_with(task, variant));
   std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks, request);
 
   std::vector<std::size_t> order(variants.size());

@@ -86,7 +86,7 @@ Task random_task(std::uint64_t seed) {
   task.memory_bytes = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(total) * slack) / task.devices);
   if (random() % 2 == 0) task.memory_bytes = std::max(task.memory_bytes, largest);
-  if (usable_bytes(task) < 1) task.reserved = {};
+  if (room_bytes(task, 0) < 1) task.reserved = {};
   return task;
 }
 

@@ -78,6 +78,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
   };
   const auto add = [&](const auto& value) {
     if constexpr (requires { value.begin(); }) {
+      add_number(value.size());
       for (const auto one : value) add_number(one);
     } else {
       add_number(value);
@@ -101,7 +102,14 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
     add_number(loaded.indices[i]);
     add_number(task.devices);
     add_number(task.memory_bytes);
-    add_number(reserved_bytes(task));
+    add_number(task.reserved.bytes);
+    add_number(task.reserved.share);
+    add_number(task.device_list.size());
+    for (const Device& device : task.device_list) {
+      add_number(device.memory_bytes);
+      add_number(device.base_ms);
+      add_number(device.base_bytes);
+    }
     for (const Table& table : task.tables) {
       fingerprint.add(table.name);
       std::apply([&](const auto&... fields) { (add(fields), ...); }, kind_of(table));

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/devices_text.h"
+
 namespace neuroshard::tools {
 namespace {
 
@@ -13,17 +15,22 @@ constexpr int kMemoryBarCells = 6;
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
-/// Of all memory of a device, what is reserved included.
-double full_share(const DeviceCost& cost, const Task& task) {
-  return static_cast<double>(cost.memory_bytes + cost.reserved_bytes) /
-         static_cast<double>(task.memory_bytes);
+/// Of all memory of a device, what is reserved and what is there already included.
+double full_share(std::size_t device, const DeviceCost& cost, const Task& task) {
+  return static_cast<double>(cost.memory_bytes + cost.reserved_bytes + cost.base_bytes) /
+         static_cast<double>(memory_bytes(task, device));
 }
 
 std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
   std::vector<std::string> row = cost_cells(cost);
   row.insert(row.begin(), std::to_string(device));
-  row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(cost, task)),
+  const auto index = static_cast<std::size_t>(device);
+  row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(index, cost, task)),
                          format_count(static_cast<std::uint64_t>(cost.slices))});
+  if (!task.device_list.empty()) {
+    row.insert(row.end(), {format_ms(cost.base_ms), format_bytes(cost.base_bytes),
+                           format_bytes(memory_bytes(task, index))});
+  }
   return row;
 }
 
@@ -33,6 +40,9 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   std::vector<std::string> head = {"device"};
   head.insert(head.end(), kCostHeads.begin(), kCostHeads.end());
   head.insert(head.end(), {"memory", "full", "slices"});
+  if (!document.task.device_list.empty()) {
+    head.insert(head.end(), {"base ms", "base memory", "of memory"});
+  }
   std::vector<std::vector<std::string>> rows;
   std::vector<int> widths;
   widths.reserve(head.size());
@@ -58,9 +68,9 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
     row.insert(row.begin() + 1, std::move(cost_bar));
     return row;
   };
-  TextTable table(bars ? std::vector{kRight, kLeft, kRight, kRight, kRight, kRight, kRight, kRight,
-                                     kLeft, kRight}
-                       : std::vector(head.size(), kRight));
+  std::vector<TextTable::Align> aligns(head.size() + (bars ? 2 : 0), kRight);
+  if (bars) aligns[1] = aligns[8] = kLeft;
+  TextTable table(aligns);
   table.add_row(with_bars(head, "", ""));
   for (std::size_t device = 0; device < rows.size(); ++device) {
     const DeviceCost& cost = document.cost.devices[device];
@@ -69,7 +79,7 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
         rows[device],
         stacked_bar({share(cost.compute_ms), share(cost.forward_ms), share(cost.backward_ms)},
                     cells, style),
-        bar(full_share(cost, document.task), kMemoryBarCells, style)));
+        bar(full_share(device, cost, document.task), kMemoryBarCells, style)));
   }
   std::string text = table.str();
   if (bars) {
@@ -103,13 +113,16 @@ std::string cost_line(const PlanCost& cost, const TextStyle& style) {
          " (slowest device / mean)";
 }
 
-std::string memory_line(const PlanCost& cost, const Task& task) {
-  const auto fullest = std::max_element(
+std::string memory_line(const PlanCost& cost) {
+  const auto worst = std::min_element(
       cost.devices.begin(), cost.devices.end(),
-      [](const DeviceCost& a, const DeviceCost& b) { return a.memory_bytes < b.memory_bytes; });
-  return "DOES NOT FIT: device " + std::to_string(fullest - cost.devices.begin()) + " needs " +
-         format_bytes(fullest->memory_bytes) + " of " + format_bytes(usable_bytes(task)) +
-         (fullest->reserved_bytes > 0 ? " that are not reserved" : "");
+      [](const DeviceCost& a, const DeviceCost& b) { return a.free_bytes < b.free_bytes; });
+  return "DOES NOT FIT: device " + std::to_string(worst - cost.devices.begin()) + " needs " +
+         format_bytes(worst->memory_bytes) + " of " +
+         format_bytes(worst->memory_bytes + worst->free_bytes) +
+         (worst->base_bytes > 0       ? " that are neither reserved nor taken"
+          : worst->reserved_bytes > 0 ? " that are not reserved"
+                                      : "");
 }
 
 /// A split makes one slice more.
@@ -210,13 +223,12 @@ std::vector<std::string> memory_cells(const DeviceCost& cost) {
 
 std::string task_line(const Task& task) {
   return counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) + ", on " +
-         counted(static_cast<std::uint64_t>(task.devices), "device") + " of " +
-         format_bytes(task.memory_bytes);
+         devices_text(task);
 }
 
 std::vector<std::string> plan_warnings(const PlanDocument& document) {
   std::vector<std::string> warnings;
-  if (!document.cost.fits_memory) warnings.push_back(memory_line(document.cost, document.task));
+  if (!document.cost.fits_memory) warnings.push_back(memory_line(document.cost));
   if (!document.cost.warning.empty()) warnings.push_back(printable(document.cost.warning));
   if (document.stats && !document.stats->warning.empty()) {
     warnings.push_back(printable(document.stats->warning));
@@ -246,7 +258,7 @@ std::string plan_page(const PlanDocument& document, const TextStyle& style) {
     text += paragraph(label, line, 9, style);
   };
   add("cost", cost_line(document.cost, style));
-  if (!document.cost.fits_memory) add("memory", memory_line(document.cost, document.task));
+  if (!document.cost.fits_memory) add("memory", memory_line(document.cost));
   for (const auto& [label, line] : plan_facts(document)) add(label, line);
   return text;
 }

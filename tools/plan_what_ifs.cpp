@@ -24,16 +24,14 @@ std::vector<TaskVariant> variants_of(const TaskOptions& options, const Task& tas
 }
 
 void require_valid_variants(const PlanCommand& command, std::span<const TaskVariant> variants,
-                            Task task, const LoadedModels& models) {
+                            const Task& task, const LoadedModels& models) {
   if (command.alternatives || command.list_shards || command.resume) {
     throw Error(
         "--alternatives, --list-shards and --resume belong to one number of devices and "
         "one size of memory; leave them out, or give one of each");
   }
   for (const TaskVariant& variant : variants) {
-    task.devices = variant.devices;
-    task.memory_bytes = variant.memory_bytes;
-    validate(task);
+    validate(task_with(task, variant));
     require_comm_model(models, variant.devices);
   }
 }

@@ -5,6 +5,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/what_if.h"
 #include "tools/commands.h"
 #include "tools/model_options.h"
 #include "tools/moves_report.h"
@@ -64,7 +65,18 @@ RunningPlan load_running(const ReplanCommand& command) {
   }
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);
-  if (records[0].plan) task.devices = static_cast<int>(records[0].shards().size());
+  if (records[0].plan) {
+    const int devices = static_cast<int>(records[0].shards().size());
+    if (devices != task.devices) {
+      std::int64_t most = 0;
+      for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
+        most = std::max(most, memory_bytes(task, d));
+      }
+      task = task_with(task, {devices, most});
+      // They may name other devices, and nothing is planned here.
+      for (Table& table : task.tables) table.rules = {};
+    }
+  }
   return {task, plan_for(records[0], task), command.lost_devices};
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <variant>
 
+#include "core/devices_text.h"
 #include "tools/text.h"
 
 namespace neuroshard::tools {
@@ -93,10 +94,17 @@ std::string task_page(const TaskFile& task, const std::string& name) {
   std::string text = printable(name) + ": task";
   if (!task.name.empty()) text += " '" + printable(task.name) + "'";
   text += ", " + counted(task.tables.size(), "table");
-  if (task.devices) {
+  if (!task.device_list.empty()) {
+    text += ", " + devices_text({.tables = {},
+                                 .devices = *task.devices,
+                                 .memory_bytes = 0,
+                                 .device_list = task.device_list});
+  } else if (task.devices) {
     text.append(", ").append(counted(static_cast<std::uint64_t>(*task.devices), "device"));
   }
-  if (task.memory_bytes) text.append(" of ").append(format_bytes(*task.memory_bytes));
+  if (task.memory_bytes && task.device_list.empty()) {
+    text.append(" of ").append(format_bytes(*task.memory_bytes));
+  }
   text += '\n';
   for (const std::string& source : task.source) {
     text += "source: " + printable(source) + '\n';

@@ -46,18 +46,10 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
 }
 
 Task complete_task(const TaskFile& file, const TaskOptions& options) {
-  Task task;
-  task.tables = file.tables;
-  if (options.devices.empty() && !file.devices) {
-    throw Error(file.where + ": says nothing of devices; give --devices D");
-  }
-  if (options.memory_gb.empty() && !file.memory_bytes) {
-    throw Error(file.where + ": says nothing of their memory; give --memory-gb G");
-  }
-  task.devices = options.devices.empty() ? *file.devices : options.devices.front();
-  task.memory_bytes =
-      options.memory_gb.empty() ? *file.memory_bytes : bytes_from_gib(options.memory_gb.front());
-  task.reserved = file.reserved;
+  OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
+  if (!options.devices.empty()) other.devices = options.devices.front();
+  if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
+  Task task = task_of(file, other);
   options.memory.apply(task);
   validate(task, file.where);
   return task;

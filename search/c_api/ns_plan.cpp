@@ -143,7 +143,8 @@ ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devic
     if (const PlanDocument* document = document_of(required(plan, "plan"))) {
       for (const DeviceCost& cost : document->cost.devices) {
         all.push_back({cost.memory.weight_bytes, cost.memory.optimizer_bytes,
-                       cost.memory.buffer_bytes, cost.reserved_bytes, cost.free_bytes});
+                       cost.memory.buffer_bytes, cost.reserved_bytes, cost.free_bytes,
+                       cost.base_bytes});
       }
     }
     return write_array(std::span<const ns_device_memory>(all), devices, capacity, "devices", count);

@@ -16,6 +16,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   handle->task.devices = file.devices.value_or(0);
   handle->task.memory_bytes = file.memory_bytes.value_or(0);
   handle->task.reserved = file.reserved;
+  handle->task.device_list = std::move(file.device_list);
   handle->name = std::move(file.name);
   if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));
   if (!file.derived_histograms.empty()) {
@@ -45,7 +46,7 @@ const Task& complete_task(const ns_task& handle) {
   if (handle.task.devices == 0) {
     throw Error("task: says nothing of devices; call ns_task_set_devices");
   }
-  if (handle.task.memory_bytes == 0) {
+  if (handle.task.memory_bytes == 0 && handle.task.device_list.empty()) {
     throw Error("task: says nothing of their memory; call ns_task_set_memory");
   }
   return handle.task;
@@ -77,6 +78,7 @@ ns_status ns_task_set_devices(ns_task* task, int32_t devices) {
                   std::to_string(kMaxDevices));
     }
     changed.devices = devices;
+    changed.device_list.clear();
     return NS_OK;
   });
 }
@@ -88,7 +90,7 @@ ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device) {
       throw Error("bytes_per_device is " + std::to_string(bytes_per_device) +
                   "; give a number above 0");
     }
-    changed.memory_bytes = bytes_per_device;
+    set_memory(changed, bytes_per_device);
     return NS_OK;
   });
 }
@@ -100,9 +102,9 @@ ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t lengt
     const Task& valid = valid_task(required(task, "task"));
     const PlanRecord record = record_from_json(json, length);
     (void)plan_for(record, valid);
-    const std::vector<PlanProblem> lacking_memory = check_plan(record, valid);
-    if (lacking_memory.empty()) return static_cast<ns_status>(NS_OK);
-    return failed(NS_INFEASIBLE, ("plan: " + lacking_memory[0].message()).c_str());
+    const std::vector<PlanProblem> others = check_plan(record, valid);
+    if (others.empty()) return static_cast<ns_status>(NS_OK);
+    return failed(NS_INFEASIBLE, ("plan: " + others[0].message()).c_str());
   });
 }
 

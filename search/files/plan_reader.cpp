@@ -171,7 +171,9 @@ PlanRecord read_document(const JsonObject& file) {
     const auto place = static_cast<int>(shards.size());
     const JsonObject device(item, file.where() + ": device " + std::to_string(place));
     (void)device.small_integer("device", place, place);
-    for (const char* name : {"cost", "memory_gb", "memory", "dim_sum"}) (void)device.has(name);
+    for (const char* name : {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "dim_sum"}) {
+      (void)device.has(name);
+    }
     shards.push_back(read_shard(device, version, record.slices));
     device.reject_unknown_fields();
   }
@@ -275,8 +277,9 @@ std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task) 
 
 Plan plan_for(const PlanRecord& record, const Task& task) {
   std::vector<PlanProblem> problems = check_plan(record, task);
-  std::erase_if(problems,
-                [](const PlanProblem& p) { return p.kind == PlanProblem::Kind::kMemory; });
+  std::erase_if(problems, [](const PlanProblem& p) {
+    return p.kind == PlanProblem::Kind::kMemory || p.kind == PlanProblem::Kind::kRule;
+  });
   if (problems.empty()) {
     const auto* halved = std::get_if<HalvedPlan>(&*record.plan);
     return halved != nullptr ? plan_from_halvings(task, *halved) : std::get<Plan>(*record.plan);

@@ -131,13 +131,15 @@ void append_slice(std::string& text, const Task& task, int version, int index,
   text += '}';
 }
 
-Fields memory_fields(const DeviceCost& cost) {
-  return Fields()
-      .add("weight_bytes", cost.memory.weight_bytes)
+/// `listed`: the task lists its devices.
+Fields memory_fields(const DeviceCost& cost, bool listed) {
+  Fields fields;
+  fields.add("weight_bytes", cost.memory.weight_bytes)
       .add("optimizer_bytes", cost.memory.optimizer_bytes)
       .add("buffer_bytes", cost.memory.buffer_bytes)
-      .add("reserved_bytes", cost.reserved_bytes)
-      .add("free_bytes", cost.free_bytes);
+      .add("reserved_bytes", cost.reserved_bytes);
+  if (listed) fields.add("base_bytes", cost.base_bytes);
+  return fields.add("free_bytes", cost.free_bytes);
 }
 
 /// `indices` are what the file calls the slices of the device's shard.
@@ -145,6 +147,7 @@ void append_device(std::string& text, const PlanDocument& document, int version,
                    const std::vector<int>& indices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
+  const bool listed = !document.task.device_list.empty();
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
   text += ",\n      \"cost\": " + Fields()
                                       .add("total_ms", cost.total_ms())
@@ -153,7 +156,12 @@ void append_device(std::string& text, const PlanDocument& document, int version,
                                       .add("backward_ms", cost.backward_ms)
                                       .text();
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
-  text += ",\n      \"memory\": " + memory_fields(cost).text();
+  text += ",\n      \"memory\": " + memory_fields(cost, listed).text();
+  if (listed) {
+    append(text += ",\n      \"of_memory_gb\": ",
+           gib_from_bytes(memory_bytes(document.task, device)));
+    append(text += ",\n      \"base_ms\": ", cost.base_ms);
+  }
   append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
@@ -207,10 +215,12 @@ Fields document_fields(int version, const Task& task, const std::string& task_na
   if (!task_name.empty()) about.add("name", task_name);
   about.add("tables", task.tables.size())
       .add("size_gb", gib_from_bytes(total_bytes(task)))
-      .add("devices", task.devices)
-      .add("memory_gb", gib_from_bytes(task.memory_bytes));
-  if (const std::int64_t reserved = reserved_bytes(task); reserved > 0) {
-    about.add("reserved_gb", gib_from_bytes(reserved));
+      .add("devices", task.devices);
+  if (task.device_list.empty()) {
+    about.add("memory_gb", gib_from_bytes(task.memory_bytes));
+    if (const std::int64_t reserved = reserved_bytes(task, 0); reserved > 0) {
+      about.add("reserved_gb", gib_from_bytes(reserved));
+    }
   }
   Fields fields(Fields::Style::kLines);
   fields.add("format", "neuroshard.plan").add("version", version).add("task", about);

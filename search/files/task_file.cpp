@@ -43,7 +43,71 @@ ReservedMemory read_reserved(const JsonObject& file) {
   return reserved;
 }
 
+std::int64_t read_memory(const JsonObject& object) {
+  const double memory_gb = object.number("memory_gb");
+  try {
+    return bytes_from_gib(memory_gb);
+  } catch (const Error& error) {
+    throw Error(object.place("memory_gb") + ": " + error.what());
+  }
+}
+
+/// `memory_bytes`: of those that say nothing of theirs.
+std::vector<Device> read_devices(const JsonObject& file, JsonArray list,
+                                 std::optional<std::int64_t> memory_bytes) {
+  std::vector<Device> devices;
+  std::size_t entry = 0;
+  for (const JsonValue item : list) {
+    const JsonObject object(item, file.place("devices") + ": entry " + std::to_string(entry++));
+    const int count = object.has("count") ? object.small_integer("count", 1, kMaxDevices) : 1;
+    Device device;
+    if (!object.has("memory_gb") && !memory_bytes) {
+      throw Error(object.where() +
+                  ": says nothing of memory; give memory_gb here, or once for all devices");
+    }
+    device.memory_bytes = object.has("memory_gb") ? read_memory(object) : *memory_bytes;
+    if (object.has("base_ms")) device.base_ms = object.number("base_ms", 0.0, kMostBaseMs);
+    if (object.has("base_gb")) {
+      const double base_gb = object.number("base_gb", 0.0);
+      if (base_gb > gib_from_bytes(device.memory_bytes)) {
+        throw Error(object.place("base_gb") + " is more than the memory of the device, " +
+                    format_bytes(device.memory_bytes));
+      }
+      device.base_bytes = base_gb > 0.0 ? bytes_from_gib(base_gb) : 0;
+    }
+    object.reject_unknown_fields();
+    if (devices.size() + static_cast<std::size_t>(count) > kMaxDevices) {
+      throw Error(file.place("devices") + ": lists more than " + std::to_string(kMaxDevices) +
+                  " devices; give fewer");
+    }
+    devices.insert(devices.end(), static_cast<std::size_t>(count), device);
+  }
+  if (devices.empty()) throw Error(file.place("devices") + ": is empty; give at least one");
+  return devices;
+}
+
 }  // namespace
+
+Task task_of(const TaskFile& file, const OtherDevices& other) {
+  Task task;
+  task.tables = file.tables;
+  if (!other.devices && !file.devices) {
+    throw Error(file.where + ": says nothing of devices; " + std::string(other.devices_remedy));
+  }
+  task.devices = other.devices ? *other.devices : *file.devices;
+  if (!other.devices) task.device_list = file.device_list;
+  const std::optional<std::int64_t> memory =
+      other.memory_bytes ? other.memory_bytes : file.memory_bytes;
+  if (task.device_list.empty() && !memory) {
+    throw Error(file.where + ": says nothing of the memory of " +
+                (file.device_list.empty() ? "devices; " : "so many equal devices; ") +
+                std::string(other.memory_remedy));
+  }
+  task.memory_bytes = memory.value_or(0);
+  if (other.memory_bytes) set_memory(task, *other.memory_bytes);
+  task.reserved = file.reserved;
+  return task;
+}
 
 TaskFile parse_task(std::string_view json, const std::string& where) {
   const JsonDocument document = parse_json(json, where);
@@ -54,13 +118,13 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (file.has("name")) task.name = file.text("name");
   if (file.has("source")) task.source = read_source(file);
   if (file.has("notes")) task.notes = file.text("notes");
-  if (file.has("devices")) task.devices = file.small_integer("devices", 1, kMaxDevices);
-  if (file.has("memory_gb")) {
-    const double memory_gb = file.number("memory_gb");
-    try {
-      task.memory_bytes = bytes_from_gib(memory_gb);
-    } catch (const Error& error) {
-      throw Error(file.place("memory_gb") + ": " + error.what());
+  if (file.has("memory_gb")) task.memory_bytes = read_memory(file);
+  if (file.has("devices")) {
+    if (JsonArray list; file.value("devices").get(list) == simdjson::SUCCESS) {
+      task.device_list = read_devices(file, list, task.memory_bytes);
+      task.devices = static_cast<int>(task.device_list.size());
+    } else {
+      task.devices = file.small_integer("devices", 1, kMaxDevices);
     }
   }
   task.reserved = read_reserved(file);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/table_rules.h"
 #include "search/improvement/edit_costs.h"
 #include "search/improvement/edit_source.h"
 #include "search/improvement/working_plan.h"
@@ -20,13 +21,32 @@ constexpr std::uint64_t kStepsBetweenStops = 16;
 constexpr std::uint64_t kSeed = 0x6E736861;
 
 bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
-          std::int64_t usable) {
+          const std::vector<std::int64_t>& rooms) {
   for (std::size_t side = 0; side < 2; ++side) {
-    if (outcome.memory[side] > usable && outcome.memory[side] > plan.memory(edit.device(side))) {
+    const std::uint32_t device = edit.device(side);
+    if (outcome.memory[side] > rooms[device] && outcome.memory[side] > plan.memory(device)) {
       return false;
     }
   }
   return true;
+}
+
+/// [tables][devices], no devices for tables that may go to all. Empty if all may.
+std::vector<std::vector<bool>> allowed_devices_of(const Task& task) {
+  if (!any_limits_devices(task)) return {};
+  std::vector<std::vector<bool>> allowed(task.tables.size());
+  for (std::size_t t = 0; t < allowed.size(); ++t) {
+    const TableRules& rules = task.tables[t].rules;
+    if (rules.limit_devices()) allowed[t] = allowed_devices(rules, task.devices);
+  }
+  return allowed;
+}
+
+bool is_allowed(const PlanEdit& edit, const std::vector<std::vector<bool>>& allowed) {
+  const std::span<const PlacedSlice> added = edit.added();
+  return std::all_of(added.begin(), added.end(), [&](const PlacedSlice& slice) {
+    return allowed[slice.table].empty() || allowed[slice.table][slice.device];
+  });
 }
 
 }  // namespace
@@ -34,15 +54,16 @@ bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outc
 Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
   WorkingPlan plan(catalog, task.devices, start, options.equal_widths);
-  EditCosts costs(backend, plan);
+  EditCosts costs(backend, plan, base_loads_ms(task));
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
+  const std::vector<std::vector<bool>> allowed = allowed_devices_of(task);
   const MoveCosts* const moves = options.moves;
   std::int64_t moved_bytes = moves != nullptr ? moves->moved_bytes(plan) : 0;
   double charge_ms = moves != nullptr ? moves->charge_ms(moved_bytes) : 0.0;
 
   Annealed best{.layout = start, .cost_ms = costs.cost_ms() + charge_ms};
-  const std::int64_t usable = usable_bytes(task);
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
   double temperature_ms = options.hottest * std::abs(best.cost_ms);
   const double cooling =
@@ -53,8 +74,9 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     ++best.edits;
     const std::optional<PlanEdit> edit = source.draw(costs.critical());
     if (!edit) continue;
+    if (!allowed.empty() && !is_allowed(*edit, allowed)) continue;
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
-    if (!fits(plan, *edit, outcome, usable)) continue;
+    if (!fits(plan, *edit, outcome, rooms)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).
     double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
     std::int64_t moved_after = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/cost_range.h"
 #include "core/final_cost.h"
@@ -28,11 +29,12 @@ constexpr std::size_t kRemembered = 1024;
 
 }  // namespace
 
-EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan)
+EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, std::vector<float> base_ms)
     : plan_(plan),
       models_(backend.cost_runner(static_cast<int>(plan.devices()))),
       devices_(plan.devices()),
       width_(static_cast<std::size_t>(backend.embedding_width())),
+      base_ms_(std::move(base_ms)),
       log2_devices_(log2_of_devices(static_cast<int>(devices_))),
       dim_sum_(devices_),
       compute_ms_(devices_),
@@ -47,6 +49,7 @@ EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan)
   const AlignedVector<float> zero(width_, 0.0F);
   models_->compute(zero, {&empty_ms_, 1});
   models_->compute({plan.sum(0), devices_ * width_}, compute_ms_);
+  for (std::size_t d = 0; d < base_ms_.size(); ++d) compute_ms_[d] += base_ms_[d];
   head_evaluations_ += devices_;
   double dims = 0.0;
   for (const std::int64_t dim_sum : plan.dim_sums()) dims += static_cast<double>(dim_sum);
@@ -57,7 +60,9 @@ EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan)
 void EditCosts::synchronize() {
   for (std::size_t d = 0; d < devices_; ++d) {
     dim_sum_[d] = static_cast<float>(plan_.dim_sums()[d]);
-    if (plan_.on_device(static_cast<std::uint32_t>(d)).empty()) compute_ms_[d] = empty_ms_;
+    if (plan_.on_device(static_cast<std::uint32_t>(d)).empty()) {
+      compute_ms_[d] = empty_ms_ + base_ms(static_cast<std::uint32_t>(d));
+    }
   }
   const int devices = static_cast<int>(devices_);
   models_->backward(dim_sum_, backward_ms_);
@@ -152,7 +157,8 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
     const std::uint32_t device = edit.device(i);
     sides_[i] = {.device = device,
                  .dim_sum = static_cast<float>(outcome.dim_sum[i]),
-                 .compute_ms = outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i],
+                 .compute_ms = (outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i]) +
+                               base_ms(device),
                  .backward_ms = backward_ms_[device]};
   }
   if (surely_above(limit_ms, 0.0)) return std::nullopt;

@@ -20,8 +20,8 @@ namespace neuroshard {
 /// widest or narrowest device changes, as the others' backward costs are then guessed.
 class EditCosts {
  public:
-  /// Borrows both.
-  EditCosts(const Backend& backend, const WorkingPlan& plan);
+  /// Borrows both. `base_ms`: compute that each device has already, [devices]; empty: none.
+  EditCosts(const Backend& backend, const WorkingPlan& plan, std::vector<float> base_ms = {});
 
   /// Cost of the plan: exact after synchronize(), an estimate after accept().
   [[nodiscard]] double cost_ms() const { return cost_ms_; }
@@ -65,6 +65,9 @@ class EditCosts {
   [[nodiscard]] std::optional<double> estimate_dense(bool columns_move, double limit_ms);
   [[nodiscard]] std::optional<double> estimate_symmetric(bool columns_move, double limit_ms);
   [[nodiscard]] bool surely_above(double limit_ms, double shift_ms) const;
+  [[nodiscard]] float base_ms(std::uint32_t device) const {
+    return base_ms_.empty() ? 0.0F : base_ms_[device];
+  }
   [[nodiscard]] double ready_ms(std::uint32_t device) const {
     return static_cast<double>(compute_ms_[device]) + static_cast<double>(backward_ms_[device]);
   }
@@ -80,6 +83,7 @@ class EditCosts {
   std::unique_ptr<CostRunner> models_;
   std::size_t devices_;
   std::size_t width_;
+  std::vector<float> base_ms_;
   float empty_ms_ = 0.0F;  ///< head(0)
   float mean_dim_sum_ = 0.0F;
   float log2_devices_ = 0.0F;

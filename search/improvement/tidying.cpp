@@ -44,9 +44,10 @@ Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& t
   const auto start_from = [&](const Layout& from) {
     costs.reset();
     plan.emplace(catalog, task.devices, from, equal_widths);
-    costs.emplace(backend, *plan);
+    costs.emplace(backend, *plan, base_loads_ms(task));
   };
   start_from(layout);
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
   AlignedVector<float> sums(2 * catalog.embedding_width());
   Layout kept = layout;  // The last plan that surely costs no more than allowed.
   bool one_by_one = false;
@@ -68,7 +69,8 @@ Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& t
     const PlanEdit edit = joining(*plan, stays, comes);
     const WorkingPlan::Outcome outcome = plan->outcome(edit, sums.data());
     for (std::size_t side = 0; side < 2; ++side) {
-      if (outcome.memory[side] > std::max(usable_bytes(task), plan->memory(edit.device(side)))) {
+      const std::uint32_t device = edit.device(side);
+      if (outcome.memory[side] > std::max(rooms[device], plan->memory(device))) {
         return false;
       }
     }

@@ -34,7 +34,8 @@ class WorkingPlan {
   /// Whether one slice may become two, or two of this width one, on whatever devices. Edits change
   /// few slices, so tables of more slices keep theirs where widths are equal.
   [[nodiscard]] bool can_halve(const PlacedSlice& slice) const {
-    return catalog_.can_split(slice.piece) && (!equal_widths_ || of_[slice.table].size() == 1);
+    return catalog_.can_split(slice.piece) && (!equal_widths_ || of_[slice.table].size() == 1) &&
+           of_[slice.table].size() < catalog_.most_slices(slice.table);
   }
   [[nodiscard]] bool can_join(const PlacedSlice& slice) const {
     return catalog_.whole(slice.table) != slice.piece &&

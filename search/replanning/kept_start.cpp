@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/table_rules.h"
+
 namespace neuroshard {
 namespace {
 
@@ -22,18 +24,19 @@ struct Kept {
   Layout homeless;
 };
 
-/// Takes the tree of halvings apart until each node is held by one device, or by none. Where the
-/// running plan has other widths, the smallest node may be held by several: it stays with the
-/// device that holds most of it.
+/// Takes the tree of halvings apart until each node is held by one device, or by none, or may not
+/// be halved. Where the running plan has other widths, the smallest node may be held by several: it
+/// stays with the device that holds most of it. What is where `rules` do not let it be does not
+/// stay.
 void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::uint32_t table,
-                std::uint32_t piece, int first_column, Kept& kept) {
+                std::uint32_t piece, int first_column, const TableRules& rules, Kept& kept) {
   const int end = first_column + catalog.dim(piece);
   int most = 0;
   std::uint32_t holder = 0;
   for (const Residency::Range& range : residency.of_table(table)) {
     const int held =
         std::min(range.first_column + range.dim, end) - std::max(range.first_column, first_column);
-    if (held <= most) continue;
+    if (held <= most || !rules.allow(static_cast<int>(range.device))) continue;
     most = held;
     holder = range.device;
   }
@@ -46,8 +49,8 @@ void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::ui
     return;
   }
   const std::uint32_t half = catalog.half(piece);
-  sort_nodes(catalog, residency, table, half, first_column, kept);
-  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), kept);
+  sort_nodes(catalog, residency, table, half, first_column, rules, kept);
+  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), rules, kept);
 }
 
 std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const Task& task,
@@ -61,9 +64,10 @@ std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const T
 /// or one after the other.
 void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
   for (std::uint32_t device = 0; device < memory.size(); ++device) {
-    while (memory[device] > usable_bytes(task)) {
-      const std::int64_t excess = memory[device] - usable_bytes(task);
+    while (memory[device] > rooms[device]) {
+      const std::int64_t excess = memory[device] - rooms[device];
       std::optional<std::size_t> chosen;
       for (std::size_t i = 0; i < kept.slices.size(); ++i) {
         if (kept.slices[i].device != device) continue;
@@ -96,7 +100,12 @@ void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
 std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, const Kept& kept,
                              double most_cost_ms, Fewest fewest) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::vector<double> load(memory.size(), 0.0);
+  if (const std::vector<float> base_ms = base_loads_ms(task);
+      fewest == Fewest::kCost && !base_ms.empty()) {
+    load.assign(base_ms.begin(), base_ms.end());
+  }
   const auto load_of = [&](std::uint32_t piece) {
     return fewest == Fewest::kColumns ? static_cast<double>(catalog.dim(piece))
                                       : static_cast<double>(catalog.cost_ms(piece));
@@ -117,9 +126,12 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
     waiting.pop_back();
     std::optional<std::uint32_t> chosen;
     if (!catalog.can_split(slice.piece) || catalog.cost_ms(slice.piece) <= most_cost_ms) {
-      const std::int64_t room = usable_bytes(task) - catalog.size_bytes(slice.piece);
+      const std::int64_t bytes = catalog.size_bytes(slice.piece);
+      const TableRules& rules = task.tables[slice.table].rules;
       for (std::uint32_t device = 0; device < memory.size(); ++device) {
-        if (memory[device] <= room && (!chosen || load[device] < load[*chosen])) chosen = device;
+        if (memory[device] > rooms[device] - bytes) continue;
+        if (rules.limit_devices() && !rules.allow(static_cast<int>(device))) continue;
+        if (!chosen || load[device] < load[*chosen]) chosen = device;
       }
     }
     if (chosen) {
@@ -148,7 +160,17 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
   double cost_ms = 0.0;
   for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
     cost_ms += std::max(0.0F, catalog.cost_ms(catalog.whole(table)));
-    sort_nodes(catalog, residency, table, catalog.whole(table), 0, kept);
+    const std::size_t kept_before = kept.slices.size();
+    const std::size_t homeless_before = kept.homeless.size();
+    const TableRules& rules = task.tables[table].rules;
+    sort_nodes(catalog, residency, table, catalog.whole(table), 0, rules, kept);
+    const std::size_t slices =
+        kept.slices.size() - kept_before + kept.homeless.size() - homeless_before;
+    if (slices > catalog.most_slices(table)) {
+      kept.slices.resize(kept_before);
+      kept.homeless.resize(homeless_before);
+      kept.homeless.push_back({catalog.whole(table), table, 0});
+    }
   }
   make_room(catalog, task, kept);
 
@@ -156,7 +178,7 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
   for (const double share : kShares) {
     for (const Fewest fewest : {Fewest::kColumns, Fewest::kCost}) {
       auto layout = placed(catalog, task, kept, share * cost_ms / task.devices, fewest);
-      if (!layout) continue;
+      if (!layout || exceeds_most_slices(catalog, *layout)) continue;
       sort_layout(*layout);
       layouts.push_back(*std::move(layout));
     }
@@ -168,6 +190,7 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
 
 Layout renumbered_to_keep(const PieceCatalog& catalog, const Task& task, Layout layout,
                           const Residency& residency) {
+  if (!has_equal_devices(task) || any_limits_devices(task)) return layout;  // Each is itself.
   // What each device of the layout would keep as each device that holds something, in bytes.
   const auto devices = static_cast<std::size_t>(task.devices);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> columns;  // Of table and device.

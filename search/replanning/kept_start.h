@@ -14,8 +14,8 @@ namespace neuroshard {
                                                          const Task& task,
                                                          const Residency& residency);
 
-/// `layout` with its devices renumbered so that they keep much of what they hold: those that would
-/// keep most choose first.
+/// `layout` with its devices, if they are all alike, renumbered so that they keep much of what they
+/// hold: those that would keep most choose first.
 [[nodiscard]] Layout renumbered_to_keep(const PieceCatalog& catalog, const Task& task,
                                         Layout layout, const Residency& residency);
 

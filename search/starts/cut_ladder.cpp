@@ -7,6 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "core/table_rules.h"
+#include "search/placement_rules.h"
+
 namespace neuroshard {
 namespace {
 
@@ -21,20 +24,26 @@ constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::array<double, 8> kDimLimitScales = {1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0};
 // On more devices than this a placement takes long to price, and every third limit finds as much.
 constexpr int kDevicesWithAllLimits = 256;
+constexpr std::size_t kStepOnManyDevices = 3;
+// Placements on devices that differ have little in common under different limits.
+constexpr std::size_t kStepOnOtherDevices = 2;
 
 struct CutRule {
   double most_cost_ms = kNoLimit;
   double most_columns = kNoLimit;
 };
 
-LadderRung cut(const PieceCatalog& catalog, std::int64_t memory_bytes, const CutRule& rule) {
+// `rooms_bytes`: of the largest device for each table.
+LadderRung cut(const PieceCatalog& catalog, std::span<const std::int64_t> rooms_bytes,
+               const CutRule& rule) {
   LadderRung rung;
   rung.piece_of_table.reserve(catalog.tables());
   for (std::size_t table = 0; table < catalog.tables(); ++table) {
     std::uint32_t piece = catalog.whole(table);
-    while (catalog.can_split(piece) &&
+    while (catalog.can_split_all(piece) &&
            (static_cast<double>(catalog.cost_ms(piece)) > rule.most_cost_ms ||
-            catalog.dim(piece) > rule.most_columns || catalog.size_bytes(piece) > memory_bytes)) {
+            catalog.dim(piece) > rule.most_columns ||
+            catalog.size_bytes(piece) > rooms_bytes[table])) {
       piece = catalog.half(piece);
     }
     rung.piece_of_table.push_back(piece);
@@ -71,11 +80,12 @@ std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task
     rules.push_back({.most_cost_ms = share * mean_cost_ms, .most_columns = share * mean_dims});
   }
 
+  const std::vector<std::int64_t> rooms_bytes = largest_rooms_bytes(task);
   std::set<std::vector<std::uint32_t>> seen;
   std::vector<LadderRung> rungs;
   for (const CutRule& rule : rules) {
     if (stop.reached()) return {};
-    LadderRung rung = cut(catalog, usable_bytes(task), rule);
+    LadderRung rung = cut(catalog, rooms_bytes, rule);
     if (!seen.insert(rung.piece_of_table).second) continue;
     for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
       rung.order = order;
@@ -92,7 +102,22 @@ std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task
   return rungs;
 }
 
-Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung) {
+std::vector<bool> tables_to_place_first(const Task& task) {
+  if (!any_limits_devices(task)) return {};
+  std::vector<bool> first;
+  for (const Table& table : task.tables) {
+    if (!table.rules.limit_devices()) {
+      first.push_back(false);
+      continue;
+    }
+    const std::vector<bool> allowed = allowed_devices(table.rules, task.devices);
+    first.push_back(2 * std::count(allowed.begin(), allowed.end(), true) <= task.devices);
+  }
+  return first;
+}
+
+Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung,
+                      const std::vector<bool>& first) {
   std::vector<std::uint32_t> tables(rung.piece_of_table.size());
   std::iota(tables.begin(), tables.end(), 0U);
   const bool by_columns = rung.order == LadderRung::Order::kColumns;
@@ -107,6 +132,10 @@ Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung) {
     if (cost_a != cost_b) return cost_a > cost_b;
     return piece_a != piece_b ? piece_a < piece_b : a < b;
   });
+  if (!first.empty()) {
+    std::stable_partition(tables.begin(), tables.end(),
+                          [&](std::uint32_t table) { return static_cast<bool>(first[table]); });
+  }
   Layout layout;
   layout.reserve(rung.slices);
   for (const std::uint32_t table : tables) {
@@ -122,7 +151,10 @@ std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
       static_cast<std::int64_t>(std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
   const auto all = static_cast<std::int64_t>(dims);
   std::vector<std::int64_t> limits;
-  const std::size_t step = task.devices <= kDevicesWithAllLimits ? 1 : 3;
+  const bool alike = has_equal_devices(task) && !any_limits_devices(task);
+  const std::size_t step = task.devices > kDevicesWithAllLimits ? kStepOnManyDevices
+                           : alike                              ? 1
+                                                                : kStepOnOtherDevices;
   for (std::size_t i = 0; i < kDimLimitScales.size(); i += step) {
     const auto limit =
         static_cast<std::int64_t>(kDimLimitScales[i] * static_cast<double>(rounded_up)) /

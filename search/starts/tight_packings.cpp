@@ -39,20 +39,22 @@ struct Cut {
   std::vector<std::uint32_t> piece_of_table;
   PackingProblem problem;
   std::vector<std::vector<std::uint32_t>> tables;  ///< Of each class.
-  bool finest = true;
-  bool shares_differ = false;  ///< From real sizes.
+  bool finest = true;                              ///< Of cuts of this kind.
+  bool all_cuts = true;                            ///< Of all: no slice can be halved.
+  bool shares_differ = false;                      ///< From real sizes.
 };
 
 Cut cut(const PieceCatalog& catalog, const Task& task, std::int64_t most_bytes, Sizes sizes) {
   Cut cut;
   cut.problem.devices = task.devices;
-  cut.problem.memory_bytes = usable_bytes(task);
+  cut.problem.memory_bytes = largest_room_bytes(task);
   std::map<std::int64_t, std::vector<std::uint32_t>, std::greater<>> by_size;
   for (std::uint32_t table = 0; table < catalog.tables(); ++table) {
     std::uint32_t piece = catalog.whole(table);
-    while (catalog.can_split(piece) && catalog.size_bytes(piece) > most_bytes)
+    while (catalog.can_split_all(piece) && catalog.size_bytes(piece) > most_bytes)
       piece = catalog.half(piece);
-    if (catalog.can_split(piece)) cut.finest = false;
+    if (catalog.can_split_all(piece)) cut.finest = false;
+    if (catalog.can_split(piece)) cut.all_cuts = false;
     cut.piece_of_table.push_back(piece);
     const std::int64_t share = catalog.size_bytes(catalog.whole(table)) /
                                static_cast<std::int64_t>(catalog.slices(table, piece));
@@ -129,7 +131,7 @@ Layout layout_of(const PieceCatalog& catalog, const Cut& cut, const Packing& pac
 bool fits(const PieceCatalog& catalog, const Task& task, const Layout& layout) {
   std::vector<std::int64_t> memory(static_cast<std::size_t>(task.devices), 0);
   for (const PlacedSlice& slice : layout) memory[slice.device] += catalog.size_bytes(slice.piece);
-  return *std::max_element(memory.begin(), memory.end()) <= usable_bytes(task);
+  return *std::max_element(memory.begin(), memory.end()) <= largest_room_bytes(task);
 }
 
 }  // namespace
@@ -154,7 +156,7 @@ TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
     return searched.outcome;
   };
   std::optional<Cut> coarser;
-  for (std::int64_t most_bytes = usable_bytes(task); !stop.reached(); most_bytes /= 2) {
+  for (std::int64_t most_bytes = largest_room_bytes(task); !stop.reached(); most_bytes /= 2) {
     Cut cut = neuroshard::cut(catalog, task, most_bytes, Sizes::kReal);
     if (coarser && coarser->piece_of_table == cut.piece_of_table) continue;
     PackingOutcome outcome = pack(cut);
@@ -162,7 +164,7 @@ TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
       outcome = pack(neuroshard::cut(catalog, task, most_bytes, Sizes::kShare));
     }
     if (cut.finest) {
-      found.impossible = outcome == PackingOutcome::kImpossible;
+      found.impossible = cut.all_cuts && outcome == PackingOutcome::kImpossible;
       break;
     }
     if (found.layouts.size() == kMostPackings) break;

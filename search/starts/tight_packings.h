@@ -14,9 +14,10 @@ struct TightPackings {
   bool impossible = false;
 };
 
-/// Packs by size alone: tables as they are, then halved ever more finely, each time by first, best
-/// and worst fit and by search_packing(). The first few packings found, those of coarser cuts
-/// first, with halves that meet on a device joined. `stop` ends it early.
+/// For equal devices, and tables without rules on them. Packs by size alone: tables as they are,
+/// then halved ever more finely, each time by first, best and worst fit and by search_packing().
+/// The first few packings found, those of coarser cuts first, with halves that meet on a device
+/// joined. `stop` ends it early.
 [[nodiscard]] TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
                                          const StopCondition& stop);
 

@@ -70,9 +70,8 @@ double cost_ms(const Backend& backend, const PlacementProblem& problem,
   }
   std::vector<SliceMemory> memory;
   for (const std::int64_t bytes : problem.size_bytes) memory.push_back({.weight_bytes = bytes});
-  return cost_of_shards(backend, {.devices = problem.devices,
-                                  .usable_bytes = problem.memory_bytes,
-                                  .reserved_bytes = 0,
+  const Task task{.tables = {}, .devices = problem.devices, .memory_bytes = problem.memory_bytes};
+  return cost_of_shards(backend, {.task = task,
                                   .embeddings = problem.embeddings,
                                   .dims = problem.dims,
                                   .memory = memory,

@@ -131,6 +131,30 @@ TEST_F(Explanation, PricesUndoneCuts) {
   EXPECT_GT(next, 0U);
 }
 
+TEST_F(Explanation, CountsBaseLoads) {
+  task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
+                       {.memory_bytes = task_.memory_bytes},
+                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25}};
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  const Slices slices = slices_by_device(cut_plan());
+  for (std::size_t device = 0; device < slices.size(); ++device) {
+    Slices rest = slices;
+    rest[device].erase(rest[device].begin());
+    const PlanCost expected = cost_of_slices(*backend_, task_, rest);
+    EXPECT_EQ(explained.slices[device][0].without.plan_ms, expected.cost_ms);
+    EXPECT_EQ(explained.slices[device][0].without.device_ms, expected.devices[device].total_ms());
+  }
+}
+
+TEST_F(Explanation, WholeTablesGoWhereRulesAndRoomLetThem) {
+  for (Table& table : task_.tables) table.rules.devices = {1, 2};
+  task_.device_list.assign(3, {.memory_bytes = task_.memory_bytes});
+  task_.device_list[1].base_bytes = task_.memory_bytes;
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  ASSERT_FALSE(explained.cuts.empty());
+  for (const CutExplanation& cut : explained.cuts) EXPECT_EQ(cut.whole_device, 2);
+}
+
 TEST_F(Explanation, KnowsWhereAWholeTableHasNoRoom) {
   task_.memory_bytes = 1;
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());

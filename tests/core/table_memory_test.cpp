@@ -114,11 +114,11 @@ Task task_of(std::int64_t memory_bytes, const ReservedMemory& reserved) {
 }
 
 TEST(ReservedMemory, BytesAndShareAddUp) {
-  EXPECT_EQ(usable_bytes(task_of(1001, {})), 1001);
-  EXPECT_EQ(reserved_bytes(task_of(1001, {.bytes = 1})), 1);
-  EXPECT_EQ(usable_bytes(task_of(1001, {.share = 0.25})), 750);  // Rounded down.
-  EXPECT_EQ(reserved_bytes(task_of(1001, {.share = 0.25})), 251);
-  EXPECT_EQ(usable_bytes(task_of(1001, {.bytes = 50, .share = 0.25})), 700);
+  EXPECT_EQ(room_bytes(task_of(1001, {}), 1), 1001);
+  EXPECT_EQ(reserved_bytes(task_of(1001, {.bytes = 1}), 1), 1);
+  EXPECT_EQ(room_bytes(task_of(1001, {.share = 0.25}), 1), 750);  // Rounded down.
+  EXPECT_EQ(reserved_bytes(task_of(1001, {.share = 0.25}), 1), 251);
+  EXPECT_EQ(room_bytes(task_of(1001, {.bytes = 50, .share = 0.25}), 1), 700);
 }
 
 TEST(ReservedMemory, MustLeaveSome) {

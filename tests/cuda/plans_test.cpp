@@ -78,6 +78,31 @@ TEST_F(Plans, RandomTasks) {
   }
 }
 
+// These are placed on the CPU, beside others that are not.
+TEST_F(Plans, DevicesThatDiffer) {
+  const CostModels models =
+      random_models(5, {.table_network = {16, 8}, .head = {8, 1}, .devices = {}});
+  const Pair pair(models, {.effort = Effort::kFast});
+  std::vector<Task> tasks;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    Task task = testing::random_task(seed);
+    if (seed % 2 == 0) {
+      task.device_list.assign(static_cast<std::size_t>(task.devices),
+                              {.memory_bytes = task.memory_bytes});
+      task.device_list.back().base_ms = 2.0;
+      task.tables.front().rules = {.max_slices = 2, .devices = {task.devices - 1}};
+    }
+    tasks.push_back(std::move(task));
+  }
+  const std::vector<PlanOutcome> expected = pair.cpu().plan_batch(tasks);
+  const std::vector<PlanOutcome> actual = pair.cuda().plan_batch(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(actual[i]->plan, expected[i]->plan);
+    EXPECT_EQ(actual[i]->stats.warning, "");
+  }
+}
+
 TEST_F(Plans, BatchesOfTasks) {
   PlannerOptions options;
   options.search = {.beam_width = 2, .candidates = 3, .max_splits = 3, .grid_steps = 5};

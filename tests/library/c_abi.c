@@ -83,12 +83,13 @@ FIELD(ns_device_cost, backward_ms, 16);
 FIELD(ns_device_cost, memory_bytes, 24);
 FIELD(ns_device_cost, dim_sum, 32);
 
-STRUCT(ns_device_memory, 40);
+STRUCT(ns_device_memory, 48);
 FIELD(ns_device_memory, weight_bytes, 0);
 FIELD(ns_device_memory, optimizer_bytes, 8);
 FIELD(ns_device_memory, buffer_bytes, 16);
 FIELD(ns_device_memory, reserved_bytes, 24);
 FIELD(ns_device_memory, free_bytes, 32);
+FIELD(ns_device_memory, base_bytes, 40);
 
 STRUCT(ns_infeasibility, 48);
 FIELD(ns_infeasibility, size, 0);

@@ -29,6 +29,38 @@ def test_a_histogram_that_is_not_given_is_computed() -> None:
     assert table.access_histogram != ns.Table(10_000, 16, 4.0).access_histogram
 
 
+def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_text(
+        json.dumps(
+            {
+                "format": "neuroshard.task",
+                "version": 1,
+                "reserved_share": 0.5,
+                "devices": [{"memory_gb": 2, "base_ms": 1.5, "base_gb": 0.25}, {"count": 2, "memory_gb": 4}],
+                "tables": [
+                    {"row": 1000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
+                    {"row": 1000, "dim": 64, "pooling_factor": 2, "rules": {"no_split": True, "not_devices": [0, 1]}},
+                ],
+            }
+        )
+    )
+    task = ns.load_task(file)
+    assert (task.devices, task.memory_bytes) == (3, 4 * GIB)
+    assert task.reserved_bytes == [GIB, 2 * GIB, 2 * GIB]
+    assert task.room_bytes == [3 * GIB // 4, 2 * GIB, 2 * GIB]
+    assert "3 devices of 2.00 GiB to 4.00 GiB" in repr(task)
+    cost = ns.plan(task).cost
+    assert cost.dim_sum.tolist() == [0, 64, 64]
+    assert cost.base_ms.tolist() == [1.5, 0.0, 0.0]
+    assert cost.base_bytes.tolist() == [GIB // 4, 0, 0]
+    assert (cost.memory_bytes + cost.reserved_bytes + cost.base_bytes + cost.free_bytes).tolist() == [
+        2 * GIB,
+        4 * GIB,
+        4 * GIB,
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -56,7 +88,8 @@ def test_memory_is_what_weights_optimizer_and_buffers_take() -> None:
     assert (table.weight_type, table.optimizer) == ("int8", "rowwise_adagrad")
     assert table.size_bytes == 1000 * (64 + 8 + 4)
     task = ns.Task([table] * 2, 2, GIB, reserved_bytes=1000, reserved_share=0.25, batch_size=100)
-    assert task.reserved_bytes == GIB // 4 + 1000
+    assert task.reserved_bytes == [GIB // 4 + 1000] * 2
+    assert task.room_bytes == [GIB - GIB // 4 - 1000] * 2
     cost = ns.plan(task).cost
     assert cost is not None
     assert cost.weight_bytes.sum() == 2 * 1000 * (64 + 8)

@@ -41,7 +41,7 @@ std::optional<Plan> placed_in_order(const Task& task, const std::vector<int>& co
     table.dim = slice.dim;
     int best = -1;
     for (int d = 0; d < task.devices; ++d) {
-      if (memory[d] + table.size_bytes() > usable_bytes(task)) continue;
+      if (memory[d] + table.size_bytes() > room_bytes(task, d)) continue;
       if (best < 0 || sums[d] < sums[best]) best = d;
     }
     if (best < 0) return std::nullopt;

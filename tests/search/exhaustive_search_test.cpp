@@ -115,7 +115,7 @@ double lowest_cost_ms(const Backend& cpu, const CatalogedTask& cataloged) {
     }
     sort_layout(layout);
     if (most_memory_bytes(cataloged.catalog, cataloged.task, layout) <=
-        usable_bytes(cataloged.task)) {
+        room_bytes(cataloged.task, 0)) {
       lowest_ms =
           std::min(lowest_ms, cost_of(cpu, cataloged.catalog, cataloged.task, layout).cost_ms);
     }

@@ -104,6 +104,20 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.optimizer = Optimizer::kAdam; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].memory.batch_size = 65536; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.pop_back(); }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.no_split = true; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.min_width = 4; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.max_slices = 4; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.devices = {0, 1}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {0, 1}; }));
+  EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {1, 0, 1}; }));
+  const auto list = [](Task& task) -> Device& {
+    task.device_list.assign(static_cast<std::size_t>(task.devices),
+                            {.memory_bytes = task.memory_bytes + 1, .base_bytes = 1});
+    return task.device_list[1];
+  };
+  EXPECT_FALSE(is_new([&](T& t, O&, M&) { (void)list(t); }));
+  EXPECT_TRUE(is_new([&](T& t, O&, M&) { list(t).base_ms = 1.0; }));
+  EXPECT_TRUE(is_new([&](T& t, O&, M&) { --list(t).memory_bytes; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.push_back(t.tables[0]); }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.effort = Effort::kFast; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.equal_widths = true; }));

@@ -51,7 +51,7 @@ TEST_F(MemorySplits, HalveOnlyWhatExceedsADevice) {
   for (std::uint64_t seed = 0; seed < repetitions(100); ++seed) {
     SCOPED_TRACE(seed);
     const CatalogedTask cataloged(cpu_, random_task(seed));
-    const std::int64_t memory_bytes = usable_bytes(cataloged.task);
+    const std::int64_t memory_bytes = room_bytes(cataloged.task, 0);
     if (proof_of_infeasibility(cataloged.task)) continue;
     SplitState state(cataloged.catalog, cataloged.task.tables.size());
     split_oversized(cataloged.catalog, memory_bytes, state);

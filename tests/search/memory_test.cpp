@@ -52,7 +52,7 @@ TEST(Memory, WhatIsReservedIsNotUsed) {
   const Planner planner = planner_of(Algorithm::kNeuroshard);
   Task task = four_tables(200 * kMillion, {});
   task.reserved = {.bytes = 20 * kMillion, .share = 0.25};
-  ASSERT_EQ(usable_bytes(task), 130 * kMillion);
+  ASSERT_EQ(room_bytes(task, 0), 130 * kMillion);
   const PlanResult result = planner.plan(task);
   ASSERT_TRUE(result.plan);
   for (const DeviceCost& device : result.cost.devices) {

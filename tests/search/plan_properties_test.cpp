@@ -33,9 +33,9 @@ bool provably_infeasible(const Task& task) {
     total += table.size_bytes();
     int dim = table.dim;
     while (can_split_columns(dim)) dim /= 2;
-    if (slice_bytes(table, dim) > usable_bytes(task)) return true;
+    if (slice_bytes(table, dim) > room_bytes(task, 0)) return true;
   }
-  return total > usable_bytes(task) * task.devices;
+  return total > total_room_bytes(task);
 }
 
 class EveryBackend : public testing::EveryCpuBackend {};

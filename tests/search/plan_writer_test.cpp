@@ -28,8 +28,8 @@ Planned small_plan() {
   planned.task.memory_bytes = std::int64_t{1} << 32;
   planned.plan = plan_from_halvings(planned.task, {{0}, {{2}, {1, 0}}});
   planned.task.reserved.bytes = 1 << 29;
-  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1, {100, 20, 3}, 1 << 29, 5},
-                          {1.5, 0.5, 0.25, 268499456, 80, 2, {200, 40, 6}, 1 << 29, -5}};
+  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1, {100, 20, 3}, 1 << 29, 0.0, 0, 5},
+                          {1.5, 0.5, 0.25, 268499456, 80, 2, {200, 40, 6}, 1 << 29, 0.0, 0, -5}};
   planned.cost.cost_ms = 3.25;
   planned.cost.fits_memory = true;
   planned.stats = {.backend = "scalar",

@@ -113,6 +113,62 @@ TEST(TaskFile, LeavesOpenWhatTheFileDoesNotSay) {
   EXPECT_EQ(task.tables[0].access_histogram, zipf_histogram(100, 1.5, 1.05));
 }
 
+TEST(TaskFile, ReadsDevicesAndRules) {
+  const TaskFile file = parse_task(
+      R"({"format": "neuroshard.task", "version": 1, "memory_gb": 2,
+          "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}],
+          "tables": [{"row": 5, "dim": 8, "pooling_factor": 1,
+                      "rules": {"no_split": true, "devices": [2]}},
+                     {"row": 5, "dim": 8, "pooling_factor": 1,
+                      "rules": {"min_width": 4, "max_slices": 2, "not_devices": [0, 1]}}]})",
+      "a.json");
+  EXPECT_EQ(file.devices, 3);
+  const Device first{.memory_bytes = 2LL << 30, .base_ms = 1.5};
+  const Device last{.memory_bytes = 4LL << 30, .base_bytes = 1LL << 29};
+  EXPECT_THAT(file.device_list, ElementsAre(first, first, last));
+  EXPECT_EQ(file.tables[0].rules, (TableRules{.no_split = true, .devices = {2}}));
+  EXPECT_EQ(file.tables[1].rules,
+            (TableRules{.min_width = 4, .max_slices = 2, .not_devices = {0, 1}}));
+
+  EXPECT_THAT(task_of(file).device_list, ElementsAre(first, first, last));
+  const Task roomy = task_of(file, {.memory_bytes = 8LL << 30});
+  EXPECT_EQ(room_bytes(roomy, 2), 15LL << 29);
+  const Task equal = task_of(file, {.devices = 4});
+  EXPECT_TRUE(equal.device_list.empty());
+  EXPECT_EQ(equal.memory_bytes, 2LL << 30);
+  EXPECT_THAT(message_of([&] { validate(task_of(file, {.devices = 2})); }),
+              HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
+}
+
+TEST(TaskFile, ErrorsNameDeviceAndRule) {
+  EXPECT_EQ(task_error(task_with(R"("devices": [], )")),
+            "a.json: devices: is empty; give at least one");
+  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1}, {}], )")),
+            "a.json: devices: entry 1: says nothing of memory; give memory_gb here, or once for "
+            "all devices");
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "base_gb": 2}], )")),
+              HasSubstr("devices: entry 0: base_gb is more than the memory of the device"));
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "base_ms": -2}], )")),
+              HasSubstr("devices: entry 0: base_ms is -2"));
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),
+              HasSubstr("count is 1025; give an integer between 1 and 1024"));
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
+              HasSubstr("devices: entry 0: unknown field 'class'"));
+  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1, "devices": [{"count": 600},
+                                                                   {"count": 600}], )")),
+              HasSubstr("lists more than 1024 devices"));
+  const auto rule_error = [&](const std::string& rules) {
+    return task_error(
+        task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rules": )" + rules + "}"));
+  };
+  EXPECT_THAT(rule_error(R"({"no_split": 1})"),
+              StartsWith("a.json: table 0: rules: no_split: give true or false"));
+  EXPECT_THAT(rule_error(R"({"max_slices": 0})"), HasSubstr("rules: max_slices is 0"));
+  EXPECT_THAT(rule_error(R"({"devices": []})"), HasSubstr("rules: devices is empty"));
+  EXPECT_THAT(rule_error(R"({"devices": [-1]})"), HasSubstr("-1"));
+  EXPECT_THAT(rule_error(R"({"pinned": 3})"), HasSubstr("rules: unknown field 'pinned'"));
+}
+
 TEST(TaskFile, ErrorsNameFileTableAndField) {
   EXPECT_EQ(
       task_error(task_with_table(R"({"name": "user", "row": 5, "dim": 30, "pooling_factor": 1})")),

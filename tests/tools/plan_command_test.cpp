@@ -80,6 +80,51 @@ TEST(PlanCommand, SaysWhatMemoryIsFor) {
               ::testing::Not(HasSubstr("optimizer")));
 }
 
+// Two tables of 256,000,000 bytes that may go to the second device alone, and one of 128,000,000
+// that fits no other than the first.
+TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "reserved_share": 0.5,
+                       "devices": [{"memory_gb": 0.5, "base_ms": 2.5, "base_gb": 0.125},
+                                   {"memory_gb": 1}, {"count": 2, "memory_gb": 0.125}],
+                       "tables": [
+                         {"row": 1000000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
+                         {"row": 1000000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
+                         {"row": 1000000, "dim": 32, "pooling_factor": 2, "rules": {"no_split": true}}
+                       ]})");
+  const Outcome outcome = run_command("plan", {"--task", task, "--format", "json"});
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  const json plan = json::parse(outcome.out);
+  EXPECT_FALSE(plan["task"].contains("memory_gb"));
+  const json& first = plan["devices"][0];
+  EXPECT_EQ(first["of_memory_gb"], 0.5);
+  EXPECT_EQ(first["base_ms"], 2.5);
+  EXPECT_GT(first["cost"]["compute_ms"], 2.5);
+  EXPECT_EQ(first["memory"]["reserved_bytes"], 1 << 28);
+  EXPECT_EQ(first["memory"]["base_bytes"], 1 << 27);
+  EXPECT_EQ(first["memory"]["free_bytes"], (1 << 27) - 128'000'000);
+  EXPECT_EQ(plan["devices"][1]["memory"]["free_bytes"], (1 << 29) - 512'000'000);
+  EXPECT_EQ(plan["devices"][3]["memory"]["free_bytes"], 1 << 26);
+
+  const Outcome page = run_command("plan", {"--task", task});
+  EXPECT_THAT(page.out, HasSubstr("on 4 devices of 128 MiB to 1.00 GiB"));
+  EXPECT_THAT(page.out, ContainsRegex("base ms +base memory +of memory"));
+  EXPECT_THAT(page.out, ContainsRegex("2.50* +128 MiB +512 MiB"));
+
+  // The third table in row blocks.
+  const std::string blocks = folder.write("plan.jsonl", R"({"tables": 3, "slices":
+      [[0, 0, 64, 0, 1000000], [1, 0, 64, 0, 1000000], [2, 0, 32, 0, 500000], [2, 0, 32, 500000, 500000]],
+      "shards": [[2], [0, 1], [3], []]})");
+  const Outcome check =
+      run_command("check", {"--task", task, "--plan", blocks, "--format", "json"});
+  const json report = json::parse(check.out);
+  std::vector<std::string> kinds;
+  for (const json& problem : report["problems"]) kinds.push_back(problem["kind"]);
+  EXPECT_THAT(kinds, ::testing::ElementsAre("rule"));
+  EXPECT_THAT(check.out, HasSubstr("is in 2 slices, but its rule is no_split"));
+}
+
 // The widths of the slices of each table.
 std::map<int, std::set<int>> widths_of(const json& plan) {
   std::map<int, std::set<int>> widths;

@@ -61,7 +61,7 @@ std::string figure_list(const PlanCost& cost) {
   const int slowest = slowest_device(cost);
   const DeviceCost& device = cost.devices[static_cast<std::size_t>(slowest)];
   const auto full = [](const DeviceCost& of) {
-    const std::int64_t used = of.memory_bytes + of.reserved_bytes;
+    const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
     return static_cast<double>(used) / static_cast<double>(used + of.free_bytes);
   };
   const auto fullest = std::ranges::max_element(cost.devices, {}, full);

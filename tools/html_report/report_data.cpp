@@ -31,7 +31,7 @@ ReportJson devices_json(const std::vector<DeviceCost>& devices) {
       {"weights", column([](const DeviceCost& of) { return of.memory.weight_bytes; })},
       {"optimizer", column([](const DeviceCost& of) { return of.memory.optimizer_bytes; })},
       {"buffers", column([](const DeviceCost& of) { return of.memory.buffer_bytes; })},
-      {"reserved", column([](const DeviceCost& of) { return of.reserved_bytes; })},
+      {"reserved", column([](const DeviceCost& of) { return of.reserved_bytes + of.base_bytes; })},
       {"free", column([](const DeviceCost& of) { return of.free_bytes; })},
       {"slices", column([](const DeviceCost& of) { return of.slices; })},
   };

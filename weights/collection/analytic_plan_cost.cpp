@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/shards_cost.h"
 #include "neuroshard/prediction_limits.h"
 
 namespace neuroshard {
@@ -24,10 +25,9 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
       tables.push_back(std::move(table));
     }
     device.slices = static_cast<int>(shard.size());
-    device.compute_ms = analytic_compute(gpu, tables, batch).total_ms();
     device.memory_bytes = device.memory.total_bytes();
-    device.reserved_bytes = reserved_bytes(task);
-    device.free_bytes = usable_bytes(task) - device.memory_bytes;
+    add_what_is_there(task, cost.devices.size(), device);
+    device.compute_ms = analytic_compute(gpu, tables, batch).total_ms() + device.base_ms;
     cost.fits_memory &= device.free_bytes >= 0;
     dim_sums.push_back(device.dim_sum);
     cost.devices.push_back(device);

@@ -52,6 +52,31 @@ bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>
   return true;
 }
 
+std::vector<int> read_device_set(const JsonObject& object, std::string_view name) {
+  std::vector<int> devices;
+  for (const JsonValue device : object.array(name)) {
+    devices.push_back(
+        static_cast<int>(json_integer(device, object.place(name), 0, kMaxDevices - 1)));
+  }
+  if (devices.empty()) {
+    throw Error(object.place(name) + " is empty; give at least one device, or leave it out");
+  }
+  return devices;
+}
+
+TableRules read_rules(const JsonObject& object) {
+  TableRules rules;
+  if (object.has("no_split") && object.value("no_split").get(rules.no_split) != simdjson::SUCCESS) {
+    throw Error(object.place("no_split") + ": give true or false");
+  }
+  if (object.has("min_width")) rules.min_width = object.small_integer("min_width", 1, kMaxDim);
+  if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
+  if (object.has("devices")) rules.devices = read_device_set(object, "devices");
+  if (object.has("not_devices")) rules.not_devices = read_device_set(object, "not_devices");
+  object.reject_unknown_fields();
+  return rules;
+}
+
 }  // namespace
 
 double read_zipf_exponent(const JsonObject& object) {
@@ -102,6 +127,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   table.pooling_factor = object.number("pooling_factor", 0.0, kMaxPoolingFactor);
   const bool has_dim = object.has("dim") || dim == Dim::kRequired;
   if (has_dim) table.dim = object.small_integer("dim", 1, kMaxDim);
+  if (object.has("rules")) table.rules = read_rules(object.object("rules"));
   const double exponent = object.has("zipf_exponent") ? read_zipf_exponent(object) : zipf_exponent_;
   if (!read_histogram(object, table.access_histogram)) {
     table.access_histogram = derive({table.rows, table.pooling_factor, exponent});

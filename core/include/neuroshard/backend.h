@@ -25,11 +25,26 @@ struct ShardBatch {
   [[nodiscard]] std::size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
 };
 
+/// What sets devices apart in a placement, and pieces by where they may go.
+struct PlacementRules {
+  std::vector<float> base_ms;  ///< [devices]: a piece is added to what costs so much already.
+  /// [devices]: what a device has less than `PlacementProblem::memory_bytes`.
+  std::vector<std::int64_t> base_bytes;
+  static constexpr int kAnyDevice = -1;
+  std::vector<int> set_of_piece;        ///< [pieces]: index into `sets`, or kAnyDevice.
+  std::vector<std::vector<bool>> sets;  ///< [sets][devices]: whether a piece may go there.
+
+  [[nodiscard]] bool allow(std::uint32_t piece, std::size_t device) const {
+    const int set = set_of_piece[piece];
+    return set == kAnyDevice || sets[static_cast<std::size_t>(set)][device];
+  }
+};
+
 /// All that one task's greedy placements have in common. A *piece* is a table at one of the dims
 /// that halving can give it; equal halves are the same piece. Spans are borrowed.
 struct PlacementProblem {
   int devices = 0;
-  std::int64_t memory_bytes = 0;             ///< Of one device.
+  std::int64_t memory_bytes = 0;             ///< Of one device; the most that one has.
   std::span<const float> embeddings;         ///< [pieces, embedding width]
   std::span<const std::int32_t> dims;        ///< [pieces]
   std::span<const std::int64_t> size_bytes;  ///< [pieces]
@@ -38,6 +53,8 @@ struct PlacementProblem {
   /// Once it is reached, a CPU session places nothing more, and what is not placed or not scored by
   /// then has an infinite cost; a GPU ends the launch that is under way. Null: never. Borrowed.
   const StopCondition* stop = nullptr;
+  /// Null: all devices are equal, and pieces may go to each of them. CPU backends only. Borrowed.
+  const PlacementRules* rules = nullptr;
 
   [[nodiscard]] std::size_t pieces() const { return dims.size(); }
 };

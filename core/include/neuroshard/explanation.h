@@ -32,7 +32,7 @@ struct CutExplanation {
   /// their columns of the same rows or all their rows of the same columns.
   std::optional<ChangedCost> merged{};
   /// If the whole table were on the device where the plan would cost least, of those with room for
-  /// it; nothing if none has room.
+  /// it that its rules allow; nothing if there is none.
   int whole_device = -1;
   std::optional<ChangedCost> whole{};
 };

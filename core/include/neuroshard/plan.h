@@ -54,12 +54,13 @@ struct Plan {
 [[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Plan& plan);
 
 /// Throws Error unless `plan` places every row and column of every table of `task` on exactly one
-/// of `task.devices` devices. Does not look at memory.
+/// of `task.devices` devices. Does not look at memory and rules.
 void validate(const Plan& plan, const Task& task);
 
 /// Milliseconds of one training iteration at batch 65,536.
 struct DeviceCost {
-  double compute_ms = 0.0;        ///< Forward and backward of the fused embedding operator.
+  /// Forward and backward of the fused embedding operator, and `base_ms`.
+  double compute_ms = 0.0;
   double forward_ms = 0.0;        ///< All-to-all of the forward pass.
   double backward_ms = 0.0;       ///< All-to-all of the backward pass.
   std::int64_t memory_bytes = 0;  ///< Of its slices: the total of `memory`.
@@ -67,7 +68,9 @@ struct DeviceCost {
   int slices = 0;
   SliceMemory memory{};
   std::int64_t reserved_bytes = 0;
-  std::int64_t free_bytes = 0;  ///< Below 0: it does not fit.
+  double base_ms = 0.0;         ///< What is there already, as the task lists it.
+  std::int64_t base_bytes = 0;  ///< Likewise.
+  std::int64_t free_bytes = 0;  ///< What is left of the device. Below 0: it does not fit.
 
   [[nodiscard]] double total_ms() const { return compute_ms + backward_ms + forward_ms; }
 };

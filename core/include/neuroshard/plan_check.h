@@ -18,6 +18,7 @@ struct PlanProblem {
     kDevices,  ///< There is not one shard a device.
     kSlice,    ///< A slice does not exist, overlaps another, is missing, or is not on one device.
     kMemory,   ///< The plan is valid, but a device lacks memory.
+    kRule,     ///< The plan is valid, but breaks a rule of a table.
   };
   Kind kind = Kind::kSlice;
   int device = -1;
@@ -30,13 +31,13 @@ struct PlanProblem {
   [[nodiscard]] std::string message() const;
 };
 
-/// "task", "split", "devices", "slice", "memory".
+/// "task", "split", "devices", "slice", "memory", "rule".
 [[nodiscard]] std::string_view name_of(PlanProblem::Kind kind);
 
 /// Everything that is wrong with `plan`, which may be any: first slices that do not cover the
-/// tables once, then shards, then slices that are on no device, then memory. Empty: the plan is
-/// valid for `task` and fits. `task` is valid. Takes n log n steps for n slices, unless many
-/// overlap.
+/// tables once, then shards, then slices that are on no device, then memory, then rules. Empty: the
+/// plan is valid for `task`, fits, and keeps all rules. `task` is valid. Takes n log n steps for n
+/// slices, unless many overlap.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task);
 
 /// The same, but in place of slices column splits come first, in order. After one that is

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "neuroshard/devices.h"
+#include "neuroshard/rules.h"
 #include "neuroshard/table_memory.h"
 
 #pragma GCC visibility push(default)
@@ -33,6 +36,7 @@ struct Table {
   /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
   std::array<double, kHistogramBins> access_histogram{};
   TableMemory memory{};
+  TableRules rules{};
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
@@ -56,20 +60,47 @@ struct Table {
 
 inline std::int64_t Table::size_bytes() const { return slice_bytes(*this, dim); }
 
-/// Tables to be placed on equal devices.
+/// Tables to be placed on devices.
 struct Task {
   std::vector<Table> tables;
   int devices = 0;
   std::int64_t memory_bytes = 0;  ///< Of one device, what is reserved included.
   ReservedMemory reserved{};      ///< Of each device.
+  /// Empty: equal devices of `memory_bytes`. Else all `devices` of them, and `memory_bytes` means
+  /// nothing.
+  std::vector<Device> device_list{};
 };
 
-/// What tables may not take of a device.
-[[nodiscard]] std::int64_t reserved_bytes(const Task& task);
-/// What they may. Above 0 if `task` is valid.
-[[nodiscard]] inline std::int64_t usable_bytes(const Task& task) {
-  return task.memory_bytes - reserved_bytes(task);
+/// All memory of a device.
+[[nodiscard]] inline std::int64_t memory_bytes(const Task& task, std::size_t device) {
+  return task.device_list.empty() ? task.memory_bytes : task.device_list[device].memory_bytes;
 }
+
+/// What is reserved of it.
+[[nodiscard]] std::int64_t reserved_bytes(const Task& task, std::size_t device);
+
+/// What tables may take of a device: its memory less what is reserved and less its base load. At
+/// least 0 if `task` is valid.
+[[nodiscard]] std::int64_t room_bytes(const Task& task, std::size_t device);
+
+/// The same of every device, [devices].
+[[nodiscard]] std::vector<std::int64_t> rooms_bytes(const Task& task);
+
+/// Of the device that has most.
+[[nodiscard]] std::int64_t largest_room_bytes(const Task& task);
+
+/// Of all devices; INT64_MAX if it is more.
+[[nodiscard]] std::int64_t total_room_bytes(const Task& task);
+
+/// Whether any device can take the place of any other: none is listed, or they have the same room
+/// and no compute.
+[[nodiscard]] bool has_equal_devices(const Task& task);
+
+/// Gives each device so much memory. Of devices that are listed the base loads stay.
+void set_memory(Task& task, std::int64_t memory_bytes);
+
+/// Compute that each device has already, [devices]; empty if no device has any.
+[[nodiscard]] std::vector<float> base_loads_ms(const Task& task);
 
 /// All tables as they are, unsplit.
 [[nodiscard]] std::int64_t total_bytes(const Task& task);
@@ -81,9 +112,10 @@ struct Task {
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, batch size in [0, 2^40]; or if all of a device is reserved,
-/// or tables cut as finely as can be take more than kMaxTaskBytes. `where` opens the message, e.g.
-/// a file name; may be empty.
+/// histogram finite and not negative, batch size in [0, 2^40]; if devices that are listed are not
+/// as many as `devices`, or have loads out of range; if all of a device is reserved; if tables cut
+/// as finely as can be take more than kMaxTaskBytes; or if rules contradict each other or the task.
+/// `where` opens the message, e.g. a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

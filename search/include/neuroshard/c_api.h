@@ -61,6 +61,7 @@ ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
 /// In place of those in the JSON: 1 to 1,024 devices, bytes of each of them. What the JSON reserves
 /// stays reserved.
 ns_status ns_task_set_devices(ns_task* task, int32_t devices);
+/// Of each device; of devices that the task lists, base loads stay.
 ns_status ns_task_set_memory(ns_task* task, int64_t bytes_per_device);
 void ns_task_free(ns_task* task);
 
@@ -155,11 +156,12 @@ ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, co
                               size_t length, ns_plan** plan);
 
 /// Whether a plan that JSON states is one for `task`: NS_OK, NS_INVALID_INPUT if it does not place
-/// every column of every table once, or NS_INFEASIBLE if a device lacks memory. Needs no planner.
+/// every column of every table once, or NS_INFEASIBLE if a device lacks memory or a rule of a table
+/// is broken. Needs no planner.
 ns_status ns_task_check_plan(const ns_task* task, const char* json, size_t length);
 
-/// The same, but all that is wrong at once, memory included: a JSON array as `problems` in
-/// docs/plan_format.md, empty if nothing is. Free it with ns_string_free. Since version 2.
+/// The same, but all that is wrong at once, memory and rules included: a JSON array as `problems`
+/// in docs/plan_format.md, empty if nothing is. Free it with ns_string_free. Since version 2.
 ns_status ns_task_list_problems(const ns_task* task, const char* json, size_t length,
                                 char** problems);
 
@@ -246,6 +248,7 @@ typedef struct ns_device_memory {
   int64_t buffer_bytes;  ///< Ids and pooled outputs, if the task says of how many samples.
   int64_t reserved_bytes;
   int64_t free_bytes;  ///< Below 0: the slices do not fit.
+  int64_t base_bytes;  ///< What is there already, as the task lists it.
 } ns_device_memory;
 /// The same for the memory of the devices. Since version 3.
 ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devices, size_t capacity,
@@ -253,7 +256,8 @@ ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devic
 
 typedef struct ns_infeasibility {
   size_t size;
-  const char* kind;  ///< "total_memory", "piece_too_large", "packing", "no_time". NULL: has a plan.
+  /// "total_memory", "piece_too_large", "packing", "rules", "no_time". NULL: has a plan.
+  const char* kind;
   int64_t needed_bytes;         ///< All tables together.
   int64_t available_bytes;      ///< All devices together.
   int64_t largest_piece_bytes;  ///< The largest piece that fits nowhere; 0: none.

@@ -17,6 +17,7 @@ struct Infeasibility {
     kTotalMemory,    ///< All devices together are too small.
     kPieceTooLarge,  ///< A table split as far as it can be still exceeds a device.
     kPacking,        ///< The pieces could not be packed although their sum fits.
+    kRules,          ///< The devices that rules leave to some tables are too small for them.
     kNoTime,         ///< The deadline passed, or the caller stopped, before there was a plan.
   };
   Kind kind = Kind::kTotalMemory;
@@ -27,7 +28,7 @@ struct Infeasibility {
   int table = -1;                        ///< It is a piece of this table; -1: of none.
 };
 
-/// "total_memory", "piece_too_large", "packing", "no_time".
+/// "total_memory", "piece_too_large", "packing", "rules", "no_time".
 [[nodiscard]] std::string_view name_of(Infeasibility::Kind kind);
 
 struct SearchStats {

@@ -26,10 +26,27 @@ struct TaskFile {
   std::string notes;                ///< Assumptions; may be empty.
   std::vector<Table> tables;
   std::optional<int> devices;
+  /// If the file lists devices, all of them; a `memory_bytes` is then that of those that say
+  /// nothing.
+  std::vector<Device> device_list;
   std::optional<std::int64_t> memory_bytes;
   ReservedMemory reserved;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
+
+/// Devices in the place of a file's. A number of them takes the place of a list, too; memory is
+/// then that of each device of a list, whose base loads stay.
+struct OtherDevices {
+  std::optional<int> devices{};
+  std::optional<std::int64_t> memory_bytes{};
+  /// What to do if neither this nor the file says a number, or memory; for messages.
+  std::string_view devices_remedy = "give a number";
+  std::string_view memory_remedy = "give their memory";
+};
+
+/// The task that a file states, which validate() has still to look at. Throws Error if something is
+/// missing.
+[[nodiscard]] Task task_of(const TaskFile& file, const OtherDevices& other = {});
 
 /// What to say of so many tables whose histograms are derived: an assumption. Not empty.
 [[nodiscard]] std::string derived_histograms_note(std::size_t tables);

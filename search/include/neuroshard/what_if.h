@@ -12,14 +12,18 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Devices that the tables of a task might get.
+/// Devices that the tables of a task might get: equal ones; but if they are as many as the task
+/// lists, with the base loads that it lists.
 struct TaskVariant {
   int devices = 0;
   std::int64_t memory_bytes = 0;  ///< Of one device, as Task::memory_bytes.
 };
 
-/// What each of `variants` would cost: outcomes as Planner::plan_batch() gives them for `task` with
-/// these devices, in order. But more memory never costs more: where the search, which is not
+/// `task` with other devices.
+[[nodiscard]] Task task_with(const Task& task, const TaskVariant& variant);
+
+/// What each of `variants` would cost: outcomes as Planner::plan_batch() gives them for
+/// task_with() of each, in order. But more memory never costs more: where the search, which is not
 /// exhaustive, finds a cheaper plan for as many devices with less memory, that one is returned.
 /// Throws Error as plan_batch() does.
 [[nodiscard]] std::vector<PlanOutcome> plan_variants(const Planner& planner, const Task& task,

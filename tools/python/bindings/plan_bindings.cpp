@@ -202,6 +202,11 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro("reserved_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.reserved_bytes; }),
                    kOwned)
+      .def_prop_ro("base_bytes",
+                   by_device<std::int64_t>([](const DeviceCost& d) { return d.base_bytes; }),
+                   kOwned, "What is there already.")
+      .def_prop_ro("base_ms", by_device<double>([](const DeviceCost& d) { return d.base_ms; }),
+                   kOwned, "Part of compute_ms: what is there already.")
       .def_prop_ro("free_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
                    kOwned, "Below 0: the plan does not fit.")
@@ -224,7 +229,7 @@ void bind_plan_result(nb::module_& module) {
   nb::class_<Infeasibility>(module, "Infeasibility", "Why there is no plan, or none was found.")
       .def_prop_ro(
           "kind", [](const Infeasibility& why) { return std::string(name_of(why.kind)); },
-          "\"total_memory\", \"piece_too_large\", \"packing\" or \"no_time\".")
+          "\"total_memory\", \"piece_too_large\", \"packing\", \"rules\" or \"no_time\".")
       .def_ro("message", &Infeasibility::message)
       .def_ro("needed_bytes", &Infeasibility::needed_bytes, "All tables together.")
       .def_ro("available_bytes", &Infeasibility::available_bytes, "All devices together.")

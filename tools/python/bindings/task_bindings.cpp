@@ -7,9 +7,11 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "core/devices_text.h"
 #include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
@@ -50,9 +52,7 @@ std::string table_text(const Table& table) {
 
 std::string task_text(const NamedTask& task) {
   return "Task(" + (task.name.empty() ? "" : printable(task.name) + ": ") +
-         counted(task.task.tables.size(), "table") + " on " +
-         counted(static_cast<std::uint64_t>(task.task.devices), "device") + " of " +
-         format_bytes(task.task.memory_bytes) + ")";
+         counted(task.task.tables.size(), "table") + " on " + devices_text(task.task) + ")";
 }
 
 std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, int devices,
@@ -83,22 +83,18 @@ std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, int device
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
                                          std::optional<std::int64_t> memory_bytes) {
-  if (!devices) devices = file.devices;
-  if (!memory_bytes) memory_bytes = file.memory_bytes;
-  if (!devices) throw Error(file.where + ": says nothing of devices; give devices=");
-  if (!memory_bytes) throw Error(file.where + ": says nothing of their memory; give memory_bytes=");
+  Task task = task_of(file, {.devices = devices,
+                             .memory_bytes = memory_bytes,
+                             .devices_remedy = "give devices=",
+                             .memory_remedy = "give memory_bytes="});
   std::vector<std::string> notes;
   if (!file.notes.empty()) notes.push_back(std::move(file.notes));
   if (!file.derived_histograms.empty()) {
     notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
-  validate({.tables = file.tables,
-            .devices = *devices,
-            .memory_bytes = *memory_bytes,
-            .reserved = file.reserved},
-           file.where);
-  return make_task(std::move(file.tables), *devices, *memory_bytes, std::move(file.name),
-                   std::move(notes), file.reserved);
+  validate(task, file.where);
+  return std::make_shared<NamedTask>(
+      NamedTask{std::move(task), std::move(file.name), std::move(notes)});
 }
 
 void bind_table(nb::module_& module) {
@@ -137,9 +133,7 @@ void bind_table(nb::module_& module) {
 }
 
 void bind_task(nb::module_& module) {
-  nb::class_<NamedTask>(module, "Task",
-                        "Tables to be placed on equal devices. Not changed once "
-                        "made.")
+  nb::class_<NamedTask>(module, "Task", "Tables to be placed on devices. Not changed once made.")
       .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a, nb::kw_only(),
            "name"_a = "", "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0,
            "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
@@ -149,10 +143,30 @@ void bind_task(nb::module_& module) {
            "outputs take memory; None: they do not count, or as tables of another task say.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
-      .def_prop_ro("memory_bytes", [](const NamedTask& task) { return task.task.memory_bytes; })
       .def_prop_ro(
-          "reserved_bytes", [](const NamedTask& task) { return reserved_bytes(task.task); },
+          "memory_bytes",
+          [](const NamedTask& task) {
+            std::int64_t most = 0;
+            for (int device = 0; device < task.task.devices; ++device) {
+              most = std::max(most, memory_bytes(task.task, static_cast<std::size_t>(device)));
+            }
+            return most;
+          },
+          "Of a device; of devices that differ, of the largest.")
+      .def_prop_ro(
+          "reserved_bytes",
+          [](const NamedTask& task) {
+            std::vector<std::int64_t> reserved;
+            for (int device = 0; device < task.task.devices; ++device) {
+              reserved.push_back(reserved_bytes(task.task, static_cast<std::size_t>(device)));
+            }
+            return reserved;
+          },
           "Of each device.")
+      .def_prop_ro(
+          "room_bytes", [](const NamedTask& task) { return rooms_bytes(task.task); },
+          "What tables may take of each device: its memory less what is reserved and less what is "
+          "there already.")
       .def_ro("name", &NamedTask::name)
       .def_ro("notes", &NamedTask::notes)
       .def("__len__", [](const NamedTask& task) { return task.task.tables.size(); })

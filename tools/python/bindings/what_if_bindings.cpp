@@ -26,8 +26,7 @@ nb::list plan_variants(const PythonPlanner& planner, const std::shared_ptr<Named
   for (const auto& [devices, memory_bytes] : variants) {
     asked.push_back({devices, memory_bytes});
     tasks.push_back(std::make_shared<NamedTask>(*task));
-    tasks.back()->task.devices = devices;
-    tasks.back()->task.memory_bytes = memory_bytes;
+    tasks.back()->task = task_with(task->task, asked.back());
     size += size_of(tasks.back()->task);
   }
   std::vector<PlanOutcome> outcomes;

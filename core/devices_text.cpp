@@ -1,0 +1,21 @@
+#include "core/devices_text.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/message_text.h"
+
+namespace neuroshard {
+
+std::string devices_text(const Task& task) {
+  std::string text = counted(static_cast<std::uint64_t>(task.devices), "device") + " of ";
+  if (task.device_list.empty()) return text + format_bytes(task.memory_bytes);
+  const auto [least, most] = std::minmax_element(
+      task.device_list.begin(), task.device_list.end(),
+      [](const Device& a, const Device& b) { return a.memory_bytes < b.memory_bytes; });
+  text += format_bytes(least->memory_bytes);
+  if (least->memory_bytes < most->memory_bytes) text += " to " + format_bytes(most->memory_bytes);
+  return text;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// How often slices of `table` may be halved, counting from the whole table.
+struct Halvings {
+  int some = 0;  ///< One of its slices, the others less often.
+  int all = 0;   ///< All of them alike: what `max_slices` leaves of it.
+};
+[[nodiscard]] Halvings halvings_of(const Table& table);
+
+/// Columns of the narrowest slice that halving and rules allow.
+[[nodiscard]] inline int narrowest_dim(const Table& table) {
+  return table.dim >> halvings_of(table).some;
+}
+
+/// The rules of `table` if it has any that limit splits or devices, for messages: " (rules:
+/// min_width 16, devices 0, 1)"; else nothing.
+[[nodiscard]] std::string rules_text(const TableRules& rules);
+
+/// [devices]: whether each of so many may hold slices of a table with these rules.
+[[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, int devices);
+
+/// Whether any table has a rule of that kind.
+[[nodiscard]] bool any_limits_splits(const Task& task);
+[[nodiscard]] bool any_limits_devices(const Task& task);
+
+}  // namespace neuroshard

@@ -1,0 +1,316 @@
+#include "search/starts/ruled_packings.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "core/table_rules.h"
+#include "search/packing.h"
+
+namespace neuroshard {
+namespace {
+
+// More starts than improvement takes up are of no use.
+constexpr std::size_t kMostRuledPackings = 6;
+
+// Looks at a device for a slice in one cut: some ten milliseconds.
+constexpr std::size_t kMostLooks = std::size_t{1} << 24;
+
+// Steps of the search through everything: some hundred milliseconds.
+constexpr std::uint64_t kMostSharings = 2'000'000;
+// Decisions that stand at one time, which are a recursion.
+constexpr std::size_t kMostDecisions = 8192;
+constexpr std::uint64_t kSharingsBetweenLooks = 1024;
+constexpr std::size_t kMostRememberedRooms = std::size_t{1} << 20;
+
+constexpr std::array kFits = {PackingRule::kBestFit, PackingRule::kWorstFit,
+                              PackingRule::kFirstFit};
+
+/// A table as the devices see it that may hold it.
+struct SharedTable {
+  std::uint32_t table = 0;
+  std::vector<std::uint32_t> devices;
+  std::uint32_t unit = 0;  ///< The narrowest piece.
+  std::uint32_t units = 0;
+  /// Of the whole table, rounded down. No slices take less for each of their units.
+  std::int64_t least_unit_bytes = 0;
+  std::vector<std::int64_t> bytes;  ///< Of a slice of 1, 2, 4, ... units.
+  std::size_t most_slices = 0;
+
+  /// The fewest slices of so many units take the least memory.
+  [[nodiscard]] std::int64_t bytes_of(std::uint32_t some) const {
+    std::int64_t total = 0;
+    for (; some != 0; some &= some - 1) {
+      total += bytes[static_cast<std::size_t>(std::countr_zero(some))];
+    }
+    return total;
+  }
+};
+
+// Those that few devices may hold come first, and of these the largest.
+std::vector<SharedTable> shared_tables(const PieceCatalog& catalog, const Task& task) {
+  std::vector<SharedTable> tables;
+  for (std::uint32_t t = 0; t < catalog.tables(); ++t) {
+    SharedTable shared;
+    shared.table = t;
+    shared.most_slices = catalog.most_slices(t);
+    const std::vector<bool> allowed = allowed_devices(task.tables[t].rules, task.devices);
+    for (std::uint32_t device = 0; device < allowed.size(); ++device) {
+      if (allowed[device]) shared.devices.push_back(device);
+    }
+    shared.unit = catalog.whole(t);
+    shared.bytes.push_back(catalog.size_bytes(shared.unit));
+    while (catalog.can_split(shared.unit)) {
+      shared.unit = catalog.half(shared.unit);
+      shared.bytes.insert(shared.bytes.begin(), catalog.size_bytes(shared.unit));
+    }
+    shared.units = static_cast<std::uint32_t>(catalog.slices(t, shared.unit));
+    shared.least_unit_bytes = shared.bytes.back() / shared.units;
+    tables.push_back(std::move(shared));
+  }
+  std::stable_sort(tables.begin(), tables.end(), [&](const SharedTable& a, const SharedTable& b) {
+    if (a.devices.size() != b.devices.size()) return a.devices.size() < b.devices.size();
+    return catalog.size_bytes(catalog.whole(a.table)) > catalog.size_bytes(catalog.whole(b.table));
+  });
+  return tables;
+}
+
+/// Units of each table on each of its devices.
+using Sharing = std::vector<std::vector<std::uint32_t>>;
+
+// The fewest slices that have so many columns together.
+Layout layout_of(const std::vector<SharedTable>& tables, const Sharing& sharing) {
+  Layout layout;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    for (std::size_t d = 0; d < tables[t].devices.size(); ++d) {
+      std::uint32_t piece = tables[t].unit;
+      for (std::uint32_t units = sharing[t][d]; units != 0; units /= 2, --piece) {
+        if (units % 2 != 0) layout.push_back({piece, tables[t].table, tables[t].devices[d]});
+      }
+    }
+  }
+  sort_layout(layout);
+  return layout;
+}
+
+/// All slices of a table alike.
+struct EvenCut {
+  std::vector<std::uint32_t> pieces;  ///< Of each of the shared tables.
+  bool finest = true;
+  std::size_t looks = 0;
+};
+
+EvenCut even_cut(const PieceCatalog& catalog, const std::vector<SharedTable>& tables,
+                 std::int64_t most_bytes) {
+  EvenCut cut;
+  for (const SharedTable& shared : tables) {
+    std::uint32_t piece = catalog.whole(shared.table);
+    while (catalog.can_split_all(piece) && catalog.size_bytes(piece) > most_bytes) {
+      piece = catalog.half(piece);
+    }
+    cut.finest = cut.finest && !catalog.can_split_all(piece);
+    cut.pieces.push_back(piece);
+    cut.looks += catalog.slices(shared.table, piece) * shared.devices.size();
+  }
+  return cut;
+}
+
+// Slices in the order of tables that few devices may hold, then by size. Empty: one finds no room.
+Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tables,
+               const EvenCut& cut, std::vector<std::int64_t> rooms, PackingRule rule) {
+  std::vector<std::size_t> order(tables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t t) {
+      return std::tuple(tables[t].devices.size(), -catalog.size_bytes(cut.pieces[t]));
+    };
+    return key(a) < key(b);
+  });
+  Sharing sharing(tables.size());
+  for (const std::size_t t : order) {
+    const SharedTable& shared = tables[t];
+    sharing[t].assign(shared.devices.size(), 0);
+    const std::int64_t bytes = catalog.size_bytes(cut.pieces[t]);
+    const std::size_t slices = catalog.slices(shared.table, cut.pieces[t]);
+    for (std::size_t slice = 0; slice < slices; ++slice) {
+      std::size_t chosen = shared.devices.size();
+      for (std::size_t d = 0; d < shared.devices.size(); ++d) {
+        const std::int64_t room = rooms[shared.devices[d]];
+        if (room < bytes) continue;
+        const auto better = [&] {
+          const std::int64_t before = rooms[shared.devices[chosen]];
+          return rule == PackingRule::kBestFit ? room < before
+                                               : rule == PackingRule::kWorstFit && room > before;
+        };
+        if (chosen == shared.devices.size() || better()) chosen = d;
+      }
+      if (chosen == shared.devices.size()) return {};
+      rooms[shared.devices[chosen]] -= bytes;
+      sharing[t][chosen] += shared.units / static_cast<std::uint32_t>(slices);
+    }
+  }
+  return sharing;
+}
+
+/// Table after table, device after device: how many units of the one the other gets.
+class SharingSearch {
+ public:
+  SharingSearch(const std::vector<SharedTable>& tables, std::vector<std::int64_t> rooms,
+                bool equal_widths, const StopCondition& stop)
+      : tables_(tables), rooms_(std::move(rooms)), equal_widths_(equal_widths), stop_(stop) {
+    std::size_t decisions = 0;
+    for (const SharedTable& shared : tables_) {
+      sharing_.emplace_back(shared.devices.size(), 0);
+      decisions += shared.devices.size();
+    }
+    gave_up_ = decisions > kMostDecisions;
+    bytes_from_.assign(tables_.size() + 1, 0);
+    for (std::size_t t = tables_.size(); t-- > 0;) {
+      bytes_from_[t] = bytes_from_[t + 1] + tables_[t].bytes.back();
+    }
+    classify_devices();
+  }
+
+  [[nodiscard]] bool run() { return !gave_up_ && share(0); }
+  [[nodiscard]] bool gave_up() const { return gave_up_; }
+  [[nodiscard]] const Sharing& sharing() const { return sharing_; }
+
+ private:
+  // Devices that the same tables may go to can take each other's place.
+  void classify_devices() {
+    std::vector<std::vector<bool>> guests(rooms_.size(), std::vector<bool>(tables_.size(), false));
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      for (const std::uint32_t device : tables_[t].devices) guests[device][t] = true;
+    }
+    std::set<std::vector<bool>> kinds(guests.begin(), guests.end());
+    for (const std::vector<bool>& kind : guests) {
+      class_of_.push_back(std::distance(kinds.begin(), kinds.find(kind)));
+    }
+  }
+
+  // What is left, by class and room.
+  [[nodiscard]] std::vector<std::int64_t> state(std::size_t t) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> rooms;
+    for (std::size_t d = 0; d < rooms_.size(); ++d) rooms.emplace_back(class_of_[d], rooms_[d]);
+    std::sort(rooms.begin(), rooms.end());
+    std::vector<std::int64_t> state{static_cast<std::int64_t>(t)};
+    for (const auto& room : rooms) state.push_back(room.second);
+    return state;
+  }
+
+  bool share(std::size_t t) {
+    if (t == tables_.size()) return true;
+    std::int64_t room = 0;
+    for (const std::int64_t one : rooms_) {
+      if (__builtin_add_overflow(room, one, &room)) room = INT64_MAX;
+    }
+    if (room < bytes_from_[t]) return false;
+    std::vector<std::int64_t> known = state(t);
+    if (hopeless_.contains(known)) return false;
+    if (give(t, 0, tables_[t].units, 0, 0)) return true;
+    if (!gave_up_ && remembered_ < kMostRememberedRooms) {
+      remembered_ += known.size();
+      hopeless_.insert(std::move(known));
+    }
+    return false;
+  }
+
+  // `slices`: of the table on the devices before `d`; `widths`: their units, or'ed.
+  bool give(std::size_t t, std::size_t d, std::uint32_t left, std::size_t slices,
+            std::uint32_t widths) {
+    const SharedTable& shared = tables_[t];
+    if (left == 0) return equal_widths_ ? share_equally(t, widths) : share(t + 1);
+    if (d == shared.devices.size() || slices >= shared.most_slices) return false;
+    ++sharings_;
+    if (sharings_ > kMostSharings || (sharings_ % kSharingsBetweenLooks == 0 && stop_.reached())) {
+      gave_up_ = true;
+      return false;
+    }
+    std::int64_t& room = rooms_[shared.devices[d]];
+    const std::int64_t fit = std::min<std::int64_t>(left, room / shared.least_unit_bytes);
+    const auto most = static_cast<std::uint32_t>(std::max<std::int64_t>(fit, 0));
+    const std::uint32_t least = d + 1 == shared.devices.size() ? left : 0;
+    for (std::uint32_t units = most + 1; units-- > least;) {
+      const std::size_t more = slices + static_cast<std::size_t>(std::popcount(units));
+      if (more > shared.most_slices) continue;
+      const std::int64_t bytes = shared.bytes_of(units);
+      if (bytes > room) continue;
+      room -= bytes;
+      sharing_[t][d] = units;
+      if (give(t, d + 1, left - units, more, widths | units)) return true;
+      sharing_[t][d] = 0;
+      room += bytes;
+      if (gave_up_) return false;
+    }
+    return false;
+  }
+
+  // Goes on with the table in slices of one width, which may be more, and take more memory.
+  bool share_equally(std::size_t t, std::uint32_t widths) {
+    const SharedTable& shared = tables_[t];
+    const auto level = static_cast<std::size_t>(std::countr_zero(widths));
+    if ((shared.units >> level) > shared.most_slices) return false;
+    const std::vector<std::int64_t> rooms = rooms_;
+    bool fit = true;
+    for (std::size_t d = 0; d < shared.devices.size(); ++d) {
+      const std::uint32_t units = sharing_[t][d];
+      std::int64_t& room = rooms_[shared.devices[d]];
+      room -= static_cast<std::int64_t>(units >> level) * shared.bytes[level];
+      room += shared.bytes_of(units);
+      fit = fit && room >= 0;
+    }
+    if (fit && share(t + 1)) return true;
+    rooms_ = rooms;
+    return false;
+  }
+
+  const std::vector<SharedTable>& tables_;
+  std::vector<std::int64_t> rooms_;
+  bool equal_widths_;
+  const StopCondition& stop_;
+  Sharing sharing_;
+  std::vector<std::int64_t> bytes_from_;  ///< Of each table and those after it.
+  std::vector<std::int64_t> class_of_;    ///< Of each device.
+  std::set<std::vector<std::int64_t>> hopeless_;
+  std::size_t remembered_ = 0;
+  std::uint64_t sharings_ = 0;
+  bool gave_up_ = false;
+};
+
+}  // namespace
+
+TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, bool equal_widths,
+                               const StopCondition& stop) {
+  TightPackings found;
+  const std::vector<SharedTable> tables = shared_tables(catalog, task);
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  std::vector<std::uint32_t> coarser;
+  for (std::int64_t most_bytes = largest_room_bytes(task); !stop.reached(); most_bytes /= 2) {
+    EvenCut cut = even_cut(catalog, tables, most_bytes);
+    if (cut.looks > kMostLooks) break;
+    if (cut.pieces != coarser) {
+      for (const PackingRule rule : kFits) {
+        if (found.layouts.size() == kMostRuledPackings) return found;
+        const Sharing sharing = fitted(catalog, tables, cut, rooms, rule);
+        if (!sharing.empty()) found.layouts.push_back(layout_of(tables, sharing));
+      }
+    }
+    if (cut.finest) break;
+    coarser = std::move(cut.pieces);
+  }
+  if (!found.layouts.empty() || stop.reached()) return found;
+  SharingSearch search(tables, rooms, equal_widths, stop);
+  if (search.run()) {
+    found.layouts.push_back(layout_of(tables, search.sharing()));
+  } else {
+    found.impossible = !search.gave_up();
+  }
+  return found;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/random.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard::testing {
+
+/// Gives the devices of `task` memory and base loads of their own, from ample to too little, and
+/// some of its tables rules, none of which contradict each other. Each of the two, or both.
+void add_random_rules(Task& task, Random& random);
+
+/// A task of a few devices and tables, small enough for a look at all of its plans, with
+/// add_random_rules().
+[[nodiscard]] Task tiny_task_with_rules(std::uint64_t seed);
+
+}  // namespace neuroshard::testing

@@ -1,0 +1,435 @@
+// Tasks whose devices differ and whose tables have rules: what every algorithm makes of them, with
+// a look at all plans of tiny tasks as the judge.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "neuroshard/plan_check.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+#include "neuroshard/what_if.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/random_layouts.h"
+#include "search/random_rules.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::add_random_rules;
+using testing::CatalogedTask;
+using testing::cpu_backend_of;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::random_models;
+using testing::random_task;
+using testing::repetitions;
+using testing::tiny_task_with_rules;
+
+/// A slice of one table: columns, device.
+using Placed = std::pair<int, int>;
+/// Slices of one table, in order.
+using Way = std::vector<Placed>;
+
+// All ways to cut a table and to place its slices that keep its rules, by nothing but these.
+std::vector<Way> ways_of(const Table& table, int devices) {
+  std::set<std::vector<int>> cuts;
+  std::vector<std::vector<int>> to_cut = {{table.dim}};
+  while (!to_cut.empty()) {
+    std::vector<int> cut = to_cut.back();
+    to_cut.pop_back();
+    std::sort(cut.begin(), cut.end());
+    if (!cuts.insert(cut).second) continue;
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      if (cut[i] % 8 != 0) continue;
+      std::vector<int> finer = cut;
+      finer[i] /= 2;
+      finer.push_back(finer[i]);
+      to_cut.push_back(std::move(finer));
+    }
+  }
+  const TableRules& rules = table.rules;
+  const auto names = [](const std::vector<int>& set, int device) {
+    return std::count(set.begin(), set.end(), device) > 0;
+  };
+  std::set<Way> ways;
+  for (const std::vector<int>& cut : cuts) {
+    if (rules.no_split && cut.size() > 1) continue;
+    if (rules.max_slices > 0 && std::cmp_greater(cut.size(), rules.max_slices)) continue;
+    if (cut.front() < rules.min_width) continue;
+    std::vector<Way> placed = {{}};
+    for (const int dim : cut) {
+      std::vector<Way> next;
+      for (const Way& way : placed) {
+        for (int device = 0; device < devices; ++device) {
+          if (!rules.devices.empty() && !names(rules.devices, device)) continue;
+          if (names(rules.not_devices, device)) continue;
+          next.push_back(way);
+          next.back().emplace_back(dim, device);
+        }
+      }
+      placed = std::move(next);
+    }
+    for (Way& way : placed) {
+      std::sort(way.begin(), way.end());
+      ways.insert(std::move(way));
+    }
+  }
+  return {ways.begin(), ways.end()};
+}
+
+// Calls `visit` for every plan that keeps rules and memory, until it returns true.
+bool any_plan(const Task& task, const std::function<bool(const std::vector<const Way*>&)>& visit) {
+  std::vector<std::vector<Way>> ways;
+  for (const Table& table : task.tables) ways.push_back(ways_of(table, task.devices));
+  std::vector<std::int64_t> room;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
+    const std::int64_t memory =
+        task.device_list.empty() ? task.memory_bytes : task.device_list[d].memory_bytes;
+    const std::int64_t base = task.device_list.empty() ? 0 : task.device_list[d].base_bytes;
+    const double share = task.reserved.share;
+    room.push_back(
+        static_cast<std::int64_t>(std::floor(static_cast<double>(memory) * (1 - share))) - base -
+        task.reserved.bytes);
+  }
+  std::vector<const Way*> chosen;
+  const std::function<bool()> go_on = [&] {
+    const std::size_t t = chosen.size();
+    if (t == ways.size()) return visit(chosen);
+    for (const Way& way : ways[t]) {
+      const auto take = [&](std::int64_t sign) {
+        for (const auto& [dim, device] : way) {
+          room[static_cast<std::size_t>(device)] -= sign * slice_bytes(task.tables[t], dim);
+        }
+      };
+      take(1);
+      chosen.push_back(&way);
+      const bool fits = std::all_of(room.begin(), room.end(), [](auto left) { return left >= 0; });
+      const bool found = fits && go_on();
+      chosen.pop_back();
+      take(-1);
+      if (found) return true;
+    }
+    return false;
+  };
+  return go_on();
+}
+
+bool is_feasible(const Task& task) {
+  return any_plan(task, [](const auto&) { return true; });
+}
+
+void expect_keeps_rules(const Task& task, const PlanResult& result) {
+  ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());
+  if (!result.plan) return;
+  for (const PlanProblem& problem : check_plan(*result.plan, task)) {
+    ADD_FAILURE() << problem.message();
+  }
+  EXPECT_TRUE(result.cost.fits_memory);
+}
+
+TEST(Rules, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
+  const CostModels models = random_models(1);
+  std::vector<Planner> planners;
+  for (const Algorithm algorithm : all_algorithms()) {
+    planners.emplace_back(
+        models, PlannerOptions{
+                    .algorithm = algorithm,
+                    .effort = Effort::kFast,
+                    .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3},
+                    .threads = 1});
+  }
+  const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
+  int infeasible = 0;
+  const std::uint64_t tasks = repetitions(2000);
+  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = tiny_task_with_rules(seed);
+    const bool feasible = is_feasible(task);
+    infeasible += feasible ? 0 : 1;
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+      const Algorithm algorithm = all_algorithms()[i];
+      SCOPED_TRACE(name_of(algorithm));
+      const PlanResult result = planners[i].plan(task);
+      expect_keeps_rules(task, result);
+      if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) {
+        ASSERT_EQ(result.plan.has_value(), feasible)
+            << (result.infeasible ? result.infeasible->message : "");
+      }
+    }
+    expect_keeps_rules(task, equal_widths.plan(task));
+  }
+  EXPECT_GT(infeasible, static_cast<int>(tasks / 10));
+  EXPECT_LT(infeasible, static_cast<int>(tasks * 9 / 10));
+}
+
+TEST(Rules, LittleIsCheaperThanWhatTheSearchFinds) {
+  const CostModels models = builtin_weights();
+  const CpuBackend cpu = cpu_backend_of(models);
+  const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
+  int tasks = 0;
+  int optimal = 0;
+  double worst = 1.0;
+  for (std::uint64_t seed = 10000; seed < 10000 + repetitions(150); ++seed) {
+    SCOPED_TRACE(seed);
+    const CatalogedTask cataloged(cpu, tiny_task_with_rules(seed));
+    const Task& task = cataloged.task;
+    double lowest_ms = std::numeric_limits<double>::infinity();
+    (void)any_plan(task, [&](const std::vector<const Way*>& ways) {
+      Layout layout;
+      for (std::uint32_t t = 0; t < ways.size(); ++t) {
+        for (const auto& [dim, device] : *ways[t]) {
+          layout.push_back(
+              {cataloged.catalog.piece(t, dim), t, static_cast<std::uint32_t>(device)});
+        }
+      }
+      sort_layout(layout);
+      lowest_ms = std::min(lowest_ms, cost_of(cpu, cataloged.catalog, task, layout).cost_ms);
+      return false;
+    });
+    const PlanResult result = planner.plan(task);
+    ASSERT_EQ(result.plan.has_value(), lowest_ms < std::numeric_limits<double>::infinity());
+    if (!result.plan) continue;
+    // Sums in another order differ in the last bits.
+    EXPECT_GE(result.cost.cost_ms, lowest_ms * (1.0 - 1e-5));
+    ++tasks;
+    optimal += result.cost.cost_ms <= lowest_ms * (1.0 + 1e-5) ? 1 : 0;
+    worst = std::max(worst, result.cost.cost_ms / lowest_ms);
+  }
+  EXPECT_GE(optimal, tasks * 9 / 10) << "of " << tasks;
+  EXPECT_LE(worst, 1.02);
+}
+
+TEST(Rules, LargerTasksKeepThemToo) {
+  const Planner planner(random_models(2), {.effort = Effort::kFast, .threads = 1});
+  int planned = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(150); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    Random random(seed, 3);
+    add_random_rules(task, random);
+    const PlanResult result = planner.plan(task);
+    expect_keeps_rules(task, result);
+    planned += result.plan ? 1 : 0;
+  }
+  EXPECT_GT(planned, static_cast<int>(repetitions(150) / 4));
+}
+
+TEST(Rules, ListOfEqualDevicesIsTheirNumber) {
+  const CostModels models = random_models(3);
+  for (const Algorithm algorithm : all_algorithms()) {
+    SCOPED_TRACE(name_of(algorithm));
+    const Planner planner(models, {.algorithm = algorithm, .threads = 1});
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      Task plain = random_task(seed);
+      plain.reserved.share = 0.0;  // Of more memory it is more.
+      Task listed = plain;
+      listed.memory_bytes = 0;
+      listed.device_list.assign(static_cast<std::size_t>(plain.devices),
+                                {.memory_bytes = plain.memory_bytes + 100, .base_bytes = 100});
+      const PlanResult expected = planner.plan(plain);
+      const PlanResult result = planner.plan(listed);
+      EXPECT_EQ(result.plan, expected.plan);
+      EXPECT_EQ(result.cost.cost_ms, expected.cost.cost_ms);
+      if (algorithm == Algorithm::kNeuroshard) {
+        EXPECT_EQ(planner.fingerprint(listed), planner.fingerprint(plain));
+      }
+    }
+  }
+}
+
+TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
+  const CostModels models = random_models(4);
+  PlannerOptions options{.effort = Effort::kFast,
+                         .search = {.beam_width = 2, .max_splits = 3, .grid_steps = 4},
+                         .backend = "scalar",
+                         .threads = 1,
+                         .reuse_work = false};
+  const Planner plain(models, options);
+  options = {.effort = Effort::kFast, .search = options.search, .threads = 3};
+  const Planner best(models, options);
+  options.algorithm = Algorithm::kPublished;
+  const Planner best_published(models, options);
+  options.backend = "scalar";
+  options.reuse_work = false;
+  const Planner plain_published(models, options);
+  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    Random random(seed, 5);
+    add_random_rules(task, random);
+    EXPECT_EQ(plain.plan(task).plan, best.plan(task).plan);
+    EXPECT_EQ(plain_published.plan(task).plan, best_published.plan(task).plan);
+  }
+}
+
+TEST(Rules, OrderAndNamesOfTablesChangeNothing) {
+  const Planner planner(random_models(5), {.effort = Effort::kFast, .threads = 1});
+  for (std::uint64_t seed = 0; seed < repetitions(25); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    Random random(seed, 7);
+    add_random_rules(task, random);
+    const PlanResult result = planner.plan(task);
+    std::reverse(task.tables.begin(), task.tables.end());
+    std::rotate(task.tables.begin(), task.tables.begin() + task.tables.size() / 3,
+                task.tables.end());
+    for (std::size_t i = 0; i < task.tables.size(); ++i) task.tables[i].name = std::to_string(i);
+    EXPECT_EQ(planner.plan(task).cost.cost_ms, result.cost.cost_ms);
+  }
+}
+
+TEST(Rules, BaseLoadCounts) {
+  const Planner planner(builtin_weights(), {.threads = 1});
+  Task task = random_task(11);
+  task.devices = 2;
+  task.device_list = {{.memory_bytes = std::int64_t{1} << 40, .base_ms = 3.5, .base_bytes = 7},
+                      {.memory_bytes = std::int64_t{1} << 40}};
+  const PlanResult result = planner.plan(task);
+  ASSERT_TRUE(result.plan);
+  const std::vector<DeviceCost>& loaded = result.cost.devices;
+  EXPECT_EQ(loaded[0].base_ms, 3.5);
+  EXPECT_EQ(loaded[0].base_bytes, 7);
+  EXPECT_EQ(loaded[1].base_ms, 0.0);
+  const PlanCost again = planner.simulate(task, *result.plan);
+  EXPECT_EQ(again.cost_ms, result.cost.cost_ms);
+  task.device_list.clear();
+  task.memory_bytes = std::int64_t{1} << 40;
+  const PlanCost free = planner.simulate(task, *result.plan);
+  EXPECT_NEAR(loaded[0].compute_ms, free.devices[0].compute_ms + 3.5, 1e-4);
+  EXPECT_EQ(loaded[1].compute_ms, free.devices[1].compute_ms);
+  // The plan that knows of the load beats the one that does not.
+  const PlanResult ignorant = planner.plan(task);
+  task.device_list = {{.memory_bytes = std::int64_t{1} << 40, .base_ms = 3.5},
+                      {.memory_bytes = std::int64_t{1} << 40}};
+  EXPECT_LE(result.cost.cost_ms, planner.simulate(task, *ignorant.plan).cost_ms);
+}
+
+TEST(Rules, WhatIfsKeepThem) {
+  const Planner planner(random_models(6), {.effort = Effort::kFast, .threads = 1});
+  Task task = random_task(3);
+  task.devices = 4;
+  task.tables.front().rules = {.no_split = true, .devices = {1}};
+  task.tables.back().rules.not_devices = {0, 2};
+  const std::int64_t memory = 4 * total_bytes(task);
+  task.device_list.assign(4, {.memory_bytes = memory, .base_ms = 0.0});
+  task.device_list[2].base_ms = 1.0;
+  const std::vector<TaskVariant> variants = {{4, memory}, {4, memory / 3}, {3, memory}};
+  const std::vector<PlanOutcome> outcomes = plan_variants(planner, task, variants);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const Task with = task_with(task, variants[i]);
+    EXPECT_EQ(with.device_list.empty(), variants[i].devices != 4);
+    ASSERT_TRUE(outcomes[i].has_value());
+    expect_keeps_rules(with, *outcomes[i]);
+    EXPECT_TRUE(outcomes[i]->plan);
+  }
+}
+
+TEST(Rules, ReplanningKeepsThem) {
+  const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
+  int planned = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task before = random_task(seed);
+    const PlanResult running = planner.plan(before);
+    if (!running.plan) continue;
+    Task task = before;
+    Random random(seed, 9);
+    add_random_rules(task, random);
+    const ReplanResult result =
+        planner.replan(task, {before, *running.plan}, {.most_moved_bytes = total_bytes(task)});
+    expect_keeps_rules(task, result.result);
+    planned += result.result.plan ? 1 : 0;
+  }
+  EXPECT_GT(planned, static_cast<int>(repetitions(60) / 4));
+}
+
+TEST(Rules, RowBlocksKeepThem) {
+  const Planner planner(builtin_weights(),
+                        {.effort = Effort::kFast, .cuts = Cuts::kAny, .threads = 1});
+  Task task;
+  task.devices = 4;
+  task.memory_bytes = 20'000'000;
+  task.tables = {
+      {.name = "large",
+       .rows = 2'000'000,
+       .dim = 8,
+       .pooling_factor = 1.0,
+       .access_histogram = {1.0}},
+      {.name = "small", .rows = 1000, .dim = 16, .pooling_factor = 1.0, .access_histogram = {1.0}}};
+  task.tables[1].rules = {.no_split = true, .devices = {2}};
+  TableRules& rules = task.tables[0].rules;
+  for (const TableRules& allowing : {TableRules{}, TableRules{.min_width = 8, .max_slices = 4}}) {
+    rules = allowing;
+    const PlanResult result = planner.plan(task);
+    expect_keeps_rules(task, result);
+    ASSERT_TRUE(result.plan);
+    EXPECT_EQ(result.plan->slices.size(), 5U);
+    EXPECT_TRUE(has_row_blocks(task, *result.plan));
+  }
+  for (const TableRules& forbidding : {TableRules{.no_split = true}, TableRules{.max_slices = 3},
+                                       TableRules{.not_devices = {0}}}) {
+    rules = forbidding;
+    EXPECT_FALSE(planner.plan(task).plan);
+  }
+  rules = {};
+  task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
+  EXPECT_TRUE(planner.plan(task).plan);
+  task.device_list[3].base_ms = 1.0;
+  EXPECT_FALSE(planner.plan(task).plan);
+}
+
+TEST(Rules, ReasonsNameThem) {
+  const Planner planner(random_models(8), {.effort = Effort::kFast, .threads = 1});
+  Task task;
+  task.devices = 3;
+  task.memory_bytes = 1'000'000;
+  for (int i = 0; i < 3; ++i) {
+    task.tables.push_back({.name = "t" + std::to_string(i),
+                           .rows = 10'000,
+                           .dim = 16,
+                           .pooling_factor = 1.0,
+                           .access_histogram = {1.0}});
+  }
+  const auto reason = [&] { return planner.plan(task).infeasible.value(); };
+  task.tables[1].rules.devices = {2};
+  task.tables[2].rules.devices = {2};
+  Infeasibility why = reason();
+  EXPECT_EQ(why.kind, Infeasibility::Kind::kRules);
+  EXPECT_THAT(why.message, HasSubstr("2 tables, the largest of which is table 1 ('t1'), may by "
+                                     "their rules only go to the devices 2"));
+  task.tables[2].rules = {.min_width = 16, .devices = {0, 1}};
+  task.device_list = {
+      {.memory_bytes = 100'000}, {.memory_bytes = 200'000}, {.memory_bytes = 4'000'000}};
+  why = reason();
+  EXPECT_EQ(why.kind, Infeasibility::Kind::kPieceTooLarge);
+  EXPECT_EQ(why.table, 2);
+  EXPECT_THAT(why.message, HasSubstr("(rules: min_width 16; devices 0, 1)"));
+  EXPECT_THAT(why.message, HasSubstr("loosen its rules"));
+}
+
+TEST(Rules, PlansOfTablesWithMaxSlicesUseAllOfThem) {
+  // Three slices, of which one is half the table: neither two equal ones nor four would do.
+  const Planner planner(random_models(9), {.effort = Effort::kFast, .threads = 1});
+  Task task;
+  task.devices = 3;
+  task.tables.push_back(
+      {.name = "", .rows = 1000, .dim = 16, .pooling_factor = 1.0, .access_histogram = {1.0}});
+  task.tables[0].rules.max_slices = 3;
+  task.device_list = {{.memory_bytes = 32'000}, {.memory_bytes = 16'000}, {.memory_bytes = 16'000}};
+  const PlanResult result = planner.plan(task);
+  ASSERT_TRUE(result.plan);
+  EXPECT_EQ(result.plan->slices.size(), 3U);
+  task.tables[0].rules.max_slices = 2;
+  const PlanResult none = planner.plan(task);
+  ASSERT_TRUE(none.infeasible);
+  EXPECT_THAT(none.infeasible->message, HasSubstr("as the rules of tables allow"));
+}
+
+}  // namespace
+}  // namespace neuroshard
