@@ -42,9 +42,8 @@ class Items {
 
 void add_device_set(Items& items, std::string_view name, std::vector<int> devices) {
   if (devices.empty()) return;
-  std::ranges::sort(devices);
-  const auto repeated = std::ranges::unique(devices);
-  devices.erase(repeated.begin(), repeated.end());
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   items.add(name);
   items.add_integer(devices.size());
   for (const int device : devices) items.add_integer(static_cast<std::uint64_t>(device));
