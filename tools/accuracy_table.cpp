@@ -1,6 +1,6 @@
 #include "tools/accuracy_table.h"
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

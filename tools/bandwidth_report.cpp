@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "neuroshard/planner.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 

@@ -7,7 +7,7 @@
 #include "neuroshard/error.h"
 #include "tools/interrupt.h"
 #include "tools/progress_bar.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "neuroshard/explanation.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "neuroshard/plan_file.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 

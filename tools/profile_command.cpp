@@ -7,7 +7,7 @@
 #include "tools/commands.h"
 #include "tools/progress_bar.h"
 #include "tools/result_output.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 #include "weights/lookups/profile_accesses.h"
 
 namespace neuroshard::tools {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 #include "weights/lookups/access_statistics.h"
 
 namespace neuroshard::tools {

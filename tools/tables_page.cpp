@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "core/devices_text.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -9,7 +9,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
 #include "tools/accuracy_table.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {

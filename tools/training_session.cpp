@@ -5,7 +5,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "tools/accuracy_table.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"
 

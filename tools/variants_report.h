@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "neuroshard/what_if.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 

@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

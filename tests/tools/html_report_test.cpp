@@ -7,7 +7,7 @@
 
 #include "core/message_text.h"
 #include "tools/reported_plan.h"
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::tools {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/command_line/help_formatter.h"
 
-#include "tools/text.h"
+#include "tools/text/text.h"
 
 namespace neuroshard::command_line {
 namespace {
