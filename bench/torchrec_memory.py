@@ -189,7 +189,7 @@ def compare_reservation(devices: int, memory_bytes: int) -> None:
     reservation = FixedPercentageStorageReservation(RESERVED_SHARE)
     left = reservation.reserve(topology, SAMPLES // devices, model_of(task), [])
     print(
-        f"Left of {memory_bytes:,} bytes with {RESERVED_SHARE:.0%} reserved: {memory_bytes - task.reserved_bytes:,} "
+        f"Left of {memory_bytes:,} bytes with {RESERVED_SHARE:.0%} reserved: {task.room_bytes[0]:,} "
         f"(ours), {left.devices[0].storage.hbm:,} (TorchRec's)\n"
     )
 

@@ -217,7 +217,8 @@ std::vector<std::string> cost_cells(const DeviceCost& cost) {
 
 std::vector<std::string> memory_cells(const DeviceCost& cost) {
   return {format_bytes(cost.memory.weight_bytes), format_bytes(cost.memory.optimizer_bytes),
-          format_bytes(cost.memory.buffer_bytes), format_bytes(cost.reserved_bytes),
+          format_bytes(cost.memory.buffer_bytes),
+          format_bytes(cost.reserved_bytes + cost.base_bytes),
           std::string(cost.free_bytes < 0 ? 1 : 0, '-') + format_bytes(std::abs(cost.free_bytes))};
 }
 

@@ -34,7 +34,8 @@ inline constexpr std::string_view kEndedEarly =
 /// "26 tables, 97.4 GiB, on 8 devices of 40.0 GiB".
 [[nodiscard]] std::string task_line(const Task& task);
 
-/// Heads of columns for each device, and cells below them.
+/// Heads of columns for each device, and cells below them. Reserved is all that tables may not
+/// take, base loads included.
 inline constexpr std::array<const char*, 4> kCostHeads = {"total ms", "compute", "forward",
                                                           "backward"};
 [[nodiscard]] std::vector<std::string> cost_cells(const DeviceCost& cost);

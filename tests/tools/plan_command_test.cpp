@@ -111,6 +111,8 @@ TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
   EXPECT_THAT(page.out, HasSubstr("on 4 devices of 128 MiB to 1.00 GiB"));
   EXPECT_THAT(page.out, ContainsRegex("base ms +base memory +of memory"));
   EXPECT_THAT(page.out, ContainsRegex("2.50* +128 MiB +512 MiB"));
+  // What is reserved and what is there already: tables may take neither.
+  EXPECT_THAT(page.out, ContainsRegex("0 B +384 MiB"));
 
   // The third table in row blocks.
   const std::string blocks = folder.write("plan.jsonl", R"({"tables": 3, "slices":
