@@ -51,6 +51,7 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
     assert task.room_bytes == [3 * GIB // 4, 2 * GIB, 2 * GIB]
     assert "3 devices of 2.00 GiB to 4.00 GiB" in repr(task)
     cost = ns.plan(task).cost
+    assert cost is not None
     assert cost.dim_sum.tolist() == [0, 64, 64]
     assert cost.base_ms.tolist() == [1.5, 0.0, 0.0]
     assert cost.base_bytes.tolist() == [GIB // 4, 0, 0]
