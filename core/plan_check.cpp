@@ -6,6 +6,7 @@
 #include "core/column_split.h"
 #include "core/message_text.h"
 #include "core/slice_tiling.h"
+#include "core/table_label.h"
 #include "core/table_rules.h"
 
 namespace neuroshard {
@@ -27,11 +28,6 @@ std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const T
     if (!of_an_earlier_one) problems.push_back(std::move(*problem));
   }
   return slices;
-}
-
-std::string label_of(const Task& task, int table) {
-  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
-  return "table " + std::to_string(table) + (name.empty() ? "" : " ('" + name + "')");
 }
 
 class ShardChecker {
@@ -96,16 +92,18 @@ class ShardChecker {
       if (!lies_in_its_table(slice, task_)) continue;
       ++slices_of[static_cast<std::size_t>(slice.table)];
       const TableRules& rules = task_.tables[static_cast<std::size_t>(slice.table)].rules;
-      const std::string label = label_of(task_, slice.table) + ": slice " + std::to_string(i) + " ";
+      const auto label = [&] {
+        return label_of(task_, slice.table) + ": slice " + std::to_string(i) + " ";
+      };
       if (slice.dim < rules.min_width) {
         add_broken(holder_of_[i], static_cast<int>(i), slice.table,
-                   label + "has " + std::to_string(slice.dim) +
+                   label() + "has " + std::to_string(slice.dim) +
                        " columns, but its rule min_width is " + std::to_string(rules.min_width),
                    "split the table less");
       }
       if (holder_of_[i] >= 0 && !rules.allow(holder_of_[i])) {
         add_broken(holder_of_[i], static_cast<int>(i), slice.table,
-                   label + "is on device " + std::to_string(holder_of_[i]) +
+                   label() + "is on device " + std::to_string(holder_of_[i]) +
                        ", where its rules do not let it be" + rules_text(rules),
                    "move it to another device");
       }

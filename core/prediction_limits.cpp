@@ -1,6 +1,7 @@
 #include "neuroshard/prediction_limits.h"
 
 #include "core/message_text.h"
+#include "core/table_label.h"
 
 namespace neuroshard {
 namespace {
@@ -11,9 +12,7 @@ std::string other_weights(const Task& task) {
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
     if (table.memory.weight_type == WeightType::kFp32 || tables++ > 0) continue;
-    first = "table " + std::to_string(t);
-    if (!table.name.empty()) first += " ('" + table.name + "')";
-    first += " is " + std::string(name_of(table.memory.weight_type));
+    first = label_of(table, t) + " is " + std::string(name_of(table.memory.weight_type));
   }
   if (tables == 0) return {};
   if (tables > 1) first += ", and " + counted(tables - 1, "other table") + " not fp32";

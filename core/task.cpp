@@ -8,6 +8,7 @@
 
 #include "core/message_text.h"
 #include "core/rule_validation.h"
+#include "core/table_label.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
 
@@ -238,9 +239,7 @@ void validate(const Task& task, const std::string& where) {
       problem = "the tables up to here exceed 2^60 bytes; check row";
       if (table.memory.batch_size > 0) *problem += " and batch_size";
     }
-    std::string label = "table " + std::to_string(i);
-    if (!table.name.empty()) label += " ('" + table.name + "')";
-    throw Error(in_place(where, label + ": " + *problem));
+    throw Error(in_place(where, label_of(table, i) + ": " + *problem));
   }
 }
 

@@ -8,16 +8,12 @@
 
 #include "core/devices_text.h"
 #include "core/message_text.h"
+#include "core/table_label.h"
 #include "core/table_rules.h"
 #include "search/placement_rules.h"
 
 namespace neuroshard {
 namespace {
-
-std::string label_of(const Task& task, int table) {
-  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
-  return "table " + std::to_string(table) + (name.empty() ? "" : " ('" + name + "')");
-}
 
 Infeasibility totals(const Task& task, Infeasibility::Kind kind) {
   Infeasibility why{.kind = kind,

@@ -100,6 +100,14 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
   }
 }
 
+PlanResult run_search(SearchDriver& driver, const Task& task) {
+  PlanOutcome outcome;
+  const SearchDriver::Job job{task, outcome};
+  driver.add({&job, 1});
+  while (driver.in_flight() > 0) driver.advance();
+  return std::move(outcome).value();
+}
+
 // Both warnings, or the one that is not empty.
 std::string joined(const std::string& one, const std::string& other) {
   return one.empty() || other.empty() ? one + other : one + "; " + other;
@@ -200,33 +208,22 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
                                          const PlannerOptions& with) const {
-  PlanOutcome outcome;
-  const SearchDriver::Job job{task, outcome};
   const auto search = [&](const Backend& backend, std::string warning, ThreadTeam::Lease* lease) {
     SearchDriver driver(backend, with, request, std::move(warning), lease);
-    driver.add({&job, 1});
-    while (driver.in_flight() > 0) driver.advance();
+    return run_search(driver, task);
   };
-  if (gpu) {
-    search(gpu_with_cpu(), no_gpu_warning, nullptr);
-  } else if (threads == 1) {
-    search(*cpu, no_gpu_warning, nullptr);
-  } else {
-    const std::string warning = joined(no_gpu_warning, team().shortage());
-    auto lease = team().try_lease();
-    lease ? search(TeamBackend(*cpu, *lease), warning, &*lease) : search(*cpu, warning, nullptr);
-  }
-  return std::move(outcome).value();
+  if (gpu) return search(gpu_with_cpu(), no_gpu_warning, nullptr);
+  if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
+  const std::string warning = joined(no_gpu_warning, team().shortage());
+  auto lease = team().try_lease();
+  return lease ? search(TeamBackend(*cpu, *lease), warning, &*lease)
+               : search(*cpu, warning, nullptr);
 }
 
 PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request,
                                      const PlannerOptions& with) const {
-  PlanOutcome outcome;
-  const SearchDriver::Job job{task, outcome};
   SearchDriver driver(*cpu, with, request);
-  driver.add({&job, 1});
-  while (driver.in_flight() > 0) driver.advance();
-  return std::move(outcome).value();
+  return run_search(driver, task);
 }
 
 template <typename Plan>

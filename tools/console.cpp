@@ -63,6 +63,10 @@ void warn(const std::string& warning, Console& console) {
   if (!warning.empty()) console.err << "neuroshard: warning: " << printable(warning) << '\n';
 }
 
+void say_no_plan(const std::string& task, const std::string& reason, Console& console) {
+  console.err << "neuroshard: no plan: " << printable(task + ": " + reason) << '\n';
+}
+
 void require_written(std::ostream& out, const std::string& name) {
   errno = 0;
   out.flush();

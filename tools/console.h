@@ -29,6 +29,9 @@ struct Console {
 /// A line on `console.err`, if `warning` is not empty.
 void warn(const std::string& warning, Console& console);
 
+/// A line on `console.err`: `task` has no plan, and why.
+void say_no_plan(const std::string& task, const std::string& reason, Console& console);
+
 /// Flushes `out`; throws Error (kIo) if anything written to it was lost (disk full, closed pipe).
 void require_written(std::ostream& out, const std::string& name);
 

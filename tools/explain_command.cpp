@@ -45,8 +45,7 @@ std::optional<Plan> plan_to_explain(const ExplainCommand& command, const LoadedT
   PlanResult result = planner.plan(task);
   warn(result.stats.warning, console);
   if (!result.plan) {
-    console.err << "neuroshard: no plan: "
-                << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
+    say_no_plan(loaded.titles[0], result.infeasible->message, console);
   }
   return std::move(result.plan);
 }

@@ -60,8 +60,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
     output.write(plan_to_json_line(loaded.indices[0], task, result) + '\n');
   }
   if (!result.plan) {
-    console.err << "neuroshard: no plan: "
-                << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
+    say_no_plan(loaded.titles[0], result.infeasible->message, console);
     const NoPlanDocument document{.task = task,
                                   .infeasible = *result.infeasible,
                                   .task_name = loaded.titles[0],

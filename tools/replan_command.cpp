@@ -115,8 +115,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   ReplanResult replanned = planner.replan(task, running, request);
   const PlanResult& result = replanned.result;
   if (!result.plan) {
-    console.err << "neuroshard: no plan: "
-                << printable(loaded.titles[0] + ": " + result.infeasible->message) << '\n';
+    say_no_plan(loaded.titles[0], result.infeasible->message, console);
     const NoPlanDocument document{.task = task,
                                   .infeasible = *result.infeasible,
                                   .task_name = loaded.titles[0],
