@@ -82,8 +82,14 @@ const CommModel& CostModels::comm_for(int devices) const {
 
 void validate(const ComputeModel& model, const std::string& where) {
   const std::string label = (where.empty() ? "" : where + ": ") + "compute model";
-  validate(model.features, kTableFeatures, label);
-  validate(model.table_network, kTableFeatures, 0, label + ", table network");
+  const int inputs = model.table_network.inputs();
+  if (inputs != kTrafficFeatures && inputs != kTableFeatures) {
+    throw Error(label + ", table network: takes " + std::to_string(inputs) + " inputs; expected " +
+                std::to_string(kTableFeatures) + " published table features or " +
+                std::to_string(kTrafficFeatures) + " of traffic");
+  }
+  validate(model.features, inputs, label);
+  validate(model.table_network, inputs, 0, label + ", table network");
   validate(model.head, model.table_network.outputs(), 1, label + ", head");
 }
 
@@ -118,6 +124,7 @@ void validate(const CostModels& models, const std::string& where) {
     validate(comm.forward, 0, 0, prefix + "symmetric communication model, forward");
     validate(comm.backward, 0, 0, prefix + "symmetric communication model, backward");
   }
+  if (models.all_reduce) validate(*models.all_reduce, where);
 }
 
 }  // namespace neuroshard

@@ -16,7 +16,7 @@ constexpr int kBlockRows = 48;
 }  // namespace
 
 CpuBackend::CpuBackend(const CpuKernels& kernels, const CostModels& models, bool reuse_work)
-    : Backend(padded_width(models.compute.table_network.outputs())),
+    : Backend(models),
       kernels_(kernels),
       models_(models),
       reuse_work_(reuse_work),
@@ -26,21 +26,22 @@ void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> 
   const PackedComputeModel& model = models_.compute();
   // The network writes a single float a row if it ends in one output.
   std::ranges::fill(embeddings, 0.0F);
-  constexpr int kStride = padded_width(kTableFeatures);
-  AlignedVector<float> inputs(static_cast<std::size_t>(kBlockRows) * kStride);
+  const int count = table_features();
+  const int stride = padded_width(count);
+  AlignedVector<float> inputs(static_cast<std::size_t>(kBlockRows) *
+                              static_cast<std::size_t>(stride));
   MlpRunner network(kernels_, model.table_network, /*relu_last=*/true);
-  const int pieces = static_cast<int>(features.size() / kTableFeatures);
+  const int pieces = static_cast<int>(features.size() / static_cast<std::size_t>(count));
   for (int first = 0; first < pieces; first += kBlockRows) {
     const int block = std::min(kBlockRows, pieces - first);
     for (int row = 0; row < block; ++row) {
-      const float* raw =
-          features.data() + static_cast<std::ptrdiff_t>(first + row) * kTableFeatures;
-      float* x = inputs.data() + static_cast<std::ptrdiff_t>(row) * kStride;
-      for (int i = 0; i < kTableFeatures; ++i) {
+      const float* raw = features.data() + static_cast<std::ptrdiff_t>(first + row) * count;
+      float* x = inputs.data() + static_cast<std::ptrdiff_t>(row) * stride;
+      for (int i = 0; i < count; ++i) {
         x[i] = (raw[i] - model.features.mean[i]) / model.features.std[i];
       }
     }
-    network.run(inputs.data(), kStride, block,
+    network.run(inputs.data(), stride, block,
                 embeddings.data() + static_cast<std::ptrdiff_t>(first) * embedding_width(),
                 embedding_width());
   }
@@ -88,6 +89,13 @@ std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& prob
   if (reuse_work_) return sessions_.take(problem);
   return std::make_unique<PlainSession>(kernels_, models_, problem);
 }
+
+Backend::Backend(const CostModels& models)
+    : traits_{.table_features = models.compute.table_network.inputs(),
+              .embedding_width = padded_width(models.compute.table_network.outputs()),
+              .batch_size = models.batch_size,
+              .prices_ids = models.prices_ids(),
+              .all_reduce = models.all_reduce} {}
 
 void Backend::place(std::span<const Request> requests) const {
   for (const Request& request : requests) {

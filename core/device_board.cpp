@@ -27,7 +27,7 @@ void DeviceBoard::clear(const PlacementRules* rules) {
   filled_ = 0;
   if (rules == nullptr) return set_key(0, 0.0F);
   std::copy(rules->base_bytes.begin(), rules->base_bytes.end(), memory_.begin());
-  std::copy(rules->base_ms.begin(), rules->base_ms.end(), key_ms_.begin());
+  for (std::size_t device = 0; device < count(); ++device) key_ms_[device] = key_of(device, 0.0F);
   refresh_blocks();
 }
 

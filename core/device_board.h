@@ -19,8 +19,8 @@ class DeviceBoard {
   /// Borrows `kernels`.
   DeviceBoard(const CpuKernels& kernels, int devices);
 
-  /// Empties all devices. With `rules`, which are borrowed, a device begins with its base load, and
-  /// costs in what follows are without that.
+  /// Empties all devices. With `rules`, which are borrowed, a device begins with its base load.
+  /// Costs in what follows are those that the models predict, without that and without speeds.
   void clear(const PlacementRules* rules = nullptr);
 
   /// The choice of CpuKernels::choose_device among the devices that are not retired.
@@ -50,7 +50,7 @@ class DeviceBoard {
   /// Must follow take_back() before the next choice.
   void refresh_blocks();
 
-  /// Compute costs without base loads, 0 for an empty device.
+  /// Compute costs as predicted, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return cost_ms_; }
   [[nodiscard]] std::span<const std::int64_t> memory() const { return {memory_.data(), count()}; }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const {
@@ -63,7 +63,7 @@ class DeviceBoard {
 
   /// What a device that costs `cost_ms` is chosen by.
   [[nodiscard]] float key_of(std::size_t device, float cost_ms) const {
-    return rules_ == nullptr ? cost_ms : cost_ms + rules_->base_ms[device];
+    return rules_ == nullptr ? cost_ms : rules_->compute.compute_ms(device, cost_ms);
   }
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(devices_); }
   [[nodiscard]] int choose_among_blocks(std::int64_t max_memory, std::int64_t max_dim_sum) const;

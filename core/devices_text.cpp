@@ -15,7 +15,15 @@ std::string devices_text(const Task& task) {
       [](const Device& a, const Device& b) { return a.memory_bytes < b.memory_bytes; });
   text += format_bytes(least->memory_bytes);
   if (least->memory_bytes < most->memory_bytes) text += " to " + format_bytes(most->memory_bytes);
-  return text;
+  const auto [slowest, fastest] =
+      std::minmax_element(task.device_list.begin(), task.device_list.end(),
+                          [](const Device& a, const Device& b) { return a.speed < b.speed; });
+  if (slowest->speed == 1.0 && fastest->speed == 1.0) return text;
+  if (slowest->speed == fastest->speed) {
+    return text + " and of speed " + format_number(slowest->speed, 2);
+  }
+  return text + " and of speeds " + format_number(slowest->speed, 2) + " to " +
+         format_number(fastest->speed, 2);
 }
 
 }  // namespace neuroshard

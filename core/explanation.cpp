@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/final_cost.h"
+#include "core/id_exchange.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 
@@ -16,17 +17,20 @@ namespace {
 /// The slices of a plan, and others that might take their place.
 class Pieces {
  public:
-  explicit Pieces(const Task& task) : task_(task) {}
+  Pieces(const Backend& backend, const Task& task)
+      : task_(task), of_operator_(backend.table_features(), static_cast<double>(task.batch_size)) {}
 
   /// Returns the id of the piece.
   std::uint32_t add(const TableSlice& slice) {
-    const auto row = table_features(table_of(task_, slice), slice.dim);
-    features_.insert(features_.end(), row.begin(), row.end());
+    const Table table = table_of(task_, slice);
+    of_operator_.append(table, slice.dim, features_);
     dims_.push_back(static_cast<float>(slice.dim));
+    lookups_.push_back(lookup_units(table.pooling_factor));
     return static_cast<std::uint32_t>(dims_.size() - 1);
   }
 
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
+  [[nodiscard]] std::int64_t lookups(std::uint32_t piece) const { return lookups_[piece]; }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const {
     std::vector<float> embeddings(dims_.size() *
                                   static_cast<std::size_t>(backend.embedding_width()));
@@ -36,8 +40,10 @@ class Pieces {
 
  private:
   const Task& task_;
+  OperatorFeatures of_operator_;
   std::vector<float> features_;
   std::vector<float> dims_;
+  std::vector<std::int64_t> lookups_;
 };
 
 using Shard = std::vector<std::uint32_t>;  ///< Pieces of a device.
@@ -52,20 +58,27 @@ using Change = std::vector<ChangedShard>;
 /// Prices many changes of a plan in few calls of the backend.
 class ChangeCosts {
  public:
+  /// `devices`: of the plan, as simulate() has them. What replicas cost does not change.
   ChangeCosts(const Backend& backend, const Task& task, const Pieces& pieces,
-              const std::vector<Shard>& shards)
+              const std::vector<Shard>& shards, const std::vector<DeviceCost>& devices)
       : backend_(backend),
         pieces_(pieces),
         embeddings_(pieces.embeddings(backend)),
         devices_(shards.size()),
-        base_ms_(base_loads_ms(task)) {
-    base_ms_.resize(devices_, 0.0F);
+        compute_(compute_on_devices(task)),
+        all_reduce_ms_(devices.front().all_reduce_ms) {
     std::vector<const Shard*> all;
     all.reserve(shards.size());
     for (const Shard& shard : shards) all.push_back(&shard);
     compute_ms_ = compute_of(all);
-    for (std::size_t d = 0; d < devices_; ++d) compute_ms_[d] += base_ms_[d];
-    for (const Shard& shard : shards) dim_sums_.push_back(dim_sum(shard));
+    for (std::size_t d = 0; d < devices_; ++d) {
+      replicas_ms_.push_back(static_cast<float>(devices[d].replicas_ms));
+      compute_ms_[d] = compute_.compute_ms(d, compute_ms_[d]) + replicas_ms_[d];
+    }
+    for (const Shard& shard : shards) {
+      dim_sums_.push_back(dim_sum(shard));
+      lookups_.push_back(lookups(shard));
+    }
   }
 
   [[nodiscard]] std::vector<ChangedCost> of(const std::vector<Change>& changes) const {
@@ -83,6 +96,19 @@ class ChangeCosts {
     float sum = 0.0F;
     for (const std::uint32_t piece : shard) sum += pieces_.dim(piece);
     return sum;
+  }
+
+  [[nodiscard]] std::int64_t lookups(const Shard& shard) const {
+    std::int64_t sum = 0;
+    for (const std::uint32_t piece : shard) sum += pieces_.lookups(piece);
+    return sum;
+  }
+
+  [[nodiscard]] double ids_ms(const Change& change, IdExchange& ids) const {
+    if (!ids.priced()) return 0.0;
+    std::vector<std::int64_t> changed = lookups_;
+    for (const auto& [device, pieces] : change) changed[device] = lookups(pieces);
+    return ids.ms(id_columns(*std::ranges::max_element(changed)));
   }
 
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const Shard*>& shards) const {
@@ -111,7 +137,8 @@ class ChangeCosts {
       compute_ms.insert(compute_ms.end(), compute_ms_.begin(), compute_ms_.end());
       dim_sums.insert(dim_sums.end(), dim_sums_.begin(), dim_sums_.end());
       for (const auto& [device, pieces] : change) {
-        compute_ms[row + device] = changed_ms[next++] + base_ms_[device];
+        compute_ms[row + device] =
+            compute_.compute_ms(device, changed_ms[next++]) + replicas_ms_[device];
         dim_sums[row + device] = dim_sum(pieces);
       }
     }
@@ -125,15 +152,20 @@ class ChangeCosts {
     }
     backend_.forward_comm(devices, dim_sums, offsets_ms, forward_ms);
     std::size_t row = 0;
+    IdExchange ids(backend_, devices);
     for (const Change& change : changes) {
       ChangedCost cost;
+      const double ids_ms = this->ids_ms(change, ids);
       cost.plan_ms =
-          slowest_device_ms(&compute_ms[row], &backward_ms[row], &forward_ms[row], devices);
+          slowest_device_ms(&compute_ms[row], &backward_ms[row], &forward_ms[row], devices) +
+          ids_ms + all_reduce_ms_;
       for (const ChangedShard& shard : change) {
         const std::size_t at = row + shard.device;
         const double device_ms = DeviceCost{.compute_ms = compute_ms[at],
                                             .forward_ms = forward_ms[at],
-                                            .backward_ms = backward_ms[at]}
+                                            .backward_ms = backward_ms[at],
+                                            .ids_ms = ids_ms,
+                                            .all_reduce_ms = all_reduce_ms_}
                                      .total_ms();
         cost.device_ms =
             &shard == &change.front() ? device_ms : std::max(cost.device_ms, device_ms);
@@ -147,9 +179,12 @@ class ChangeCosts {
   const Pieces& pieces_;
   std::vector<float> embeddings_;
   std::size_t devices_;
-  std::vector<float> base_ms_;     ///< [devices]
-  std::vector<float> compute_ms_;  ///< [devices]: with base loads.
-  std::vector<float> dim_sums_;    ///< [devices]
+  ComputeOnDevices compute_;
+  double all_reduce_ms_;
+  std::vector<float> replicas_ms_;     ///< [devices]
+  std::vector<float> compute_ms_;      ///< [devices]: with base loads, speeds and replicas.
+  std::vector<float> dim_sums_;        ///< [devices]
+  std::vector<std::int64_t> lookups_;  ///< [devices]
 };
 
 /// Slices of each device, as the plan lists them.
@@ -333,7 +368,7 @@ PlanExplanation explain(const Backend& backend, const Task& task, const Plan& pl
   PlanExplanation explanation{.cost = simulate(backend, task, plan)};
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);
-  Pieces pieces(task);
+  Pieces pieces(backend, task);
   std::vector<Shard> shards;
   for (const std::vector<TableSlice>& shard : slices) {
     Shard& ids = shards.emplace_back();
@@ -344,7 +379,7 @@ PlanExplanation explain(const Backend& backend, const Task& task, const Plan& pl
   for (const int table : cut_tables(task, slices[deciding])) {
     cuts.emplace_back(task, slices, explanation, table, pieces);
   }
-  const ChangeCosts costs(backend, task, pieces, shards);
+  const ChangeCosts costs(backend, task, pieces, shards, explanation.cost.devices);
   add_slices(plan, slices, shards, costs, explanation);
   for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));
   return explanation;

@@ -96,7 +96,7 @@ std::string FallbackBackend::warning() const {
 
 void FallbackBackend::embed_pieces(std::span<const float> features,
                                    std::span<float> embeddings) const {
-  if (features.size() / kTableFeatures >= kLeastPiecesForGpu &&
+  if (features.size() / static_cast<std::size_t>(table_features()) >= kLeastPiecesForGpu &&
       gpu_does([&] { gpu_.embed_pieces(features, embeddings); })) {
     return;
   }

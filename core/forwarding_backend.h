@@ -36,8 +36,7 @@ class ForwardingBackend : public Backend {
 
  protected:
   /// Borrows `inner`.
-  explicit ForwardingBackend(const Backend& inner)
-      : Backend(inner.embedding_width()), inner_(inner) {}
+  explicit ForwardingBackend(const Backend& inner) : Backend(traits_of(inner)), inner_(inner) {}
 
   [[nodiscard]] const Backend& inner() const { return inner_; }
 

@@ -42,7 +42,9 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
   std::fill(memory_.begin(), memory_.end(), 0);
   const PlacementRules* const rules = problem_.rules;
   if (rules != nullptr) {
-    std::copy(rules->base_ms.begin(), rules->base_ms.end(), cost_ms_.begin());
+    for (std::size_t d = 0; d < compute_ms_.size(); ++d) {
+      cost_ms_[d] = rules->compute.compute_ms(d, 0.0F);
+    }
     std::copy(rules->base_bytes.begin(), rules->base_bytes.end(), memory_.begin());
   }
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
@@ -68,14 +70,14 @@ bool GreedyPlacement::run(std::span<const std::uint32_t> order, std::int64_t dim
     kernels_.add(sum, problem_.embeddings.data() + piece * static_cast<std::size_t>(width_), width_,
                  sum);
     head_.run(sum, width_, 1, &cost_ms_[d], 1);
-    if (rules != nullptr) cost_ms_[d] += rules->base_ms[d];
+    if (rules != nullptr) cost_ms_[d] = rules->compute.compute_ms(d, cost_ms_[d]);
     ++head_evaluations_;
     memory_[d] += size;
     dim_sum_[d] += dim;
     device_of_[position] = device;
   }
   for (std::size_t d = 0; d < compute_ms_.size(); ++d) {
-    const float empty_ms = rules == nullptr ? empty_ms_ : empty_ms_ + rules->base_ms[d];
+    const float empty_ms = rules == nullptr ? empty_ms_ : rules->compute.compute_ms(d, empty_ms_);
     compute_ms_[d] = dim_sum_[d] == 0 ? empty_ms : cost_ms_[d];
     dim_sums_[d] = static_cast<float>(dim_sum_[d]);
   }

@@ -29,7 +29,7 @@ class GreedyPlacement {
 
   /// Device of each entry of the order of the last run.
   [[nodiscard]] std::span<const std::int32_t> device_of() const { return device_of_; }
-  /// Predicted compute cost of each device, base load included; head(0) for an empty one.
+  /// Predicted compute cost of each device, with base load and speed; head(0) for an empty one.
   [[nodiscard]] std::span<const float> compute_ms() const { return compute_ms_; }
   [[nodiscard]] std::span<const float> dim_sums() const { return dim_sums_; }
   [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }

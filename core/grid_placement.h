@@ -32,7 +32,7 @@ class GridPlacement {
 
   /// Of each device after a run that placed everything.
   [[nodiscard]] std::span<const ShardStates::Id> states() const { return state_; }
-  /// Compute costs without base loads, 0 for an empty device.
+  /// Compute costs without base loads and speeds, 0 for an empty device.
   [[nodiscard]] std::span<const float> cost_ms() const { return board_.cost_ms(); }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return board_.dim_sums(); }
   /// Of each piece of the order, likewise.

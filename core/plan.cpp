@@ -32,6 +32,22 @@ std::int64_t slice_bytes(const Task& task, const TableSlice& slice) {
   return table_of(task, slice).size_bytes();
 }
 
+SliceMemory replica_memory(const Task& task, int table) {
+  const Table& whole = task.tables[static_cast<std::size_t>(table)];
+  Table part = whole;
+  // A device's part of the batch, rounded up.
+  part.memory.batch_size = (whole.memory.batch_size + task.devices - 1) / task.devices;
+  SliceMemory memory = slice_memory(part, part.dim);
+  memory.buffer_bytes += whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+  return memory;
+}
+
+SliceMemory replicas_memory(const Task& task, const Plan& plan) {
+  SliceMemory memory;
+  for (const int table : plan.replicas) memory += replica_memory(task, table);
+  return memory;
+}
+
 bool is_row_block(const Task& task, const TableSlice& slice) {
   return slice.rows != task.tables[static_cast<std::size_t>(slice.table)].rows;
 }

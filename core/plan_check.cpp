@@ -33,11 +33,19 @@ std::vector<TableSlice> split_as_far_as_possible(const HalvedPlan& plan, const T
 class ShardChecker {
  public:
   ShardChecker(const Task& task, const std::vector<TableSlice>& slices,
-               std::vector<PlanProblem>& problems)
-      : task_(task), slices_(slices), problems_(problems), holder_of_(slices.size(), -1) {}
+               const std::vector<int>& replicas, std::vector<PlanProblem>& problems)
+      : task_(task),
+        slices_(slices),
+        replicas_(replicas),
+        problems_(problems),
+        holder_of_(slices.size(), -1) {
+    for (const int table : replicas) {
+      if (has_table(task, table)) replica_bytes_ += replica_memory(task, table).total_bytes();
+    }
+  }
 
   void check_shard(int device, const std::vector<int>& shard) {
-    std::int64_t bytes = 0;
+    std::int64_t bytes = replica_bytes_;
     const std::string label = "shard " + std::to_string(device) + ": ";
     for (const int slice : shard) {
       if (slice < 0 || static_cast<std::size_t>(slice) >= slices_.size()) {
@@ -108,6 +116,7 @@ class ShardChecker {
                    "move it to another device");
       }
     }
+    check_rules_of_replicas();
     for (std::size_t table = 0; table < slices_of.size(); ++table) {
       const TableRules& rules = task_.tables[table].rules;
       const int most = rules.no_split ? 1 : rules.max_slices;
@@ -122,11 +131,25 @@ class ShardChecker {
   }
 
  private:
+  void check_rules_of_replicas() {
+    for (const int table : replicas_) {
+      if (!has_table(task_, table)) continue;
+      const TableRules& rules = task_.tables[static_cast<std::size_t>(table)].rules;
+      for (int device = 0; device < task_.devices; ++device) {
+        if (rules.allow(device)) continue;
+        add_broken(device, -1, table,
+                   label_of(task_, table) + ": is replicated, and so on device " +
+                       std::to_string(device) + ", where its rules do not let it be" +
+                       rules_text(rules),
+                   "do not replicate it");
+        break;
+      }
+    }
+  }
+
   /// -1 if there is no such table.
   [[nodiscard]] int table_of_problem(const TableSlice& slice) const {
-    const bool known =
-        slice.table >= 0 && static_cast<std::size_t>(slice.table) < task_.tables.size();
-    return known ? slice.table : -1;
+    return has_table(task_, slice.table) ? slice.table : -1;
   }
 
   void add_broken(int device, int slice, int table, std::string what, std::string remedy) {
@@ -148,21 +171,23 @@ class ShardChecker {
 
   const Task& task_;
   const std::vector<TableSlice>& slices_;
+  const std::vector<int>& replicas_;
+  std::int64_t replica_bytes_ = 0;  ///< Of those of tables, on each device.
   std::vector<PlanProblem>& problems_;
   std::vector<int> holder_of_;       ///< Device of each slice; -1: none.
   std::vector<std::int64_t> bytes_;  ///< Of each shard.
 };
 
 void check_shards(const std::vector<std::vector<int>>& shards,
-                  const std::vector<TableSlice>& slices, const Task& task,
-                  std::vector<PlanProblem>& problems) {
+                  const std::vector<TableSlice>& slices, const std::vector<int>& replicas,
+                  const Task& task, std::vector<PlanProblem>& problems) {
   if (shards.size() != static_cast<std::size_t>(task.devices)) {
     problems.push_back({.kind = PlanProblem::Kind::kDevices,
                         .what = "has " + counted(shards.size(), "shard") + " for " +
                                 counted(static_cast<std::uint64_t>(task.devices), "device"),
                         .remedy = "give one list per device"});
   }
-  ShardChecker checker(task, slices, problems);
+  ShardChecker checker(task, slices, replicas, problems);
   for (std::size_t device = 0; device < shards.size(); ++device) {
     checker.check_shard(static_cast<int>(device), shards[device]);
   }
@@ -183,15 +208,15 @@ std::string_view name_of(PlanProblem::Kind kind) {
 
 std::vector<PlanProblem> check_plan(const Plan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
-  add_tiling_problems(plan.slices, task, problems);
-  check_shards(plan.shards, plan.slices, task, problems);
+  add_tiling_problems(plan, task, problems);
+  check_shards(plan.shards, plan.slices, plan.replicas, task, problems);
   return problems;
 }
 
 std::vector<PlanProblem> check_plan(const HalvedPlan& plan, const Task& task) {
   std::vector<PlanProblem> problems;
   const std::vector<TableSlice> slices = split_as_far_as_possible(plan, task, problems);
-  check_shards(plan.shards, slices, task, problems);
+  check_shards(plan.shards, slices, {}, task, problems);
   return problems;
 }
 

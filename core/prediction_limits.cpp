@@ -22,9 +22,10 @@ std::string other_weights(const Task& task) {
 std::string other_batches(const Task& task) {
   for (const Table& table : task.tables) {
     const std::int64_t batch = table.memory.batch_size;
-    if (batch == 0 || batch == kDefaultBatchSize) continue;
+    if (batch == 0 || batch == task.batch_size) continue;
     return "memory is of batches of " + format_count(static_cast<std::uint64_t>(batch)) +
-           " samples, predicted costs of " + format_count(kDefaultBatchSize);
+           " samples, predicted costs of " +
+           format_count(static_cast<std::uint64_t>(task.batch_size));
   }
   return {};
 }

@@ -29,7 +29,9 @@ std::uint32_t ReuseSession::note_placement() {
   const std::span<const ShardStates::Id> states = grid_.states();
   for (std::size_t d = 0; d < states.size(); ++d) {
     compute_ms_[d] = states[d] == ShardStates::kEmpty ? empty_ms_ : grid_.cost_ms()[d];
-    if (problem_.rules != nullptr) compute_ms_[d] += problem_.rules->base_ms[d];
+    if (problem_.rules != nullptr) {
+      compute_ms_[d] = problem_.rules->compute.compute_ms(d, compute_ms_[d]);
+    }
     dim_sums_[d] = static_cast<std::uint32_t>(grid_.dim_sums()[d]);
   }
   return costs_.note(states, compute_ms_, dim_sums_);

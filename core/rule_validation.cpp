@@ -49,6 +49,12 @@ void validate_device_list(const Task& task, const std::string& where) {
       throw Error(label + "base_ms is " + std::to_string(device.base_ms) +
                   "; give a number between 0 and 1e6");
     }
+    if (!(device.speed >= kLeastSpeed && device.speed <= kMostSpeed)) {
+      throw Error(
+          label + "speed is " + std::to_string(device.speed) +
+          "; give a number between 0.01 and 100: how many times as fast as the models predict "
+          "the device computes");
+    }
     if (device.base_bytes < 0 || device.base_bytes > device.memory_bytes) {
       throw Error(label + "the base load takes " + std::to_string(device.base_bytes) +
                   " bytes, but the device has " + std::to_string(device.memory_bytes) +

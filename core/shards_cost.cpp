@@ -6,6 +6,7 @@
 
 #include "core/cost_range.h"
 #include "core/final_cost.h"
+#include "core/id_exchange.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -24,13 +25,13 @@ void require_costs(const std::vector<float>& cost_ms, const std::string& model,
               "): its numbers overflow; train or convert the model again, or check the tables");
 }
 
-/// `tables_ms`: compute costs without base loads; empty if there are none.
+/// `tables_ms`: compute costs without base loads.
 std::string warning_of(const std::vector<DeviceCost>& devices,
                        const std::vector<float>& tables_ms) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const DeviceCost& device = devices[i];
-    const double compute_ms = tables_ms.empty() ? device.compute_ms : tables_ms[i];
-    if (std::min({compute_ms, device.forward_ms, device.backward_ms}) >= 0.0) continue;
+    if (std::min({static_cast<double>(tables_ms[i]), device.forward_ms, device.backward_ms}) >= 0.0)
+      continue;
     return "a predicted cost of device " + std::to_string(i) +
            " is negative: the tables are far from those that the models were trained on, and all "
            "figures here are doubtful";
@@ -46,6 +47,7 @@ void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
   if (task.device_list.empty()) return;
   cost.base_ms = task.device_list[device].base_ms;
   cost.base_bytes = task.device_list[device].base_bytes;
+  cost.speed = task.device_list[device].speed;
 }
 
 PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
@@ -54,29 +56,34 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   PlanCost cost;
   cost.devices.resize(devices);
   std::vector<float> dim_sums(devices);
+  std::int64_t most_lookups = 0;
   for (std::size_t d = 0; d < devices; ++d) {
     DeviceCost& device = cost.devices[d];
     const std::uint32_t first = placed.shards.offsets[d];
     const std::uint32_t end = placed.shards.offsets[d + 1];
+    std::int64_t lookups = 0;
     for (std::uint32_t i = first; i < end; ++i) {
+      lookups += placed.lookups[placed.shards.piece_ids[i]];
       device.memory += placed.memory[placed.shards.piece_ids[i]];
       device.dim_sum += placed.dims[placed.shards.piece_ids[i]];
     }
+    most_lookups = std::max(most_lookups, lookups);
+    device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
     dim_sums[d] = static_cast<float>(device.dim_sum);
   }
 
-  std::vector<float> compute_ms(devices);
+  std::vector<float> tables_ms(devices);
   std::vector<float> backward_ms(devices);
   std::vector<float> offsets_ms(devices);
   std::vector<float> forward_ms(devices);
-  backend.score_shards(placed.embeddings, placed.shards, compute_ms);
-  require_costs(compute_ms, "the compute model", cost);
-  const std::vector<float> base_ms = base_loads_ms(task);
-  const std::vector<float> tables_ms = base_ms.empty() ? base_ms : compute_ms;
-  for (std::size_t d = 0; d < base_ms.size(); ++d) compute_ms[d] += base_ms[d];
+  backend.score_shards(placed.embeddings, placed.shards, tables_ms);
+  require_costs(tables_ms, "the compute model", cost);
+  const ComputeOnDevices compute = compute_on_devices(task);
+  std::vector<float> compute_ms(devices);
+  for (std::size_t d = 0; d < devices; ++d) compute_ms[d] = compute.compute_ms(d, tables_ms[d]);
   backend.backward_comm(task.devices, dim_sums, backward_ms);
   require_costs(backward_ms, "the backward communication model", cost);
   start_offsets(compute_ms.data(), backward_ms.data(), task.devices, offsets_ms.data());
@@ -90,8 +97,10 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
-  cost.cost_ms =
-      slowest_device_ms(compute_ms.data(), backward_ms.data(), forward_ms.data(), task.devices);
+  const double ids_ms = IdExchange(backend, task.devices).ms(id_columns(most_lookups));
+  for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
+  cost.cost_ms = ids_ms + slowest_device_ms(compute_ms.data(), backward_ms.data(),
+                                            forward_ms.data(), task.devices);
   cost.warning = warning_of(cost.devices, tables_ms);
   return cost;
 }

@@ -10,10 +10,11 @@ namespace neuroshard {
 
 /// The shards of a complete placement. All is borrowed.
 struct PlacedShards {
-  const Task& task;                     ///< Its devices and what is reserved of them.
-  std::span<const float> embeddings;    ///< [pieces, embedding width]
-  std::span<const std::int32_t> dims;   ///< [pieces]
-  std::span<const SliceMemory> memory;  ///< [pieces]
+  const Task& task;                       ///< Its devices and what is reserved of them.
+  std::span<const float> embeddings;      ///< [pieces, embedding width]
+  std::span<const std::int32_t> dims;     ///< [pieces]
+  std::span<const SliceMemory> memory;    ///< [pieces]
+  std::span<const std::int64_t> lookups;  ///< [pieces]: lookup_units().
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };

@@ -3,24 +3,31 @@
 #include <numeric>
 #include <vector>
 
+#include "core/id_exchange.h"
+#include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "neuroshard/batch_support.h"
 
 namespace neuroshard {
 
 PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   validate(task);
   validate(plan, task);
+  require_batch(backend, task);
+  const OperatorFeatures of_operator(backend.table_features(),
+                                     static_cast<double>(task.batch_size));
   std::vector<float> features;
   std::vector<std::int32_t> dims;
   std::vector<SliceMemory> memory;
+  std::vector<std::int64_t> lookups;
   std::vector<std::uint32_t> offsets{0};
   for (const std::vector<int>& shard : plan.shards) {
     for (const int index : shard) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const Table table = table_of(task, slice);
-      const auto row = table_features(table, slice.dim);
-      features.insert(features.end(), row.begin(), row.end());
+      of_operator.append(table, slice.dim, features);
       dims.push_back(slice.dim);
+      lookups.push_back(lookup_units(table.pooling_factor));
       memory.push_back(slice_memory(table, slice.dim));
     }
     offsets.push_back(static_cast<std::uint32_t>(dims.size()));
@@ -29,11 +36,16 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> ids(dims.size());
   std::iota(ids.begin(), ids.end(), 0U);
-  return cost_of_shards(backend, {.task = task,
-                                  .embeddings = embeddings,
-                                  .dims = dims,
-                                  .memory = memory,
-                                  .shards = {offsets, ids}});
+  PlanCost cost = cost_of_shards(backend, {.task = task,
+                                           .embeddings = embeddings,
+                                           .dims = dims,
+                                           .memory = memory,
+                                           .lookups = lookups,
+                                           .shards = {offsets, ids}});
+  if (!plan.replicas.empty()) {
+    add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), cost);
+  }
+  return cost;
 }
 
 }  // namespace neuroshard

@@ -103,9 +103,10 @@ class CoveredRows {
 
 class TilingCheck {
  public:
-  TilingCheck(const std::vector<TableSlice>& slices, const Task& task,
-              std::vector<PlanProblem>& problems)
-      : slices_(slices), task_(task), problems_(problems) {}
+  TilingCheck(const Plan& plan, const Task& task, std::vector<PlanProblem>& problems)
+      : slices_(plan.slices), task_(task), problems_(problems) {
+    check_replicas(plan.replicas);
+  }
 
   void run() {
     const std::size_t tables = task_.tables.size();
@@ -123,23 +124,51 @@ class TilingCheck {
     }
     for (std::size_t t = 0; t < tables; ++t) {
       const std::span<const int> own(by_table.data() + begin_of[t], begin_of[t + 1] - begin_of[t]);
-      check_table(static_cast<int>(t), own);
+      if (replicated_[t]) {
+        check_replicated_table(static_cast<int>(t), own);
+      } else {
+        check_table(static_cast<int>(t), own);
+      }
     }
   }
 
  private:
+  void check_replicas(const std::vector<int>& replicas) {
+    replicated_.assign(task_.tables.size(), false);
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+      const int table = replicas[i];
+      if (!has_table(task_, table)) {
+        add(-1, -1, "replicates table " + std::to_string(table),
+            "the task has tables 0 to " + std::to_string(task_.tables.size() - 1));
+        continue;
+      }
+      replicated_[static_cast<std::size_t>(table)] = true;
+      if (i > 0 && replicas[i - 1] >= table) {
+        add(-1, table,
+            "lists table " + std::to_string(table) + " behind table " +
+                std::to_string(replicas[i - 1]) + " as replicated",
+            "list each replicated table once, in ascending order");
+      }
+    }
+  }
+
+  void check_replicated_table(int table, std::span<const int> own) {
+    if (own.empty()) return;
+    add(own.front(), table,
+        "slice " + std::to_string(own.front()) + " is of table " + std::to_string(table) +
+            ", which is replicated",
+        "leave out the slices of the table, or do not replicate it");
+  }
+
   [[nodiscard]] const TableSlice& at(int slice) const {
     return slices_[static_cast<std::size_t>(slice)];
   }
   [[nodiscard]] const Table& table_of_slice(int slice) const {
     return task_.tables[static_cast<std::size_t>(at(slice).table)];
   }
-  [[nodiscard]] bool is_of_a_table(const TableSlice& slice) const {
-    return slice.table >= 0 && static_cast<std::size_t>(slice.table) < task_.tables.size();
-  }
   [[nodiscard]] bool covers_something(const TableSlice& slice) const {
-    return is_of_a_table(slice) && slice.dim > 0 && slice.rows > 0 && slice.first_column >= 0 &&
-           slice.first_row >= 0 &&
+    return has_table(task_, slice.table) && slice.dim > 0 && slice.rows > 0 &&
+           slice.first_column >= 0 && slice.first_row >= 0 &&
            slice.first_column < task_.tables[static_cast<std::size_t>(slice.table)].dim &&
            slice.first_row < task_.tables[static_cast<std::size_t>(slice.table)].rows;
   }
@@ -164,7 +193,7 @@ class TilingCheck {
   bool check_alone(int index) {
     const TableSlice& slice = at(index);
     const std::string label = "slice " + std::to_string(index) + " ";
-    if (!is_of_a_table(slice)) {
+    if (!has_table(task_, slice.table)) {
       add(index, -1, label + "is of table " + std::to_string(slice.table),
           "the task has tables 0 to " + std::to_string(task_.tables.size() - 1));
       return false;
@@ -280,6 +309,7 @@ class TilingCheck {
   const std::vector<TableSlice>& slices_;
   const Task& task_;
   std::vector<PlanProblem>& problems_;
+  std::vector<bool> replicated_;  ///< [tables]
   std::vector<Edge> edges_;
   int overlaps_ = 0;
   CoveredRows rows_;
@@ -288,7 +318,7 @@ class TilingCheck {
 }  // namespace
 
 bool lies_in_its_table(const TableSlice& slice, const Task& task) {
-  if (slice.table < 0 || static_cast<std::size_t>(slice.table) >= task.tables.size()) return false;
+  if (!has_table(task, slice.table)) return false;
   const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
   return slice.dim > 0 && slice.first_column >= 0 && slice.first_column <= table.dim - slice.dim &&
          slice.rows > 0 && slice.first_row >= 0 && slice.first_row <= table.rows - slice.rows;
@@ -302,9 +332,8 @@ std::string described(const TableSlice& slice, std::int64_t all_rows) {
   return text + " of table " + std::to_string(slice.table);
 }
 
-void add_tiling_problems(const std::vector<TableSlice>& slices, const Task& task,
-                         std::vector<PlanProblem>& problems) {
-  TilingCheck(slices, task, problems).run();
+void add_tiling_problems(const Plan& plan, const Task& task, std::vector<PlanProblem>& problems) {
+  TilingCheck(plan, task, problems).run();
 }
 
 }  // namespace neuroshard

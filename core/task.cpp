@@ -115,9 +115,17 @@ std::int64_t total_room_bytes(const Task& task) {
   return overflows ? INT64_MAX : total;
 }
 
+namespace {
+
+bool computes_as_predicted(const Device& device) {
+  return device.base_ms == 0.0 && device.speed == 1.0;
+}
+
+}  // namespace
+
 bool has_equal_devices(const Task& task) {
   for (std::size_t device = 0; device < task.device_list.size(); ++device) {
-    if (task.device_list[device].base_ms != 0.0) return false;
+    if (!computes_as_predicted(task.device_list[device])) return false;
     if (room_bytes(task, device) != room_bytes(task, 0)) return false;
   }
   return true;
@@ -128,12 +136,15 @@ void set_memory(Task& task, std::int64_t memory_bytes) {
   for (Device& device : task.device_list) device.memory_bytes = memory_bytes;
 }
 
-std::vector<float> base_loads_ms(const Task& task) {
-  const auto has_load = [](const Device& device) { return device.base_ms > 0.0; };
-  if (std::none_of(task.device_list.begin(), task.device_list.end(), has_load)) return {};
-  std::vector<float> loads;
-  for (const Device& device : task.device_list) loads.push_back(static_cast<float>(device.base_ms));
-  return loads;
+ComputeOnDevices compute_on_devices(const Task& task) {
+  const std::vector<Device>& devices = task.device_list;
+  if (std::all_of(devices.begin(), devices.end(), computes_as_predicted)) return {};
+  ComputeOnDevices compute;
+  for (const Device& device : devices) {
+    compute.base_ms.push_back(static_cast<float>(device.base_ms));
+    compute.speed.push_back(static_cast<float>(device.speed));
+  }
+  return compute;
 }
 
 std::int64_t bytes_from_gib(double gib) {
@@ -224,6 +235,10 @@ void validate(const Task& task, const std::string& where) {
                                     " bytes; give a positive number"));
   }
   validate_reserved(task, where);
+  if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
+    throw Error(in_place(where, "batch_size is " + std::to_string(task.batch_size) +
+                                    "; give a number between 1 and 2^40"));
+  }
   if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
   std::int64_t total_bytes = 0;
   for (std::size_t i = 0; i < task.tables.size(); ++i) {

@@ -132,6 +132,11 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     rows.look_at(static_cast<double>(slice.rows), owner, slice.table);
     pooling.look_at(table_of(task, slice).pooling_factor, owner, slice.table);
   }
+  for (const int replica : plan.replicas) {
+    const Table& table = task.tables[static_cast<std::size_t>(replica)];
+    rows.look_at(static_cast<double>(table.rows), "table", replica);
+    pooling.look_at(table.pooling_factor, "table", replica);
+  }
   double first_ms = std::numeric_limits<double>::infinity();
   for (const DeviceCost& device : cost.devices) {
     first_ms = std::min(first_ms, device.compute_ms + device.backward_ms);

@@ -18,8 +18,7 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const CostModels& models, const std::vector<int>& devices, bool tensor_cores)
-      : Backend(padded_width(models.compute.table_network.outputs())),
-        cpu_(make_cpu_backend(models)) {
+      : Backend(models), cpu_(make_cpu_backend(models)) {
     contexts_.reserve(devices.size());
     for (const int device : devices) {
       contexts_.push_back(

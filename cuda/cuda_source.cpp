@@ -5,13 +5,13 @@
 #include <set>
 #include <string>
 
+#include "core/access_statistics.h"
 #include "cuda/check.h"
 #include "cuda/cuda_operator.h"
 #include "cuda/device_streams.h"
 #include "cuda/fill_random.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
-#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

@@ -52,13 +52,15 @@ void DeviceContext::embed_pieces(std::span<const float> features,
   put(in.host(), features);
   const std::byte* inputs = in.send(true);
   workspace->busy = true;
-  gpu::embed_pieces({.features = models_->table_features(),
-                     .network = models_->table_network(),
-                     .raw_features = reinterpret_cast<const float*>(inputs),
-                     .embeddings = reinterpret_cast<float*>(out.device()),
-                     .pieces = static_cast<int>(features.size() / kTableFeatures),
-                     .width = embedding_width_},
-                    multiprocessors_, shared_bytes_, workspace->stream.get());
+  gpu::embed_pieces(
+      {.features = models_->table_features(),
+       .network = models_->table_network(),
+       .raw_features = reinterpret_cast<const float*>(inputs),
+       .embeddings = reinterpret_cast<float*>(out.device()),
+       .pieces = static_cast<int>(features.size() /
+                                  static_cast<std::size_t>(models_->table_network().inputs)),
+       .width = embedding_width_},
+      multiprocessors_, shared_bytes_, workspace->stream.get());
   out.fetch();
   std::memcpy(embeddings.data(), out.receive(), embeddings.size_bytes());
 }

@@ -9,7 +9,7 @@ namespace neuroshard::gpu {
 struct EmbedArgs {
   NormalizationView features;
   MlpView network;
-  const float* raw_features = nullptr;  ///< [pieces, kTableFeatures]
+  const float* raw_features = nullptr;  ///< [pieces, network.inputs]
   float* embeddings = nullptr;          ///< [pieces, width], written in full
   int pieces = 0;
   int width = 0;  ///< network.outputs and zeros.

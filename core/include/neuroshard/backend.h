@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/cost_models.h"
@@ -27,7 +28,7 @@ struct ShardBatch {
 
 /// What sets devices apart in a placement, and pieces by where they may go.
 struct PlacementRules {
-  std::vector<float> base_ms;  ///< [devices]: a piece is added to what costs so much already.
+  ComputeOnDevices compute;  ///< A piece is added to what a device costs already.
   /// [devices]: what a device has less than `PlacementProblem::memory_bytes`.
   std::vector<std::int64_t> base_bytes;
   static constexpr int kAnyDevice = -1;
@@ -134,7 +135,8 @@ class Backend {
   /// What users should know of how it has worked so far, e.g. that a GPU failed. Empty: nothing.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
-  /// `features`: [pieces, kTableFeatures], not normalised. `embeddings`: [pieces, embedding width].
+  /// `features`: [pieces, table_features()], not normalised (OperatorFeatures writes them).
+  /// `embeddings`: [pieces, embedding width].
   virtual void embed_pieces(std::span<const float> features, std::span<float> embeddings) const = 0;
 
   /// Compute cost of each shard, from `embeddings` [pieces, embedding width]. `cost_ms` has one
@@ -169,15 +171,39 @@ class Backend {
 
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.
-  [[nodiscard]] int embedding_width() const { return embedding_width_; }
+  [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
+  /// Features that the compute model takes of a piece: kTableFeatures or kTrafficFeatures.
+  [[nodiscard]] int table_features() const { return traits_.table_features; }
+  /// Samples of an iteration that costs are of.
+  [[nodiscard]] std::int64_t batch_size() const { return traits_.batch_size; }
+  /// CostModels::prices_ids().
+  [[nodiscard]] bool prices_ids() const { return traits_.prices_ids; }
+  /// Null: the models do not price all-reduces.
+  [[nodiscard]] const AllReduceModel* all_reduce() const {
+    return traits_.all_reduce ? &*traits_.all_reduce : nullptr;
+  }
+  /// Whether it can price tables that every device holds.
+  [[nodiscard]] bool prices_replicas() const {
+    return table_features() == kTrafficFeatures && all_reduce() != nullptr;
+  }
 
  protected:
-  explicit Backend(int embedding_width) : embedding_width_(embedding_width) {}
+  explicit Backend(const CostModels& models);
+  /// What it says of the models, as another backend says it.
+  struct Traits {
+    int table_features;
+    int embedding_width;
+    std::int64_t batch_size;
+    bool prices_ids;
+    std::optional<AllReduceModel> all_reduce;
+  };
+  explicit Backend(Traits traits) : traits_(std::move(traits)) {}
+  [[nodiscard]] static const Traits& traits_of(const Backend& other) { return other.traits_; }
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
 
  private:
-  int embedding_width_;
+  Traits traits_;
 };
 
 struct BackendOptions {

@@ -30,7 +30,7 @@ struct HalvedPlan {
 [[nodiscard]] Plan plan_from_halvings(const Task& task, HalvedPlan halved);
 
 /// The column splits that make the slices of `plan`, which is valid for its task; nothing if it has
-/// row blocks, or columns that are no half of a half ... of their table. Of a plan that
+/// replicas, row blocks, or columns that are no half of a half ... of their table. Of a plan that
 /// plan_from_halvings() made they are those that it was made from. If its slices come in an order
 /// that no splits bring about, they get other indices: entry `i` of a shard is the same slice.
 [[nodiscard]] std::optional<HalvedPlan> halvings_of(const Plan& plan);

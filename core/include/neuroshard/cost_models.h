@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "neuroshard/all_reduce_model.h"
+#include "neuroshard/table_features.h"
 #include "neuroshard/task.h"
 
 #pragma GCC visibility push(default)
@@ -34,19 +36,16 @@ struct Normalization {
   std::vector<float> std;
 };
 
-/// Features of a table, in lexicographic order of their names: bin_0, bin_1, bin_10, ..., bin_16,
-/// bin_2, ..., bin_9, dim, pooling_factor, row.
-inline constexpr int kTableFeatures = kHistogramBins + 3;
-[[nodiscard]] const std::array<std::string, kTableFeatures>& table_feature_names();
-/// `table` with its dim replaced by `dim`, not normalised.
-[[nodiscard]] std::array<float, kTableFeatures> table_features(const Table& table, int dim);
-
 /// Cost of the fused embedding operator for the tables of one device ("compute cost").
 /// cost_ms = head(sum over tables of ReLU(table_network(features))).
 struct ComputeModel {
   Normalization features;
-  Mlp table_network;  ///< kTableFeatures -> ... -> embedding width, ReLU after *every* layer.
-  Mlp head;           ///< embedding width -> ... -> 1, no ReLU after the last layer.
+  /// kTableFeatures or kTrafficFeatures -> ... -> embedding width, ReLU after *every* layer.
+  Mlp table_network;
+  Mlp head;  ///< embedding width -> ... -> 1, no ReLU after the last layer.
+
+  /// Whether it knows operators of any number of samples, not of kDefaultBatchSize alone.
+  [[nodiscard]] bool any_batch() const { return table_network.inputs() == kTrafficFeatures; }
 };
 
 /// The published communication network: all devices in, all costs out, for one device count.
@@ -76,14 +75,21 @@ struct CommModel {
 /// Everything that the search needs to know of the hardware.
 struct CostModels {
   ComputeModel compute;
-  std::map<int, CommModel> dense_comm;          ///< By device count.
-  std::optional<CommModel> symmetric_comm;      ///< Serves every other device count.
+  std::map<int, CommModel> dense_comm;         ///< By device count.
+  std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
+  std::optional<AllReduceModel> all_reduce{};  ///< Of tables that every device holds.
+  /// Samples of an iteration that the communication models are for (models_for_batch()).
+  std::int64_t batch_size = kDefaultBatchSize;
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
 
   /// The model for `devices` devices: the dense one if there is one, else the symmetric one.
   /// Throws Error listing the supported device counts.
   [[nodiscard]] const CommModel& comm_for(int devices) const;
   [[nodiscard]] bool has_comm_for(int devices) const;
+
+  /// Whether what the all-to-all of the ids takes is part of costs. The published cost, and that of
+  /// all models with the published table features, leaves it out.
+  [[nodiscard]] bool prices_ids() const { return compute.any_batch(); }
 };
 
 /// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on

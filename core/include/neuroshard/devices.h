@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
@@ -11,11 +14,28 @@ struct Device {
   /// What is there already, such as the dense part of the model or another job.
   double base_ms = 0.0;         ///< Compute in each iteration; 0 to kMostBaseMs.
   std::int64_t base_bytes = 0;  ///< 0 to `memory_bytes`.
+  /// The computation of tables takes 1 / `speed` of what the cost models predict; kLeastSpeed to
+  /// kMostSpeed.
+  double speed = 1.0;
 
   friend bool operator==(const Device&, const Device&) = default;
 };
 
 inline constexpr double kMostBaseMs = 1e6;
+inline constexpr double kLeastSpeed = 0.01;
+inline constexpr double kMostSpeed = 100.0;
+
+/// What each device makes of the compute cost that the models predict for its tables.
+struct ComputeOnDevices {
+  /// Both [devices], or empty: then it is what the models predict.
+  std::vector<float> base_ms{};
+  std::vector<float> speed{};
+
+  template <std::floating_point Ms>
+  [[nodiscard]] Ms compute_ms(std::size_t device, Ms tables_ms) const {
+    return speed.empty() ? tables_ms : tables_ms / speed[device] + base_ms[device];
+  }
+};
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -22,10 +22,13 @@ struct TableSlice {
 
 /// Where everything goes.
 struct Plan {
-  /// Each row and column of each table is in exactly one of them.
+  /// Each row and column of each table that is not replicated is in exactly one of them.
   std::vector<TableSlice> slices;
   /// One list per device, of indices into `slices`.
   std::vector<std::vector<int>> shards;
+  /// Tables that every device holds whole, ascending: each looks up its own part of the batch, and
+  /// their gradients are summed over all devices ("data-parallel").
+  std::vector<int> replicas{};
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -46,6 +49,12 @@ struct Plan {
 /// slice_bytes() of its columns and rows.
 [[nodiscard]] std::int64_t slice_bytes(const Task& task, const TableSlice& slice);
 
+/// What table `table` of `task` takes on each device if it is replicated: docs/memory.md.
+[[nodiscard]] SliceMemory replica_memory(const Task& task, int table);
+
+/// Of all replicas of `plan`, on each device.
+[[nodiscard]] SliceMemory replicas_memory(const Task& task, const Plan& plan);
+
 /// True if `slice` has not all rows of its table.
 [[nodiscard]] bool is_row_block(const Task& task, const TableSlice& slice);
 [[nodiscard]] bool has_row_blocks(const Task& task, const Plan& plan);
@@ -54,25 +63,33 @@ struct Plan {
 [[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Plan& plan);
 
 /// Throws Error unless `plan` places every row and column of every table of `task` on exactly one
-/// of `task.devices` devices. Does not look at memory and rules.
+/// of `task.devices` devices, or replicates the table. Does not look at memory and rules.
 void validate(const Plan& plan, const Task& task);
 
-/// Milliseconds of one training iteration at batch 65,536.
+/// Milliseconds of one training iteration of Task::batch_size.
 struct DeviceCost {
-  /// Forward and backward of the fused embedding operator, and `base_ms`.
+  /// Forward and backward of the embedding operators, over `speed`: of its slices, and
+  /// `replicas_ms`; and `base_ms`.
   double compute_ms = 0.0;
   double forward_ms = 0.0;        ///< All-to-all of the forward pass.
   double backward_ms = 0.0;       ///< All-to-all of the backward pass.
-  std::int64_t memory_bytes = 0;  ///< Of its slices: the total of `memory`.
-  std::int64_t dim_sum = 0;
+  double ids_ms = 0.0;            ///< All-to-all of the ids, before the forward pass.
+  double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
+  double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
+  std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
+  std::int64_t dim_sum = 0;       ///< Of its slices.
+  double lookups = 0.0;           ///< Per sample, of its slices.
   int slices = 0;
   SliceMemory memory{};
   std::int64_t reserved_bytes = 0;
-  double base_ms = 0.0;         ///< What is there already, as the task lists it.
+  double speed = 1.0;           ///< As the task lists it.
+  double base_ms = 0.0;         ///< What is there already, likewise.
   std::int64_t base_bytes = 0;  ///< Likewise.
   std::int64_t free_bytes = 0;  ///< What is left of the device. Below 0: it does not fit.
 
-  [[nodiscard]] double total_ms() const { return compute_ms + backward_ms + forward_ms; }
+  [[nodiscard]] double total_ms() const {
+    return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms;
+  }
 };
 
 struct PlanCost {

@@ -8,7 +8,7 @@
 namespace neuroshard {
 
 /// Says what of `task` decides memory but not predicted costs, which are of fp32 weights and
-/// batches of kDefaultBatchSize samples. Empty: nothing.
+/// batches of `task.batch_size` samples. Empty: nothing.
 [[nodiscard]] std::string prediction_limits(const Task& task);
 
 }  // namespace neuroshard

@@ -8,12 +8,14 @@
 namespace neuroshard {
 
 /// Predicted cost of `plan` for `task`, device by device. Throws Error if the plan does not place
-/// every row and column of every table exactly once, if the models lack the task's device count, or
-/// if one of them predicts no number below 2^32 ms in magnitude: its weights, finite as they are,
-/// overflow.
+/// every row and column of every table exactly once or replicate the table, if the models lack the
+/// task's device count, do not price replicas that the plan has, or are for another batch than
+/// the task's, or if one of them predicts no number below 2^32 ms in magnitude: its weights, finite
+/// as they are, overflow.
 ///
 /// cost = max over devices of (compute + backward + forward), where forward depends on when each
-/// device is ready: start offset r = (compute + backward) of r - the least of all devices.
+/// device is ready: start offset r = (compute + backward) of r - the least of all devices. To that
+/// come ids, by models that price them, and what replicas cost (core/replicas.h).
 [[nodiscard]] PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -41,7 +41,7 @@ struct TableMemory {
   WeightType weight_type = WeightType::kFp32;
   Optimizer optimizer = Optimizer::kSgd;
   /// Samples of a training iteration, those of all devices together, whose ids and pooled outputs
-  /// count. 0: neither counts. Costs are of kDefaultBatchSize samples whatever it is.
+  /// count. 0: neither counts. Costs are of Task::batch_size samples whatever it is.
   std::int64_t batch_size = 0;
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.

@@ -17,7 +17,8 @@ inline constexpr int kHistogramBins = 17;
 /// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
 inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 1024;
-/// Samples of a training iteration in the published data, and the default everywhere.
+/// Samples of a training iteration in the published data, and the default everywhere. Access
+/// histograms are of so many.
 inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
@@ -32,8 +33,9 @@ struct Table {
   int dim = 0;  ///< Columns; a multiple of 4.
   /// Mean number of lookups per sample.
   double pooling_factor = 0.0;
-  /// Of the distinct rows that one batch touches, the share touched 1, 2, 3-4, 5-8, ...,
-  /// 16385-32768, and more than 32768 times. Sums to 1; all zero for a table never looked up.
+  /// Of the distinct rows that a batch of kDefaultBatchSize samples touches, the share touched 1,
+  /// 2, 3-4, 5-8, ..., 16385-32768, and more than 32768 times. Sums to 1; all zero for a table
+  /// never looked up.
   std::array<double, kHistogramBins> access_histogram{};
   TableMemory memory{};
   TableRules rules{};
@@ -66,6 +68,9 @@ struct Task {
   int devices = 0;
   std::int64_t memory_bytes = 0;  ///< Of one device, what is reserved included.
   ReservedMemory reserved{};      ///< Of each device.
+  /// Samples of a training iteration, on all devices together, of which costs are. Memory counts
+  /// those of TableMemory.
+  std::int64_t batch_size = kDefaultBatchSize;
   /// Empty: equal devices of `memory_bytes`. Else all `devices` of them, and `memory_bytes` means
   /// nothing.
   std::vector<Device> device_list{};
@@ -92,15 +97,15 @@ struct Task {
 /// Of all devices; INT64_MAX if it is more.
 [[nodiscard]] std::int64_t total_room_bytes(const Task& task);
 
-/// Whether any device can take the place of any other: none is listed, or they have the same room
-/// and no compute.
+/// Whether any device can take the place of any other, and of one that is not listed: none is, or
+/// they have the same room, no base load to compute, and speed 1.
 [[nodiscard]] bool has_equal_devices(const Task& task);
 
 /// Gives each device so much memory. Of devices that are listed the base loads stay.
 void set_memory(Task& task, std::int64_t memory_bytes);
 
-/// Compute that each device has already, [devices]; empty if no device has any.
-[[nodiscard]] std::vector<float> base_loads_ms(const Task& task);
+/// Empty if no device has a base load to compute or another speed than 1.
+[[nodiscard]] ComputeOnDevices compute_on_devices(const Task& task);
 
 /// All tables as they are, unsplit.
 [[nodiscard]] std::int64_t total_bytes(const Task& task);

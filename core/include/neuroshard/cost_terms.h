@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/plan.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// One of the summands of DeviceCost::total_ms().
+struct CostTerm {
+  std::string_view name;   ///< "compute", "forward", "backward", "ids", "all_reduce".
+  double DeviceCost::*ms;  ///< Milliseconds.
+};
+
+/// Those of a plan: the first three, and of the others those that its cost models price and that
+/// are not 0 on all devices.
+[[nodiscard]] std::vector<CostTerm> cost_terms(const PlanCost& cost);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

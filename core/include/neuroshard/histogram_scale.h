@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Turns access histograms of kDefaultBatchSize samples into those of another number of samples:
+/// each lookup is kept with the same probability (fewer samples), or rows go on being looked up as
+/// often as before and others join them (more). Formulas and errors: docs/zipf_histogram.md.
+class HistogramScale {
+ public:
+  /// Throws Error unless `samples`, which need not be whole, is positive and at most kMaxBatchSize.
+  explicit HistogramScale(double samples);
+
+  /// Of `table` in so many samples. Sums to 1; all zero if the table's is.
+  [[nodiscard]] std::array<double, kHistogramBins> operator()(const Table& table) const;
+
+ private:
+  using Histogram = std::array<double, kHistogramBins>;
+
+  [[nodiscard]] Histogram thinned(const Histogram& shares) const;
+  [[nodiscard]] Histogram grown(const Table& table) const;
+
+  double factor_;  ///< Samples over kDefaultBatchSize.
+  /// Below 1: of the rows in a bin, the share that is in each bin afterwards.
+  std::array<Histogram, kHistogramBins> kept_{};
+};
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

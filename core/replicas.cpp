@@ -1,0 +1,74 @@
+#include "core/replicas.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/table_kind.h"
+#include "neuroshard/batch_support.h"
+#include "neuroshard/table_features.h"
+
+namespace neuroshard {
+
+double gradient_bytes(const Task& task, const Plan& plan) {
+  double bytes = 0.0;
+  for (const int table : plan.replicas) {
+    bytes += gradient_bytes(task.tables[static_cast<std::size_t>(table)]);
+  }
+  return bytes;
+}
+
+ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Plan& plan) {
+  require_replicas(backend);
+  const OperatorFeatures of_operator(backend.table_features(), samples_of_replicas(task));
+  std::vector<const Table*> tables;
+  for (const int index : plan.replicas) {
+    tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
+  }
+  // Sums do not depend on the order in which the task lists its tables.
+  std::ranges::stable_sort(
+      tables, [](const Table* a, const Table* b) { return kind_of(*a) < kind_of(*b); });
+  std::vector<float> features;
+  for (const Table* table : tables) of_operator.append(*table, table->dim, features);
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  std::vector<float> embeddings(plan.replicas.size() * width);
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> ids(plan.replicas.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> offsets{0, static_cast<std::uint32_t>(ids.size())};
+  float operator_ms = 0.0F;
+  backend.score_shards(embeddings, {offsets, ids}, {&operator_ms, 1});
+  std::vector<double> of_device(static_cast<std::size_t>(task.devices), operator_ms);
+  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
+    of_device[d] /= task.device_list[d].speed;
+  }
+  return {.operator_ms = std::move(of_device),
+          .all_reduce_ms =
+              backend.all_reduce()->all_reduce_ms(task.devices, gradient_bytes(task, plan)),
+          .memory = replicas_memory(task, plan)};
+}
+
+void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost) {
+  cost.cost_ms = -std::numeric_limits<double>::infinity();
+  cost.fits_memory = true;
+  for (std::size_t d = 0; d < cost.devices.size(); ++d) {
+    DeviceCost& device = cost.devices[d];
+    if (!any_slices) {
+      device.compute_ms = device.base_ms;
+      device.forward_ms = 0.0;
+      device.backward_ms = 0.0;
+      device.ids_ms = 0.0;
+    }
+    device.replicas_ms = replicas.operator_ms[d];
+    device.compute_ms += device.replicas_ms;
+    device.all_reduce_ms = replicas.all_reduce_ms;
+    device.memory += replicas.memory;
+    device.memory_bytes += replicas.memory.total_bytes();
+    device.free_bytes -= replicas.memory.total_bytes();
+    cost.fits_memory &= device.free_bytes >= 0;
+    cost.cost_ms = std::max(cost.cost_ms, device.total_ms());
+  }
+}
+
+}  // namespace neuroshard
