@@ -15,8 +15,20 @@ constexpr double kReachableBandwidth = 0.8;  // Of the links, by an all-to-all o
 constexpr double kBaseMs = 0.020;            // Launch and rendezvous.
 constexpr double kIntraPeerMs = 0.001;       // For each peer in the node,
 constexpr double kInterPeerMs = 0.0025;      // and outside it.
+constexpr double kReachableHbm = 0.9;        // Of the datasheet's, by a plain copy.
+constexpr double kDenseLaunchMs = 0.004;     // Of a kernel.
 
 double milliseconds(double bytes, double gb_per_s) { return bytes / (gb_per_s * 1e6); }
+
+struct Nodes {
+  double count;
+  double devices;  ///< In one, on average: all are as full as each other.
+};
+
+Nodes nodes_of(const NetworkSpec& network, double devices) {
+  const double count = std::ceil(devices / network.gpus_per_node);
+  return {count, devices / count};
+}
 
 void check(std::span<const std::int64_t> dim_sums, std::span<const double> start_offsets_ms) {
   if (dim_sums.empty() || dim_sums.size() > static_cast<std::size_t>(kMaxDevices)) {
@@ -40,7 +52,7 @@ void check(std::span<const std::int64_t> dim_sums, std::span<const double> start
 }  // namespace
 
 CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
-                       std::span<const double> start_offsets_ms, std::int64_t batch) {
+                       std::span<const double> start_offsets_ms, double batch) {
   check(dim_sums, start_offsets_ms);
   const std::size_t devices = dim_sums.size();
   CommCost cost{std::vector<double>(devices, 0.0), std::vector<double>(devices, 0.0)};
@@ -48,12 +60,9 @@ CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t>
   std::int64_t total_dim = 0;
   for (const std::int64_t dim_sum : dim_sums) total_dim += dim_sum;
   const double count = static_cast<double>(devices);
-  const double samples_each =
-      static_cast<double>(batch) / count;  // Data-parallel part of a device.
+  const double samples_each = batch / count;  // Data-parallel part of a device.
 
-  // Nodes are as full as each other: `in_node` is the mean number of devices in one.
-  const double nodes = std::ceil(count / network.gpus_per_node);
-  const double in_node = count / nodes;
+  const auto [nodes, in_node] = nodes_of(network, count);
   const double intra_peers = in_node - 1.0;
   const double inter_peers = count - in_node;
 
@@ -80,6 +89,37 @@ CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t>
     cost.backward_ms[r] = together_ms;
   }
   return cost;
+}
+
+double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                           double bytes) {
+  if (devices < 1 || devices > kMaxDevices) {
+    throw Error("all-reduce of " + std::to_string(devices) + " devices; give between 1 and " +
+                std::to_string(kMaxDevices));
+  }
+  if (!std::isfinite(bytes) || bytes < 0.0) {
+    throw Error("all-reduce of " + std::to_string(bytes) +
+                " bytes; give a number that is finite and not negative");
+  }
+  if (bytes == 0.0) return 0.0;
+  // Zero the gradient; read it and the weights, write the weights.
+  constexpr double kDensePasses = 4.0;
+  constexpr double kDenseLaunches = 2.0;
+  const double dense_ms = kDenseLaunches * kDenseLaunchMs +
+                          milliseconds(kDensePasses * bytes, gpu.hbm_gb_per_s * kReachableHbm);
+  if (devices == 1) return dense_ms;
+
+  const auto [nodes, in_node] = nodes_of(network, devices);
+  // Rings in the node, reduce-scatter before and all-gather after; trees between the nodes, of each
+  // device's part over its own adapter.
+  const double in_ring = in_node - 1.0;
+  const double intra_ms =
+      milliseconds(2.0 * bytes * in_ring / in_node, network.intra_gb_per_s * kReachableBandwidth);
+  const double inter_ms = milliseconds(2.0 * bytes / in_node * (nodes - 1.0) / nodes,
+                                       network.inter_gb_per_s * kReachableBandwidth);
+  const double latency_ms =
+      kBaseMs + 2.0 * kIntraPeerMs * in_ring + 2.0 * kInterPeerMs * std::ceil(std::log2(nodes));
+  return latency_ms + intra_ms + inter_ms + dense_ms;
 }
 
 }  // namespace neuroshard

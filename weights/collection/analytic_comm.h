@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "weights/collection/analytic_compute.h"
+#include "neuroshard/task.h"
 #include "weights/collection/hardware_specs.h"
 
 namespace neuroshard {
@@ -28,6 +28,13 @@ struct CommCost {
 [[nodiscard]] CommCost analytic_comm(const NetworkSpec& network,
                                      std::span<const std::int64_t> dim_sums,
                                      std::span<const double> start_offsets_ms,
-                                     std::int64_t batch = kDefaultBatchSize);
+                                     double batch = kDefaultBatchSize);
+
+/// The all-reduce of `bytes` of dense fp32 gradients between `devices` devices that hold the same
+/// tables, within nodes and between them in turn, and the optimizer's pass over all of the weights,
+/// which take as many bytes. 0 for none. Throws Error if `devices` is not between 1 and
+/// kMaxDevices, or `bytes` is negative or not finite.
+[[nodiscard]] double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network,
+                                         int devices, double bytes);
 
 }  // namespace neuroshard

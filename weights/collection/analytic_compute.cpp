@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weights/lookups/access_statistics.h"
+#include "core/access_statistics.h"
 
 namespace neuroshard {
 namespace {
@@ -53,18 +53,17 @@ struct Traffic {
 }  // namespace
 
 AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
-                                 std::int64_t batch) {
+                                 double samples) {
   AnalyticCompute cost;
   if (tables.empty()) return cost;
 
-  const double samples = static_cast<double>(batch);
   const double cache_bytes = kUsableL2 * gpu.l2_bytes;
   Traffic forward;
   Traffic update;
   double lookups = 0.0;
   double rows = 0.0;
   for (const Table& table : tables) {
-    const AccessProfile profile = access_profile(table, batch);
+    const AccessProfile profile = access_profile(table, samples);
     const double bytes = row_bytes(table);
     lookups += profile.lookups;
     rows += static_cast<double>(table.rows);

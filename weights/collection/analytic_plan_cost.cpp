@@ -1,33 +1,66 @@
 #include "weights/collection/analytic_plan_cost.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
+#include "core/id_exchange.h"
+#include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "neuroshard/error.h"
+#include "neuroshard/histogram_scale.h"
 #include "neuroshard/prediction_limits.h"
 
 namespace neuroshard {
 
-PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, const Task& task,
-                            const Plan& plan, std::int64_t batch) {
+namespace {
+
+/// `tables_ms(device, tables, samples)`: compute cost of a device's tables, without its base load.
+using TablesCost = std::function<double(std::size_t, std::span<const Table>, double)>;
+using AllReduceCost = std::function<double(double bytes)>;
+
+/// Histograms of tables are those of kDefaultBatchSize samples; here of those that they serve.
+class TablesOfSamples {
+ public:
+  explicit TablesOfSamples(double samples) : samples_(samples), scale_(samples) {}
+
+  [[nodiscard]] double samples() const { return samples_; }
+  [[nodiscard]] Table operator()(Table table) const {
+    if (samples_ != static_cast<double>(kDefaultBatchSize)) table.access_histogram = scale_(table);
+    return table;
+  }
+
+ private:
+  double samples_;
+  HistogramScale scale_;
+};
+
+PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, const Task& task,
+                   const Plan& plan, const AllReduceCost& all_reduce_ms) {
   validate(task);
   validate(plan, task);
   PlanCost cost;
   cost.fits_memory = true;
   std::vector<std::int64_t> dim_sums;
+  std::int64_t most_lookups = 0;
+  const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
   for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
     DeviceCost device;
     std::vector<Table> tables;
+    std::int64_t lookups = 0;
     for (const TableSlice& slice : shard) {
       Table table = table_of(task, slice);
+      lookups += lookup_units(table.pooling_factor);
       device.memory += slice_memory(table, slice.dim);
       device.dim_sum += slice.dim;
-      tables.push_back(std::move(table));
+      tables.push_back(of_batch(std::move(table)));
     }
+    most_lookups = std::max(most_lookups, lookups);
+    device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, cost.devices.size(), device);
-    device.compute_ms = analytic_compute(gpu, tables, batch).total_ms() + device.base_ms;
+    device.compute_ms = tables_ms(cost.devices.size(), tables, of_batch.samples()) + device.base_ms;
     cost.fits_memory &= device.free_bytes >= 0;
     dim_sums.push_back(device.dim_sum);
     cost.devices.push_back(device);
@@ -36,21 +69,74 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
   // The backward pass does not depend on when the devices start; the forward pass does.
   std::vector<double> offsets(cost.devices.size(), 0.0);
   const std::vector<double> backward_ms =
-      analytic_comm(network, dim_sums, offsets, batch).backward_ms;
+      analytic_comm(network, dim_sums, offsets, of_batch.samples()).backward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].backward_ms = backward_ms[d];
     offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
   }
+  // All devices are as busy as the busiest, for which they wait.
+  const std::vector<std::int64_t> id_sums(dim_sums.size(), id_columns(most_lookups));
+  const double ids_ms =
+      analytic_comm(network, id_sums, std::vector<double>(offsets.size(), 0.0), of_batch.samples())
+          .backward_ms.front();
   const double first = *std::min_element(offsets.begin(), offsets.end());
   for (double& offset : offsets) offset -= first;
   const std::vector<double> forward_ms =
-      analytic_comm(network, dim_sums, offsets, batch).forward_ms;
+      analytic_comm(network, dim_sums, offsets, of_batch.samples()).forward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].forward_ms = forward_ms[d];
+    cost.devices[d].ids_ms = ids_ms;
     cost.cost_ms = std::max(cost.cost_ms, cost.devices[d].total_ms());
+  }
+  if (!plan.replicas.empty()) {
+    const TablesOfSamples of_device(samples_of_replicas(task));
+    std::vector<Table> tables;
+    for (const int table : plan.replicas) {
+      tables.push_back(of_device(task.tables[static_cast<std::size_t>(table)]));
+    }
+    std::vector<double> operator_ms;
+    for (std::size_t d = 0; d < cost.devices.size(); ++d) {
+      operator_ms.push_back(tables_ms(d, tables, of_device.samples()));
+    }
+    add_replicas({.operator_ms = std::move(operator_ms),
+                  .all_reduce_ms = all_reduce_ms(gradient_bytes(task, plan)),
+                  .memory = replicas_memory(task, plan)},
+                 !plan.slices.empty(), cost);
   }
   cost.warning = prediction_limits(task);
   return cost;
+}
+
+}  // namespace
+
+PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, const Task& task,
+                            const Plan& plan) {
+  const auto tables_ms = [&](std::size_t device, std::span<const Table> tables, double samples) {
+    const double ms = analytic_compute(gpu, tables, samples).total_ms();
+    return task.device_list.empty() ? ms : ms / task.device_list[device].speed;
+  };
+  return plan_cost(tables_ms, network, task, plan, [&](double bytes) {
+    return analytic_all_reduce(gpu, network, task.devices, bytes);
+  });
+}
+
+PlanCost analytic_plan_cost(std::span<const GpuSpec> gpus, const NetworkSpec& network,
+                            const Task& task, const Plan& plan) {
+  if (gpus.size() != static_cast<std::size_t>(task.devices)) {
+    throw Error("there are " + std::to_string(gpus.size()) + " GPUs for " +
+                std::to_string(task.devices) + " devices; give one for each");
+  }
+  const auto tables_ms = [&](std::size_t device, std::span<const Table> tables, double samples) {
+    return analytic_compute(gpus[device], tables, samples).total_ms();
+  };
+  const auto all_reduce_ms = [&](double bytes) {
+    double slowest = 0.0;
+    for (const GpuSpec& gpu : gpus) {
+      slowest = std::max(slowest, analytic_all_reduce(gpu, network, task.devices, bytes));
+    }
+    return slowest;
+  };
+  return plan_cost(tables_ms, network, task, plan, all_reduce_ms);
 }
 
 std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "neuroshard/plan.h"
@@ -12,10 +14,13 @@ namespace neuroshard {
 /// What `simulate` predicts with cost models, computed by the analytic models instead: the judge of
 /// plans that were made with models trained on analytic costs. An empty device computes for 0 ms.
 /// Throws Error if the plan does not place every row and column of every table exactly
-/// once.
+/// once. `gpu` is what a device of speed 1 is.
 [[nodiscard]] PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network,
-                                          const Task& task, const Plan& plan,
-                                          std::int64_t batch = kDefaultBatchSize);
+                                          const Task& task, const Plan& plan);
+
+/// The same with a GPU for each device, [devices], in the place of speeds.
+[[nodiscard]] PlanCost analytic_plan_cost(std::span<const GpuSpec> gpus, const NetworkSpec& network,
+                                          const Task& task, const Plan& plan);
 
 /// What a plan that is priced so says in the place of where its weights come from.
 [[nodiscard]] std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network);

@@ -1,3 +1,8 @@
+#include <map>
+#include <memory>
+
+#include "neuroshard/error.h"
+#include "neuroshard/histogram_scale.h"
 #include "weights/collection/cost_sources.h"
 
 namespace neuroshard {
@@ -10,14 +15,27 @@ class AnalyticComputeSource : public ComputeCostSource {
 
   double cost_ms(std::span<const int> ids) override {
     shard_.clear();
-    for (const int id : ids) shard_.push_back(tables_[id]);
-    return analytic_compute(gpu_, shard_, batch_).total_ms();
+    for (const int id : ids) {
+      Table& table = shard_.emplace_back(tables_[id]);
+      if (scale_ != nullptr) table.access_histogram = (*scale_)(table);
+    }
+    return analytic_compute(gpu_, shard_, static_cast<double>(batch_)).total_ms();
+  }
+
+  // Histograms are then those of kDefaultBatchSize samples.
+  void serve(std::int64_t samples) override {
+    batch_ = samples;
+    std::unique_ptr<HistogramScale>& scale = scales_[samples];
+    if (!scale) scale = std::make_unique<HistogramScale>(static_cast<double>(samples));
+    scale_ = scale.get();
   }
 
  private:
   GpuSpec gpu_;
   std::span<const Table> tables_;
   std::int64_t batch_;
+  std::map<std::int64_t, std::unique_ptr<HistogramScale>> scales_;  ///< By samples.
+  const HistogramScale* scale_ = nullptr;  ///< None: histograms are of `batch_` samples.
   std::vector<Table> shard_;
 };
 
@@ -36,6 +54,13 @@ class AnalyticCommSource : public CommCostSource {
 };
 
 }  // namespace
+
+void ComputeCostSource::serve(std::int64_t samples) {
+  throw Error(
+      "costs of " + std::to_string(samples) +
+      " samples: this source measures operators of one batch; collect others by --batch, or "
+      "with the analytic backend");
+}
 
 std::unique_ptr<ComputeCostSource> make_analytic_compute_source(const GpuSpec& gpu,
                                                                 std::span<const Table> tables,

@@ -32,7 +32,12 @@ class ComputeQueue {
         }
         Random random(run_.seed, sample);
         const std::vector<int> ids = draw_shard(tables_, options_, random);
-        std::string line = compute_sample_line(ids, source.cost_ms(ids));
+        std::optional<std::int64_t> served;
+        if (options_.samples != ComputeDrawOptions::Samples::kOfBatch) {
+          served = draw_served_samples(options_.samples, random);
+          source.serve(*served);
+        }
+        std::string line = compute_sample_line(ids, source.cost_ms(ids), served);
         const std::scoped_lock lock(mutex_);
         done_.emplace(sample, std::move(line));
         changed_.notify_all();

@@ -19,6 +19,10 @@ class ComputeCostSource {
   /// Milliseconds of one iteration over a shard; `ids` into the tables that the source was made
   /// for. Throws Error (kBackend) if a device fails.
   [[nodiscard]] virtual double cost_ms(std::span<const int> ids) = 0;
+
+  /// From now on costs are of operators that serve so many samples. Throws Error if the source
+  /// knows those of its batch only, as all do that measure.
+  virtual void serve(std::int64_t samples);
 };
 
 /// Where communication costs come from.

@@ -108,6 +108,34 @@ std::vector<Table> augment_dims(std::span<const Table> tables, int max_dim) {
   return augmented;
 }
 
+std::int64_t draw_served_samples(ComputeDrawOptions::Samples samples, Random& random) {
+  using Samples = ComputeDrawOptions::Samples;
+  constexpr double kUsual = 1.0 / 3.0;
+  constexpr int kHalfOctaves = 24;  // From 1,024 to 4,194,304.
+  constexpr int kMostDeviceOctaves = 10;
+  if (samples == Samples::kOfBatch) return kDefaultBatchSize;
+  std::int64_t iteration = kDefaultBatchSize;
+  if (random.uniform() >= kUsual) {
+    const auto halves = static_cast<double>(random.below(kHalfOctaves + 1));
+    iteration = std::llround(1024.0 * std::exp2(halves / 2.0));
+  }
+  if (samples == Samples::kIterations) return iteration;
+  const std::int64_t devices = std::int64_t{2} << random.below(kMostDeviceOctaves);
+  return std::max<std::int64_t>(1, iteration / devices);
+}
+
+std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random) {
+  constexpr double kMostBlocks = 1024.0;
+  std::vector<Table> blocks(tables.begin(), tables.end());
+  for (Table& table : blocks) {
+    const double count = std::min(std::floor(random.log_uniform(2.0, kMostBlocks + 1.0)),
+                                  static_cast<double>(table.rows));
+    table.rows = static_cast<std::int64_t>(static_cast<double>(table.rows) / count);
+    table.pooling_factor /= count;
+  }
+  return blocks;
+}
+
 std::vector<int> draw_shard(std::span<const Table> augmented, const ComputeDrawOptions& options,
                             Random& random) {
   if (augmented.empty() || options.max_tables < 1) {

@@ -23,7 +23,18 @@ struct ComputeDrawOptions {
   /// Draw what devices of column-split plans hold: one slice or hundreds, of few tables, mostly of
   /// one dim.
   bool slices = false;
+  /// Draw the samples that the operator serves: of an iteration, or a device's part of them.
+  enum class Samples { kOfBatch, kIterations, kShares } samples = Samples::kOfBatch;
 };
+
+/// Samples that an operator serves. kIterations: kDefaultBatchSize in a third of the draws, else
+/// 1,024 to 4,194,304 in half octaves. kShares: such an iteration's share of one of 2 to 1,024
+/// devices. kOfBatch: no draw, kDefaultBatchSize.
+[[nodiscard]] std::int64_t draw_served_samples(ComputeDrawOptions::Samples samples, Random& random);
+
+/// A block of each table's rows that has its share of the lookups: one of 2 to 1,024 blocks, their
+/// number log-uniform, or as many as the table has rows.
+[[nodiscard]] std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random);
 
 /// Draws the tables of one compute sample as the published program does: their number uniform in
 /// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.

@@ -135,11 +135,20 @@ void SampleLog::sync() {
   synced_ = now;
 }
 
-std::string compute_sample_line(std::span<const int> ids, double cost_ms) {
+std::string compute_sample_line(std::span<const int> ids, double cost_ms,
+                                std::optional<std::int64_t> samples) {
   require_costs({&cost_ms, 1});
   std::string line;
   append_list(line, ids);
   line += ' ';
+  append_list(line, std::span<const double>(&cost_ms, 1));
+  if (samples) line += ' ' + std::to_string(*samples);
+  return line;
+}
+
+std::string all_reduce_sample_line(int devices, std::int64_t bytes, double cost_ms) {
+  require_costs({&cost_ms, 1});
+  std::string line = std::to_string(devices) + ' ' + std::to_string(bytes) + ' ';
   append_list(line, std::span<const double>(&cost_ms, 1));
   return line;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,13 @@ class SampleLog {
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 
-/// "id,id,... cost_ms". Throws Error unless the cost is finite and positive.
-[[nodiscard]] std::string compute_sample_line(std::span<const int> ids, double cost_ms);
+/// "id,id,... cost_ms", and the samples served if they are given. Throws Error unless the cost is
+/// finite and positive.
+[[nodiscard]] std::string compute_sample_line(std::span<const int> ids, double cost_ms,
+                                              std::optional<std::int64_t> samples = {});
+
+/// "devices bytes cost_ms". Throws Error unless the cost is finite and positive.
+[[nodiscard]] std::string all_reduce_sample_line(int devices, std::int64_t bytes, double cost_ms);
 
 /// "dim_sum,... start_ms,... forward_ms,... backward_ms,...". Throws Error unless every cost is
 /// finite and positive and there are as many of each.

@@ -99,6 +99,14 @@ void require_exact_cover(std::vector<Extent>& extents, std::int64_t data_bytes,
   }
 }
 
+std::string quoted(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error("weights: a name or a metadata text is not valid UTF-8");
+  }
+}
+
 }  // namespace
 
 Safetensors parse_safetensors(std::string_view bytes, const std::string& where) {
@@ -145,20 +153,35 @@ Safetensors parse_safetensors(std::string_view bytes, const std::string& where) 
 }
 
 std::string serialize_safetensors(const Safetensors& contents) {
-  nlohmann::json header = nlohmann::json::object();
-  if (!contents.metadata.empty()) header[kMetadata] = contents.metadata;
+  // Put together without nlohmann::json's objects: where there is no memory their destructors end
+  // the process.
+  std::map<std::string, std::string> entries;
+  if (!contents.metadata.empty()) {
+    std::string metadata;
+    for (const auto& [key, value] : contents.metadata) {
+      metadata.append(metadata.empty() ? "{" : ",").append(quoted(key)).append(":");
+      metadata.append(quoted(value));
+    }
+    entries[kMetadata] = metadata.append("}");
+  }
   std::size_t position = 0;
   for (const auto& [name, tensor] : contents.tensors) {
     const std::size_t end = position + 4 * tensor.values.size();
-    header[name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {position, end}}};
+    std::string shape;
+    for (const auto extent : tensor.shape) {
+      shape.append(shape.empty() ? "" : ",").append(std::to_string(extent));
+    }
+    std::string& entry = entries[name];
+    entry.append("{\"data_offsets\":[").append(std::to_string(position)).append(",");
+    entry.append(std::to_string(end)).append("],\"dtype\":\"F32\",\"shape\":[");
+    entry.append(shape).append("]}");
     position = end;
   }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const nlohmann::json::exception&) {
-    throw Error("weights: a name or a metadata text is not valid UTF-8");
+  std::string text = "{";
+  for (const auto& [name, entry] : entries) {
+    text.append(text.size() == 1 ? "" : ",").append(quoted(name)).append(":").append(entry);
   }
+  text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');  // Data start at a multiple of 8.
   std::string bytes;
   bytes.reserve(kLengthBytes + text.size() + position);

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -13,23 +14,67 @@ namespace neuroshard {
 namespace {
 
 const char* const kFormat = "neuroshard.weights";
-const char* const kVersion = "1";
+// Version 2 has table features of traffic, or all-reduces.
+const char* const kPublishedVersion = "1";
+const char* const kVersion = "2";
+const char* const kAllReduce = "all_reduce.lines";
 const char* const kSymmetric = "symmetric";
 
 /// Metadata that the file format owns: written by serialize_weights, checked by parse_weights and
 /// not part of CostModels::metadata. They pin down what the numbers mean.
-const std::map<std::string, std::string>& format_metadata() {
-  static const std::map<std::string, std::string> metadata = [] {
-    std::string features;
-    for (const std::string& name : table_feature_names()) {
-      features += (features.empty() ? "" : ",") + name;
+std::map<std::string, std::string> format_metadata(const std::string& version, int table_features) {
+  std::string features;
+  for (const std::string& name : table_feature_names(table_features)) {
+    features += (features.empty() ? "" : ",") + name;
+  }
+  return {{"format", kFormat},
+          {"version", version},
+          {"table_features", std::move(features)},
+          {"cost_unit", "ms"}};
+}
+
+/// What a file that begins with `metadata` should have.
+std::map<std::string, std::string> expected_metadata(
+    const std::map<std::string, std::string>& metadata) {
+  const auto is = [&](const char* key, const std::string& text) {
+    const auto found = metadata.find(key);
+    return found != metadata.end() && found->second == text;
+  };
+  const std::string version = is("version", kVersion) ? kVersion : kPublishedVersion;
+  auto traffic = format_metadata(version, kTrafficFeatures);
+  const bool is_traffic = version == kVersion && is("table_features", traffic.at("table_features"));
+  return is_traffic ? traffic : format_metadata(version, kTableFeatures);
+}
+
+AllReduceModel take_all_reduce(TensorMap& tensors, const std::string& where) {
+  constexpr std::size_t kNumbers = 3;  // Devices, ms, ms per GiB.
+  const Tensor lines = take_tensor(tensors, kAllReduce, 2, where);
+  if (lines.shape[1] != static_cast<std::int64_t>(kNumbers)) {
+    throw Error(where + ": tensor '" + kAllReduce + "': has the shape " + shape_text(lines.shape) +
+                "; expected 3 columns");
+  }
+  AllReduceModel model;
+  for (std::size_t at = 0; at < lines.values.size(); at += kNumbers) {
+    const float devices = lines.values[at];
+    if (!(devices >= 1.0F && devices <= static_cast<float>(kMaxDevices)) ||
+        devices != std::floor(devices)) {
+      throw Error(where + ": tensor '" + kAllReduce + "': has a line for " +
+                  std::to_string(devices) + " devices; give whole numbers from 1 to " +
+                  std::to_string(kMaxDevices));
     }
-    return std::map<std::string, std::string>{{"format", kFormat},
-                                              {"version", kVersion},
-                                              {"table_features", std::move(features)},
-                                              {"cost_unit", "ms"}};
-  }();
-  return metadata;
+    model.lines[static_cast<int>(devices)] = {lines.values[at + 1], lines.values[at + 2]};
+  }
+  return model;
+}
+
+void put_all_reduce(TensorMap& tensors, const AllReduceModel& model) {
+  Tensor& tensor = tensors[kAllReduce];
+  tensor.shape = {static_cast<std::int64_t>(model.lines.size()), 3};
+  for (const auto& [devices, line] : model.lines) {
+    for (const double number : {static_cast<double>(devices), line.latency_ms, line.ms_per_gib}) {
+      tensor.values.push_back(static_cast<float>(number));
+    }
+  }
 }
 
 Normalization take_normalization(TensorMap& tensors, const std::string& prefix,
@@ -103,8 +148,9 @@ void take_metadata(std::map<std::string, std::string>& metadata, const std::stri
                 "'; is this a neuroshard weights file?");
   }
   if (node.mapped() != expected) {
+    const std::string others = key == "version" ? "' and '" + std::string(kVersion) : "";
     throw Error(where + ": the metadata's '" + key + "' is '" + node.mapped() +
-                "'; this program reads '" + expected + "'");
+                "'; this program reads '" + expected + others + "'");
   }
 }
 
@@ -112,7 +158,9 @@ void take_metadata(std::map<std::string, std::string>& metadata, const std::stri
 
 CostModels parse_weights(std::string_view bytes, const std::string& where) {
   Safetensors contents = parse_safetensors(bytes, where);
-  for (const auto& [key, expected] : format_metadata()) {
+  const auto format = expected_metadata(contents.metadata);
+  const std::string& version = format.at("version");
+  for (const auto& [key, expected] : format) {
     take_metadata(contents.metadata, key, expected, where);
   }
   CostModels models;
@@ -130,8 +178,16 @@ CostModels parse_weights(std::string_view bytes, const std::string& where) {
       models.dense_comm[devices] = take_comm<DenseCommNetwork>(tensors, prefix, where);
     }
   }
+  if (version == kVersion && tensors.contains(kAllReduce)) {
+    models.all_reduce = take_all_reduce(tensors, where);
+  }
   reject_leftovers(tensors, where);
   validate(models, where);
+  const int features = models.compute.table_network.inputs();
+  if (format.at("table_features") != format_metadata(version, features).at("table_features")) {
+    throw Error(where + ": the table network takes " + std::to_string(features) +
+                " inputs, which the metadata's 'table_features' are not");
+  }
   return models;
 }
 
@@ -142,7 +198,9 @@ CostModels load_weights(const std::filesystem::path& path) {
 std::string serialize_weights(const CostModels& models) {
   validate(models, "weights");
   Safetensors contents;
-  contents.metadata = format_metadata();
+  const int features = models.compute.table_network.inputs();
+  const bool is_new = features != kTableFeatures || models.all_reduce;
+  contents.metadata = format_metadata(is_new ? kVersion : kPublishedVersion, features);
   for (const auto& [key, text] : models.metadata) {
     if (!contents.metadata.emplace(key, text).second) {
       throw Error("weights: the metadata key '" + key + "' belongs to the file format; rename it");
@@ -158,6 +216,7 @@ std::string serialize_weights(const CostModels& models) {
   if (models.symmetric_comm) {
     put_comm(tensors, std::string("comm.") + kSymmetric, *models.symmetric_comm);
   }
+  if (models.all_reduce) put_all_reduce(tensors, *models.all_reduce);
   return serialize_safetensors(contents);
 }
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include "core/access_statistics.h"
 #include "neuroshard/error.h"
-#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

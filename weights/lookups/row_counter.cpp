@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weights/lookups/access_statistics.h"
+#include "core/access_statistics.h"
 
 namespace neuroshard {
 

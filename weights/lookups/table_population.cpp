@@ -7,9 +7,9 @@
 #include <numeric>
 #include <string>
 
+#include "core/access_statistics.h"
 #include "core/random.h"
 #include "neuroshard/error.h"
-#include "weights/lookups/access_statistics.h"
 #include "weights/lookups/access_stream.h"
 #include "weights/lookups/table_statistics.h"
 

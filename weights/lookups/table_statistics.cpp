@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "weights/lookups/access_statistics.h"
+#include "core/access_statistics.h"
 
 namespace neuroshard {
 namespace {

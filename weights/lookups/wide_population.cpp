@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "core/access_statistics.h"
 #include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
-#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

@@ -24,20 +24,32 @@ compute() {
     --output "$folder/compute_$name" "$@"
   compute_data+=(--data "$folder/compute_$name")
 }
-compute published "$folder/like_published" --samples 40000 --seed 11
-compute many "$folder/like_published" --samples 8000 --seed 12 --max-tables 60 --memory-gb 40 --max-dim 256
+compute published "$folder/like_published" --samples 12000 --seed 11
+compute many "$folder/like_published" --samples 4000 --seed 12 --max-tables 60 --memory-gb 40 \
+  --max-dim 256 --batches
 # Analytic costs need no memory, so tables of any size can be drawn.
-compute wide "$folder/wide" --samples 40000 --seed 13 --max-dim 256 --memory-gb 1e6
-compute wide_few "$folder/wide" --samples 20000 --seed 14 --max-tables 2 --max-dim 256 --memory-gb 1e6
-compute wide_many "$folder/wide" --samples 8000 --seed 15 --max-tables 60 --max-dim 256 --memory-gb 1e6
-compute wide_odd "$folder/wide" --samples 8000 --seed 16 --max-dim 192 --memory-gb 1e6
+roomy=(--max-dim 256 --memory-gb 1e6)
+compute wide "$folder/wide" --samples 12000 --seed 13 "${roomy[@]}"
+compute wide_few "$folder/wide" --samples 14000 --seed 14 --max-tables 2 "${roomy[@]}" --batches
+# Dims that are no powers of two.
+compute wide_odd "$folder/wide" --samples 4000 --seed 16 --max-dim 200 --memory-gb 1e6 --batches
+compute wide_odd2 "$folder/wide" --samples 3000 --seed 26 --max-dim 144 --memory-gb 1e6 --batches
 # Devices of real plans: hundreds of narrow slices of few tables, or one slice.
-compute slices "$folder/wide" --slices --samples 60000 --seed 19 --max-tables 600 --max-dim 256 \
-  --memory-gb 1e6
+compute slices "$folder/wide" --slices --samples 16000 --seed 19 --max-tables 600 "${roomy[@]}" \
+  --batches
+compute batches "$folder/wide" --samples 18000 --seed 20 "${roomy[@]}" --batches
+compute batches_many "$folder/wide" --samples 6000 --seed 21 --max-tables 60 "${roomy[@]}" --batches
+compute blocks "$folder/wide" --samples 12000 --seed 22 "${roomy[@]}" --batches --row-blocks \
+  --max-tables 60
+# Replicas: small tables, and a device's part of the samples.
+replicas=("${roomy[@]}" --shares --max-rows 1000000)
+compute shares "$folder/wide" --samples 12000 --seed 23 "${replicas[@]}" --max-tables 100
+compute shares_few "$folder/wide" --samples 4000 --seed 24 "${replicas[@]}" --max-tables 3
 # Drawn by another program; some histograms show fewer touches than so few rows must get.
-compute other "$other_tables" --samples 30000 --seed 17
-compute other_many "$other_tables" --samples 6000 --seed 18 --max-tables 60 --memory-gb 40 \
-  --max-dim 256
+compute other "$other_tables" --samples 12000 --seed 17
+compute other_many "$other_tables" --samples 5000 --seed 18 --max-tables 60 --memory-gb 40 \
+  --max-dim 256 --batches
+compute other_few "$other_tables" --samples 5000 --seed 25 --max-tables 2 --max-dim 256 --batches
 
 comm_data=()
 # usage: comm NAME DEVICES SAMPLES OPTION...
@@ -68,9 +80,14 @@ for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640
 done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute "${compute_data[@]}" --loss relative --epochs 40 --batch 128 --seed 5 \
-  --source "$source" --output "$folder/compute.safetensors" --log "$folder/compute.csv"
+"$neuroshard" train compute --features traffic "${compute_data[@]}" --loss relative --epochs 60 \
+  --batch 128 --seed 5 --source "$source" --output "$folder/compute.safetensors" \
+  --log "$folder/compute.csv"
 "$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 120 --batch 32 --seed 5 \
-  --source "$source" --base "$folder/compute.safetensors" --output "$folder/default.safetensors" \
+  --source "$source" --base "$folder/compute.safetensors" --output "$folder/comm.safetensors" \
   --log "$folder/comm.csv"
+"$neuroshard" collect all-reduce --backend analytic --samples 4000 --seed 41 \
+  --output "$folder/all_reduce"
+"$neuroshard" train all-reduce --data "$folder/all_reduce" --source "$source" \
+  --base "$folder/comm.safetensors" --output "$folder/default.safetensors"
 echo "done: $folder/default.safetensors"

@@ -2,14 +2,15 @@
 
 namespace neuroshard::training {
 
-void BatchIndex::build(const ComputeSamples& samples, std::span<const std::uint32_t> batch) {
+void BatchIndex::build(const ComputeSamples& samples, std::span<const std::uint32_t> table_ids,
+                       std::span<const std::uint32_t> batch) {
   for (const std::uint32_t table : tables_) local_[table] = kAbsent;
   tables_.clear();
   positions_.clear();
   sample_offsets_.assign(1, 0);
   for (const std::uint32_t sample : batch) {
     for (std::size_t i = samples.offsets[sample]; i < samples.offsets[sample + 1]; ++i) {
-      const std::uint32_t table = samples.table_ids[i];
+      const std::uint32_t table = table_ids[i];
       if (local_[table] == kAbsent) {
         local_[table] = static_cast<std::uint32_t>(tables_.size());
         tables_.push_back(table);

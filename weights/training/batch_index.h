@@ -14,7 +14,9 @@ class BatchIndex {
  public:
   explicit BatchIndex(std::size_t tables) : local_(tables, kAbsent) {}
 
-  void build(const ComputeSamples& samples, std::span<const std::uint32_t> batch);
+  /// `table_ids`: of all samples, those of sample `s` from `samples.offsets[s]` on.
+  void build(const ComputeSamples& samples, std::span<const std::uint32_t> table_ids,
+             std::span<const std::uint32_t> batch);
 
   /// Table ids, in the order in which the batch first names them.
   [[nodiscard]] std::span<const std::uint32_t> tables() const { return tables_; }

@@ -1,6 +1,8 @@
 #include "weights/training/compute_trainee.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "weights/training/feature_statistics.h"
 
@@ -12,7 +14,7 @@ namespace {
 constexpr std::size_t kTableChunk = 128;
 constexpr std::size_t kSampleChunk = 64;
 // Samples evaluated at a time, if batches are smaller: the more, the fewer tables are met twice.
-constexpr std::size_t kEvaluationBatch = 4096;
+constexpr std::size_t kEvaluationBatch = 512;
 
 std::size_t chunks(std::size_t rows, std::size_t chunk) { return (rows + chunk - 1) / chunk; }
 
@@ -28,12 +30,12 @@ std::vector<int> head_widths(const ComputeNetworkSizes& sizes) {
   return all;
 }
 
-std::size_t most_tables(const ComputeSamples& samples, std::size_t batch) {
+std::size_t most_tables(const ComputeSamples& samples, std::size_t pieces, std::size_t batch) {
   std::size_t longest = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     longest = std::max(longest, samples.offsets[s + 1] - samples.offsets[s]);
   }
-  return std::min(samples.tables.size(), longest * batch);
+  return std::min(pieces, longest * batch);
 }
 
 }  // namespace
@@ -42,17 +44,25 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
                                std::span<const std::uint32_t> training,
                                const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                                const MatrixKernels& kernels, ThreadTeam& team, Random& random)
+    : ComputeTrainee(samples, operator_pieces(samples, sizes.table_features), training, sizes,
+                     options, kernels, team, random) {}
+
+ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, OperatorPieces pieces,
+                               std::span<const std::uint32_t> training,
+                               const ComputeNetworkSizes& sizes, const TrainingOptions& options,
+                               const MatrixKernels& kernels, ThreadTeam& team, Random& random)
     : samples_(samples),
+      piece_ids_(std::move(pieces.ids)),
       kernels_(kernels),
       team_(team),
-      table_network_(widths(kTableFeatures, sizes.table_network), true, random),
+      table_network_(widths(sizes.table_features, sizes.table_network), true, random),
       head_(head_widths(sizes), false, random),
       table_adam_(table_network_.parameters().size()),
       head_adam_(head_.parameters().size()),
-      index_(samples.tables.size()),
+      index_(pieces.size()),
       batch_capacity_(
           std::min(samples.size(), std::max<std::size_t>(options.batch, kEvaluationBatch))),
-      table_capacity_(most_tables(samples, batch_capacity_)),
+      table_capacity_(most_tables(samples, pieces.size(), batch_capacity_)),
       inputs_(table_capacity_ * table_network_.input_stride(), 0.0F),
       shard_sums_(batch_capacity_ * head_.input_stride(), 0.0F),
       shard_sum_gradients_(shard_sums_.size(), 0.0F),
@@ -63,25 +73,82 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
       head_gradients_(chunks(batch_capacity_, kSampleChunk),
                       AlignedVector<float>(head_.parameters().size(), 0.0F)),
       losses_(head_gradients_.size(), 0.0) {
+  if (sizes.table_features == kTrafficFeatures) {
+    scale_by_traffic(pieces, training);
+  } else {
+    scale_as_published(pieces, training);
+  }
+  cost_loss_ = CostLoss(options.loss, typical_ms_);
+  const std::size_t stride = table_network_.input_stride();
+  table_inputs_.assign(pieces.size() * stride, 0.0F);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    normalize(features_, pieces.features_of(i), &table_inputs_[i * stride]);
+  }
+  ComputeTrainee::remember_weights();
+}
+
+void ComputeTrainee::scale_as_published(const OperatorPieces& pieces,
+                                        std::span<const std::uint32_t> training) {
   FeatureStatistics costs(1);
-  for (const std::uint32_t sample : training) costs.add(std::span(&samples.cost_ms[sample], 1));
+  for (const std::uint32_t sample : training) costs.add(std::span(&samples_.cost_ms[sample], 1));
   scale_ = CostScale(costs);
-  cost_loss_ = CostLoss(options.loss, scale_.mean_ms);
+  typical_ms_ = scale_.mean_ms;
 
   // As in the published code, every table counts once here, however often it was measured.
-  FeatureStatistics statistics(kTableFeatures);
-  for (const Table& table : samples.tables) statistics.add(table_features(table, table.dim));
+  FeatureStatistics statistics(static_cast<int>(pieces.count));
+  for (std::size_t i = 0; i < pieces.size(); ++i) statistics.add(pieces.features_of(i));
   features_ = statistics.normalization();
   for (const int feature : statistics.constant_features()) {
     table_network_.disconnect_input(feature);
   }
-  const std::size_t stride = table_network_.input_stride();
-  table_inputs_.assign(samples.tables.size() * stride, 0.0F);
-  for (std::size_t i = 0; i < samples.tables.size(); ++i) {
-    normalize(features_, table_features(samples.tables[i], samples.tables[i].dim),
-              &table_inputs_[i * stride]);
+}
+
+void ComputeTrainee::scale_by_traffic(const OperatorPieces& pieces,
+                                      std::span<const std::uint32_t> training) {
+  const std::size_t count = pieces.count;
+  const auto traffic_of = [&](std::size_t piece) {
+    double traffic = 0.0;
+    for (const float feature : pieces.features_of(piece).first(kTrafficAmounts)) traffic += feature;
+    return std::max(traffic, 1e-12);
+  };
+  std::vector<double> squares(count, 0.0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const double traffic = traffic_of(i);
+    const auto features = pieces.features_of(i);
+    for (std::size_t f = 0; f < count; ++f) {
+      squares[f] += features[f] / traffic * (features[f] / traffic);
+    }
   }
-  ComputeTrainee::remember_weights();
+  features_.mean.assign(count, 0.0F);
+  features_.std.assign(count, 1.0F);
+  for (std::size_t f = 0; f < count; ++f) {
+    const double root = std::sqrt(squares[f] / static_cast<double>(pieces.size()));
+    if (root > 1e-6) {
+      features_.std[f] = static_cast<float>(root);
+    } else {
+      table_network_.disconnect_input(static_cast<int>(f));
+    }
+  }
+  // Without biases embeddings are in proportion to traffic however small it is.
+  table_network_.leave_out_biases();
+
+  double log_cost = 0.0;
+  double log_rate = 0.0;
+  float least_ms = samples_.cost_ms[training.front()];
+  for (const std::uint32_t sample : training) {
+    const float cost_ms = samples_.cost_ms[sample];
+    least_ms = std::min(least_ms, cost_ms);
+    double traffic = 0.0;
+    for (std::size_t i = samples_.offsets[sample]; i < samples_.offsets[sample + 1]; ++i) {
+      traffic += traffic_of(piece_ids_[i]);
+    }
+    log_cost += std::log(std::max(cost_ms, 1e-6F));
+    log_rate += std::log(std::max(cost_ms, 1e-6F) / std::max(traffic, 1.0));
+  }
+  const auto samples = static_cast<double>(training.size());
+  typical_ms_ = static_cast<float>(std::exp(log_cost / samples));
+  scale_.mean_ms = least_ms;
+  scale_.std_ms = static_cast<float>(std::exp(log_rate / samples));
 }
 
 void ComputeTrainee::embed_chunk(std::size_t chunk) {
@@ -150,7 +217,7 @@ void ComputeTrainee::propagate_chunk(std::size_t chunk) {
 }
 
 double ComputeTrainee::differentiate(std::span<const std::uint32_t> batch) {
-  index_.build(samples_, batch);
+  index_.build(samples_, piece_ids_, batch);
   const std::size_t table_chunks = chunks(index_.tables().size(), kTableChunk);
   const std::size_t sample_chunks = chunks(batch.size(), kSampleChunk);
   team_.run(table_chunks, [&](std::size_t chunk, std::size_t) { embed_chunk(chunk); });
@@ -186,7 +253,7 @@ std::vector<float> ComputeTrainee::predict(std::span<const std::uint32_t> sample
   cost_ms.reserve(samples.size());
   for (std::size_t first = 0; first < samples.size(); first += batch_capacity_) {
     const std::size_t count = std::min(batch_capacity_, samples.size() - first);
-    index_.build(samples_, samples.subspan(first, count));
+    index_.build(samples_, piece_ids_, samples.subspan(first, count));
     team_.run(chunks(index_.tables().size(), kTableChunk),
               [&](std::size_t chunk, std::size_t) { embed_chunk(chunk); });
     team_.run(chunks(count, kSampleChunk),

@@ -11,6 +11,7 @@
 #include "weights/training/epoch_loop.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
+#include "weights/training/operator_pieces.h"
 #include "weights/training/trainable_mlp.h"
 
 namespace neuroshard::training {
@@ -43,6 +44,15 @@ class ComputeTrainee final : public Trainee {
   [[nodiscard]] TrainableMlp& head() { return head_; }
 
  private:
+  ComputeTrainee(const ComputeSamples& samples, OperatorPieces pieces,
+                 std::span<const std::uint32_t> training, const ComputeNetworkSizes& sizes,
+                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team,
+                 Random& random);
+  /// Features and costs have mean 0 and deviation 1.
+  void scale_as_published(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
+  /// Features, in relation to the traffic of their piece, are of the size of 1, and costs in
+  /// relation to that of their sample.
+  void scale_by_traffic(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
   void embed_chunk(std::size_t chunk);
   void pool(std::size_t sample_in_batch);
   void score_chunk(std::size_t chunk, std::size_t batch);
@@ -50,13 +60,15 @@ class ComputeTrainee final : public Trainee {
   void propagate_chunk(std::size_t chunk);
 
   const ComputeSamples& samples_;
+  std::vector<std::uint32_t> piece_ids_;  ///< In the place of the samples' table ids.
   const MatrixKernels& kernels_;
   ThreadTeam& team_;
   Normalization features_;
   CostScale scale_;
+  float typical_ms_ = 0.0F;  ///< A mean of the costs, which small ones are compared with.
   CostLoss cost_loss_;
 
-  AlignedVector<float> table_inputs_;  ///< [tables, padded features], normalised.
+  AlignedVector<float> table_inputs_;  ///< [pieces, padded features], normalised.
   TrainableMlp table_network_;
   TrainableMlp head_;
   Adam table_adam_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "neuroshard/cost_models.h"
+#include "weights/training/operator_pieces.h"
 
 namespace neuroshard {
 namespace {
@@ -16,18 +17,14 @@ TestResult compared(int devices, std::vector<float> measured_ms, std::vector<flo
 }  // namespace
 
 TestResult evaluate_compute(const Backend& backend, const ComputeSamples& samples) {
-  std::vector<float> features;
-  features.reserve(samples.tables.size() * kTableFeatures);
-  for (const Table& table : samples.tables) {
-    const auto row = table_features(table, table.dim);
-    features.insert(features.end(), row.begin(), row.end());
-  }
-  std::vector<float> embeddings(samples.tables.size() *
+  const training::OperatorPieces pieces =
+      training::operator_pieces(samples, backend.table_features());
+  std::vector<float> embeddings(pieces.size() *
                                 static_cast<std::size_t>(backend.embedding_width()));
-  backend.embed_pieces(features, embeddings);
+  backend.embed_pieces(pieces.features, embeddings);
   const std::vector<std::uint32_t> offsets(samples.offsets.begin(), samples.offsets.end());
   std::vector<float> predicted_ms(samples.size());
-  backend.score_shards(embeddings, {offsets, samples.table_ids}, predicted_ms);
+  backend.score_shards(embeddings, {offsets, pieces.ids}, predicted_ms);
   return compared(0, samples.cost_ms, std::move(predicted_ms));
 }
 

@@ -56,7 +56,7 @@ SampleFile::SampleFile(const std::filesystem::path& path) : path_(path), stream_
   buffer_.resize((is_pipe ? kMost : std::clamp(bytes, kLeast, kMost)) + 1);
 }
 
-bool SampleFile::next(std::size_t groups) {
+bool SampleFile::next(std::size_t groups, std::size_t most_groups) {
   do {
     const bool found = !!stream_.getline(buffer_.data(), static_cast<long>(buffer_.size()));
     if (stream_.bad()) throw Error(path_.string() + ": cannot be read", ErrorKind::kIo);
@@ -71,9 +71,10 @@ bool SampleFile::next(std::size_t groups) {
 
   groups_.clear();
   for (const std::string_view group : split(line_, ' ')) groups_.push_back(split(group, ','));
-  if (groups_.size() != groups) {
+  const std::size_t most = std::max(groups, most_groups);
+  if (groups_.size() < groups || groups_.size() > most) {
     fail("has " + std::to_string(groups_.size()) + " groups separated by spaces; expected " +
-         std::to_string(groups));
+         std::to_string(groups) + (most > groups ? " or " + std::to_string(most) : ""));
   }
   return true;
 }

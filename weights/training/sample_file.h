@@ -21,8 +21,9 @@ class SampleFile {
   static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
   /// The next line that is not blank, as groups; false at the end of the file. Throws Error unless
-  /// the line has `groups` groups and at most kMaxLineBytes.
-  [[nodiscard]] bool next(std::size_t groups);
+  /// the line has `groups` groups, or up to `most_groups`, and at most kMaxLineBytes.
+  [[nodiscard]] bool next(std::size_t groups, std::size_t most_groups = 0);
+  [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t count(std::size_t group) const { return groups_[group].size(); }
 
   /// Throws Error if number `index` of a group is not what is asked for. `what` names it.

@@ -27,10 +27,20 @@ std::map<std::string, TrainingRange> ranges_of(const ComputeSamples& samples) {
     ranges.add("dim", table.dim);
     ranges.add("pooling_factor", table.pooling_factor);
   }
+  for (const std::int64_t served : samples.served) {
+    ranges.add("samples", static_cast<double>(served));
+  }
   for (std::size_t sample = 0; sample < samples.size(); ++sample) {
     ranges.add("slices",
                static_cast<double>(samples.offsets[sample + 1] - samples.offsets[sample]));
   }
+  return std::move(ranges).take();
+}
+
+std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples) {
+  RangesByName ranges;
+  for (const int devices : samples.devices) ranges.add("devices", devices);
+  for (const double bytes : samples.bytes) ranges.add("bytes", bytes);
   return std::move(ranges).take();
 }
 

@@ -17,4 +17,6 @@ namespace neuroshard {
 /// "devices", and of each device "dim_sum" and "start_offset_ms".
 [[nodiscard]] std::map<std::string, TrainingRange> ranges_of(std::span<const CommSamples> samples);
 
+[[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples);
+
 }  // namespace neuroshard

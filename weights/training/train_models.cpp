@@ -48,6 +48,10 @@ std::uint64_t fingerprint_of(const ComputeSamples& samples, const ComputeNetwork
     const auto features = table_features(table, table.dim);
     fingerprint.add(std::span<const float>(features));
   }
+  if (sizes.table_features != kTableFeatures) {
+    fingerprint.add(std::span<const int>(&sizes.table_features, 1));
+    fingerprint.add(std::span<const std::int64_t>(samples.served));
+  }
   fingerprint.add(std::span<const std::size_t>(samples.offsets));
   fingerprint.add(std::span<const std::uint32_t>(samples.table_ids));
   fingerprint.add(std::span<const float>(samples.cost_ms));

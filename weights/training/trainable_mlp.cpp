@@ -1,5 +1,6 @@
 #include "weights/training/trainable_mlp.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -62,6 +63,13 @@ void TrainableMlp::disconnect_input(int input) {
   parameters_changed();
 }
 
+void TrainableMlp::leave_out_biases() {
+  has_biases_ = false;
+  for (std::size_t k = 0; k < layers(); ++k) {
+    std::fill_n(&parameters_[bias_at_[k]], padded_width(widths_[k + 1]), 0.0F);
+  }
+}
+
 void TrainableMlp::forward(const MatrixKernels& kernels, const float* inputs, std::size_t first_row,
                            std::size_t rows, Tape& tape) const {
   const float* x = inputs;
@@ -106,7 +114,7 @@ void TrainableMlp::backward(const MatrixKernels& kernels, const float* inputs,
 
     float* bias_gradient = gradient + bias_at_[k];
     for (int o = 0; o < out; ++o) bias_gradient[o] = 0.0F;
-    for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t r = 0; has_biases_ && r < rows; ++r) {
       for (int o = 0; o < out; ++o) bias_gradient[o] += y_gradient[r * out + o];
     }
 

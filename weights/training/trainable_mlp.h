@@ -49,6 +49,8 @@ class TrainableMlp {
   void visit_state(const std::string& name, StateVisitor& visitor);
   /// Makes the first layer ignore an input.
   void disconnect_input(int input);
+  /// Makes all biases 0, for good.
+  void leave_out_biases();
 
   /// `inputs` is row `first_row` of [rows, input_stride()].
   void forward(const MatrixKernels& kernels, const float* inputs, std::size_t first_row,
@@ -69,6 +71,7 @@ class TrainableMlp {
 
   std::vector<int> widths_;
   bool relu_after_last_;
+  bool has_biases_ = true;
   std::vector<std::size_t> weight_at_;  ///< Offset of each layer in `parameters_`.
   std::vector<std::size_t> bias_at_;
   AlignedVector<float> parameters_;

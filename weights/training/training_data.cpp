@@ -24,7 +24,7 @@ void append_combinations(const std::filesystem::path& path, std::size_t first_ta
                          ComputeSamples& samples) {
   const auto last = static_cast<std::int64_t>(samples.tables.size() - first_table) - 1;
   training::SampleFile file(path);
-  while (file.next(2)) {
+  while (file.next(2, 3)) {
     for (std::size_t i = 0; i < file.count(0); ++i) {
       const std::int64_t id = file.integer(0, i, 0, last, "table id");
       samples.table_ids.push_back(static_cast<std::uint32_t>(first_table + id));
@@ -32,6 +32,12 @@ void append_combinations(const std::filesystem::path& path, std::size_t first_ta
     if (file.count(1) != 1) file.fail("has more than one cost");
     samples.offsets.push_back(samples.table_ids.size());
     samples.cost_ms.push_back(file.milliseconds(1, 0, "cost"));
+    if (file.groups() == 3) {
+      if (file.count(2) != 1) file.fail("has more than one number of samples");
+      // Samples before it are of the usual batch.
+      samples.served.resize(samples.size() - 1, kDefaultBatchSize);
+      samples.served.push_back(file.integer(2, 0, 1, kMaxBatchSize, "number of samples"));
+    }
   }
 }
 
@@ -46,6 +52,7 @@ ComputeSamples read_compute_samples(std::span<const std::filesystem::path> folde
     }
     append_combinations(folder / "data.txt", first_table, samples);
   }
+  if (!samples.served.empty()) samples.served.resize(samples.size(), kDefaultBatchSize);
   return samples;
 }
 
@@ -84,6 +91,23 @@ std::vector<CommSamples> read_comm_samples(std::span<const std::filesystem::path
   all.reserve(by_devices.size());
   for (auto& [devices, samples] : by_devices) all.push_back(std::move(samples));
   return all;
+}
+
+AllReduceSamples read_all_reduce_samples(std::span<const std::filesystem::path> folders) {
+  AllReduceSamples samples;
+  for (const std::filesystem::path& folder : folders) {
+    training::SampleFile file(folder / "data.txt");
+    while (file.next(3)) {
+      for (std::size_t group = 0; group < 3; ++group) {
+        if (file.count(group) != 1) file.fail("has more than one number in a group");
+      }
+      samples.devices.push_back(static_cast<int>(file.integer(0, 0, 1, kMaxDevices, "devices")));
+      samples.bytes.push_back(
+          static_cast<double>(file.integer(1, 0, 1, std::int64_t{1} << 50, "bytes")));
+      samples.cost_ms.push_back(file.milliseconds(2, 0, "cost"));
+    }
+  }
+  return samples;
 }
 
 }  // namespace neuroshard

@@ -106,6 +106,7 @@ struct TrainedComm {
 
 /// Widths of the hidden layers.
 struct ComputeNetworkSizes {
+  int table_features = kTableFeatures;  ///< Or kTrafficFeatures, for samples of any batch.
   std::vector<int> table_network = {kPublishedTableHidden,
                                     kPublishedEmbedding};  ///< The last one is the embedding width.
   std::vector<int> head = {kPublishedHeadHidden};
@@ -131,6 +132,17 @@ struct CommNetworkSizes {
 [[nodiscard]] TrainedComm train_comm(std::span<const CommSamples> samples,
                                      const CommNetworkSizes& sizes = {},
                                      const TrainingOptions& options = {});
+
+struct TrainedAllReduce {
+  AllReduceModel model;
+  TrainingSummary
+      summary;  ///< Tested on each fifth sample of a device count, fitted to the others.
+};
+
+/// Fits a line to the samples of each device count, so that the squares of the errors in relation
+/// to the costs are least. Throws Error if a device count has fewer than 5 samples, or all of one
+/// size.
+[[nodiscard]] TrainedAllReduce train_all_reduce(const AllReduceSamples& samples);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -18,8 +18,13 @@ struct ComputeSamples {
   std::vector<std::size_t> offsets{0};  ///< samples + 1 entries.
   std::vector<std::uint32_t> table_ids;
   std::vector<float> cost_ms;
+  /// Samples that each operator serves, [size()]; empty: all serve kDefaultBatchSize.
+  std::vector<std::int64_t> served;
 
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
+  [[nodiscard]] std::int64_t served_by(std::size_t sample) const {
+    return served.empty() ? kDefaultBatchSize : served[sample];
+  }
 };
 
 /// Measured costs of the all-to-all between `devices` devices; all arrays are [samples, devices].
@@ -35,18 +40,34 @@ struct CommSamples {
   }
 };
 
-// Both readers take the published data folders and throw Error: kIo if a file cannot be read,
-// kInvalidInput with file and line if it is malformed, or if a cost is NaN, infinite or negative.
+/// Measured costs of the all-reduce of dense gradients, and of the optimizer's pass over all
+/// weights (AllReduceModel). All arrays are [samples].
+struct AllReduceSamples {
+  std::vector<int> devices;
+  std::vector<double> bytes;
+  std::vector<float> cost_ms;
+
+  [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
+};
+
+// All readers take data folders, the first two published ones, and throw Error: kIo if a file
+// cannot be read, kInvalidInput with file and line if it is malformed, or if a cost is NaN,
+// infinite or negative.
 
 /// `table_configs.json` (every table at every dim it was measured with) and `data.txt`, a line
-/// `id,id,... cost_ms` a sample; ids are positions in the same folder's `table_configs.json`.
-/// Samples of all folders, one after the other.
+/// `id,id,... cost_ms` a sample; ids are positions in the same folder's `table_configs.json`. A
+/// third group, `samples`, says how many the operator serves; without it they are
+/// kDefaultBatchSize. Samples of all folders, one after the other.
 [[nodiscard]] ComputeSamples read_compute_samples(std::span<const std::filesystem::path> folders);
 
 /// `data.txt`, a line `dim_sum,... start_ms,... forward_ms,... backward_ms,...` a sample, each
 /// group with one number per device. All lines of a folder have the same number of devices; folders
 /// with the same number are put together. Ascending by device count.
 [[nodiscard]] std::vector<CommSamples> read_comm_samples(
+    std::span<const std::filesystem::path> folders);
+
+/// `data.txt`, a line `devices bytes cost_ms` a sample.
+[[nodiscard]] AllReduceSamples read_all_reduce_samples(
     std::span<const std::filesystem::path> folders);
 
 }  // namespace neuroshard
