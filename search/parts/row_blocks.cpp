@@ -1,7 +1,6 @@
-#include "search/row_blocks.h"
+#include "search/parts/row_blocks.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -11,15 +10,14 @@
 #include <vector>
 
 #include "core/table_rules.h"
-#include "neuroshard/simulator.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility.h"
+#include "search/parts/best_plans.h"
+#include "search/parts/partial_task.h"
 
 namespace neuroshard {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kDevicesOfNode = 8;
 
@@ -68,40 +66,32 @@ Tables by_narrowest_slice(const Task& task, int group) {
   return order;
 }
 
-/// Some of the tables of a task, in the order of `tables`, for other devices.
-struct PartialTask {
-  Task task;
-  Tables tables;  ///< Indices in the whole task.
-};
-
 /// Plans with some tables in row blocks, of one task.
 class RowBlockPlans {
  public:
   RowBlockPlans(const Backend& backend, const Task& task, const PlanRequest& request,
                 PlanResult by_columns, const PlanByColumns& plan)
-      : backend_(backend),
-        task_(task),
+      : task_(task),
         request_(request),
         stop_(request.deadline, request.stop),
         plan_(plan),
         by_columns_(std::move(by_columns)),
-        started_ms_(by_columns_.stats.search_ms) {}
+        found_(backend, task, request, SearchStage::kRowBlocks, by_columns_.stats.search_ms) {}
 
   PlanResult run(Effort effort) {
     try_groups_of(task_.devices);
     if (task_.devices > kDevicesOfNode && task_.devices % kDevicesOfNode == 0) {
       try_groups_of(kDevicesOfNode);
     }
-    if (best_.plan && effort != Effort::kFast && !stop_.reached()) {
+    if (!found_.empty() && effort != Effort::kFast && !stop_.reached()) {
       order_ = by_narrowest_slice(task_, best_group_);
       (void)try_tables(best_group_, best_tables_, effort);
     }
-    PlanResult& result = best_.plan ? best_ : by_columns_;
+    by_columns_.stats.search_ms = found_.elapsed_ms();
+    PlanResult result = found_.empty() ? by_columns_ : found_.take();
+    result.stats = std::move(by_columns_.stats);
     if (stop_.reached()) result.complete = false;
-    if (&result == &best_) best_.stats = std::move(by_columns_.stats);
-    const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
-    result.stats.search_ms = started_ms_ + elapsed.count();
-    return std::move(result);
+    return result;
   }
 
  private:
@@ -120,7 +110,7 @@ class RowBlockPlans {
     for (std::size_t count = std::max<std::size_t>(1, forced);;) {
       if (stop_.reached()) return;
       const bool found = try_tables(group, count, Effort::kFast);
-      if (best_.plan && !found && ++without_gain == kTrialsWithoutGain) return;
+      if (!found_.empty() && !found && ++without_gain == kTrialsWithoutGain) return;
       if (found) without_gain = 0;
       if (count == most) return;
       count = std::min(most, count + std::max<std::size_t>(1, count / kGrowth));
@@ -133,9 +123,10 @@ class RowBlockPlans {
     const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
     if (!blocks) return false;
     const Plan without_others = expanded(cut, *blocks, group);
-    const PartialTask rest = others(count, most_bytes(cut.task, *blocks));
-    if (rest.tables.empty()) return consider(without_others, group, count);
-    if (rest.task.memory_bytes <= 0) return false;
+    if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
+    const std::int64_t taken_bytes = most_bytes(cut.task, *blocks);
+    if (taken_bytes >= room_bytes(task_, 0)) return false;
+    const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
     if (!planned || !planned->plan) return false;
     bool better = consider(joined(without_others, rest, *planned->plan), group, count);
@@ -165,18 +156,8 @@ class RowBlockPlans {
       part.task.tables.push_back(first_block(task_, t, group));
     }
     part.task.devices = task_.devices / group;
+    part.task.batch_size = task_.batch_size;
     part.task.memory_bytes = room_bytes(task_, 0);
-    return part;
-  }
-
-  /// All other tables, with so many bytes less on each device.
-  [[nodiscard]] PartialTask others(std::size_t count, std::int64_t taken_bytes) const {
-    PartialTask part;
-    part.tables.assign(order_.begin() + static_cast<std::ptrdiff_t>(count), order_.end());
-    std::ranges::sort(part.tables);
-    for (const std::uint32_t t : part.tables) part.task.tables.push_back(task_.tables[t]);
-    part.task.devices = task_.devices;
-    part.task.memory_bytes = room_bytes(task_, 0) - taken_bytes;
     return part;
   }
 
@@ -200,14 +181,7 @@ class RowBlockPlans {
     request.stop = request_.stop;
     request.alternatives = request_.alternatives;
     std::optional<PlanResult> planned = plan_(task, request, effort);
-    if (planned) {
-      SearchStats& all = by_columns_.stats;
-      all.candidates += planned->stats.candidates;
-      all.placements += planned->stats.placements;
-      all.edits += planned->stats.edits;
-      all.head_evaluations += planned->stats.head_evaluations;
-      all.comm_evaluations += planned->stats.comm_evaluations;
-    }
+    if (planned) add_work(by_columns_.stats, planned->stats);
     return planned;
   }
 
@@ -236,69 +210,25 @@ class RowBlockPlans {
   }
 
   static Plan joined(Plan plan, const PartialTask& rest, const Plan& of_rest) {
-    const int first = static_cast<int>(plan.slices.size());
-    for (TableSlice slice : of_rest.slices) {
-      slice.table = static_cast<int>(rest.tables[static_cast<std::size_t>(slice.table)]);
-      plan.slices.push_back(slice);
-    }
-    for (std::size_t d = 0; d < plan.shards.size(); ++d) {
-      for (const int slice : of_rest.shards[d]) plan.shards[d].push_back(first + slice);
-    }
+    add_part(plan, rest, of_rest);
     return plan;
   }
 
   /// True if the plan is the cheapest so far.
   bool consider(Plan plan, int group, std::size_t count) {
-    PlanCost cost = simulate(backend_, task_, plan);
-    if (!cost.fits_memory) return false;
-    const bool better = !best_.plan || cost.cost_ms < best_.cost.cost_ms;
-    if (!better) {
-      keep_alternative({std::move(plan), std::move(cost)});
-      return false;
-    }
-    if (best_.plan) {
-      CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
-                        std::exchange(best_.cost, std::move(cost))};
-      keep_alternative(std::move(second));
-    } else {
-      best_.plan = std::move(plan);
-      best_.cost = std::move(cost);
-    }
+    if (!found_.consider(std::move(plan))) return false;
     best_group_ = group;
     best_tables_ = count;
-    if (request_.on_improvement) {
-      const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
-      request_.on_improvement({.plan = *best_.plan,
-                               .cost = best_.cost,
-                               .elapsed_ms = started_ms_ + elapsed.count(),
-                               .stage = SearchStage::kRowBlocks});
-    }
     return true;
   }
 
-  void keep_alternative(CostedPlan plan) {
-    const auto wanted = static_cast<std::size_t>(request_.alternatives);
-    std::vector<CostedPlan>& kept = best_.alternatives;
-    if (std::ranges::any_of(kept, [&](const CostedPlan& one) { return one.plan == plan.plan; }) ||
-        plan.plan == best_.plan) {
-      return;
-    }
-    const auto place = std::ranges::upper_bound(
-        kept, plan.cost.cost_ms, {}, [](const CostedPlan& one) { return one.cost.cost_ms; });
-    kept.insert(place, std::move(plan));
-    if (kept.size() > wanted) kept.pop_back();
-  }
-
-  const Backend& backend_;
   const Task& task_;
   const PlanRequest& request_;
   StopCondition stop_;
   const PlanByColumns& plan_;
   Tables order_;           ///< For the group at hand.
   PlanResult by_columns_;  ///< Its statistics become those of all.
-  double started_ms_;
-  Clock::time_point start_ = Clock::now();
-  PlanResult best_;
+  BestPlans found_;
   int best_group_ = 0;
   std::size_t best_tables_ = 0;
 };

@@ -1,0 +1,64 @@
+#include "search/parts/best_plans.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "neuroshard/simulator.h"
+
+namespace neuroshard {
+
+double BestPlans::elapsed_ms() const {
+  const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
+  return started_ms_ + elapsed.count();
+}
+
+void BestPlans::start_from(PlanResult result) { best_ = std::move(result); }
+
+bool BestPlans::consider(Plan plan, double most_ms) {
+  PlanCost cost = simulate(backend_, task_, plan);
+  if (!cost.fits_memory || cost.cost_ms >= most_ms) return false;
+  if (best_.plan && cost.cost_ms >= best_.cost.cost_ms) {
+    keep_alternative({std::move(plan), std::move(cost)});
+    return false;
+  }
+  if (best_.plan) {
+    CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
+                      std::exchange(best_.cost, std::move(cost))};
+    keep_alternative(std::move(second));
+  } else {
+    best_.plan = std::move(plan);
+    best_.cost = std::move(cost);
+  }
+  // It may have been an alternative so far.
+  std::erase_if(best_.alternatives,
+                [&](const CostedPlan& other) { return other.plan == *best_.plan; });
+  if (request_.on_improvement) {
+    request_.on_improvement(
+        {.plan = *best_.plan, .cost = best_.cost, .elapsed_ms = elapsed_ms(), .stage = stage_});
+  }
+  return true;
+}
+
+void BestPlans::keep_alternative(CostedPlan plan) {
+  const auto wanted = static_cast<std::size_t>(request_.alternatives);
+  std::vector<CostedPlan>& kept = best_.alternatives;
+  if (std::ranges::any_of(kept, [&](const CostedPlan& one) { return one.plan == plan.plan; }) ||
+      plan.plan == best_.plan) {
+    return;
+  }
+  const auto place = std::ranges::upper_bound(
+      kept, plan.cost.cost_ms, {}, [](const CostedPlan& one) { return one.cost.cost_ms; });
+  kept.insert(place, std::move(plan));
+  if (kept.size() > wanted) kept.pop_back();
+}
+
+void add_work(SearchStats& all, const SearchStats& more) {
+  all.candidates += more.candidates;
+  all.placements += more.placements;
+  all.edits += more.edits;
+  all.head_evaluations += more.head_evaluations;
+  all.comm_evaluations += more.comm_evaluations;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Some of the tables of a task, for the same devices or others.
+struct PartialTask {
+  Task task;
+  std::vector<std::uint32_t> tables;  ///< Indices in the whole task, ascending.
+};
+
+/// The tables of `whole` that `taken` does not list, in what is left of each device if the others
+/// take `bytes_of_device` of it. `taken` is ascending. At least `bytes_of_device` is room on every
+/// device.
+[[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
+                                       std::int64_t bytes_of_device);
+
+/// Adds the slices of `part`, a plan for a part of the task on the same devices, to `plan`.
+void add_part(Plan& plan, const PartialTask& part, const Plan& of_part);
+
+}  // namespace neuroshard
