@@ -28,6 +28,11 @@ double key_of(const Table& table, Algorithm algorithm) {
   return 0.0;
 }
 
+/// Whether the key stands for what a device computes, which takes less time on a faster one.
+bool is_compute_key(Algorithm algorithm) {
+  return algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy;
+}
+
 // The order of the generator's numbers is the same everywhere, unlike that of std's distributions.
 std::uint64_t draw_below(std::mt19937_64& random, std::uint64_t bound) { return random() % bound; }
 
@@ -53,6 +58,10 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   plan.slices = whole_tables(task);
   plan.shards.resize(devices);
   std::vector<double> key_sums(devices, 0.0);
+  std::vector<double> speeds(devices, 1.0);
+  for (std::size_t d = 0; is_compute_key(algorithm) && d < task.device_list.size(); ++d) {
+    speeds[d] = task.device_list[d].speed;
+  }
   std::vector<std::int64_t> left = rooms_bytes(task);
   std::vector<std::size_t> with_room;
   std::mt19937_64 random(seed);
@@ -67,12 +76,13 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
       }
     }
     if (with_room.empty()) return std::nullopt;
-    const std::size_t device = algorithm == Algorithm::kRandom
-                                   ? with_room[draw_below(random, with_room.size())]
-                                   : *std::min_element(with_room.begin(), with_room.end(),
-                                                       [&](std::size_t a, std::size_t b) {
-                                                         return key_sums[a] < key_sums[b];
-                                                       });
+    const std::size_t device =
+        algorithm == Algorithm::kRandom
+            ? with_room[draw_below(random, with_room.size())]
+            : *std::min_element(with_room.begin(), with_room.end(),
+                                [&](std::size_t a, std::size_t b) {
+                                  return key_sums[a] / speeds[a] < key_sums[b] / speeds[b];
+                                });
     plan.shards[device].push_back(static_cast<int>(t));
     key_sums[device] += keys[t];
     left[device] -= size;

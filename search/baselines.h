@@ -10,9 +10,9 @@ namespace neuroshard {
 /// Places unsplit tables by one of the published baselines, kRandom or kDimGreedy to
 /// kSizeLookupGreedy.
 /// The greedy ones take tables in descending order of (key, size, index) and put each on the device
-/// with the lowest key sum that has memory left; kRandom draws uniformly among the devices that
-/// have memory left. Devices that the rules of a table exclude have none for it. Nothing if some
-/// table finds no room; baselines do not split.
+/// with the lowest key sum that has memory left (over its speed if keys count lookups); kRandom
+/// draws uniformly among the devices that have memory left. Devices that the rules of a table
+/// exclude have none for it. Nothing if some table finds no room; baselines do not split.
 [[nodiscard]] std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm,
                                                     std::uint64_t seed);
 

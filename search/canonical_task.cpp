@@ -16,6 +16,7 @@ CanonicalTask::CanonicalTask(const Task& listed) : original(listed.tables.size()
   task.memory_bytes = listed.memory_bytes;
   task.reserved = listed.reserved;
   task.device_list = listed.device_list;
+  task.batch_size = listed.batch_size;
   task.tables.reserve(original.size());
   for (const std::uint32_t index : original) {
     task.tables.push_back(listed.tables[index]);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/fingerprint.h"
-#include "search/row_blocks.h"
+#include "search/parts/row_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -97,13 +97,22 @@ void add_devices(Items& items, const Task& task) {
   items.add("devices");
   for (std::size_t device = 0; device < task.device_list.size(); ++device) {
     items.add_integer(static_cast<std::uint64_t>(room_bytes(task, device)));
-    items.add_float(static_cast<float>(task.device_list[device].base_ms));
+    const Device& listed = task.device_list[device];
+    items.add_float(static_cast<float>(listed.base_ms));
+    if (listed.speed != 1.0) {
+      items.add("speed");
+      items.add_float(static_cast<float>(listed.speed));
+    }
   }
 }
 
 void add_task(Items& items, const Task& task) {
   items.add("task");
   add_devices(items, task);
+  if (task.batch_size != kDefaultBatchSize) {
+    items.add("batch");
+    items.add_integer(static_cast<std::uint64_t>(task.batch_size));
+  }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));
@@ -168,6 +177,13 @@ void add_models(Items& items, const CostModels& models, int devices) {
   const CommModel& comm = models.comm_for(devices);
   add_comm_network(items, comm.forward);
   add_comm_network(items, comm.backward);
+  if (!models.all_reduce) return;
+  items.add("all_reduce");
+  for (const auto& [count, line] : models.all_reduce->lines) {
+    items.add_integer(static_cast<std::uint64_t>(count));
+    items.add_float(static_cast<float>(line.latency_ms));
+    items.add_float(static_cast<float>(line.ms_per_gib));
+  }
 }
 
 }  // namespace

@@ -137,6 +137,7 @@ PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task
                                   .embeddings = catalog.embeddings(),
                                   .dims = catalog.dims(),
                                   .memory = catalog.memory(),
+                                  .lookups = catalog.lookups(),
                                   .shards = {offsets, ids}});
 }
 

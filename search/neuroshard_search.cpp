@@ -95,6 +95,7 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
                .stop = &order_.stop,
                .rules = rules_ ? &*rules_ : nullptr},
       first_(tables_to_place_first(canonical_.task)),
+      ids_(backend, listed.devices),
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
@@ -194,8 +195,9 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   stage_ = coarse ? SearchStage::kCoarseLadder : SearchStage::kFineLadder;
   const auto devices = static_cast<std::size_t>(listed_.devices);
   const std::size_t size = std::max(canonical_.task.tables.size(), devices);
-  const std::size_t slices = coarse ? (rules_ ? kCoarseSlicesUnderRules : kCoarseSlices)
-                                    : std::min(kFineSlicesPerDevice * devices, kMostFineSlices);
+  const std::size_t slices = !coarse ? std::min(kFineSlicesPerDevice * devices, kMostFineSlices)
+                             : any_limits_devices(canonical_.task) ? kCoarseSlicesUnderRules
+                                                                   : kCoarseSlices;
   rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
                       kAnySlices + size * slices, order_.stop);
   if (done_early()) return;
@@ -225,12 +227,16 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
                                   PlacementSession& session) {
   std::vector<std::size_t> ranking(results.size());
   std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+  // Placements leave out ids, which cost about what they would if all devices got as many.
+  std::vector<double> cost_ms(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    cost_ms[i] = results[i].cost_ms + even_ids_ms(batch_.pieces_of(i));
+  }
   const double best_ms =
       found_.empty() ? std::numeric_limits<double>::infinity() : found_.best().cost.cost_ms;
-  std::erase_if(ranking, [&](std::size_t i) { return !(results[i].cost_ms < best_ms); });
-  std::stable_sort(ranking.begin(), ranking.end(), [&](std::size_t a, std::size_t b) {
-    return results[a].cost_ms < results[b].cost_ms;
-  });
+  std::erase_if(ranking, [&](std::size_t i) { return !(cost_ms[i] < best_ms); });
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [&](std::size_t a, std::size_t b) { return cost_ms[a] < cost_ms[b]; });
   ranking.resize(
       std::min(ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
   for (const std::size_t i : ranking) {
@@ -244,6 +250,12 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
     sort_layout(layout);
     consider(std::move(layout));
   }
+}
+
+double NeuroshardSearch::even_ids_ms(std::span<const std::uint32_t> pieces) {
+  std::int64_t lookups = 0;
+  for (const std::uint32_t piece : pieces) lookups += catalog_.lookups()[piece];
+  return ids_.ms(id_columns(lookups / listed_.devices));
 }
 
 void NeuroshardSearch::after_ladder() {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/id_exchange.h"
 #include "core/thread_team.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"
@@ -59,6 +60,8 @@ class NeuroshardSearch final : public TaskSearch {
   void start_ladder(Phase phase);
   void request_rungs();
   void take_rungs(std::span<const CandidateResult> results, PlacementSession& session);
+  /// Of ids, if these pieces' lookups were shared out evenly.
+  [[nodiscard]] double even_ids_ms(std::span<const std::uint32_t> pieces);
   void after_ladder();
   void start_published();
   void after_published();
@@ -97,6 +100,7 @@ class NeuroshardSearch final : public TaskSearch {
   CandidateBatch batch_;
   std::optional<PublishedSearch> published_;
 
+  IdExchange ids_;
   FoundPlans found_;
   std::optional<FoundPlans::Found> settled_;  ///< The plan of the highest effort that has ended.
   double ceiling_ms_;                         ///< No plan that is returned costs more.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/cost_range.h"
+#include "core/id_exchange.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/error.h"
@@ -23,11 +24,12 @@ struct PieceCosts {
   std::vector<float> cost_ms;       ///< [pieces], each alone on a device.
 };
 
-/// `features`: [pieces, kTableFeatures]. Nothing if `stop` is reached.
+/// `features`: [pieces, features of the backend]. Nothing if `stop` is reached.
 std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const float> features,
                                         const StopCondition& stop) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
-  const std::size_t pieces = features.size() / kTableFeatures;
+  const auto row = static_cast<std::size_t>(backend.table_features());
+  const std::size_t pieces = features.size() / row;
   PieceCosts costs{AlignedVector<float>(pieces * width), std::vector<float>(pieces)};
   const std::size_t parts =
       stop.possible() ? std::max<std::size_t>(1, pieces / kPiecesBetweenStops) : 1;
@@ -38,8 +40,7 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
     const std::size_t first = pieces * part / parts;
     const std::size_t count = pieces * (part + 1) / parts - first;
     const auto embeddings = std::span(costs.embeddings).subspan(first * width, count * width);
-    backend.embed_pieces(features.subspan(first * kTableFeatures, count * kTableFeatures),
-                         embeddings);
+    backend.embed_pieces(features.subspan(first * row, count * row), embeddings);
     backend.score_shards(embeddings, {std::span(ids).first(count + 1), std::span(ids).first(count)},
                          std::span(costs.cost_ms).subspan(first, count));
   }
@@ -48,7 +49,8 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 
 }  // namespace
 
-PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> listed)
+PieceCatalog::PieceCatalog(const Task& task, int table_features,
+                           std::span<const std::uint32_t> listed)
     : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
   std::vector<std::uint32_t> by_kind(task.tables.size());
   std::iota(by_kind.begin(), by_kind.end(), 0U);
@@ -62,6 +64,7 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
                                  : std::numeric_limits<std::size_t>::max());
     }
   }
+  const OperatorFeatures of_operator(table_features, static_cast<double>(task.batch_size));
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
@@ -75,17 +78,18 @@ PieceCatalog::PieceCatalog(const Task& task, std::span<const std::uint32_t> list
     for (int level = 0; level <= halvings.some; ++level) {
       const int dim = table.dim >> level;
       dims_.push_back(dim);
+      lookups_.push_back(lookup_units(table.pooling_factor));
       size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
-      const auto row = table_features(table, dim);
-      features_.insert(features_.end(), row.begin(), row.end());
       splits_.push_back(level < halvings.all    ? Splits::kAll
                         : level < halvings.some ? Splits::kSome
                                                 : Splits::kNone);
     }
+    of_operator.append(table, std::span(dims_).subspan(whole_[index]), features_);
   }
 }
 
-PieceCatalog::PieceCatalog(const Backend& backend, const Task& task) : PieceCatalog(task) {
+PieceCatalog::PieceCatalog(const Backend& backend, const Task& task)
+    : PieceCatalog(task, backend.table_features()) {
   embed(backend, {this, 1});
   require_costs();
 }

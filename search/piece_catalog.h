@@ -18,7 +18,8 @@ class PieceCatalog {
  public:
   /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
   /// call the tables by, if it is not their index in `task`.
-  explicit PieceCatalog(const Task& task, std::span<const std::uint32_t> listed = {});
+  /// `table_features`: those of the backend that embeds.
+  PieceCatalog(const Task& task, int table_features, std::span<const std::uint32_t> listed = {});
   PieceCatalog(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of the pieces of all `catalogs` together, in two calls to the
@@ -74,6 +75,8 @@ class PieceCatalog {
   [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
   [[nodiscard]] const std::vector<SliceMemory>& memory() const { return memory_; }
+  /// In units of lookup_units().
+  [[nodiscard]] const std::vector<std::int64_t>& lookups() const { return lookups_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
 
  private:
@@ -84,6 +87,7 @@ class PieceCatalog {
   std::vector<std::int32_t> dims_;
   std::vector<SliceMemory> memory_;
   std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
+  std::vector<std::int64_t> lookups_;     ///< [pieces]
   std::vector<Splits> splits_;            ///< [pieces]
   std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
   std::vector<float> features_;           ///< Until embed().

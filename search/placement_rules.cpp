@@ -10,10 +10,8 @@ namespace neuroshard {
 
 std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog, const Task& task) {
   if (has_equal_devices(task) && !any_limits_devices(task)) return std::nullopt;
-  const auto devices = static_cast<std::size_t>(task.devices);
   PlacementRules rules;
-  rules.base_ms = base_loads_ms(task);
-  rules.base_ms.resize(devices, 0.0F);
+  rules.compute = compute_on_devices(task);
   const std::int64_t largest = largest_room_bytes(task);
   for (const std::int64_t room : rooms_bytes(task)) rules.base_bytes.push_back(largest - room);
   rules.set_of_piece.assign(catalog.size(), PlacementRules::kAnyDevice);

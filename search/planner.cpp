@@ -1,28 +1,23 @@
-#include "neuroshard/planner.h"
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "core/fallback_backend.h"
+#include "core/message_text.h"
 #include "core/team_backend.h"
+#include "neuroshard/batch_support.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"
-#include "neuroshard/prediction_limits.h"
 #include "neuroshard/simulator.h"
-#include "neuroshard/training_ranges.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
+#include "search/parts/replica_search.h"
+#include "search/planner_impl.h"
 #include "search/replanning/replanning.h"
-#include "search/row_blocks.h"
-#include "search/search_driver.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -32,10 +27,9 @@ using Clock = std::chrono::steady_clock;
 
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
-// Searches that one thread keeps in common launches on a GPU, and how many of them it lets end
-// before it starts as many together.
-constexpr std::size_t kSearchesInFlight = 64;
-constexpr std::size_t kSearchesStartedTogether = 16;
+
+// Kept at hand beside that of kDefaultBatchSize.
+constexpr std::size_t kMostOtherBatches = 8;
 
 // As much as a plan can cost.
 constexpr double kMostMsPerGib = 1e6;
@@ -67,10 +61,6 @@ void require_equal_widths_possible(const PlannerOptions& options) {
   }
 }
 
-void validate(const PlanRequest& request) {
-  require_between(request.alternatives, 0, 1000, "alternatives");
-}
-
 void validate(const ReplanRequest& request) {
   validate(request.plan);
   if (request.most_moved_bytes && *request.most_moved_bytes < 0) {
@@ -80,10 +70,6 @@ void validate(const ReplanRequest& request) {
     throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
                 " ms; give between 0 and 1e6");
   }
-}
-
-bool searches(Algorithm algorithm) {
-  return algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished;
 }
 
 // "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
@@ -100,6 +86,21 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
   }
 }
 
+}  // namespace
+
+void validate(const PlanRequest& request) {
+  require_between(request.alternatives, 0, 1000, "alternatives");
+}
+
+bool searches(Algorithm algorithm) {
+  return algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished;
+}
+
+PlanRequest without_improvements(PlanRequest request) {
+  request.on_improvement = nullptr;
+  return request;
+}
+
 PlanResult run_search(SearchDriver& driver, const Task& task) {
   PlanOutcome outcome;
   const SearchDriver::Job job{task, outcome};
@@ -108,80 +109,47 @@ PlanResult run_search(SearchDriver& driver, const Task& task) {
   return std::move(outcome).value();
 }
 
-// Both warnings, or the one that is not empty.
-std::string joined(const std::string& one, const std::string& other) {
-  return one.empty() || other.empty() ? one + other : one + "; " + other;
+Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
+    : options(std::move(planner_options)),
+      cpu(make_cpu_backend(cost_models,
+                           {.name = options.backend == kCudaBackend ? "auto" : options.backend,
+                            .reuse_work = options.reuse_work})),
+      gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
+      ranges(cost_models),
+      any_cuts(options.algorithm == Algorithm::kNeuroshard &&
+               options.cuts.value_or(default_cuts(cost_models)) == Cuts::kAny),
+      replicas(any_cuts && cpu->prices_replicas()),
+      models(std::move(cost_models)),
+      threads(options.threads > 0
+                  ? options.threads
+                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+
+std::shared_ptr<const Planner::Impl> Planner::Impl::for_batch(std::int64_t batch_size) const {
+  if (batch_size == models.batch_size) return {std::shared_ptr<const Impl>(), this};
+  const std::lock_guard lock(other_batches_lock);
+  std::shared_ptr<const Impl>& other = other_batches[batch_size];
+  if (!other) {
+    try {
+      other = std::make_shared<const Impl>(models_for_batch(models, batch_size), options);
+    } catch (...) {
+      other_batches.erase(batch_size);
+      throw;
+    }
+  }
+  std::shared_ptr<const Impl> found = other;
+  if (other_batches.size() > kMostOtherBatches) {
+    other_batches.erase(std::find_if(other_batches.begin(), other_batches.end(),
+                                     [&](const auto& one) { return one.first != batch_size; }));
+  }
+  return found;
 }
 
-// What `impl`, the one of a planner, points to.
-template <typename Impl>
-const Impl& in_use(const std::unique_ptr<Impl>& impl) {
-  if (!impl) throw Error("the planner has been moved from; use the one that it was moved to");
-  return *impl;
+std::shared_ptr<const Planner::Impl> Planner::Impl::for_task(const Task& task) const {
+  neuroshard::validate(task);
+  std::shared_ptr<const Impl> impl = for_batch(task.batch_size);
+  (void)models.comm_for(task.devices);
+  return impl;
 }
-
-}  // namespace
-
-struct Planner::Impl {
-  Impl(CostModels cost_models, PlannerOptions planner_options)
-      : options(std::move(planner_options)),
-        cpu(make_cpu_backend(cost_models,
-                             {.name = options.backend == kCudaBackend ? "auto" : options.backend,
-                              .reuse_work = options.reuse_work})),
-        gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
-        ranges(cost_models),
-        row_blocks(options.algorithm == Algorithm::kNeuroshard &&
-                   options.cuts.value_or(default_cuts(cost_models)) == Cuts::kAny),
-        models(std::move(cost_models)),
-        threads(options.threads > 0
-                    ? options.threads
-                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
-
-  void require_valid(const Task& task) const {
-    neuroshard::validate(task);
-    (void)models.comm_for(task.devices);
-  }
-  PlanResult plan_by_baseline(const Task& task) const;
-  PlanResult plan_by_search(const Task& task, const PlanRequest& request,
-                            const PlannerOptions& with) const;
-  /// By one thread of the CPU.
-  PlanResult plan_alone(const Task& task, const PlanRequest& request,
-                        const PlannerOptions& with) const;
-  /// Gives tasks that columns alone have no room for plans with row blocks. `plan`:
-  /// plan_by_search() or plan_alone().
-  template <typename Plan>
-  PlanResult with_row_blocks(const Task& task, const PlanRequest& request, PlanResult result,
-                             const Plan& plan) const;
-  /// Does so for those outcomes that need it.
-  void add_row_blocks(std::span<const Task> tasks, const PlanRequest& request,
-                      std::span<PlanOutcome> outcomes) const;
-  void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
-  ReplanResult replan(const Task& task, const RunningPlan& running,
-                      const ReplanRequest& request) const;
-  /// For the searches of one thread and call: others try the GPU anew if it fails these.
-  FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
-  ThreadTeam& team() const;
-  /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
-  void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
-    cost.warning = joined(cost.warning, ranges.warning(task, plan, cost));
-    cost.warning = joined(cost.warning, prediction_limits(task));
-  }
-  void add_warnings(const Task& task, PlanResult& result) const {
-    if (result.plan) add_warning(task, *result.plan, result.cost);
-    for (CostedPlan& other : result.alternatives) add_warning(task, other.plan, other.cost);
-  }
-
-  PlannerOptions options;
-  std::unique_ptr<Backend> cpu;
-  std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
-  std::unique_ptr<Backend> gpu;
-  TrainingRanges ranges;  ///< Before `models`, which is moved from.
-  bool row_blocks;        ///< Whether plans may have them.
-  CostModels models;
-  int threads;
-  mutable std::once_flag team_started;
-  mutable std::optional<ThreadTeam> team_of_plans;  ///< For single plans; the first one starts it.
-};
 
 ThreadTeam& Planner::Impl::team() const {
   std::call_once(team_started,
@@ -214,109 +182,66 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
   };
   if (gpu) return search(gpu_with_cpu(), no_gpu_warning, nullptr);
   if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
-  const std::string warning = joined(no_gpu_warning, team().shortage());
+  const std::string warning = joined_warnings(no_gpu_warning, team().shortage());
   auto lease = team().try_lease();
   return lease ? search(TeamBackend(*cpu, *lease), warning, &*lease)
                : search(*cpu, warning, nullptr);
 }
 
-PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request,
-                                     const PlannerOptions& with) const {
-  SearchDriver driver(*cpu, with, request);
-  return run_search(driver, task);
+PlanResult Planner::Impl::plan_without_replicas(const Task& task, const PlanRequest& request,
+                                                const PlannerOptions& with) const {
+  return with_row_blocks(task, request, with, plan_by_search(task, request, with),
+                         [&](const auto&... of_part) { return plan_by_search(of_part...); });
 }
 
-template <typename Plan>
-PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
-                                          PlanResult result, const Plan& plan) const {
-  if (!row_blocks || !may_need_row_blocks(task, result)) return result;
-  return plan_with_row_blocks(*cpu, task, request, options.effort, std::move(result),
-                              [&](const Task& part, const PlanRequest& of_part,
-                                  Effort effort) -> std::optional<PlanResult> {
-                                if (!models.has_comm_for(part.devices)) return std::nullopt;
-                                PlannerOptions with = options;
-                                with.effort = effort;
-                                return plan(part, of_part, with);
-                              });
+PlanResult Planner::Impl::plan_with_replicas(const Task& task, const PlanRequest& request) const {
+  ReplicaSearch search(*cpu, task, request, options.effort);
+  const PlanRequest of_parts = without_improvements(request);
+  for (bool first = true; const auto& part = search.next(); first = false) {
+    search.take(
+        plan_without_replicas(*part->task, first ? request : of_parts, options_with(part->effort)));
+  }
+  return search.finish();
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
 ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
                                    const ReplanRequest& request) const {
-  const Clock::time_point start = Clock::now();
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   PlanRequest anew;
   anew.deadline = request.plan.deadline;
   anew.stop = request.plan.stop;
   const auto plan_anew = [&](Effort effort) {
-    PlannerOptions with = options;
-    with.effort = effort;
-    return plan_by_search(task, anew, with);
+    return plan_by_search(task, anew, options_with(effort));
   };
-  PlanCost running_cost = neuroshard::simulate(*cpu, running.task, running.plan);
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1) lease = team().try_lease();
-  ReplanResult result = replan_task(*cpu, {.task = task,
-                                           .running = running,
-                                           .request = request,
-                                           .effort = options.effort,
-                                           .stop = stop,
-                                           .team = lease ? &*lease : nullptr,
-                                           .plan_anew = plan_anew});
-  result.running_cost = std::move(running_cost);
-  add_warnings(task, result.result);
-  result.result.stats.search_ms = milliseconds_since(start);
-  return result;
+  return replan_task(*cpu, {.task = task,
+                            .running = running,
+                            .request = request,
+                            .effort = options.effort,
+                            .stop = stop,
+                            .team = lease ? &*lease : nullptr,
+                            .plan_anew = plan_anew});
 }
 
-// Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
-void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
-                                     const PlanRequest& request) const {
-  const std::size_t window = gpu ? kSearchesInFlight : 1;
-  const std::size_t together = gpu ? kSearchesStartedTogether : 1;
-  const std::size_t useful = std::max<std::size_t>(1, (jobs.size() + window - 1) / window);
-  ThreadTeam team_of_batch(static_cast<int>(std::min(useful, static_cast<std::size_t>(threads))));
-  const std::string warning = joined(no_gpu_warning, team_of_batch.shortage());
-  std::atomic<std::size_t> next{0};
-  const auto search = [&](const Backend& backend) {
-    SearchDriver driver(backend, options, request, warning);
-    try {
-      for (;;) {
-        while (driver.in_flight() + together <= window) {
-          const std::size_t first = next.fetch_add(together);
-          if (first >= jobs.size()) break;
-          driver.add(jobs.subspan(first, std::min(together, jobs.size() - first)));
-        }
-        if (driver.in_flight() == 0) return;
-        driver.advance();
-      }
-    } catch (...) {
-      next = jobs.size();  // The others need not go on.
-      throw;
-    }
-  };
-  team_of_batch.run(team_of_batch.threads(),
-                    [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
-}
-
-void Planner::Impl::add_row_blocks(std::span<const Task> tasks, const PlanRequest& request,
-                                   std::span<PlanOutcome> outcomes) const {
-  std::vector<std::size_t> without_plan;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i] && may_need_row_blocks(tasks[i], *outcomes[i])) without_plan.push_back(i);
+ReplanResult Planner::Impl::replan_with_replicas(const Task& task, const KeptReplicas& kept,
+                                                 ReplanRequest request) const {
+  if (kept.rest.tables.empty()) {
+    ReplanResult all_replicated;
+    all_replicated.result.plan = kept.replicas;
+    return with_kept_replicas(*cpu, task, kept, std::move(all_replicated));
   }
-  if (without_plan.empty()) return;
-  ThreadTeam team_of_batch(
-      static_cast<int>(std::min(without_plan.size(), static_cast<std::size_t>(threads))));
-  team_of_batch.run(without_plan.size(), [&](std::size_t job, std::size_t) {
-    const std::size_t i = without_plan[job];
-    try {
-      outcomes[i] = with_row_blocks(tasks[i], request, std::move(outcomes[i]).value(),
-                                    [&](const auto&... of_part) { return plan_alone(of_part...); });
-    } catch (const Error& error) {
-      outcomes[i] = error;
+  if (request.most_moved_bytes) {
+    if (*request.most_moved_bytes < kept.moved_bytes) {
+      throw Error("the move budget is " + format_bytes(*request.most_moved_bytes) + ", but " +
+                  format_bytes(kept.moved_bytes) +
+                  " of replicated tables are new or go to devices that have been added; give at "
+                  "least as much");
     }
-  });
+    *request.most_moved_bytes -= kept.moved_bytes;
+  }
+  return with_kept_replicas(*cpu, task, kept, replan(kept.rest.task, kept.running, request));
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -331,78 +256,51 @@ Planner::Planner(Planner&&) noexcept = default;
 Planner& Planner::operator=(Planner&&) noexcept = default;
 
 PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
-  const Impl& impl = in_use(impl_);
-  impl.require_valid(task);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(request);
-  if (!searches(impl.options.algorithm)) {
-    PlanResult result = impl.plan_by_baseline(task);
-    impl.add_warnings(task, result);
-    return result;
-  }
-  PlanResult result =
-      impl.with_row_blocks(task, request, impl.plan_by_search(task, request, impl.options),
-                           [&](const auto&... of_part) { return impl.plan_by_search(of_part...); });
-  impl.add_warnings(task, result);
+  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(task)
+                      : impl->replicas                   ? impl->plan_with_replicas(task, request)
+                                       : impl->plan_without_replicas(task, request, impl->options);
+  impl->add_warnings(task, result);
   return result;
-}
-
-std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
-                                             const PlanRequest& request) const {
-  const Impl& impl = in_use(impl_);
-  validate(request);
-  std::vector<PlanOutcome> outcomes(tasks.size());
-  std::vector<SearchDriver::Job> jobs;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    try {
-      impl.require_valid(tasks[i]);
-      if (searches(impl.options.algorithm)) {
-        jobs.push_back({tasks[i], outcomes[i]});
-      } else {
-        outcomes[i] = impl.plan_by_baseline(tasks[i]);
-      }
-    } catch (const Error& error) {
-      outcomes[i] = error;
-    }
-  }
-  if (!jobs.empty()) impl.plan_in_parallel(jobs, request);
-  if (impl.row_blocks) impl.add_row_blocks(tasks, request, outcomes);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!outcomes[i]) continue;
-    PlanResult result = std::move(outcomes[i]).value();
-    impl.add_warnings(tasks[i], result);
-    outcomes[i] = std::move(result);
-  }
-  return outcomes;
 }
 
 ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
                              const ReplanRequest& request) const {
-  const Impl& impl = in_use(impl_);
-  impl.require_valid(task);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(request);
-  if (impl.options.algorithm != Algorithm::kNeuroshard) {
-    throw Error("algorithm " + std::string(name_of(impl.options.algorithm)) +
+  if (impl->options.algorithm != Algorithm::kNeuroshard) {
+    throw Error("algorithm " + std::string(name_of(impl->options.algorithm)) +
                 " does not re-plan; use neuroshard");
   }
-  if (impl.options.equal_widths) {
+  if (impl->options.equal_widths) {
     throw Error(
         "re-planning does not keep slices of a table to one width; plan anew, or re-plan "
         "with a planner without equal_widths");
   }
-  return impl.replan(task, running, request);
+  const Clock::time_point start = Clock::now();
+  const std::shared_ptr<const Impl> before = impl_->for_batch(running.task.batch_size);
+  PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
+  const std::optional<KeptReplicas> kept = keep_replicas(task, running);
+  ReplanResult result = kept ? impl->replan_with_replicas(task, *kept, request)
+                             : impl->replan(task, running, request);
+  result.running_cost = std::move(running_cost);
+  impl->add_warnings(task, result.result);
+  result.result.stats.search_ms = milliseconds_since(start);
+  return result;
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  const Impl& impl = in_use(impl_);
-  PlanCost cost = neuroshard::simulate(*impl.cpu, task, plan);
-  impl.add_warning(task, plan, cost);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_batch(task.batch_size);
+  PlanCost cost = neuroshard::simulate(*impl->cpu, task, plan);
+  impl->add_warning(task, plan, cost);
   return cost;
 }
 
 PlanExplanation Planner::explain(const Task& task, const Plan& plan) const {
-  const Impl& impl = in_use(impl_);
-  PlanExplanation explanation = neuroshard::explain(*impl.cpu, task, plan);
-  impl.add_warning(task, plan, explanation.cost);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_batch(task.batch_size);
+  PlanExplanation explanation = neuroshard::explain(*impl->cpu, task, plan);
+  impl->add_warning(task, plan, explanation.cost);
   return explanation;
 }
 

@@ -40,29 +40,6 @@ std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
   return survivors;
 }
 
-/// The running table of each table of `task`; nothing: it is new.
-std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
-  // The how manieth of its name a table is says which one it is.
-  const auto labels = [](const Task& of) {
-    std::map<std::string_view, int> seen;
-    std::vector<std::pair<std::string_view, int>> labels;
-    for (const Table& table : of.tables) labels.emplace_back(table.name, seen[table.name]++);
-    return labels;
-  };
-  std::map<std::pair<std::string_view, int>, std::size_t> running_of;
-  const auto running_labels = labels(running);
-  for (std::size_t i = 0; i < running_labels.size(); ++i) running_of[running_labels[i]] = i;
-  std::vector<std::optional<std::size_t>> found;
-  const auto task_labels = labels(task);
-  for (std::size_t i = 0; i < task_labels.size(); ++i) {
-    const auto at = running_of.find(task_labels[i]);
-    const bool same =
-        at != running_of.end() && running.tables[at->second].dim == task.tables[i].dim;
-    found.push_back(same ? std::optional(at->second) : std::nullopt);
-  }
-  return found;
-}
-
 void require_columns(const RunningPlan& running) {
   for (const TableSlice& slice : running.plan.slices) {
     if (!is_row_block(running.task, slice)) continue;
@@ -143,6 +120,28 @@ void hand_out(const PieceCatalog& catalog, const Layout& layout, std::vector<std
 }
 
 }  // namespace
+
+std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
+  // The how manieth of its name a table is says which one it is.
+  const auto labels = [](const Task& of) {
+    std::map<std::string_view, int> seen;
+    std::vector<std::pair<std::string_view, int>> labels;
+    for (const Table& table : of.tables) labels.emplace_back(table.name, seen[table.name]++);
+    return labels;
+  };
+  std::map<std::pair<std::string_view, int>, std::size_t> running_of;
+  const auto running_labels = labels(running);
+  for (std::size_t i = 0; i < running_labels.size(); ++i) running_of[running_labels[i]] = i;
+  std::vector<std::optional<std::size_t>> found;
+  const auto task_labels = labels(task);
+  for (std::size_t i = 0; i < task_labels.size(); ++i) {
+    const auto at = running_of.find(task_labels[i]);
+    const bool same =
+        at != running_of.end() && running.tables[at->second].dim == task.tables[i].dim;
+    found.push_back(same ? std::optional(at->second) : std::nullopt);
+  }
+  return found;
+}
 
 Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
                      const RunningPlan& running)

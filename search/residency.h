@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +10,10 @@
 #include "search/layout.h"
 
 namespace neuroshard {
+
+/// [tables of `task`]: the table of `running` that each is; nothing: it is new.
+[[nodiscard]] std::vector<std::optional<std::size_t>> running_tables(const Task& task,
+                                                                     const Task& running);
 
 /// What the devices of a task hold of its tables before the first plan of it runs.
 class Residency {

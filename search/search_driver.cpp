@@ -34,7 +34,7 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
   const Clock::time_point started = Clock::now();
   std::vector<PieceCatalog> catalogs;
   catalogs.reserve(jobs.size());
-  for (const Job& job : jobs) catalogs.emplace_back(job.task);
+  for (const Job& job : jobs) catalogs.emplace_back(job.task, backend_.table_features());
   PieceCatalog::embed(backend_, catalogs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     start(jobs[i], started, [&](Run& run) {
@@ -54,7 +54,7 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
   catalogs.reserve(jobs.size());
   for (const Job& job : jobs) {
     const CanonicalTask& one = canonical.emplace_back(job.task);
-    catalogs.emplace_back(one.task, one.original);
+    catalogs.emplace_back(one.task, backend_.table_features(), one.original);
   }
   // A search that is stopped here sees that itself, before it uses the catalog.
   PieceCatalog::embed(backend_, catalogs, stop_);

@@ -76,6 +76,19 @@ ns_infeasibility infeasibility_of(const ns_plan& plan) {
   return result;
 }
 
+/// What `figures` says of each device.
+template <typename Figures, typename FiguresOf>
+ns_status write_by_device(const ns_plan* plan, Figures* devices, size_t capacity, size_t* count,
+                          const FiguresOf& figures) {
+  return guarded([&] {
+    std::vector<Figures> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      for (const DeviceCost& cost : document->cost.devices) all.push_back(figures(cost));
+    }
+    return write_array(std::span<const Figures>(all), devices, capacity, "devices", count);
+  });
+}
+
 }  // namespace
 
 char* new_text(const std::string& text) {
@@ -106,6 +119,9 @@ ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capac
       if (has_row_blocks(document->task, document->plan)) {
         throw Error("the plan has row blocks; call ns_plan_get_blocks");
       }
+      if (!document->plan.replicas.empty()) {
+        throw Error("the plan has replicas; call ns_plan_get_replicas and ns_plan_get_blocks");
+      }
     }
     for (const ns_block& block : blocks) {
       all.push_back({block.device, block.table, block.first_column, block.dim});
@@ -122,32 +138,38 @@ ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capac
   });
 }
 
+ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
+                               size_t* count) {
+  return guarded([&] {
+    std::vector<std::int32_t> all;
+    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
+      all.assign(document->plan.replicas.begin(), document->plan.replicas.end());
+    }
+    return write_array(std::span<const std::int32_t>(all), tables, capacity, "tables", count);
+  });
+}
+
+ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
+                                   size_t* count) {
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_terms{cost.ids_ms, cost.all_reduce_ms, cost.replicas_ms};
+  });
+}
+
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count) {
-  return guarded([&] {
-    std::vector<ns_device_cost> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      for (const DeviceCost& cost : document->cost.devices) {
-        all.push_back(
-            {cost.compute_ms, cost.forward_ms, cost.backward_ms, cost.memory_bytes, cost.dim_sum});
-      }
-    }
-    return write_array(std::span<const ns_device_cost>(all), devices, capacity, "devices", count);
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_cost{cost.compute_ms, cost.forward_ms, cost.backward_ms, cost.memory_bytes,
+                          cost.dim_sum};
   });
 }
 
 ns_status ns_plan_get_device_memory(const ns_plan* plan, ns_device_memory* devices, size_t capacity,
                                     size_t* count) {
-  return guarded([&] {
-    std::vector<ns_device_memory> all;
-    if (const PlanDocument* document = document_of(required(plan, "plan"))) {
-      for (const DeviceCost& cost : document->cost.devices) {
-        all.push_back({cost.memory.weight_bytes, cost.memory.optimizer_bytes,
-                       cost.memory.buffer_bytes, cost.reserved_bytes, cost.free_bytes,
-                       cost.base_bytes});
-      }
-    }
-    return write_array(std::span<const ns_device_memory>(all), devices, capacity, "devices", count);
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_memory{cost.memory.weight_bytes, cost.memory.optimizer_bytes,
+                            cost.memory.buffer_bytes, cost.reserved_bytes,
+                            cost.free_bytes,          cost.base_bytes};
   });
 }
 

@@ -25,7 +25,7 @@ PlannerOptions planner_options(const ns_planner_options& given) {
   if (given.effort != nullptr) options.effort = effort_from_name(given.effort);
   if (given.backend != nullptr) options.backend = given.backend;
   options.threads = given.threads;
-  if (given.cuts != nullptr) options.cuts = cuts_from_name(given.cuts);
+  options.cuts = given.cuts != nullptr ? cuts_from_name(given.cuts) : Cuts::kColumns;
   return options;
 }
 

@@ -16,6 +16,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   handle->task.devices = file.devices.value_or(0);
   handle->task.memory_bytes = file.memory_bytes.value_or(0);
   handle->task.reserved = file.reserved;
+  handle->task.batch_size = file.batch_size;
   handle->task.device_list = std::move(file.device_list);
   handle->name = std::move(file.name);
   if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));

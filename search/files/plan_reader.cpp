@@ -68,8 +68,12 @@ PlanRecord read_line(const JsonObject& line) {
   if (line.has("cost") && !line.value("cost").is_null()) record.cost_ms = line.number("cost");
   const bool has_steps = line.has("steps");
   const bool has_slices = line.has("slices");
+  const bool has_replicas = line.has("replicas");
   if (has_steps && has_slices) {
     throw Error(line.where() + ": has both steps and slices; give one of them");
+  }
+  if (has_replicas && !has_slices) {
+    throw Error(line.where() + ": has replicas but no slices; give both");
   }
   if (line.has("error")) {
     record.error_kind = read_error_kind(line);
@@ -81,6 +85,9 @@ PlanRecord read_line(const JsonObject& line) {
         plan.slices.push_back(read_slice(item, place));
       }
       plan.shards = read_shards(line);
+      if (has_replicas) {
+        plan.replicas = read_indices(line.array("replicas"), line.place("replicas"));
+      }
       record.plan = std::move(plan);
     } else {
       HalvedPlan plan;
@@ -166,12 +173,17 @@ PlanRecord read_document(const JsonObject& file) {
   if (version == 1) {
     column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
   }
+  std::vector<int> replicas;
+  if (version > 1 && file.has("replicas")) {
+    replicas = read_indices(file.array("replicas"), file.place("replicas"));
+  }
   std::vector<std::vector<int>> shards;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(shards.size());
     const JsonObject device(item, file.where() + ": device " + std::to_string(place));
     (void)device.small_integer("device", place, place);
-    for (const char* name : {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "dim_sum"}) {
+    for (const char* name :
+         {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "speed", "dim_sum"}) {
       (void)device.has(name);
     }
     shards.push_back(read_shard(device, version, record.slices));
@@ -181,7 +193,8 @@ PlanRecord read_document(const JsonObject& file) {
   if (version == 1) {
     record.plan = HalvedPlan{std::move(column_splits), std::move(shards)};
   } else {
-    record.plan = Plan{numbered_slices(std::move(record.slices), record.where), std::move(shards)};
+    record.plan = Plan{numbered_slices(std::move(record.slices), record.where), std::move(shards),
+                       std::move(replicas)};
     record.slices.clear();
   }
   return record;

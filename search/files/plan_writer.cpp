@@ -5,6 +5,7 @@
 #include <concepts>
 #include <nlohmann/json.hpp>
 
+#include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
 
 namespace neuroshard {
@@ -142,25 +143,30 @@ Fields memory_fields(const DeviceCost& cost, bool listed) {
   return fields.add("free_bytes", cost.free_bytes);
 }
 
+Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, bool replicas) {
+  Fields fields;
+  fields.add("total_ms", cost.total_ms());
+  for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
+  if (replicas) fields.add("replicas_ms", cost.replicas_ms);
+  return fields;
+}
+
 /// `indices` are what the file calls the slices of the device's shard.
 void append_device(std::string& text, const PlanDocument& document, int version,
-                   const std::vector<int>& indices, std::size_t device) {
+                   const std::vector<CostTerm>& terms, const std::vector<int>& indices,
+                   std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
   const bool listed = !document.task.device_list.empty();
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
-  text += ",\n      \"cost\": " + Fields()
-                                      .add("total_ms", cost.total_ms())
-                                      .add("compute_ms", cost.compute_ms)
-                                      .add("forward_ms", cost.forward_ms)
-                                      .add("backward_ms", cost.backward_ms)
-                                      .text();
+  text += ",\n      \"cost\": " + cost_fields(terms, cost, !document.plan.replicas.empty()).text();
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
   text += ",\n      \"memory\": " + memory_fields(cost, listed).text();
   if (listed) {
     append(text += ",\n      \"of_memory_gb\": ",
            gib_from_bytes(memory_bytes(document.task, device)));
     append(text += ",\n      \"base_ms\": ", cost.base_ms);
+    append(text += ",\n      \"speed\": ", cost.speed);
   }
   append(text += ",\n      \"dim_sum\": ", cost.dim_sum);
   text += ",\n      \"shard\": [";
@@ -186,13 +192,14 @@ Fields search_fields(const SearchStats& stats, bool complete, std::optional<doub
   return fields;
 }
 
-/// Column splits under the name that they have there, or the slices if no splits make them; and
+/// Column splits under the name that they have there, or the slices if no splits make the plan; and
 /// shards.
 void add_plan(Fields& fields, const char* splits_name, const Plan& plan) {
   if (const std::optional<HalvedPlan> halved = halvings_of(plan)) {
     fields.add(splits_name, halved->column_splits).add("shards", halved->shards);
   } else {
     fields.add("slices", plan.slices).add("shards", plan.shards);
+    if (!plan.replicas.empty()) fields.add("replicas", plan.replicas);
   }
 }
 
@@ -266,11 +273,13 @@ std::string plan_to_json(const PlanDocument& document) {
     fields.add("search", search_fields(*document.stats, document.complete, document.read_ms));
   }
   if (halved) fields.add("column_splits", halved->column_splits);
+  if (!document.plan.replicas.empty()) fields.add("replicas", document.plan.replicas);
+  const std::vector<CostTerm> terms = cost_terms(document.cost);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, version, shards[device], device);
+    append_device(text, document, version, terms, shards[device], device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";

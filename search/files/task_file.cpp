@@ -1,5 +1,7 @@
 #include "neuroshard/task_file.h"
 
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "core/message_text.h"
@@ -10,6 +12,8 @@
 
 namespace neuroshard {
 namespace {
+
+constexpr double kMostGib = 8e9;  // Of what may be 0, which bytes_from_gib() does not take.
 
 std::vector<std::string> read_source(const JsonObject& file) {
   if (file.value("source").is_string()) return {file.text("source")};
@@ -35,7 +39,6 @@ std::string table_label(JsonValue table, std::size_t index) {
 ReservedMemory read_reserved(const JsonObject& file) {
   ReservedMemory reserved;
   if (file.has("reserved_gb")) {
-    constexpr double kMostGib = 8e9;
     const double gib = file.number("reserved_gb", 0.0, kMostGib);
     if (gib > 0.0) reserved.bytes = bytes_from_gib(gib);
   }
@@ -52,28 +55,60 @@ std::int64_t read_memory(const JsonObject& object) {
   }
 }
 
-/// `memory_bytes`: of those that say nothing of theirs.
+/// What a class or an entry of the list says of devices; the rest is as in `device`.
+Device read_device(const JsonObject& object, Device device) {
+  if (object.has("memory_gb")) device.memory_bytes = read_memory(object);
+  if (object.has("base_ms")) device.base_ms = object.number("base_ms", 0.0, kMostBaseMs);
+  if (object.has("base_gb")) {
+    const double base_gb = object.number("base_gb", 0.0, kMostGib);
+    device.base_bytes = base_gb > 0.0 ? bytes_from_gib(base_gb) : 0;
+  }
+  if (object.has("speed")) device.speed = object.number("speed", kLeastSpeed, kMostSpeed);
+  return device;
+}
+
+using DeviceClasses = std::map<std::string, Device, std::less<>>;
+
+/// `unlike`: a device of no class.
+DeviceClasses read_classes(const JsonObject& file, const Device& unlike) {
+  DeviceClasses classes;
+  if (!file.has("classes")) return classes;
+  const JsonObject list = file.object("classes");
+  for (const std::string_view name : list.names()) {
+    const JsonObject object = list.object(name);
+    classes.emplace(name, read_device(object, unlike));
+    object.reject_unknown_fields();
+  }
+  return classes;
+}
+
+const Device& class_of(const JsonObject& entry, const DeviceClasses& classes) {
+  const std::string name = entry.text("class");
+  const auto found = classes.find(name);
+  if (found != classes.end()) return found->second;
+  std::string known;
+  for (const auto& [other, device] : classes) known += (known.empty() ? "" : ", ") + other;
+  throw Error(entry.place("class") + ": there is no class '" + printable(name) + "'; " +
+              (known.empty() ? "describe it under classes" : "use one of " + printable(known)));
+}
+
+/// `unlike`: a device of which nothing is said.
 std::vector<Device> read_devices(const JsonObject& file, JsonArray list,
-                                 std::optional<std::int64_t> memory_bytes) {
+                                 const DeviceClasses& classes, const Device& unlike) {
   std::vector<Device> devices;
   std::size_t entry = 0;
   for (const JsonValue item : list) {
     const JsonObject object(item, file.place("devices") + ": entry " + std::to_string(entry++));
     const int count = object.has("count") ? object.small_integer("count", 1, kMaxDevices) : 1;
-    Device device;
-    if (!object.has("memory_gb") && !memory_bytes) {
+    const Device device =
+        read_device(object, object.has("class") ? class_of(object, classes) : unlike);
+    if (device.memory_bytes == 0) {
       throw Error(object.where() +
                   ": says nothing of memory; give memory_gb here, or once for all devices");
     }
-    device.memory_bytes = object.has("memory_gb") ? read_memory(object) : *memory_bytes;
-    if (object.has("base_ms")) device.base_ms = object.number("base_ms", 0.0, kMostBaseMs);
-    if (object.has("base_gb")) {
-      const double base_gb = object.number("base_gb", 0.0);
-      if (base_gb > gib_from_bytes(device.memory_bytes)) {
-        throw Error(object.place("base_gb") + " is more than the memory of the device, " +
-                    format_bytes(device.memory_bytes));
-      }
-      device.base_bytes = base_gb > 0.0 ? bytes_from_gib(base_gb) : 0;
+    if (device.base_bytes > device.memory_bytes) {
+      throw Error(object.place("base_gb") + " is more than the memory of the device, " +
+                  format_bytes(device.memory_bytes));
     }
     object.reject_unknown_fields();
     if (devices.size() + static_cast<std::size_t>(count) > kMaxDevices) {
@@ -106,6 +141,7 @@ Task task_of(const TaskFile& file, const OtherDevices& other) {
   task.memory_bytes = memory.value_or(0);
   if (other.memory_bytes) set_memory(task, *other.memory_bytes);
   task.reserved = file.reserved;
+  task.batch_size = file.batch_size;
   return task;
 }
 
@@ -119,9 +155,11 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (file.has("source")) task.source = read_source(file);
   if (file.has("notes")) task.notes = file.text("notes");
   if (file.has("memory_gb")) task.memory_bytes = read_memory(file);
+  const Device unlike{.memory_bytes = task.memory_bytes.value_or(0)};
+  const DeviceClasses classes = read_classes(file, unlike);
   if (file.has("devices")) {
     if (JsonArray list; file.value("devices").get(list) == simdjson::SUCCESS) {
-      task.device_list = read_devices(file, list, task.memory_bytes);
+      task.device_list = read_devices(file, list, classes, unlike);
       task.devices = static_cast<int>(task.device_list.size());
     } else {
       task.devices = file.small_integer("devices", 1, kMaxDevices);
@@ -129,7 +167,10 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   }
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
-  if (file.has("batch_size")) memory.batch_size = file.integer("batch_size", 1, kMaxBatchSize);
+  if (file.has("batch_size")) {
+    task.batch_size = file.integer("batch_size", 1, kMaxBatchSize);
+    memory.batch_size = task.batch_size;
+  }
   TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent,
                      memory);
   const JsonArray tables = file.array("tables");

@@ -54,7 +54,7 @@ bool is_allowed(const PlanEdit& edit, const std::vector<std::vector<bool>>& allo
 Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
   WorkingPlan plan(catalog, task.devices, start, options.equal_widths);
-  EditCosts costs(backend, plan, base_loads_ms(task));
+  EditCosts costs(backend, plan, compute_on_devices(task));
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
   const std::vector<std::vector<bool>> allowed = allowed_devices_of(task);

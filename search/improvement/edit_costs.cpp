@@ -29,18 +29,19 @@ constexpr std::size_t kRemembered = 1024;
 
 }  // namespace
 
-EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, std::vector<float> base_ms)
+EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, ComputeOnDevices compute)
     : plan_(plan),
       models_(backend.cost_runner(static_cast<int>(plan.devices()))),
       devices_(plan.devices()),
       width_(static_cast<std::size_t>(backend.embedding_width())),
-      base_ms_(std::move(base_ms)),
+      compute_(std::move(compute)),
       log2_devices_(log2_of_devices(static_cast<int>(devices_))),
       dim_sum_(devices_),
       compute_ms_(devices_),
       backward_ms_(devices_),
       forward_ms_(devices_),
       total_ms_(devices_),
+      ids_(backend, static_cast<int>(devices_)),
       offsets_ms_(devices_),
       trial_dim_sum_(devices_),
       trial_backward_ms_(devices_),
@@ -49,7 +50,9 @@ EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, std::vecto
   const AlignedVector<float> zero(width_, 0.0F);
   models_->compute(zero, {&empty_ms_, 1});
   models_->compute({plan.sum(0), devices_ * width_}, compute_ms_);
-  for (std::size_t d = 0; d < base_ms_.size(); ++d) compute_ms_[d] += base_ms_[d];
+  for (std::size_t d = 0; d < devices_; ++d) {
+    compute_ms_[d] = compute_.compute_ms(d, compute_ms_[d]);
+  }
   head_evaluations_ += devices_;
   double dims = 0.0;
   for (const std::int64_t dim_sum : plan.dim_sums()) dims += static_cast<double>(dim_sum);
@@ -61,9 +64,10 @@ void EditCosts::synchronize() {
   for (std::size_t d = 0; d < devices_; ++d) {
     dim_sum_[d] = static_cast<float>(plan_.dim_sums()[d]);
     if (plan_.on_device(static_cast<std::uint32_t>(d)).empty()) {
-      compute_ms_[d] = empty_ms_ + base_ms(static_cast<std::uint32_t>(d));
+      compute_ms_[d] = compute_.compute_ms(d, empty_ms_);
     }
   }
+  find_busiest();
   const int devices = static_cast<int>(devices_);
   models_->backward(dim_sum_, backward_ms_);
   start_offsets(compute_ms_.data(), backward_ms_.data(), devices, offsets_ms_.data());
@@ -79,8 +83,31 @@ void EditCosts::synchronize() {
   rank_devices();
 }
 
+void EditCosts::find_busiest() {
+  if (!ids_.priced()) return;
+  const std::span<const std::int64_t> lookups = plan_.lookups();
+  const auto busiest = std::ranges::max_element(lookups);
+  critical_.busiest = static_cast<std::uint32_t>(busiest - lookups.begin());
+  ids_ms_ = ids_.ms(id_columns(*busiest));
+}
+
+std::int64_t EditCosts::most_lookups(const PlanEdit& edit,
+                                     const WorkingPlan::Outcome& outcome) const {
+  const std::span<const std::int64_t> lookups = plan_.lookups();
+  const std::uint32_t busiest = *critical_.busiest;
+  const std::int64_t now = lookups[busiest];
+  const std::int64_t most = std::max(outcome.lookups[0], outcome.lookups[1]);
+  const bool touched = edit.device(0) == busiest || edit.device(1) == busiest;
+  if (!touched || most >= now) return std::max(most, now);
+  std::int64_t others = most;
+  for (std::uint32_t d = 0; d < devices_; ++d) {
+    if (d != edit.device(0) && d != edit.device(1)) others = std::max(others, lookups[d]);
+  }
+  return others;
+}
+
 void EditCosts::rank_devices() {
-  critical_ = {};
+  critical_ = {.slowest = 0, .last_ready = 0, .widest = 0, .busiest = critical_.busiest};
   first_ready_ = 0;
   second_slowest_ = 0;
   sum_of_ready_ms_ = 0.0;
@@ -149,6 +176,8 @@ bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
 
 std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
                                           const float* sums, double limit_ms) {
+  trial_ids_ms_ = ids_.priced() ? ids_.ms(id_columns(most_lookups(edit, outcome))) : 0.0;
+  limit_ms -= trial_ids_ms_;
   const std::size_t rows = edit.one_device() ? 1 : 2;
   std::array<float, 2> compute_ms;
   models_->compute({sums, rows * width_}, std::span(compute_ms).first(rows));
@@ -157,8 +186,8 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
     const std::uint32_t device = edit.device(i);
     sides_[i] = {.device = device,
                  .dim_sum = static_cast<float>(outcome.dim_sum[i]),
-                 .compute_ms = (outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i]) +
-                               base_ms(device),
+                 .compute_ms = compute_.compute_ms(
+                     device, outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i]),
                  .backward_ms = backward_ms_[device]};
   }
   if (surely_above(limit_ms, 0.0)) return std::nullopt;
@@ -166,8 +195,9 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
   const std::optional<double> cost_ms = models_->symmetric()
                                             ? estimate_symmetric(columns_move, limit_ms)
                                             : estimate_dense(columns_move, limit_ms);
-  if (cost_ms) estimate_ms_ = *cost_ms;
-  return cost_ms;
+  if (!cost_ms) return std::nullopt;
+  estimate_ms_ = *cost_ms;
+  return estimate_ms_ + trial_ids_ms_;
 }
 
 std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_ms) {
@@ -330,6 +360,7 @@ void EditCosts::accept(const PlanEdit& edit) {
   }
   cost_ms_ = estimate_ms_;
   exact_ = false;
+  find_busiest();
   rank_devices();
 }
 

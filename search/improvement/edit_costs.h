@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/id_exchange.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "search/improvement/edit_source.h"
@@ -20,11 +21,11 @@ namespace neuroshard {
 /// widest or narrowest device changes, as the others' backward costs are then guessed.
 class EditCosts {
  public:
-  /// Borrows both. `base_ms`: compute that each device has already, [devices]; empty: none.
-  EditCosts(const Backend& backend, const WorkingPlan& plan, std::vector<float> base_ms = {});
+  /// Borrows `backend` and `plan`.
+  EditCosts(const Backend& backend, const WorkingPlan& plan, ComputeOnDevices compute = {});
 
   /// Cost of the plan: exact after synchronize(), an estimate after accept().
-  [[nodiscard]] double cost_ms() const { return cost_ms_; }
+  [[nodiscard]] double cost_ms() const { return cost_ms_ + ids_ms_; }
   [[nodiscard]] bool exact() const { return exact_; }
   [[nodiscard]] const CriticalDevices& critical() const { return critical_; }
 
@@ -62,12 +63,13 @@ class EditCosts {
   };
 
   void rank_devices();
+  void find_busiest();
+  /// Lookups of the busiest device under an edit.
+  [[nodiscard]] std::int64_t most_lookups(const PlanEdit& edit,
+                                          const WorkingPlan::Outcome& outcome) const;
   [[nodiscard]] std::optional<double> estimate_dense(bool columns_move, double limit_ms);
   [[nodiscard]] std::optional<double> estimate_symmetric(bool columns_move, double limit_ms);
   [[nodiscard]] bool surely_above(double limit_ms, double shift_ms) const;
-  [[nodiscard]] float base_ms(std::uint32_t device) const {
-    return base_ms_.empty() ? 0.0F : base_ms_[device];
-  }
   [[nodiscard]] double ready_ms(std::uint32_t device) const {
     return static_cast<double>(compute_ms_[device]) + static_cast<double>(backward_ms_[device]);
   }
@@ -83,7 +85,7 @@ class EditCosts {
   std::unique_ptr<CostRunner> models_;
   std::size_t devices_;
   std::size_t width_;
-  std::vector<float> base_ms_;
+  ComputeOnDevices compute_;
   float empty_ms_ = 0.0F;  ///< head(0)
   float mean_dim_sum_ = 0.0F;
   float log2_devices_ = 0.0F;
@@ -94,7 +96,7 @@ class EditCosts {
   std::vector<float> backward_ms_;
   std::vector<float> forward_ms_;
   std::vector<double> total_ms_;
-  double cost_ms_ = 0.0;
+  double cost_ms_ = 0.0;  ///< Without ids.
   bool exact_ = false;
   std::size_t accepted_ = 0;  ///< Since the last synchronize().
 
@@ -104,6 +106,10 @@ class EditCosts {
   double sum_of_ready_ms_ = 0.0;
   float max_dim_sum_ = 0.0F;
   float min_dim_sum_ = 0.0F;
+
+  IdExchange ids_;
+  double ids_ms_ = 0.0;
+  double trial_ids_ms_ = 0.0;  ///< Under the edit that was estimated last.
 
   // The edit that was estimated last.
   std::array<Side, 2> sides_{};

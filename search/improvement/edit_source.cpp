@@ -50,7 +50,9 @@ std::optional<EditSource::Slice> EditSource::slice_on(std::uint32_t device, int 
 
 std::optional<EditSource::Slice> EditSource::first_slice(const CriticalDevices& critical) {
   if (random_.uniform() >= kAimed) return below(plan_.layout().size());
-  switch (below(3)) {
+  switch (below(critical.busiest ? 4 : 3)) {
+    case 3:
+      return slice_on(*critical.busiest);
     case 0:
       return slice_on(critical.last_ready);
     case 1:

@@ -14,6 +14,8 @@ struct CriticalDevices {
   std::uint32_t slowest = 0;     ///< In total.
   std::uint32_t last_ready = 0;  ///< For the forward all-to-all: highest compute + backward cost.
   std::uint32_t widest = 0;      ///< Highest dim sum.
+  /// Most lookups; nothing if ids are not priced.
+  std::optional<std::uint32_t> busiest{};
 };
 
 /// What becomes of halves of one table that meet on a device.

@@ -44,7 +44,7 @@ Layout tidied(const Backend& backend, const PieceCatalog& catalog, const Task& t
   const auto start_from = [&](const Layout& from) {
     costs.reset();
     plan.emplace(catalog, task.devices, from, equal_widths);
-    costs.emplace(backend, *plan, base_loads_ms(task));
+    costs.emplace(backend, *plan, compute_on_devices(task));
   };
   start_from(layout);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);

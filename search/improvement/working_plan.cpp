@@ -26,7 +26,8 @@ WorkingPlan::WorkingPlan(const PieceCatalog& catalog, int devices, const Layout&
       of_(catalog.tables()),
       sums_(static_cast<std::size_t>(devices) * width_),
       dim_sums_(static_cast<std::size_t>(devices)),
-      memory_(static_cast<std::size_t>(devices)) {
+      memory_(static_cast<std::size_t>(devices)),
+      lookups_(static_cast<std::size_t>(devices)) {
   for (std::size_t i = 0; i < layout.size(); ++i) add(layout[i], static_cast<std::uint32_t>(i));
   for (std::uint32_t device = 0; device < this->devices(); ++device) recompute(device);
 }
@@ -58,11 +59,13 @@ void WorkingPlan::recompute(std::uint32_t device) {
   std::fill_n(sum, width_, 0.0F);
   dim_sums_[device] = 0;
   memory_[device] = 0;
+  lookups_[device] = 0;
   for (const std::uint32_t index : on_[device]) {
     const std::uint32_t piece = slices_[index].piece;
     add_row(catalog_.embedding(piece), width_, sum);
     dim_sums_[device] += catalog_.dim(piece);
     memory_[device] += catalog_.size_bytes(piece);
+    lookups_[device] += catalog_.lookups()[piece];
   }
 }
 
@@ -74,6 +77,7 @@ WorkingPlan::Outcome WorkingPlan::outcome(const PlanEdit& edit, float* sums) con
     std::copy_n(sum(device), width_, sums + side * width_);
     outcome.dim_sum[side] = dim_sums_[device];
     outcome.memory[side] = memory_[device];
+    outcome.lookups[side] = lookups_[device];
     slices[side] = on_[device].size();
   }
   const auto side_of = [&](std::uint32_t device) { return device == edit.device(0) ? 0U : 1U; };
@@ -83,6 +87,7 @@ WorkingPlan::Outcome WorkingPlan::outcome(const PlanEdit& edit, float* sums) con
     subtract_row(catalog_.embedding(slice.piece), width_, sums + side * width_);
     outcome.dim_sum[side] -= catalog_.dim(slice.piece);
     outcome.memory[side] -= catalog_.size_bytes(slice.piece);
+    outcome.lookups[side] -= catalog_.lookups()[slice.piece];
     --slices[side];
   }
   for (const PlacedSlice& slice : edit.added()) {
@@ -90,6 +95,7 @@ WorkingPlan::Outcome WorkingPlan::outcome(const PlanEdit& edit, float* sums) con
     add_row(catalog_.embedding(slice.piece), width_, sums + side * width_);
     outcome.dim_sum[side] += catalog_.dim(slice.piece);
     outcome.memory[side] += catalog_.size_bytes(slice.piece);
+    outcome.lookups[side] += catalog_.lookups()[slice.piece];
     ++slices[side];
   }
   for (std::size_t side = 0; side < 2; ++side) outcome.empty[side] = slices[side] == 0;
@@ -97,6 +103,7 @@ WorkingPlan::Outcome WorkingPlan::outcome(const PlanEdit& edit, float* sums) con
     std::copy_n(sums, width_, sums + width_);
     outcome.dim_sum[1] = outcome.dim_sum[0];
     outcome.memory[1] = outcome.memory[0];
+    outcome.lookups[1] = outcome.lookups[0];
     outcome.empty[1] = outcome.empty[0];
   }
   return outcome;

@@ -49,11 +49,14 @@ class WorkingPlan {
   [[nodiscard]] std::int64_t dim_sum(std::uint32_t device) const { return dim_sums_[device]; }
   [[nodiscard]] std::int64_t memory(std::uint32_t device) const { return memory_[device]; }
   [[nodiscard]] std::span<const std::int64_t> dim_sums() const { return dim_sums_; }
+  /// Of each device, in units of lookup_units().
+  [[nodiscard]] std::span<const std::int64_t> lookups() const { return lookups_; }
 
   /// What `edit` would make of its two devices.
   struct Outcome {
     std::int64_t dim_sum[2];
     std::int64_t memory[2];
+    std::int64_t lookups[2];
     bool empty[2];
   };
   /// `sums`: [2, embedding width] is written.
@@ -82,6 +85,7 @@ class WorkingPlan {
   AlignedVector<float> sums_;                   ///< [devices, width]
   std::vector<std::int64_t> dim_sums_;
   std::vector<std::int64_t> memory_;
+  std::vector<std::int64_t> lookups_;
 };
 
 }  // namespace neuroshard

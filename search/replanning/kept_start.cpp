@@ -102,10 +102,8 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::vector<double> load(memory.size(), 0.0);
-  if (const std::vector<float> base_ms = base_loads_ms(task);
-      fewest == Fewest::kCost && !base_ms.empty()) {
-    load.assign(base_ms.begin(), base_ms.end());
-  }
+  const ComputeOnDevices compute =
+      fewest == Fewest::kCost ? compute_on_devices(task) : ComputeOnDevices{};
   const auto load_of = [&](std::uint32_t piece) {
     return fewest == Fewest::kColumns ? static_cast<double>(catalog.dim(piece))
                                       : static_cast<double>(catalog.cost_ms(piece));
@@ -131,7 +129,10 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
       for (std::uint32_t device = 0; device < memory.size(); ++device) {
         if (memory[device] > rooms[device] - bytes) continue;
         if (rules.limit_devices() && !rules.allow(static_cast<int>(device))) continue;
-        if (!chosen || load[device] < load[*chosen]) chosen = device;
+        if (!chosen ||
+            compute.compute_ms(device, load[device]) < compute.compute_ms(*chosen, load[*chosen])) {
+          chosen = device;
+        }
       }
     }
     if (chosen) {

@@ -12,6 +12,7 @@
 #include "search/canonical_task.h"
 #include "search/improvement/annealing.h"
 #include "search/infeasibility.h"
+#include "search/parts/best_plans.h"
 #include "search/replanning/kept_start.h"
 
 namespace neuroshard {
@@ -215,11 +216,7 @@ void Replanning::improve(Effort effort) {
 void Replanning::count(const SearchStats& stats) {
   SearchStats& all = result_.result.stats;
   if (!stats.warning.empty()) all.warning = stats.warning;
-  all.candidates += stats.candidates;
-  all.placements += stats.placements;
-  all.edits += stats.edits;
-  all.head_evaluations += stats.head_evaluations;
-  all.comm_evaluations += stats.comm_evaluations;
+  add_work(all, stats);
 }
 
 ReplanResult Replanning::run() {

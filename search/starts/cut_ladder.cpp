@@ -25,8 +25,9 @@ constexpr std::array<double, 8> kDimLimitScales = {1.0, 1.05, 1.1, 1.2, 1.35, 1.
 // On more devices than this a placement takes long to price, and every third limit finds as much.
 constexpr int kDevicesWithAllLimits = 256;
 constexpr std::size_t kStepOnManyDevices = 3;
-// Placements on devices that differ have little in common under different limits.
-constexpr std::size_t kStepOnOtherDevices = 2;
+// Where tables may go to some devices only, placements under different limits have little in
+// common.
+constexpr std::size_t kStepUnderRules = 2;
 
 struct CutRule {
   double most_cost_ms = kNoLimit;
@@ -151,10 +152,9 @@ std::vector<std::int64_t> ladder_dim_limits(const Task& task) {
       static_cast<std::int64_t>(std::ceil(dims / task.devices / kDimMultiple) * kDimMultiple);
   const auto all = static_cast<std::int64_t>(dims);
   std::vector<std::int64_t> limits;
-  const bool alike = has_equal_devices(task) && !any_limits_devices(task);
   const std::size_t step = task.devices > kDevicesWithAllLimits ? kStepOnManyDevices
-                           : alike                              ? 1
-                                                                : kStepOnOtherDevices;
+                           : any_limits_devices(task)           ? kStepUnderRules
+                                                                : 1;
   for (std::size_t i = 0; i < kDimLimitScales.size(); i += step) {
     const auto limit =
         static_cast<std::int64_t>(kDimLimitScales[i] * static_cast<double>(rounded_up)) /

@@ -77,8 +77,9 @@ typedef struct ns_planner_options {
   int32_t threads;        ///< For one plan. 0: one for each core.
   int32_t reserved;
   // Since version 3.
-  /// "any": where columns alone find no room, tables are also cut by rows (docs/search.md); or
-  /// "columns". NULL: "any" with weights that know what they were trained on, as the built-in ones.
+  /// "any": tables may also be replicated and, where columns alone find no room, cut by rows
+  /// (docs/search.md), which ns_plan_get_replicas() and ns_plan_get_blocks() tell; or "columns",
+  /// which ns_plan_get_slices() does. NULL: "columns".
   const char* cuts;
 } ns_planner_options;
 
@@ -191,8 +192,8 @@ typedef struct ns_slice {
   int32_t dim;           ///< Number of columns.
 } ns_slice;
 /// Writes the slices, by device, as far as there is room for them. `*count` is their number,
-/// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan, one that
-/// was given to ns_planner_simulate(), cuts tables by rows.
+/// however many are written; `slices` may be NULL if `capacity` is 0. Fails if the plan cuts tables
+/// by rows or replicates some: call ns_plan_get_blocks() and ns_plan_get_replicas().
 ns_status ns_plan_get_slices(const ns_plan* plan, ns_slice* slices, size_t capacity, size_t* count);
 
 /// Columns and rows of a table that stay together on a device. Since version 3.
@@ -204,8 +205,14 @@ typedef struct ns_block {
   int64_t first_row;     ///< Of the whole table.
   int64_t rows;          ///< Number of rows.
 } ns_block;
-/// The same as ns_plan_get_slices() for any plan. Since version 3.
+/// The same as ns_plan_get_slices() for any plan: all tables but those that are replicated. Since
+/// version 3.
 ns_status ns_plan_get_blocks(const ns_plan* plan, ns_block* blocks, size_t capacity, size_t* count);
+
+/// Tables that every device holds whole, by index in the task. Written as by ns_plan_get_slices().
+/// Since version 3.
+ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capacity,
+                               size_t* count);
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.
@@ -217,6 +224,17 @@ typedef struct ns_device_cost {
 /// The same for the devices, in order.
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count);
+
+/// Terms of a device's cost that published cost models do not know. Since version 3.
+typedef struct ns_device_terms {
+  double ids_ms;         ///< All-to-all of the ids.
+  double all_reduce_ms;  ///< Of replicated tables' gradients, and the update by them.
+  double replicas_ms;    ///< Operator of replicated tables; part of ns_device_cost's `compute_ms`.
+} ns_device_terms;
+/// The same for the devices, in order. A device's cost is `compute_ms + forward_ms + backward_ms +
+/// ids_ms + all_reduce_ms`. Since version 3.
+ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
+                                   size_t* count);
 
 /// Columns of a table that a device has to be sent.
 typedef struct ns_move {

@@ -50,8 +50,9 @@ class Planner {
   [[nodiscard]] ReplanResult replan(const Task& task, const RunningPlan& running,
                                     const ReplanRequest& request = {}) const;
 
-  /// Predicted cost of any plan for `task`. Throws Error if the plan does not place every column
-  /// of every table exactly once. A plan that exceeds memory has a cost all the same, and says so.
+  /// Predicted cost of any plan for `task`. Throws Error as neuroshard::simulate() does
+  /// (simulator.h), but for batches that the models know, whichever the task's is. A plan that
+  /// exceeds memory has a cost all the same, and says so.
   [[nodiscard]] PlanCost simulate(const Task& task, const Plan& plan) const;
 
   /// Why `plan` costs what it does, and what each of its slices does (explanation.h). Throws Error

@@ -44,8 +44,9 @@ enum class Effort {
 
 /// How tables may be cut.
 enum class Cuts {
-  /// Where columns alone find no room, also by rows, as TorchRec's runtime cuts them: row-wise over
-  /// all devices, or table-row-wise and grid over nodes of 8 (docs/search.md).
+  /// Also replicated, where the cost models price that and it is cheaper; and where columns alone
+  /// find no room by rows, too, as TorchRec's runtime cuts them: row-wise over all devices, or
+  /// table-row-wise and grid over nodes of 8 (docs/search.md).
   kAny,
   kColumns,  ///< Halved by columns, as published.
 };

@@ -31,6 +31,7 @@ struct TaskFile {
   std::vector<Device> device_list;
   std::optional<std::int64_t> memory_bytes;
   ReservedMemory reserved;
+  std::int64_t batch_size = kDefaultBatchSize;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 

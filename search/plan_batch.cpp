@@ -1,0 +1,158 @@
+// Many tasks at once: Planner::plan_batch().
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "search/parts/replica_search.h"
+#include "search/planner_impl.h"
+
+namespace neuroshard {
+namespace {
+
+// Searches that one thread keeps in common launches on a GPU, and how many of them it lets end
+// before it starts as many together.
+constexpr std::size_t kSearchesInFlight = 64;
+constexpr std::size_t kSearchesStartedTogether = 16;
+
+}  // namespace
+
+PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request,
+                                     const PlannerOptions& with) const {
+  SearchDriver driver(*cpu, with, request);
+  return run_search(driver, task);
+}
+
+// Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
+void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
+                                     const PlanRequest& request, const PlannerOptions& with) const {
+  const std::size_t window = gpu ? kSearchesInFlight : 1;
+  const std::size_t together = gpu ? kSearchesStartedTogether : 1;
+  const std::size_t useful = std::max<std::size_t>(1, (jobs.size() + window - 1) / window);
+  ThreadTeam team_of_batch(static_cast<int>(std::min(useful, static_cast<std::size_t>(threads))));
+  const std::string warning = joined_warnings(no_gpu_warning, team_of_batch.shortage());
+  std::atomic<std::size_t> next{0};
+  const auto search = [&](const Backend& backend) {
+    SearchDriver driver(backend, with, request, warning);
+    try {
+      for (;;) {
+        while (driver.in_flight() + together <= window) {
+          const std::size_t first = next.fetch_add(together);
+          if (first >= jobs.size()) break;
+          driver.add(jobs.subspan(first, std::min(together, jobs.size() - first)));
+        }
+        if (driver.in_flight() == 0) return;
+        driver.advance();
+      }
+    } catch (...) {
+      next = jobs.size();  // The others need not go on.
+      throw;
+    }
+  };
+  team_of_batch.run(team_of_batch.threads(),
+                    [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
+}
+
+void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> jobs,
+                                          const PlanRequest& request,
+                                          const PlannerOptions& with) const {
+  plan_in_parallel(jobs, request, with);
+  if (!any_cuts) return;
+  std::vector<SearchDriver::Job> without_plan;
+  for (const SearchDriver::Job& job : jobs) {
+    if (job.outcome && may_need_row_blocks(job.task, *job.outcome)) without_plan.push_back(job);
+  }
+  if (without_plan.empty()) return;
+  ThreadTeam team_of_batch(
+      static_cast<int>(std::min(without_plan.size(), static_cast<std::size_t>(threads))));
+  team_of_batch.run(without_plan.size(), [&](std::size_t i, std::size_t) {
+    const auto& [task, outcome] = without_plan[i];
+    try {
+      outcome = with_row_blocks(task, request, with, std::move(outcome).value(),
+                                [&](const auto&... of_part) { return plan_alone(of_part...); });
+    } catch (const Error& error) {
+      outcome = error;
+    }
+  });
+}
+
+// In rounds, so that what all tasks ask for next can be planned together.
+void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
+                                       const PlanRequest& request) const {
+  struct Run {
+    SearchDriver::Job job;
+    ReplicaSearch search;
+    PlanOutcome of_part{};
+  };
+  std::deque<Run> runs;  // Borrowed from, and not to be moved.
+  for (const SearchDriver::Job& job : jobs) {
+    runs.push_back({job, ReplicaSearch(*cpu, job.task, request, options.effort)});
+  }
+  ThreadTeam team_of_batch(
+      static_cast<int>(std::min(runs.size(), static_cast<std::size_t>(threads))));
+  const PlanRequest of_parts = without_improvements(request);
+  for (bool first = true;; first = false) {
+    std::vector<Run*> asking;
+    for (Run& run : runs) {
+      if (run.search.next()) asking.push_back(&run);
+    }
+    if (asking.empty()) break;
+    for (const Effort effort : all_efforts()) {
+      std::vector<SearchDriver::Job> parts;
+      for (Run* run : asking) {
+        const auto& part = run->search.next();
+        if (part->effort == effort) parts.push_back({*part->task, run->of_part});
+      }
+      if (parts.empty()) continue;
+      plan_without_replicas(parts, first ? request : of_parts, options_with(effort));
+    }
+    team_of_batch.run(asking.size(), [&](std::size_t i, std::size_t) {
+      Run& run = *asking[i];
+      try {
+        run.search.take(std::move(run.of_part).value());
+        if (!run.search.next()) run.job.outcome = run.search.finish();
+      } catch (const Error& error) {
+        run.search.give_up();
+        run.job.outcome = error;
+      }
+    });
+  }
+}
+
+std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
+                                             const PlanRequest& request) const {
+  const Impl& root = in_use(impl_);
+  validate(request);
+  std::vector<PlanOutcome> outcomes(tasks.size());
+  std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
+  std::map<const Impl*, std::vector<SearchDriver::Job>> jobs;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      impls[i] = root.for_task(tasks[i]);
+      if (searches(root.options.algorithm)) {
+        jobs[impls[i].get()].push_back({tasks[i], outcomes[i]});
+      } else {
+        outcomes[i] = impls[i]->plan_by_baseline(tasks[i]);
+      }
+    } catch (const Error& error) {
+      outcomes[i] = error;
+    }
+  }
+  for (const auto& [impl, of_batch] : jobs) {
+    if (impl->replicas) {
+      impl->plan_with_replicas(of_batch, request);
+    } else {
+      impl->plan_without_replicas(of_batch, request, impl->options);
+    }
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!outcomes[i]) continue;
+    PlanResult result = std::move(outcomes[i]).value();
+    impls[i]->add_warnings(tasks[i], result);
+    outcomes[i] = std::move(result);
+  }
+  return outcomes;
+}
+
+}  // namespace neuroshard

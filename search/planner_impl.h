@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/fallback_backend.h"
+#include "core/thread_team.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/prediction_limits.h"
+#include "neuroshard/training_ranges.h"
+#include "search/parts/row_blocks.h"
+#include "search/replanning/kept_replicas.h"
+#include "search/search_driver.h"
+
+namespace neuroshard {
+
+/// Both, or the one that is not empty.
+[[nodiscard]] inline std::string joined_warnings(const std::string& one, const std::string& other) {
+  return one.empty() || other.empty() ? one + other : one + "; " + other;
+}
+
+/// Throws Error unless the request is one that plan() takes.
+void validate(const PlanRequest& request);
+
+/// Whether a SearchDriver runs it.
+[[nodiscard]] bool searches(Algorithm algorithm);
+
+/// For parts of a task, whose plans are none of the task.
+[[nodiscard]] PlanRequest without_improvements(PlanRequest request);
+
+/// One search, to its end.
+[[nodiscard]] PlanResult run_search(SearchDriver& driver, const Task& task);
+
+struct Planner::Impl {
+  Impl(CostModels cost_models, PlannerOptions planner_options);
+
+  /// What plans tasks of this batch, of the planner's own. Throws Error if its models do not know
+  /// it.
+  std::shared_ptr<const Impl> for_batch(std::int64_t batch_size) const;
+  /// Throws Error besides unless `task` is valid and the models know its device count.
+  std::shared_ptr<const Impl> for_task(const Task& task) const;
+  PlanResult plan_by_baseline(const Task& task) const;
+  PlanResult plan_by_search(const Task& task, const PlanRequest& request,
+                            const PlannerOptions& with) const;
+  /// By one thread of the CPU.
+  PlanResult plan_alone(const Task& task, const PlanRequest& request,
+                        const PlannerOptions& with) const;
+  /// Gives tasks that columns alone have no room for plans with row blocks. `plan`:
+  /// plan_by_search() or plan_alone().
+  template <typename Plan>
+  PlanResult with_row_blocks(const Task& task, const PlanRequest& request,
+                             const PlannerOptions& with, PlanResult result, const Plan& plan) const;
+  /// By plan_by_search(), with row blocks if need be.
+  PlanResult plan_without_replicas(const Task& task, const PlanRequest& request,
+                                   const PlannerOptions& with) const;
+  /// The same for many tasks.
+  void plan_without_replicas(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
+                             const PlannerOptions& with) const;
+  PlanResult plan_with_replicas(const Task& task, const PlanRequest& request) const;
+  void plan_with_replicas(std::span<const SearchDriver::Job> jobs,
+                          const PlanRequest& request) const;
+  /// By columns alone.
+  void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
+                        const PlannerOptions& with) const;
+  /// Without replicas.
+  ReplanResult replan(const Task& task, const RunningPlan& running,
+                      const ReplanRequest& request) const;
+  ReplanResult replan_with_replicas(const Task& task, const KeptReplicas& kept,
+                                    ReplanRequest request) const;
+  /// For the searches of one thread and call: others try the GPU anew if it fails these.
+  FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
+  ThreadTeam& team() const;
+  [[nodiscard]] PlannerOptions options_with(Effort effort) const {
+    PlannerOptions with = options;
+    with.effort = effort;
+    return with;
+  }
+  /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
+  void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
+    cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
+    cost.warning = joined_warnings(cost.warning, prediction_limits(task));
+  }
+  void add_warnings(const Task& task, PlanResult& result) const {
+    if (result.plan) add_warning(task, *result.plan, result.cost);
+    for (CostedPlan& other : result.alternatives) add_warning(task, other.plan, other.cost);
+  }
+
+  PlannerOptions options;
+  std::unique_ptr<Backend> cpu;
+  std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
+  std::unique_ptr<Backend> gpu;
+  TrainingRanges ranges;  ///< Before `models`, which is moved from.
+  bool any_cuts;          ///< Whether plans may have row blocks,
+  bool replicas;          ///< and replicas.
+  CostModels models;
+  int threads;
+  mutable std::mutex other_batches_lock;
+  /// Made when asked for. Of so many batches as a scheduler might plan for in turn.
+  mutable std::map<std::int64_t, std::shared_ptr<const Impl>> other_batches;
+  mutable std::once_flag team_started;
+  mutable std::optional<ThreadTeam> team_of_plans;  ///< For single plans; the first one starts it.
+};
+
+template <typename Plan>
+PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
+                                          const PlannerOptions& with, PlanResult result,
+                                          const Plan& plan) const {
+  if (!any_cuts || !may_need_row_blocks(task, result)) return result;
+  return plan_with_row_blocks(*cpu, task, request, with.effort, std::move(result),
+                              [&](const Task& part, const PlanRequest& of_part,
+                                  Effort effort) -> std::optional<PlanResult> {
+                                if (!models.has_comm_for(part.devices)) return std::nullopt;
+                                return plan(part, of_part, options_with(effort));
+                              });
+}
+
+/// What a planner is made of; throws Error if it has been moved from.
+template <typename Impl>
+const Impl& in_use(const std::unique_ptr<Impl>& impl) {
+  if (!impl) throw Error("the planner has been moved from; use the one that it was moved to");
+  return *impl;
+}
+
+}  // namespace neuroshard
