@@ -37,7 +37,8 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
                 "format": "neuroshard.task",
                 "version": 1,
                 "reserved_share": 0.5,
-                "devices": [{"memory_gb": 2, "base_ms": 1.5, "base_gb": 0.25}, {"count": 2, "memory_gb": 4}],
+                "devices": [{"memory_gb": 2, "base_ms": 1.5, "base_gb": 0.25}, {"count": 2, "class": "fast"}],
+                "classes": {"fast": {"memory_gb": 4, "speed": 1.5}},
                 "tables": [
                     {"row": 1000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
                     {"row": 1000, "dim": 64, "pooling_factor": 2, "rules": {"no_split": True, "not_devices": [0, 1]}},
@@ -49,11 +50,17 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
     assert (task.devices, task.memory_bytes) == (3, 4 * GIB)
     assert task.reserved_bytes == [GIB, 2 * GIB, 2 * GIB]
     assert task.room_bytes == [3 * GIB // 4, 2 * GIB, 2 * GIB]
-    assert "3 devices of 2.00 GiB to 4.00 GiB" in repr(task)
+    assert "3 devices of 2.00 GiB to 4.00 GiB and of speeds 1.00 to 1.50" in repr(task)
+    assert task.device_list == [
+        ns.Device(2 * GIB, base_ms=1.5, base_bytes=GIB // 4),
+        ns.Device(4 * GIB, speed=1.5),
+        ns.Device(4 * GIB, speed=1.5),
+    ]
     cost = ns.plan(task).cost
     assert cost is not None
     assert cost.dim_sum.tolist() == [0, 64, 64]
     assert cost.base_ms.tolist() == [1.5, 0.0, 0.0]
+    assert cost.speed.tolist() == [1.0, 1.5, 1.5]
     assert cost.base_bytes.tolist() == [GIB // 4, 0, 0]
     assert (cost.memory_bytes + cost.reserved_bytes + cost.base_bytes + cost.free_bytes).tolist() == [
         2 * GIB,
@@ -88,17 +95,17 @@ def test_memory_is_what_weights_optimizer_and_buffers_take() -> None:
     table = ns.Table(1000, 64, 2.0, weight_type="int8", optimizer="rowwise_adagrad")
     assert (table.weight_type, table.optimizer) == ("int8", "rowwise_adagrad")
     assert table.size_bytes == 1000 * (64 + 8 + 4)
-    task = ns.Task([table] * 2, 2, GIB, reserved_bytes=1000, reserved_share=0.25, batch_size=100)
+    task = ns.Task([table] * 2, 2, GIB, reserved_bytes=1000, reserved_share=0.25, batch_size=2000)
     assert task.reserved_bytes == [GIB // 4 + 1000] * 2
     assert task.room_bytes == [GIB - GIB // 4 - 1000] * 2
-    cost = ns.plan(task).cost
+    cost = ns.Planner(cuts="columns").plan(task).cost
     assert cost is not None
     assert cost.weight_bytes.sum() == 2 * 1000 * (64 + 8)
     assert cost.optimizer_bytes.sum() == 2 * 1000 * 4
-    assert cost.buffer_bytes.sum() == 2 * 100 * (2 * 8 + 64 * 4)
+    assert cost.buffer_bytes.sum() == 2 * 2000 * (2 * 8 + 64 * 4)
     assert (cost.memory_bytes + cost.reserved_bytes + cost.free_bytes == GIB).all()
     assert "int8" in cost.warning
-    assert task.tables[0].size_bytes == table.size_bytes + 100 * (2 * 8 + 64 * 4)
+    assert task.tables[0].size_bytes == table.size_bytes + 2000 * (2 * 8 + 64 * 4)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +118,68 @@ def test_memory_is_what_weights_optimizer_and_buffers_take() -> None:
 def test_types_and_optimizers_have_names(arguments: dict[str, str], text: str) -> None:
     with pytest.raises(ns.Error, match=text):
         ns.Table(10, 16, 1.0, **arguments)  # type: ignore[arg-type]
+
+
+def test_devices_have_memory_of_their_own() -> None:
+    tables = [ns.Table(1_000_000, 64, 1.0) for _ in range(3)]
+    task = ns.Task(tables, 2, [GIB, GIB // 3])
+    assert task.room_bytes == [GIB, GIB // 3]
+    result = ns.plan(task)
+    assert result.cost is not None and (result.cost.free_bytes >= 0).all()
+    for wrong, text in (([], "empty list"), ([GIB], "1 device are listed|1 device"), ([GIB, 0], "device 1")):
+        with pytest.raises(ns.Error, match=text):
+            ns.Task(tables, 2, wrong)
+
+
+def test_devices_may_be_listed() -> None:
+    tables = [ns.Table(1_000_000, 64, 100.0) for _ in range(8)]
+    devices = [ns.Device(GIB), ns.Device(GIB, speed=4.0), ns.Device(GIB, base_ms=1.0, base_bytes=GIB // 2)]
+    task = ns.Task(tables, devices)
+    assert (task.devices, task.memory_bytes, task.device_list) == (3, GIB, devices)
+    assert task.room_bytes == [GIB, GIB, GIB // 2]
+    assert ns.Task(tables, 3, GIB).device_list == []
+    assert repr(devices[1]) == "Device(1.00 GiB, speed 4.00)"
+    assert devices[0] != devices[1] and devices[0] == ns.Device(GIB)
+    result = ns.plan(task)
+    assert result.cost is not None and result.plan is not None
+    assert result.cost.dim_sum[1] > result.cost.dim_sum[0] > result.cost.dim_sum[2]
+    equal = ns.simulate(ns.Task(tables, 3, GIB), result.plan)
+    assert np.allclose(equal.compute_ms / [1.0, 4.0, 1.0] + [0.0, 0.0, 1.0], result.cost.compute_ms, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("devices", "memory_bytes", "text"),
+    [
+        ([], None, "devices is an empty list"),
+        ([ns.Device(GIB)], GIB, "leave memory_bytes out"),
+        (2, None, "give memory_bytes="),
+        ([ns.Device(GIB), ns.Device(GIB, speed=0.0)], None, "device 1: speed is 0"),
+        ([ns.Device(0)], None, "device 0: memory is 0 bytes"),
+        ([ns.Device(GIB, base_ms=-1.0)], None, "device 0: base_ms is -1"),
+        ([ns.Device(GIB, base_bytes=GIB + 1)], None, "device 0: the base load takes"),
+    ],
+)
+def test_wrong_devices_are_errors(devices: int | list[ns.Device], memory_bytes: int | None, text: str) -> None:
+    with pytest.raises(ns.Error, match=text):
+        ns.Task([ns.Table(10, 16, 1.0)], devices, memory_bytes)
+
+
+def test_rules_are_kept() -> None:
+    whole = ns.TableRules(no_split=True, devices=[1])
+    assert whole == ns.TableRules(no_split=True, devices=[1]) != ns.TableRules()
+    rules = [whole, None]
+    task = ns.Task([ns.Table(10_000_000, 64, 200.0, rules=of_table) for of_table in rules], 4, 4 * GIB)
+    assert task.tables[0].rules == whole and task.tables[1].rules == ns.TableRules()
+    result = ns.plan(task)
+    assert result.plan is not None
+    placed = [(device, piece) for device, of_device in enumerate(result.slices_by_device()) for piece in of_device]
+    assert [(device, piece.dim) for device, piece in placed if piece.table == 0] == [(1, 64)]
+    # A quarter of the columns fits on each device, a half does not.
+    for width, found in ((16, True), (32, False)):
+        table = ns.Table(10_000_000, 64, 1.0, rules=ns.TableRules(min_width=width))
+        assert (ns.plan(ns.Task([table], 4, GIB * 2 // 3), cuts="columns").plan is not None) == found
+    with pytest.raises(ns.Error, match="min_width is 128"):
+        ns.Task([ns.Table(10, 64, 1.0, rules=ns.TableRules(min_width=128))], 2, GIB)
 
 
 def test_something_must_not_be_reserved() -> None:

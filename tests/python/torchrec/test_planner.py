@@ -5,55 +5,15 @@ import logging
 
 import pytest
 import torch
-from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig
-from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from planner_cases import GIB, MIXED, SHARDERS, bags, pieces_of, planner, topology
+from torchrec import EmbeddingCollection, EmbeddingConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
-from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType, Topology
-from torchrec.distributed.types import ShardingPlan
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, from_sharding_plan, to_sharding_plan
-
-GIB = 1 << 30
-SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
-
-
-def bags(tables: dict[str, tuple[int, int]], data_type: DataType = DataType.FP32) -> EmbeddingBagCollection:
-    return EmbeddingBagCollection(
-        tables=[
-            EmbeddingBagConfig(
-                name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"of_{name}"], data_type=data_type
-            )
-            for name, (rows, dim) in tables.items()
-        ],
-        device=torch.device("meta"),
-    )
-
-
-def topology(world_size: int = 4, hbm_cap: int = 16 * GIB) -> Topology:
-    return Topology(world_size=world_size, compute_device="cuda", hbm_cap=hbm_cap, local_world_size=world_size)
-
-
-def planner(**arguments: object) -> NeuroShardPlanner:
-    given: dict[str, object] = {
-        "topology": topology(),
-        "storage_reservation": FixedPercentageStorageReservation(0.0),
-        "stats": [],
-        "debug": False,
-        **arguments,
-    }
-    return NeuroShardPlanner(**given)  # type: ignore[arg-type]
-
-
-MIXED = {"a": (4_000_000, 128), "b": (1_000_000, 64), "c": (50_000, 32), "d": (1000, 16), "e": (7, 4)}
-
-
-def pieces_of(plan: ShardingPlan, path: str, name: str) -> list[tuple[int, int, int]]:
-    shards = plan.plan[path][name].sharding_spec.shards  # type: ignore[index]
-    return [(s.shard_offsets[1], s.shard_sizes[1], s.placement.rank()) for s in shards]
 
 
 def test_places_every_column_once_and_says_the_same_twice() -> None:
@@ -79,7 +39,9 @@ def test_places_every_column_once_and_says_the_same_twice() -> None:
     assert sorted(option.name for option in options) == sorted(MIXED)
     assert all(shard.storage.hbm > 0 and shard.perf.total > 0 for option in options for shard in option.shards)
     assert used.cost is not None and used.cost.cost_ms > 0.0
-    assert used.get_search_space()
+    offered = used.get_search_space()
+    assert offered is not None and len(offered) > len(MIXED)
+    assert all(shard.storage.hbm >= 0 and shard.perf.total >= 0 for option in offered for shard in option.shards)
 
 
 def test_plans_go_to_and_fro() -> None:
@@ -106,38 +68,6 @@ def test_plans_go_to_and_fro() -> None:
     assert result.plan is not None
     with pytest.raises(neuroshard.Error, match="the module has no table x.more"):
         to_sharding_plan(more, result.plan, model, topology=topology(), sharders=SHARDERS)
-
-
-@pytest.mark.parametrize("sharding_type", ["row_wise", "table_row_wise", "grid_shard"])
-def test_row_blocks_go_to_and_fro(sharding_type: str) -> None:
-    model = torch.nn.ModuleDict({"x": bags(MIXED)})
-    two_nodes = Topology(world_size=4, compute_device="cuda", hbm_cap=16 * GIB, local_world_size=2)
-    theirs = EmbeddingShardingPlanner(topology=two_nodes, stats=[], debug=False, constraints={
-        name: ParameterConstraints(sharding_types=[sharding_type], min_partition=4) for name in MIXED
-    }).plan(model, SHARDERS)
-    tables = [neuroshard.Table(rows, dim, 1.0, name=f"x.{name}") for name, (rows, dim) in MIXED.items()]
-    task = neuroshard.Task(tables, devices=4, memory_bytes=16 * GIB)
-    ours = from_sharding_plan(theirs, task)
-    cost = neuroshard.simulate(task, ours)
-    assert sum(cost.memory_bytes) == sum(4 * rows * dim for rows, dim in MIXED.values())
-    assert any(piece.rows < task.tables[piece.table].rows for piece in ours.slices)
-    if sharding_type == "grid_shard":
-        with pytest.raises(neuroshard.Error, match="by rows and columns"):
-            to_sharding_plan(task, ours, model, topology=two_nodes, sharders=SHARDERS)
-        return
-    again = to_sharding_plan(task, ours, model, topology=two_nodes, sharders=SHARDERS)
-    for name in MIXED:
-        mine, given = again.plan["x"][name], theirs.plan["x"][name]  # type: ignore[index]
-        assert mine.sharding_type == given.sharding_type
-        assert str(mine.sharding_spec) == str(given.sharding_spec)
-        assert mine.ranks == given.ranks
-    uneven = neuroshard.plan_from_slices(
-        task,
-        [(0, 0, 0, 128, 0, 1000), (1, 0, 0, 128, 1000, 3_999_000)]
-        + [(0, t, 0, tables[t].dim) for t in range(1, 5)],
-    )
-    with pytest.raises(neuroshard.Error, match="cuts rows in equal blocks"):
-        to_sharding_plan(task, uneven, model, topology=two_nodes, sharders=SHARDERS)
 
 
 def test_optimizers_data_types_and_memory_are_minded() -> None:
@@ -214,6 +144,44 @@ def test_unpooled_and_constrained_tables_are_left_to_torchrec(caplog: pytest.Log
     assert of["b"] == "row_wise" and of["d"] == "data_parallel" and set(of) == {*MIXED, "word"}
     assert plan.plan["pooled"]["c"].compute_kernel == "fused_uvm_caching"  # type: ignore[index]
     assert len(used.get_selected_options()) == 6
+    # Cost models know three of them, and perhaps what the copies of "d" cost.
+    copies = {"a": 1, "b": 1, "d": 4 if neuroshard.Weights.builtin().prices_replicas else 0, "e": 1}
+    assert used.cost is not None
+    assert used.cost.weight_bytes.sum() == sum(
+        4 * rows * dim * copies.get(name, 0) for name, (rows, dim) in MIXED.items()
+    )
+
+
+def test_replicas_take_memory_on_each_rank() -> None:
+    # 1 GB on each of three, and a table of 0.6 GB: with a copy of another on each rank it has to be cut.
+    sizes = {"copied": (4_000_000, 32), "other": (4_700_000, 32)}
+    for kinds, shards in (["table_wise"], 1), (["data_parallel"], 2):
+        used = planner(
+            topology=topology(2, hbm_cap=1_000_000_000),
+            constraints={
+                "copied": ParameterConstraints(sharding_types=kinds, compute_kernels=["fused", "dense"]),
+                "other": ParameterConstraints(pooling_factors=[0.001]),
+            },
+        )
+        plan = used.plan(bags(sizes), SHARDERS)
+        assert plan.plan[""]["copied"].sharding_type == kinds[0]  # type: ignore[index]
+        assert len(pieces_of(plan, "", "other")) >= shards
+        for rank in range(2):
+            of_rank = [s for option in used.get_selected_options() for s in option.shards if s.rank == rank]
+            assert 500_000_000 < sum(shard.storage.hbm for shard in of_rank) <= 1_000_000_000
+
+
+def test_ranks_may_differ_in_memory() -> None:
+    # Neither fits beside the other, and "large" only on rank 0.
+    tables = {"small": (3_500_000, 32), "large": (7_000_000, 32)}
+    whole = {name: ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"]) for name in tables}
+    uneven = topology(2, hbm_cap=1_000_000_000)
+    uneven.devices[1].storage.hbm = 500_000_000
+    plan = planner(topology=uneven, constraints=whole).plan(bags(tables), SHARDERS)
+    assert {name: pieces_of(plan, "", name)[0][2] for name in tables} == {"small": 1, "large": 0}
+    uneven.devices[1].storage.hbm = 400_000_000
+    with pytest.raises(PlannerError):
+        planner(topology=uneven, constraints=whole).plan(bags(tables), SHARDERS)
 
 
 def test_tables_that_must_not_be_cut_so_are_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -227,7 +195,7 @@ def test_tables_that_must_not_be_cut_so_are_not(caplog: pytest.LogCaptureFixture
         plan = planner(constraints=constraints).plan(model, SHARDERS)
     assert len(pieces_of(plan, "", "a")) == 1
     assert all(columns >= 64 for _, columns, _ in pieces_of(plan, "", "b"))
-    assert "leaves table a to TorchRec's planner" in caplog.text
+    assert "to TorchRec's planner" not in caplog.text
 
 
 def test_access_histograms_reach_the_search() -> None:
@@ -272,10 +240,24 @@ def test_unequal_widths_on_request(caplog: pytest.LogCaptureFixture) -> None:
     raise AssertionError("no plan had unequal widths")
 
 
+def test_what_torchrec_plans_alone_needs_no_cost_models(caplog: pytest.LogCaptureFixture) -> None:
+    many = topology(1025, node=5)  # There are none for so many devices.
+    model = bags({"e": MIXED["e"]})
+    by_rows = {"e": ParameterConstraints(sharding_types=["row_wise"], compute_kernels=["fused"])}
+    used = planner(topology=many, constraints=by_rows)
+    with caplog.at_level(logging.WARNING):
+        assert pieces_of(used.plan(model, SHARDERS), "", "e")
+    assert used.cost is None and "cannot predict what the plan costs" in caplog.text
+    with pytest.raises(PlannerError, match="1025"):
+        planner(topology=many).plan(model, SHARDERS)
+
+
 def test_arguments() -> None:
     model = bags(MIXED)
     with pytest.raises(neuroshard.Error, match="effort"):
         planner(effort="none")
+    with pytest.raises(neuroshard.Error, match="cuts"):
+        planner(cuts="rows")
     with pytest.raises(TypeError):
         planner(proposer=None)
     assert planner(timeout_seconds=1)._deadline_ms == 1000.0

@@ -1,5 +1,6 @@
 """A model with two modules of tables, shared features, and batches for it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -10,8 +11,10 @@ from torchrec.modules.embedding_configs import DataType
 # Rows, columns, features, pooling factor of each feature. "shared" is looked up in both modules.
 USERS = {"user": (2000, 64, ["f0", "shared"], 30.0), "country": (300, 16, ["f1"], 1.0)}
 ITEMS = {"item": (800, 32, ["shared"], 20.0), "shop": (7, 4, ["f2"], 1.0), "brand": (90, 8, ["f3", "f4"], 2.0)}
-FEATURES = ["f0", "f1", "f2", "f3", "f4", "shared"]
-FEWEST_ROWS = 7
+# Its narrowest slice of columns is the whole table.
+SESSIONS = {"session": (100_000, 4, ["f5"], 1.0)}
+# Of each feature the rows of the smallest table in which it is looked up.
+ROWS = {"f0": 2000, "f1": 300, "f2": 7, "f3": 90, "f4": 90, "f5": 100_000, "shared": 800}
 
 
 @dataclass
@@ -40,23 +43,32 @@ class TwoModules(torch.nn.Module):
     def __init__(self, variant: Variant) -> None:
         super().__init__()
         self.users = collection(USERS, variant)
-        self.items = torch.nn.ModuleDict({"bought": collection(ITEMS, variant)})
+        self.items = torch.nn.ModuleDict({"bought": collection({**ITEMS, **SESSIONS}, variant)})
 
     def forward(self, features: KeyedJaggedTensor) -> list[KeyedTensor]:
         return [self.users(features), self.items["bought"](features)]
 
 
-def constraints() -> dict[str, ParameterConstraints]:
+def constraints(kinds: Mapping[str, str]) -> dict[str, ParameterConstraints]:
+    """`kinds`: the only kind of sharding of some tables."""
     return {
-        name: ParameterConstraints(pooling_factors=[factor] * len(features))
-        for name, (_, _, features, factor) in {**USERS, **ITEMS}.items()
+        name: ParameterConstraints(
+            pooling_factors=[factor] * len(features),
+            sharding_types=[kinds[name]] if name in kinds else None,
+            min_partition=columns // 2 if kinds.get(name) == "grid_shard" else None,
+        )
+        for name, (_, columns, features, factor) in {**USERS, **ITEMS, **SESSIONS}.items()
     }
 
 
-def batch(generator: torch.Generator, samples: int = 6) -> KeyedJaggedTensor:
-    lengths = torch.randint(0, 4, (len(FEATURES) * samples,), generator=generator)
-    values = torch.randint(0, FEWEST_ROWS, (int(lengths.sum()),), generator=generator)
-    return KeyedJaggedTensor(keys=FEATURES, values=values, lengths=lengths)
+def batch(features: Mapping[str, int], generator: torch.Generator, samples: int = 6) -> KeyedJaggedTensor:
+    """0 to 3 lookups a sample of each of `features`, whose rows are given. Half of them are of row 0."""
+    lengths = torch.randint(0, 4, (len(features) * samples,), generator=generator)
+    of_feature = lengths.reshape(len(features), samples).sum(1)
+    rows = torch.repeat_interleave(torch.tensor(list(features.values())), of_feature)
+    drawn = (torch.rand(len(rows), generator=generator) * rows).long()
+    values = drawn * torch.randint(0, 2, (len(rows),), generator=generator)
+    return KeyedJaggedTensor(keys=list(features), values=values, lengths=lengths)
 
 
 def loss(outputs: list[KeyedTensor]) -> torch.Tensor:

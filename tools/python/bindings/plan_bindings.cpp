@@ -89,11 +89,13 @@ void bind_plan(nb::module_& module) {
   nb::class_<Plan>(module, "Plan", "Where everything goes (docs/plan_format.md).")
       .def(
           "__init__",
-          [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards) {
-            new (self) Plan{std::move(slices), std::move(shards)};
+          [](Plan* self, std::vector<TableSlice> slices, std::vector<std::vector<int>> shards,
+             std::vector<int> replicas) {
+            new (self) Plan{std::move(slices), std::move(shards), std::move(replicas)};
           },
-          "slices"_a, "shards"_a,
-          "`shards`: of each device, the indices of its slices. Nothing is checked before the plan "
+          "slices"_a, "shards"_a, "replicas"_a = std::vector<int>(),
+          "`shards`: of each device, the indices of its slices. `replicas`: tables that every "
+          "device holds whole, ascending; they have no slices. Nothing is checked before the plan "
           "is used.")
       .def_static(
           "from_column_splits",
@@ -107,6 +109,7 @@ void bind_plan(nb::module_& module) {
           "halved.")
       .def_ro("slices", &Plan::slices)
       .def_ro("shards", &Plan::shards, "Of each device, the indices of its slices.")
+      .def_ro("replicas", &Plan::replicas, "Tables that every device holds whole, ascending.")
       .def(
           "column_splits",
           [](const Plan& plan, const NamedTask& task) -> std::optional<std::vector<int>> {
@@ -117,10 +120,11 @@ void bind_plan(nb::module_& module) {
           },
           "task"_a,
           "The splits by which its slices come about, as from_column_splits() takes them, or None: "
-          "it has row blocks, or columns that are no half of a half ... of their table.")
+          "it has replicas, row blocks, or columns that are no half of a half ... of their table.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Plan& plan) {
         return "Plan(" + counted(plan.slices.size(), "slice") + ", " +
+               (plan.replicas.empty() ? "" : counted(plan.replicas.size(), "replica") + ", ") +
                counted(plan.shards.size(), "device") + ")";
       });
   module.def(
@@ -175,18 +179,26 @@ void bind_plan_cost(nb::module_& module) {
           "Of the slowest device.")
       .def_prop_ro("compute_ms",
                    by_device<double>([](const DeviceCost& d) { return d.compute_ms; }), kOwned,
-                   "Forward and backward of the embedding operator.")
+                   "Forward and backward of the embedding operators.")
       .def_prop_ro("forward_ms",
                    by_device<double>([](const DeviceCost& d) { return d.forward_ms; }), kOwned,
                    "All-to-all of the forward pass.")
       .def_prop_ro("backward_ms",
                    by_device<double>([](const DeviceCost& d) { return d.backward_ms; }), kOwned,
                    "All-to-all of the backward pass.")
+      .def_prop_ro("ids_ms", by_device<double>([](const DeviceCost& d) { return d.ids_ms; }),
+                   kOwned, "All-to-all of the ids; 0 if the weights do not price it.")
+      .def_prop_ro("all_reduce_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.all_reduce_ms; }), kOwned,
+                   "Of replicated tables' gradients, and the update by them.")
+      .def_prop_ro("replicas_ms",
+                   by_device<double>([](const DeviceCost& d) { return d.replicas_ms; }), kOwned,
+                   "Of replicated tables' operator; part of `compute_ms`.")
       .def_prop_ro("total_ms", by_device<double>([](const DeviceCost& d) { return d.total_ms(); }),
                    kOwned)
       .def_prop_ro("memory_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.memory_bytes; }),
-                   kOwned, "Of the slices: weights, optimizer state and buffers.")
+                   kOwned, "Of slices and replicas: weights, optimizer state and buffers.")
       .def_prop_ro("weight_bytes", by_device<std::int64_t>([](const DeviceCost& d) {
                      return d.memory.weight_bytes;
                    }),
@@ -207,6 +219,8 @@ void bind_plan_cost(nb::module_& module) {
                    kOwned, "What is there already.")
       .def_prop_ro("base_ms", by_device<double>([](const DeviceCost& d) { return d.base_ms; }),
                    kOwned, "Part of compute_ms: what is there already.")
+      .def_prop_ro("speed", by_device<double>([](const DeviceCost& d) { return d.speed; }), kOwned,
+                   "Of its computation: as many times what the models predict.")
       .def_prop_ro("free_bytes",
                    by_device<std::int64_t>([](const DeviceCost& d) { return d.free_bytes; }),
                    kOwned, "Below 0: the plan does not fit.")

@@ -109,6 +109,12 @@ void bind_weights(nb::module_& module) {
           "has_comm_for",
           [](const Weights& weights, int devices) { return weights.models.has_comm_for(devices); },
           "devices"_a, "Whether they can price plans for so many devices.")
+      .def_prop_ro(
+          "prices_replicas",
+          [](const Weights& weights) {
+            return weights.models.all_reduce.has_value() && weights.models.compute.any_batch();
+          },
+          "Whether they know what tables cost that every device holds.")
       .def("__repr__", [](const Weights& weights) { return "Weights(" + weights.origin + ")"; });
 }
 
@@ -150,8 +156,9 @@ void bind_planner_class(nb::module_& module) {
               "\"thorough\". `backend`: \"auto\" or one of backends(). `threads`: for one plan or "
               "batch; 0: one per core. `seed`: of algorithm \"random\". `equal_widths`: cut each "
               "table "
-              "to slices of one width. `cuts`: \"any\", also by rows where columns alone find no "
-              "room; \"columns\"; or None: any, unless the weights do not say what they were "
+              "to slices of one width. `cuts`: \"any\", also replicated where that is cheaper and "
+              "by rows where columns alone find no room; \"columns\"; or None: any, unless the "
+              "weights do not say what they were "
               "trained on, as published checkpoints do not.")
           .def("plan", &plan, "task"_a, nb::kw_only(), "deadline_ms"_a = nb::none(),
                "alternatives"_a = 0, "on_improvement"_a = nb::none(),

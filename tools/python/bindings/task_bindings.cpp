@@ -1,15 +1,18 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "core/devices_text.h"
 #include "core/message_text.h"
@@ -28,9 +31,13 @@ using nb::literals::operator""_a;
 
 using Histogram = std::array<double, kHistogramBins>;
 
+/// Of each device, or of all devices.
+using MemoryBytes = std::variant<std::int64_t, std::vector<std::int64_t>>;
+
 Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  const std::optional<Histogram>& access_histogram, std::string name,
-                 double zipf_exponent, std::string_view weight_type, std::string_view optimizer) {
+                 double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
+                 TableRules rules) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
@@ -39,6 +46,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   }
   table.memory.weight_type = weight_type_from_name(weight_type);
   table.memory.optimizer = optimizer_from_name(optimizer);
+  table.rules = std::move(rules);
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -55,30 +63,56 @@ std::string task_text(const NamedTask& task) {
          counted(task.task.tables.size(), "table") + " on " + devices_text(task.task) + ")";
 }
 
-std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, int devices,
-                                     std::int64_t memory_bytes, std::string name,
-                                     std::vector<std::string> notes,
-                                     const ReservedMemory& reserved) {
-  auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
-                                                     .devices = devices,
-                                                     .memory_bytes = memory_bytes,
-                                                     .reserved = reserved},
-                                                    std::move(name),
-                                                    std::move(notes)});
+/// How many, or all of them.
+using Devices = std::variant<int, std::vector<Device>>;
+
+/// Of a number of devices, whose memory is given beside it.
+void set_devices(Task& task, int devices, const std::optional<MemoryBytes>& memory_bytes) {
+  if (!memory_bytes) throw Error("task: says nothing of memory; give memory_bytes=");
+  task.devices = devices;
+  if (const auto* of_each = std::get_if<std::vector<std::int64_t>>(&*memory_bytes)) {
+    if (of_each->empty()) throw Error("task: memory_bytes is an empty list; give one a device");
+    for (const std::int64_t bytes : *of_each) task.device_list.push_back({.memory_bytes = bytes});
+  } else {
+    task.memory_bytes = std::get<std::int64_t>(*memory_bytes);
+  }
+}
+
+void set_devices(Task& task, std::vector<Device> devices,
+                 const std::optional<MemoryBytes>& memory_bytes) {
+  if (devices.empty()) throw Error("task: devices is an empty list; give at least one");
+  if (memory_bytes) {
+    throw Error("task: devices that are listed have memory of their own; leave memory_bytes out");
+  }
+  task.devices = static_cast<int>(devices.size());
+  task.device_list = std::move(devices);
+}
+
+std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, Devices devices,
+                                     const std::optional<MemoryBytes>& memory_bytes,
+                                     std::string name, std::vector<std::string> notes,
+                                     const ReservedMemory& reserved, std::int64_t batch_size) {
+  auto task = std::make_shared<NamedTask>(
+      NamedTask{{.tables = std::move(tables), .reserved = reserved, .batch_size = batch_size},
+                std::move(name),
+                std::move(notes)});
+  std::visit([&](auto& given) { set_devices(task->task, std::move(given), memory_bytes); },
+             devices);
   validate(task->task, "task");
   return task;
 }
 
-std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, int devices,
-                                           std::int64_t memory_bytes, std::string name,
-                                           std::vector<std::string> notes,
+std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, Devices devices,
+                                           const std::optional<MemoryBytes>& memory_bytes,
+                                           std::string name, std::vector<std::string> notes,
                                            std::int64_t reserved_bytes, double reserved_share,
                                            std::optional<std::int64_t> batch_size) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
-  return make_task(std::move(tables), devices, memory_bytes, std::move(name), std::move(notes),
-                   {.bytes = reserved_bytes, .share = reserved_share});
+  return make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
+                   std::move(notes), {.bytes = reserved_bytes, .share = reserved_share},
+                   batch_size.value_or(kDefaultBatchSize));
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -97,6 +131,60 @@ std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devic
       NamedTask{std::move(task), std::move(file.name), std::move(notes)});
 }
 
+std::string device_text(const Device& device) {
+  std::string text = "Device(" + format_bytes(device.memory_bytes);
+  if (device.speed != 1.0) text += ", speed " + format_number(device.speed, 2);
+  if (device.base_ms > 0.0) text += ", base " + format_number(device.base_ms, 2) + " ms";
+  if (device.base_bytes > 0) text += ", base " + format_bytes(device.base_bytes);
+  return text + ")";
+}
+
+void bind_device(nb::module_& module) {
+  nb::class_<Device>(module, "Device", "A device of a task whose devices differ.")
+      .def(
+          "__init__",
+          [](Device* self, std::int64_t memory_bytes, double speed, double base_ms,
+             std::int64_t base_bytes) {
+            new (self) Device{.memory_bytes = memory_bytes,
+                              .base_ms = base_ms,
+                              .base_bytes = base_bytes,
+                              .speed = speed};
+          },
+          "memory_bytes"_a, nb::kw_only(), "speed"_a = 1.0, "base_ms"_a = 0.0, "base_bytes"_a = 0,
+          "`speed`, 0.01 to 100: its tables compute in 1 / `speed` of what the cost models "
+          "predict. `base_ms` and `base_bytes`: compute in each iteration and memory that are "
+          "there already, such as the dense part of the model. Tasks check them.")
+      .def_ro("memory_bytes", &Device::memory_bytes)
+      .def_ro("speed", &Device::speed)
+      .def_ro("base_ms", &Device::base_ms)
+      .def_ro("base_bytes", &Device::base_bytes)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", &device_text);
+}
+
+void bind_rules(nb::module_& module) {
+  nb::class_<TableRules>(module, "TableRules",
+                         "What every plan keeps to for a table (docs/task_format.md).")
+      .def(
+          "__init__",
+          [](TableRules* self, bool no_split, int min_width, int max_slices,
+             std::vector<int> devices, std::vector<int> not_devices) {
+            new (self) TableRules{no_split, min_width, max_slices, std::move(devices),
+                                  std::move(not_devices)};
+          },
+          nb::kw_only(), "no_split"_a = false, "min_width"_a = 0, "max_slices"_a = 0,
+          "devices"_a = std::vector<int>{}, "not_devices"_a = std::vector<int>{},
+          "By default they rule out nothing.")
+      .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
+      .def_ro("min_width", &TableRules::min_width,
+              "Columns that each slice has at least; 0: no rule.")
+      .def_ro("max_slices", &TableRules::max_slices,
+              "Slices that the table has at most, row blocks included; 0: no rule.")
+      .def_ro("devices", &TableRules::devices, "The only ones that may hold slices; empty: all.")
+      .def_ro("not_devices", &TableRules::not_devices, "Devices that may not.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
+}
+
 void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table",
                     "An embedding table. Not changed once made: tasks copy what they are given.")
@@ -104,18 +192,21 @@ void bind_table(nb::module_& module) {
           "__init__",
           [](Table* self, std::int64_t rows, int dim, double pooling_factor,
              const std::optional<Histogram>& access_histogram, std::string name,
-             double zipf_exponent, std::string_view weight_type, std::string_view optimizer) {
+             double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
+             std::optional<TableRules> rules) {
             new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
-                                        std::move(name), zipf_exponent, weight_type, optimizer));
+                                        std::move(name), zipf_exponent, weight_type, optimizer,
+                                        std::move(rules).value_or(TableRules{})));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
           "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
-          "optimizer"_a = "sgd",
+          "optimizer"_a = "sgd", "rules"_a = nb::none(),
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
           "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
-          "`weight_type` and `optimizer` decide memory (docs/memory.md), not predicted costs.")
+          "`weight_type` and `optimizer` decide memory (docs/memory.md), not predicted costs. "
+          "`rules`: None for none.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
@@ -126,6 +217,7 @@ void bind_table(nb::module_& module) {
           [](const Table& table) { return std::string(name_of(table.memory.weight_type)); })
       .def_prop_ro("optimizer",
                    [](const Table& table) { return std::string(name_of(table.memory.optimizer)); })
+      .def_ro("rules", &Table::rules)
       .def_prop_ro("size_bytes", &Table::size_bytes,
                    "Of the weights and the optimizer's state; of a task's table with ids and "
                    "outputs, if it has a batch size.")
@@ -134,15 +226,21 @@ void bind_table(nb::module_& module) {
 
 void bind_task(nb::module_& module) {
   nb::class_<NamedTask>(module, "Task", "Tables to be placed on devices. Not changed once made.")
-      .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a, nb::kw_only(),
-           "name"_a = "", "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0,
-           "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
-           "`memory_bytes`: of one device. `notes`: assumptions, which pages and plans repeat. "
-           "`reserved_bytes` and `reserved_share`, which add up: what of each device tables may "
-           "not take. `batch_size`: samples of an iteration, on all devices, whose ids and pooled "
-           "outputs take memory; None: they do not count, or as tables of another task say.")
+      .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(),
+           nb::kw_only(), "name"_a = "", "notes"_a = std::vector<std::string>{},
+           "reserved_bytes"_a = 0, "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
+           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
+           "list of "
+           "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
+           "pages and plans repeat. `reserved_bytes` and `reserved_share`, which add up: what of "
+           "each device tables may not take. `batch_size`: samples of an iteration, on all "
+           "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
+           "are of 65,536, and memory counts none, or as tables of another task say.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
+      .def_prop_ro(
+          "device_list", [](const NamedTask& task) { return task.task.device_list; },
+          "All of them where they are listed, else empty: equal ones.")
       .def_prop_ro(
           "memory_bytes",
           [](const NamedTask& task) {
@@ -176,6 +274,8 @@ void bind_task(nb::module_& module) {
 }  // namespace
 
 void bind_tasks(nb::module_& module) {
+  bind_device(module);
+  bind_rules(module);
   bind_table(module);
   bind_task(module);
   module.def(

@@ -10,6 +10,7 @@
 """
 
 from neuroshard._core import (
+    Device,
     Improvement,
     Infeasibility,
     Plan,
@@ -22,6 +23,7 @@ from neuroshard._core import (
     Table,
     TableColumns,
     TableMove,
+    TableRules,
     TableSlice,
     Task,
     Weights,
@@ -42,6 +44,7 @@ from neuroshard.placed_slices import plan_from_slices
 from neuroshard.shared_planner import plan, plan_batch, simulate
 
 __all__ = [
+    "Device",
     "Error",
     "Improvement",
     "Infeasibility",
@@ -55,6 +58,7 @@ __all__ = [
     "Table",
     "TableColumns",
     "TableMove",
+    "TableRules",
     "TableSlice",
     "Task",
     "Weights",

@@ -9,10 +9,10 @@ PlacedSlice = tuple[int, int, int, int] | tuple[int, int, int, int, int, int]
 """Device, table, first column, columns; and first row, rows, without which it has all rows."""
 
 
-def plan_from_slices(task: Task, slices: Sequence[PlacedSlice]) -> Plan:
-    """The plan that puts each of `slices` where it says.
+def plan_from_slices(task: Task, slices: Sequence[PlacedSlice], replicas: Sequence[int] = ()) -> Plan:
+    """The plan that puts each of `slices` where it says, and tables `replicas` whole on every device.
 
-    Raises Error unless they hold every row and column of every table once, and have widths that are
+    Raises Error unless slices hold every row and column of every other table once, and have widths that are
     multiples of 4.
     """
     placed: list[tuple[int, int, int, int, int, int]] = []
@@ -29,6 +29,6 @@ def plan_from_slices(task: Task, slices: Sequence[PlacedSlice]) -> Plan:
     for table, first, first_row, columns, rows, device in sorted(placed):
         shards[device].append(len(in_order))
         in_order.append(TableSlice(table, first, columns, first_row, rows))
-    plan = Plan(in_order, shards)
+    plan = Plan(in_order, shards, sorted(replicas))
     slices_by_device(task, plan)  # Raises if it is none for the task.
     return plan

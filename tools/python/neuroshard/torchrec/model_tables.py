@@ -1,26 +1,35 @@
 """What a TorchRec model asks of a plan: its tables, as TorchRec's own enumerator finds them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
-from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
+from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption, Topology
 from torchrec.distributed.types import ShardingType
+from torchrec.modules.embedding_configs import EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface
 
-from neuroshard._core import Table
+from neuroshard._core import Table, TableRules
 
 TABLE_WISE = ShardingType.TABLE_WISE.value
 COLUMN_WISE = ShardingType.COLUMN_WISE.value
 ROW_WISE = ShardingType.ROW_WISE.value
 TABLE_ROW_WISE = ShardingType.TABLE_ROW_WISE.value
+GRID = ShardingType.GRID_SHARD.value
+DATA_PARALLEL = ShardingType.DATA_PARALLEL.value
 
 # The one that keeps a shard where its rank computes and updates it in the backward pass, as cost models have it.
 FUSED = EmbeddingComputeKernel.FUSED.value
 
+# That of replicas, whose gradients are summed over the ranks.
+DENSE = EmbeddingComputeKernel.DENSE.value
+
 Constraints = Mapping[str, ParameterConstraints]
+
+# Devices of a node, as the search cuts rows within nodes.
+NODE_OF_SEARCH = 8
 
 # By path of the module, a dot, name of the table; or by the latter, for all tables of this name.
 AccessHistograms = Mapping[str, Sequence[float]]
@@ -69,67 +78,159 @@ class ModelTable:
         if self.option(TABLE_WISE) is None and self.option(COLUMN_WISE) is None:
             offered = sorted({f"{option.sharding_type} by {option.compute_kernel}" for option in self.options})
             return "its sharder and constraints allow only " + ", ".join(offered)
-        if first.tensor.shape[1] % 4 != 0:
-            return f"it has {first.tensor.shape[1]} columns, not a multiple of 4"
+        if self.columns % 4 != 0:
+            return f"it has {self.columns} columns, not a multiple of 4"
         return None
+
+    def rules(self, constraints: Constraints, topology: Topology | None, *, whole_columns: bool = False) -> TableRules:
+        """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
+
+        `topology`: where rows may be cut; None: the search cuts none anyway. `whole_columns`: neither does it cut
+        columns of this table.
+        """
+        constraint = constraints.get(self.name)
+        width = (constraint.min_partition or 0) if constraint is not None else 0
+        if whole_columns or self.option(COLUMN_WISE) is None:
+            width = self.columns
+        width = min(width, self.columns)
+        if topology is None:
+            return TableRules(min_width=width)
+        world_size = topology.world_size
+        if not self.may_be_cut_by_rows(topology):
+            # Rows of tables that are bound to devices, even to all of them, are not cut.
+            return TableRules(min_width=width, devices=list(range(world_size)))
+        if may_have_node_blocks(world_size) and not self._may_have_node_blocks(topology):
+            # Nor does the search make blocks within nodes where slices are limited.
+            return TableRules(min_width=width, max_slices=world_size)
+        return TableRules(min_width=width)
+
+    def rules_with_replicas(self, constraints: Constraints, world_size: int, *, whole_columns: bool) -> TableRules:
+        """What a search keeps to that may replicate tables, and is not to cut rows."""
+        rules = self.rules(constraints, None, whole_columns=whole_columns)
+        if self.may_be_replicated(constraints):
+            return rules
+        # Tables that are bound to devices, even to all of them, are not replicated.
+        return TableRules(min_width=rules.min_width, devices=list(range(world_size)))
+
+    def may_be_replicated(self, constraints: Constraints) -> bool:
+        """Whether the search may. Only if constraints say so: fused optimizers do not update replicas."""
+        constraint = constraints.get(self.name)
+        kinds = constraint.sharding_types if constraint is not None else None
+        return self._replica_option() is not None and DATA_PARALLEL in (kinds or [])
+
+    def may_be_cut_by_rows(self, topology: Topology) -> bool:
+        """Whether TorchRec could execute row blocks that the search may find."""
+        if self.pools_by_mean():
+            return False
+        one_node = topology.intra_group_size >= topology.world_size and self.option(TABLE_ROW_WISE) is not None
+        return self.option(ROW_WISE) is not None or one_node or self._may_have_node_blocks(topology)
+
+    def _may_have_node_blocks(self, topology: Topology) -> bool:
+        kinds = (TABLE_ROW_WISE, GRID)
+        return (
+            may_have_node_blocks(topology.world_size)
+            and topology.intra_group_size == NODE_OF_SEARCH
+            and any(self.option(kind) is not None for kind in kinds)
+        )
 
     def refusal_of(self, pieces: list[Piece], constraints: Constraints) -> str | None:
         """Why this table cannot be cut into `pieces`; None if it can."""
         if len(pieces) == 1:
             return None
-        if any(piece.rows != self.rows for piece in pieces):
-            return None if self.by_rows(pieces) is not None else self.refusal_of_rows(pieces)
+        if self.has_row_blocks(pieces):
+            executed = self.by_rows(pieces) is not None and not self.pools_by_mean()
+            return None if executed else self._refusal_of_rows(pieces)
         if self.option(COLUMN_WISE) is None:
-            return "its sharder and constraints forbid column-wise sharding, and the best plan splits it"
+            return "its sharder and constraints forbid column-wise sharding, and the plan splits it"
         constraint = constraints.get(self.name)
         least = constraint.min_partition if constraint is not None else None
         narrowest = min(piece.columns for piece in pieces)
         if least is not None and narrowest < least:
-            return f"min_partition is {least}, and the best plan has shards of {narrowest} columns"
+            return f"min_partition is {least}, and the plan has shards of {narrowest} columns"
         return None
 
     @property
     def rows(self) -> int:
         return int(self.options[0].tensor.shape[0])
 
+    @property
+    def columns(self) -> int:
+        return int(self.options[0].tensor.shape[1])
+
+    def has_row_blocks(self, pieces: list[Piece]) -> bool:
+        return any(piece.rows != self.rows for piece in pieces)
+
     def by_rows(self, pieces: list[Piece]) -> ShardingOption | None:
         """The option that cuts the table into row blocks `pieces`, on their ranks; None if there is none.
 
         TorchRec's runtime looks rows up by the size of a block, so the blocks have to be those of its own
-        enumerator: row-wise over all ranks in order, or table-row-wise over those of one node.
+        enumerator: row-wise over all ranks in order, or table-row-wise over those of one node; or a grid, in which
+        nodes hold slices of columns in such blocks.
         """
-        columns = int(self.options[0].tensor.shape[1])
-        for sharding_type in (ROW_WISE, TABLE_ROW_WISE):
+        of_columns: dict[tuple[int, int], list[Piece]] = {}
+        for piece in sorted(pieces):
+            of_columns.setdefault((piece.first_column, piece.columns), []).append(piece)
+        kinds = (ROW_WISE, TABLE_ROW_WISE, GRID) if len(of_columns) == 1 else (GRID,)
+        for sharding_type in kinds:
             option = self.option(sharding_type)
             if option is None:
                 continue
-            # Where rows do not suffice, the last shards are empty, and no pieces.
-            blocks = [(shard.offset[0], shard.size[0]) for shard in option.shards]
-            in_order = sorted(pieces, key=lambda piece: piece.first_row)
-            if [(p.first_row, p.rows) for p in in_order] != [block for block in blocks if block[1] > 0]:
-                continue
-            if any(piece.first_column != 0 or piece.columns != columns for piece in pieces):
-                continue
-            first_rank = 0 if sharding_type == ROW_WISE else in_order[0].rank // len(blocks) * len(blocks)
-            if [piece.rank for piece in in_order] != list(range(first_rank, first_rank + len(in_order))):
-                continue
-            chosen = deepcopy(option)
-            for rank, shard in enumerate(chosen.shards, first_rank):
-                shard.rank = rank
-            return chosen
+            # Those of a grid are the same in each slice of columns. The last may be empty, and no pieces.
+            blocks = [(shard.offset[0], shard.size[0]) for shard in option.shards if shard.offset[1] == 0]
+            shards: list[Shard] = []
+            for (first_column, columns), of_slice in of_columns.items():
+                in_order = sorted(of_slice, key=lambda piece: piece.first_row)
+                if [(piece.first_row, piece.rows) for piece in in_order] != [block for block in blocks if block[1] > 0]:
+                    break
+                first_rank = 0 if sharding_type == ROW_WISE else in_order[0].rank // len(blocks) * len(blocks)
+                if [piece.rank for piece in in_order] != list(range(first_rank, first_rank + len(in_order))):
+                    break
+                shards += [
+                    Shard(size=[rows, columns], offset=[first_row, first_column], rank=rank)
+                    for rank, (first_row, rows) in enumerate(blocks, first_rank)
+                ]
+            else:
+                return with_shards(option, shards)
         return None
 
-    def refusal_of_rows(self, pieces: list[Piece]) -> str:
-        """Why by_rows() has none for `pieces`."""
-        columns = int(self.options[0].tensor.shape[1])
-        if any(piece.columns != columns for piece in pieces):
-            return "the plan cuts it by rows and columns, and only one of them can be handed over"
-        offered = [kind for kind in (ROW_WISE, TABLE_ROW_WISE) if self.option(kind) is not None]
+    def refusal_of_replicas(self) -> str | None:
+        """Why the table cannot be on every rank; None if it can."""
+        if self._replica_option() is not None:
+            return None
+        return "its sharder and constraints forbid data-parallel, and the plan replicates it"
+
+    def replicated(self) -> ShardingOption:
+        """The option that puts the table on every rank, which it may be (refusal_of_replicas), without estimates."""
+        option = self._replica_option()
+        assert option is not None
+        return with_shards(
+            option,
+            [Shard(size=[self.rows, self.columns], offset=[0, 0], rank=rank) for rank in range(len(option.shards))],
+        )
+
+    def _replica_option(self) -> ShardingOption | None:
+        for option in self.options:
+            if option.sharding_type == DATA_PARALLEL and option.compute_kernel == DENSE:
+                return option
+        return None
+
+    def is_grid(self, pieces: list[Piece]) -> bool:
+        """Whether `pieces` cut rows and columns."""
+        return self.has_row_blocks(pieces) and any(piece.columns != self.columns for piece in pieces)
+
+    def _refusal_of_rows(self, pieces: list[Piece]) -> str:
+        """Why TorchRec cannot cut the table into the row blocks `pieces`."""
+        if self.pools_by_mean():
+            return "it pools by mean, which TorchRec computes wrongly of rows on several ranks"
+        offered = [kind for kind in (ROW_WISE, TABLE_ROW_WISE, GRID) if self.option(kind) is not None]
+        if self.is_grid(pieces) and GRID not in offered:
+            return "the plan cuts it by rows and columns, and its sharder and constraints forbid grid_shard"
         if not offered:
             return "its sharder and constraints forbid row-wise and table-row-wise sharding, and the plan cuts its rows"
         return (
             "TorchRec cuts rows in equal blocks, one on each rank in order (row_wise) or on each rank of one node "
-            f"(table_row_wise), and the plan cuts them otherwise; allowed here: {', '.join(offered)}"
+            "(table_row_wise, and grid_shard for each slice of columns), and the plan cuts them otherwise; "
+            f"allowed here: {', '.join(offered)}"
         )
 
     def lookups_per_sample(self, constraints: Constraints) -> float:
@@ -141,41 +242,87 @@ class ModelTable:
         # One figure for several features is that of each.
         return float(lookups * (self.features() if len(lengths) == 1 else 1))
 
-    def features(self) -> int:
-        """How many features are looked up in the table, as its module says; 1 if it does not."""
+    def config(self) -> EmbeddingBagConfig | None:
+        """As its module has it, if that says."""
         module = self.options[0].module[1]
         if isinstance(module, EmbeddingBagCollectionInterface):
             for config in module.embedding_bag_configs():
                 if config.name == self.name:
-                    return max(1, len(config.feature_names))
-        return 1
+                    return config
+        return None
 
-    def table(self, constraints: Constraints, access_histograms: AccessHistograms) -> Table:
+    def features(self) -> int:
+        """How many features are looked up in the table, as its module says; 1 if it does not."""
+        config = self.config()
+        return 1 if config is None else max(1, len(config.feature_names))
+
+    def pools_by_mean(self) -> bool:
+        config = self.config()
+        return config is not None and config.pooling == PoolingType.MEAN
+
+    def table(
+        self, constraints: Constraints, access_histograms: AccessHistograms, rules: TableRules | None = None
+    ) -> Table:
         """As the search sees it."""
-        shape = self.options[0].tensor.shape
         return Table(
-            rows=int(shape[0]),
-            dim=int(shape[1]),
+            rows=self.rows,
+            dim=self.columns,
             pooling_factor=self.lookups_per_sample(constraints),
             access_histogram=access_histograms.get(self.full_name, access_histograms.get(self.name)),
             name=self.full_name,
+            rules=rules,
         )
 
     def sharded(self, pieces: list[Piece]) -> ShardingOption:
         """The option that cuts the table into `pieces`, which it may be (refusal_of), without estimates."""
-        by_rows = self.by_rows(pieces) if any(piece.rows != self.rows for piece in pieces) else None
+        by_rows = self.by_rows(pieces) if self.has_row_blocks(pieces) else None
         if by_rows is not None:
             return by_rows
-        pieces = sorted(pieces)
         # Whole tables may be allowed as columns only.
         option = (self.option(TABLE_WISE) if len(pieces) == 1 else None) or self.option(COLUMN_WISE)
         assert option is not None
-        rows = int(option.tensor.shape[0])
-        chosen = deepcopy(option)
-        chosen.shards = [
-            Shard(size=[rows, piece.columns], offset=[0, piece.first_column], rank=piece.rank) for piece in pieces
-        ]
-        return chosen
+        return with_shards(
+            option,
+            [
+                Shard(size=[self.rows, piece.columns], offset=[0, piece.first_column], rank=piece.rank)
+                for piece in sorted(pieces)
+            ],
+        )
+
+
+def wrong_means(options: Iterable[ShardingOption], tables: Iterable[ModelTable]) -> list[str]:
+    """Tables of which TorchRec's runtime (1.9) computes wrong means if sharded by `options`.
+
+    It sums the row blocks of tables that pool by mean and then divides all outputs of the module by their numbers of
+    lookups, those of other kinds of sharding as well; and of grids it sums means of blocks.
+    """
+    by_mean = {(table.path, table.name) for table in tables if table.pools_by_mean()}
+    of_module: dict[str, list[ShardingOption]] = {}
+    for option in options:
+        of_module.setdefault(option.path, []).append(option)
+    wrong: list[str] = []
+    for of_path in of_module.values():
+        divided = any(o.sharding_type in (ROW_WISE, TABLE_ROW_WISE) and (o.path, o.name) in by_mean for o in of_path)
+        for option in of_path:
+            in_blocks = option.sharding_type in (ROW_WISE, TABLE_ROW_WISE)
+            grid = option.sharding_type == GRID and (option.path, option.name) in by_mean
+            if grid or (divided and not in_blocks):
+                wrong.append(option.fqn)
+    return sorted(wrong)
+
+
+def may_have_node_blocks(world_size: int) -> bool:
+    """Whether the search cuts rows within nodes, too, on so many devices."""
+    return world_size > NODE_OF_SEARCH and world_size % NODE_OF_SEARCH == 0
+
+
+def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:
+    """A copy of `option` that has these shards. Its own may be many, and are not copied."""
+    copied = copy(option)
+    copied.shards = []
+    copied = deepcopy(copied)
+    copied.shards = shards
+    return copied
 
 
 def model_tables(options: Iterable[ShardingOption]) -> list[ModelTable]:

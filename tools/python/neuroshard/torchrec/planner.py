@@ -1,11 +1,9 @@
 """A planner for TorchRec whose plans the library finds."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 
 from torch import nn
 from torchrec.distributed.planner.planners import (
@@ -20,6 +18,7 @@ from torchrec.distributed.planner.types import (
     Enumerator,
     ParameterConstraints,
     PlanDebugStats,
+    PlannerContextFingerprintError,
     PlannerError,
     PlannerErrorType,
     ShardingOption,
@@ -29,51 +28,24 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import Plan, PlanCost, Planner, PlanResult, Table, Task, Weights
+from neuroshard._core import PlanCost, Planner, Weights
 from neuroshard.errors import Error
+from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, estimate_times
 from neuroshard.torchrec.memory import MemoryCounter
-from neuroshard.torchrec.model_tables import AccessHistograms, Constraints, ModelTable, Piece, model_tables
-from neuroshard.torchrec.sharding_plans import pieces_by_table
+from neuroshard.torchrec.model_tables import DATA_PARALLEL, FUSED, AccessHistograms, ModelTable, model_tables, wrong_means
+from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, stored_plan
+from neuroshard.torchrec.sharding_plans import plan_of_options
+from neuroshard.torchrec.table_search import Chosen, Planners, TableSearch, task_of
 
 logger: logging.Logger = logging.getLogger(__name__)
-
-# Every further one starts from what the estimates of the one before exceed.
-MOST_TRIES_FOR_MEMORY = 6
-
-# As the library counts.
-BYTES_OF_WEIGHT = 4
-
-
-class NothingButThese(Enumerator):
-    """Makes TorchRec's planner plan some tables of a model."""
-
-    def __init__(self, options: list[ShardingOption], enumerator: Enumerator) -> None:
-        self._options = options
-        self._enumerator = enumerator
-
-    def enumerate(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> list[ShardingOption]:
-        return self._options
-
-    def populate_estimates(self, sharding_options: list[ShardingOption]) -> None:
-        self._enumerator.populate_estimates(sharding_options)
-
-
-@dataclass
-class Chosen:
-    """What a search has chosen, in TorchRec's terms."""
-
-    options: list[ShardingOption] = field(default_factory=list)
-    cost: PlanCost | None = None
-    refusals: dict[str, str] = field(default_factory=dict)
-    """Tables that the plan cuts as their constraints forbid, and why. If there are any, there is nothing else."""
 
 
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
-    Plans pooled tables in device memory, table-wise and column-wise. Tables that it cannot hold (unpooled
-    ones; those whose constraints leave only row-wise, data-parallel or cached kinds; ...) are planned by
-    EmbeddingShardingPlanner, and a warning names them.
+    Plans pooled tables in device memory, table-wise and column-wise, data-parallel where constraints name that kind and
+    the weights price replicas, and by rows where columns alone find no room. Tables that it cannot hold (unpooled
+    ones; those whose constraints leave only row-wise, data-parallel or cached kinds; ...) are planned by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
       weights: cost models; None for the built-in ones.
@@ -84,6 +56,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       threads: for one plan; 0: one per core.
       access_histograms: of tables by name, with or without the path of their module, as Table takes them and
         `neuroshard profile` counts them. Those of other tables follow Zipf's law.
+      cuts: "any", "columns", or None, as Planner takes it.
+      plan_store: where plans are looked for before they are sought, and kept.
     """
 
     def __init__(
@@ -104,6 +78,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         equal_widths: bool = True,
         threads: int = 0,
         access_histograms: AccessHistograms | None = None,
+        cuts: str | None = None,
+        plan_store: PlanStore | None = None,
     ) -> None:
         super().__init__(
             topology=topology,
@@ -116,15 +92,28 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             callbacks=callbacks,
             timeout_seconds=timeout_seconds,
         )
+        if enumerator is None:
+            self._enumerator = QuickEnumerator(self._topology, self._batch_size, constraints)
         if deadline_ms is None and timeout_seconds is not None:
             deadline_ms = 1000.0 * timeout_seconds
         self._deadline_ms = deadline_ms
-        self._planner = Planner(weights, effort=effort, equal_widths=equal_widths, cuts="columns", threads=threads)
+
+        def planner(cuts: str | None) -> Planner:
+            return Planner(weights, effort=effort, equal_widths=equal_widths, cuts=cuts, threads=threads)
+
+        by_columns = planner("columns")
+        self._planners = Planners(by_columns, by_columns if cuts == "columns" else planner(cuts))
         self._access_histograms = access_histograms or {}
+        self._plan_store = plan_store
+        self._forget()
+
+    def _forget(self) -> None:
+        """The last plan."""
         self._searches = 0
         self._selected: list[ShardingOption] = []
         self._search_space: list[ShardingOption] | None = None
         self._cost: PlanCost | None = None
+        self._fingerprint: str | None = None
 
     def get_selected_options(self) -> list[ShardingOption]:
         """The options of the last plan, with TorchRec's estimates of their storage and time."""
@@ -132,19 +121,25 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     def get_search_space(self) -> list[ShardingOption] | None:
         """All that TorchRec's enumerator offered for the last plan."""
+        if self._search_space:
+            estimate_times(self._search_space, self._enumerator)
         return self._search_space
 
     @property
     def cost(self) -> PlanCost | None:
-        """Predicted cost of the last plan, but for tables that were left to EmbeddingShardingPlanner."""
+        """Predicted cost of the last plan, of the tables that cost models know: pooled, in device memory; of replicas if
+        the weights price them."""
         return self._cost
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Of what decided the last plan, by which the plan store has it. None without a store."""
+        return self._fingerprint
 
     def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
         """The plan of lowest predicted cost that was found. Raises PlannerError if there is none."""
         start = time.perf_counter()
-        self._searches = 0
-        self._selected, self._cost = [], None
-        constraints = self._constraints or {}
+        self._forget()
         memory = MemoryCounter(self._topology, sharders)
         available = self._storage_reservation.reserve(
             topology=self._topology,
@@ -158,15 +153,63 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if not tables:
             return ShardingPlan({})
         self._check_access_histograms(tables)
+        rooms = memory.available(available)
+        selected = self._stored(tables, memory, rooms)
+        if selected is None:
+            selected, complete = self._find(tables, module, sharders, memory, available)
+            if complete:
+                self._keep(selected, tables)
+        for callback in self._callbacks:
+            selected = callback(selected)
+        wrong = wrong_means(selected, tables)
+        if wrong:
+            logger.warning(
+                "neuroshard: TorchRec computes wrong outputs of %s: they are in a module with tables that pool by mean "
+                "and are sharded by rows; give these tables sharding_types that keep rows together",
+                ", ".join(wrong),
+            )
+        self._selected = selected
+        self._cost = self._price(selected, tables, rooms)
+        sharding_plan = sharding_plan_of_options(selected, self._topology)
+        self._log(sharding_plan, sharders, time.perf_counter() - start)
+        validate_modules_inclusion_in_sharding_plan(sharding_plan, module, sharders)
+        validate_rank_assignment(sharding_plan, self._topology)
+        validate_compute_kernels(selected)
+        return sharding_plan
+
+    def _find(
+        self,
+        tables: Sequence[ModelTable],
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        memory: MemoryCounter,
+        available: Topology,
+    ) -> tuple[list[ShardingOption], bool]:
+        """An option for each of `tables`, and whether no deadline ended the search."""
+        constraints = self._constraints or {}
+        search = TableSearch(
+            self._planners,
+            self._deadline_ms,
+            self._topology,
+            self._enumerator,
+            memory,
+            constraints,
+            self._access_histograms,
+        )
         refusals = {t.full_name: reason for t in tables if (reason := t.refusal(constraints)) is not None}
+        whole_columns: set[str] = set()
         while True:
             others = self._plan_others([t for t in tables if t.full_name in refusals], module, sharders, available)
             ours = [t for t in tables if t.full_name not in refusals]
-            limit = self._memory_left(memory, available, others)
-            chosen = self._search(ours, memory, limit, constraints) if ours else Chosen()
+            rooms = [had - used for had, used in zip(memory.available(available), memory.used(others))]
+            chosen = search.choose(ours, rooms, whole_columns) if ours else Chosen()
+            self._searches = search.runs
             if not chosen.refusals:
                 break
-            refusals.update(chosen.refusals)  # Then once more without them.
+            # Once more: with rows of these cut, but no columns; or, if that has been tried, without them.
+            new_grids = chosen.grids - whole_columns
+            whole_columns |= new_grids
+            refusals.update({name: reason for name, reason in chosen.refusals.items() if name not in new_grids})
         for name, reason in refusals.items():
             logger.warning("neuroshard leaves table %s to TorchRec's planner: %s", name, reason)
         uneven = sorted(option.fqn for option in chosen.options if has_unequal_widths(option))
@@ -176,17 +219,45 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
                 "load them",
                 ", ".join(uneven),
             )
-        selected = [*chosen.options, *others]
-        for callback in self._callbacks:
-            selected = callback(selected)
-        self._selected = selected
-        self._cost = chosen.cost
-        sharding_plan = sharding_plan_of_options(selected, self._topology)
-        self._log(sharding_plan, sharders, time.perf_counter() - start)
-        validate_modules_inclusion_in_sharding_plan(sharding_plan, module, sharders)
-        validate_rank_assignment(sharding_plan, self._topology)
-        validate_compute_kernels(selected)
-        return sharding_plan
+        return [*chosen.options, *others], chosen.complete
+
+    def _stored(
+        self, tables: Sequence[ModelTable], memory: MemoryCounter, rooms: list[int]
+    ) -> list[ShardingOption] | None:
+        """The options that the plan store has for such tables; None if it has none, or there is no store."""
+        if self._plan_store is None:
+            return None
+        constraints = self._constraints or {}
+        try:
+            context = self.hash_planner_context_inputs_str()
+        except (AssertionError, PlannerContextFingerprintError) as error:
+            logger.warning("neuroshard keeps no plan, since TorchRec has no fingerprint of its inputs: %s", error)
+            return None
+        ours = [table for table in tables if table.refusal(constraints) is None]
+        by_search = ""
+        try:
+            of_model = [t.table(constraints, self._access_histograms, t.rules(constraints, None)) for t in ours]
+            if ours:
+                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms)):016x}"
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
+        option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
+        self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes)
+        try:
+            stored = self._plan_store.load(self._fingerprint)
+            return None if stored is None else stored.options(tables)
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.PLAN_LOADING_FAILED) from error
+
+    def _keep(self, selected: Sequence[ShardingOption], tables: Sequence[ModelTable]) -> None:
+        """In the plan store, if there is one. A job can go on without."""
+        if self._plan_store is None or self._fingerprint is None:
+            return
+        context = self.hash_planner_context_inputs_str()
+        try:
+            self._plan_store.save(stored_plan(self._fingerprint, context, selected, tables))
+        except Error as error:
+            logger.warning("neuroshard could not keep the plan: %s", error)
 
     def _check_access_histograms(self, tables: Sequence[ModelTable]) -> None:
         """A name that is misspelt would go unnoticed."""
@@ -208,10 +279,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         """By TorchRec's planner."""
         if not tables:
             return []
+        options = [option for table in tables for option in table.options]
+        estimate_times(options, self._enumerator)
         planner = EmbeddingShardingPlanner(
             topology=self._topology,
             batch_size=self._batch_size,
-            enumerator=NothingButThese([option for table in tables for option in table.options], self._enumerator),
+            enumerator=NothingButThese(options, self._enumerator),
             storage_reservation=AlreadyReserved(deepcopy(available)),
             stats=[],
             constraints=self._constraints,
@@ -227,83 +300,22 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         selected: list[ShardingOption] = planner.get_selected_options()
         return selected
 
-    def _memory_left(self, memory: MemoryCounter, available: Topology, others: Sequence[ShardingOption]) -> int:
-        """Of the fullest device, since plans are for equal ones."""
-        left = [had - used for had, used in zip(memory.available(available), memory.used(others))]
-        if max(left) != min(left):
-            logger.info("neuroshard plans for devices of %d bytes; the largest has %d", min(left), max(left))
-        return min(left)
-
-    def _search(
-        self, tables: Sequence[ModelTable], memory: MemoryCounter, memory_bytes: int, constraints: Constraints
-    ) -> Chosen:
-        """The library counts fp32 weights, TorchRec optimizer states, inputs and outputs as well. So a plan
-        is first sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates
-        then say that it does not fit, one for tables of as many rows as their whole storage would make."""
-        world_size = self._topology.world_size
+    def _price(self, options: Sequence[ShardingOption], tables: Sequence[ModelTable], rooms: list[int]) -> PlanCost | None:
+        """Of all tables that cost models know, whoever planned them."""
+        by_name = {table.full_name: table for table in tables}
+        replicas = self._planners.by_columns.weights.prices_replicas
+        priced = [option for option in options if may_be_priced(option, replicas)]
+        if not priced:
+            return None
+        names = [f"{option.path}.{option.name}" if option.path else option.name for option in priced]
         try:
-            as_is = [table.table(constraints, self._access_histograms) for table in tables]
+            of_model = [by_name[name].table(self._constraints or {}, self._access_histograms) for name in names]
+            task = task_of(of_model, rooms)
+            return self._planners.by_columns.simulate(task, plan_of_options(priced, task))
         except Error as error:
-            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
-        weighed = [
-            Table(
-                rows=max(1, math.ceil(memory.option_bytes(whole) / (BYTES_OF_WEIGHT * table.dim))),
-                dim=table.dim,
-                pooling_factor=table.pooling_factor,
-                access_histogram=table.access_histogram,
-                name=table.name,
-            )
-            for table, whole in zip(as_is, self._whole(tables))
-        ]
-        limit = memory_bytes
-        sought = as_is
-        for _ in range(MOST_TRIES_FOR_MEMORY):
-            if limit <= 0:
-                break
-            try:
-                result = self._run(Task(sought, world_size, limit, name="model"))
-                if result.plan is not None:
-                    real = Task(as_is, world_size, memory_bytes, name="model")
-                    plan = plan_for_other_rows(result.plan, result.task, real)
-                    pieces = pieces_by_table(real, plan)
-                    refusals = {
-                        table.full_name: reason
-                        for table, of_table in zip(tables, pieces)
-                        if (reason := table.refusal_of(of_table, constraints)) is not None
-                    }
-                    if refusals:
-                        return Chosen(refusals=refusals)
-                    options = [table.sharded(of_table) for table, of_table in zip(tables, pieces)]
-                    self._enumerator.populate_estimates(options)
-                    excess = max(memory.used(options)) - memory_bytes
-                    if excess <= 0:
-                        return Chosen(options, self._planner.simulate(real, plan))
-            except Error as error:
-                raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
-            if sought is weighed:
-                if result.plan is None:
-                    break
-                limit -= excess
-            sought = weighed
-        needed = sum(memory.option_bytes(option) for option in self._whole(tables))
-        raise PlannerError(
-            f"neuroshard found no plan for {len(tables)} tables: by TorchRec's estimates they need {needed:,} bytes, and "
-            f"{world_size} devices have {memory_bytes:,} bytes each after reservations"
-            + (f". {result.infeasible.message}" if limit > 0 and result.infeasible is not None else ""),
-            PlannerErrorType.INSUFFICIENT_STORAGE,
-        )
-
-    def _whole(self, tables: Sequence[ModelTable]) -> list[ShardingOption]:
-        """Each table on one device, with estimates."""
-        options = [
-            table.sharded([Piece(0, int(table.options[0].tensor.shape[1]), 0, 0, table.rows)]) for table in tables
-        ]
-        self._enumerator.populate_estimates(options)
-        return options
-
-    def _run(self, task: Task) -> PlanResult:
-        self._searches += 1
-        return self._planner.plan(task, deadline_ms=self._deadline_ms)
+            # Of plans that are TorchRec's alone, on more devices than cost models know, say.
+            logger.warning("neuroshard cannot predict what the plan costs: %s", error)
+            return None
 
     def _log(
         self, sharding_plan: ShardingPlan, sharders: list[ModuleSharder[nn.Module]], seconds: float
@@ -352,11 +364,11 @@ class AlreadyReserved(StorageReservation):
         return self._available
 
 
-def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
-    """`plan`, which the search found for `task`, for `real`, whose tables have other rows."""
-    column_splits = plan.column_splits(task)
-    assert column_splits is not None
-    return Plan.from_column_splits(real, column_splits, plan.shards)
+def may_be_priced(option: ShardingOption, replicas: bool) -> bool:
+    """Whether cost models know such tables: pooled ones, in shards that their ranks compute and update; or in copies
+    if they know `replicas`."""
+    known = replicas if option.sharding_type == DATA_PARALLEL else option.compute_kernel == FUSED
+    return option.is_pooled and known and all(shard.size[1] % 4 == 0 for shard in option.shards)
 
 
 def has_unequal_widths(option: ShardingOption) -> bool:

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from torch import nn
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.planners import to_sharding_plan as sharding_plan_of_options
-from torchrec.distributed.planner.types import Topology
+from torchrec.distributed.planner.types import ShardingOption, Topology
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import EnumerableShardingSpec, ModuleSharder, ShardingPlan
 
 from neuroshard._core import Plan, Task, slices_by_device
 from neuroshard.errors import Error
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
-from neuroshard.torchrec.model_tables import Constraints, Piece, model_tables
+from neuroshard.torchrec.model_tables import DATA_PARALLEL, Constraints, Piece, model_tables
 
 
 def pieces_by_table(task: Task, plan: Plan) -> list[list[Piece]]:
-    """Of each table of `task` its pieces, from left to right, and from top to bottom."""
+    """Of each table of `task` its pieces, from left to right, and from top to bottom; none of one that is replicated."""
     pieces: list[list[Piece]] = [[] for _ in range(len(task))]
     for device, slices in enumerate(slices_by_device(task, plan)):
         for piece in slices:
@@ -36,8 +36,8 @@ def to_sharding_plan(
     """`plan` as DistributedModelParallel takes it.
 
     Tables of `task` are those of `module` by name: path of the module, a dot, name of the table.
-    Tables that the plan cuts by rows become row-wise or table-row-wise ones, if these are the blocks into
-    which TorchRec cuts them. Raises Error if a table is missing on either side, or cannot be sharded as
+    Tables that the plan cuts by rows become row-wise or table-row-wise ones, or grids, if these are the blocks
+    into which TorchRec cuts them; those that it replicates are data-parallel. Raises Error if a table is missing on either side, or cannot be sharded as
     planned.
     """
     constraints = constraints or {}
@@ -56,6 +56,12 @@ def to_sharding_plan(
         shape, planned = tuple(table.options[0].tensor.shape), task.tables[index]
         if shape[1] != planned.dim:
             raise Error(f"plan: table {name} has {shape[1]} columns in the module and {planned.dim} in the task")
+        if index in plan.replicas:
+            refusal = table.refusal_of_replicas()
+            if refusal is not None:
+                raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
+            options.append(table.replicated())
+            continue
         cut_by_rows = any(piece.rows != planned.rows for piece in pieces[index])
         if cut_by_rows and shape[0] != planned.rows:
             raise Error(f"plan: table {name} has {shape[0]} rows in the module and {planned.rows} in the task")
@@ -71,11 +77,12 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
     """What a TorchRec plan does, to be judged by simulate().
 
     Tables are those of `task` by name, as in to_sharding_plan(). Shards may be columns of any widths, row
-    blocks (row-wise, table-row-wise), or both (grid). Raises Error if the plan replicates a table, since no
-    Plan says so, or if it has a width that is not a multiple of 4.
+    blocks (row-wise, table-row-wise), or both (grid); data-parallel tables are replicas. Raises Error if it has a
+    width that is not a multiple of 4.
     """
     indices = {table.name: index for index, table in enumerate(task.tables)}
     slices: list[PlacedSlice] = []
+    replicas: list[int] = []
     seen: set[str] = set()
     for path, module_plan in sharding_plan.plan.items():
         for table_name, sharding in module_plan.items():
@@ -85,15 +92,33 @@ def from_sharding_plan(sharding_plan: ShardingPlan, task: Task) -> Plan:
             seen.add(name)
             index = indices[name]
             spec = sharding.sharding_spec
+            if sharding.sharding_type == DATA_PARALLEL:
+                replicas.append(index)
+                continue
             if not isinstance(spec, EnumerableShardingSpec):
-                raise Error(f"sharding plan: table {name} is {sharding.sharding_type}: it has no shards, and plans do not replicate")
+                raise Error(f"sharding plan: table {name} is {sharding.sharding_type}: it has no shards")
             for shard in spec.shards:
-                first_row, first_column = shard.shard_offsets
-                shard_rows, columns = shard.shard_sizes
-                # Row-wise with fewer rows than ranks, or tables that blocks do not divide: the last hold nothing.
-                if shard_rows > 0:
-                    slices.append((shard.placement.rank(), index, first_column, columns, first_row, shard_rows))
+                slices += placed_slice(index, shard.shard_offsets, shard.shard_sizes, shard.placement.rank())
     missing = sorted(set(indices) - seen)
     if missing:
         raise Error(f"sharding plan: has no table {', '.join(missing)}")
-    return plan_from_slices(task, slices)
+    return plan_from_slices(task, slices, replicas)
+
+
+def plan_of_options(options: Sequence[ShardingOption], task: Task) -> Plan:
+    """What `options`, one for each table of `task` in order, do."""
+    slices: list[PlacedSlice] = []
+    replicas: list[int] = []
+    for index, option in enumerate(options):
+        if option.sharding_type == DATA_PARALLEL:
+            replicas.append(index)
+            continue
+        for shard in option.shards:
+            slices += placed_slice(index, shard.offset, shard.size, shard.rank)
+    return plan_from_slices(task, slices, replicas)
+
+
+def placed_slice(table: int, offset: Sequence[int], size: Sequence[int], rank: int) -> list[PlacedSlice]:
+    """A shard as a slice; none if it is empty, as the last ones of tables are that row blocks do not divide."""
+    (first_row, first_column), (rows, columns) = offset, size
+    return [(rank, table, first_column, columns, first_row, rows)] if rows > 0 else []
