@@ -67,6 +67,7 @@ void add_collect_command(CLI::App& program, Action& chosen) {
   command->require_subcommand(1);
   add_collect_compute(*command, chosen);
   add_collect_comm(*command, chosen);
+  add_collect_all_reduce(*command, chosen);
 }
 
 }  // namespace neuroshard::tools

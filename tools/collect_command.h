@@ -27,5 +27,6 @@ int run_collection(const CollectionOptions& options, Console& console,
 // Sub-commands of `collect`.
 void add_collect_compute(CLI::App& collect, Action& chosen);
 void add_collect_comm(CLI::App& collect, Action& chosen);
+void add_collect_all_reduce(CLI::App& collect, Action& chosen);
 
 }  // namespace neuroshard::tools

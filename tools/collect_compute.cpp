@@ -31,6 +31,9 @@ constexpr const char* kCollectComputeExamples = R"(Examples:
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
+// Of the seed; samples have the streams from 0 on.
+constexpr std::uint64_t kRowBlockStream = ~std::uint64_t{0};
+
 struct CollectCompute {
   CollectionOptions collection;
   ComputeSourceOptions source;
@@ -39,6 +42,10 @@ struct CollectCompute {
   int max_dim = 128;
   std::string table_configs;
   AccessFiles accesses;
+  bool iterations = false;
+  bool shares = false;
+  bool row_blocks = false;
+  std::int64_t max_rows = kMaxRows;
   bool report_bandwidth = false;
 };
 
@@ -75,7 +82,25 @@ int run(const CollectCompute& command, Console& console) {
     throw Error("--devices and --report-bandwidth are for --backend cuda");
   }
   require_runs(command.source.protocol);
-  const TableConfigs configs = load_table_configs(command.table_configs);
+  if (command.iterations && command.shares) {
+    throw Error("--batches and --shares exclude each other; give one");
+  }
+  if (command.iterations) draw.samples = ComputeDrawOptions::Samples::kIterations;
+  if (command.shares) draw.samples = ComputeDrawOptions::Samples::kShares;
+  if (draw.samples != ComputeDrawOptions::Samples::kOfBatch &&
+      (source.backend != "analytic" || source.batch != kDefaultBatchSize)) {
+    throw Error("--batches and --shares are for --backend analytic, without --batch");
+  }
+  TableConfigs configs = load_table_configs(command.table_configs);
+  std::erase_if(configs.tables, [&](const Table& table) { return table.rows > command.max_rows; });
+  if (configs.tables.empty()) {
+    throw Error(command.table_configs + ": no table has at most " +
+                std::to_string(command.max_rows) + " rows; give a larger --max-rows");
+  }
+  if (command.row_blocks) {
+    Random blocks(command.collection.seed, kRowBlockStream);
+    configs.tables = draw_row_blocks(configs.tables, blocks);
+  }
   const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
 
   source.memory_bytes = draw.memory_bytes;
@@ -92,6 +117,10 @@ int run(const CollectCompute& command, Console& console) {
                                        {"max_tables", std::to_string(draw.max_tables)},
                                        {"memory_bytes", std::to_string(draw.memory_bytes)}};
   if (draw.slices) description["draws"] = "slices";
+  if (command.iterations) description["samples"] = "iterations";
+  if (command.shares) description["samples"] = "shares";
+  if (command.row_blocks) description["tables"] = "row blocks";
+  if (command.max_rows < kMaxRows) description["max_rows"] = std::to_string(command.max_rows);
   if (source.backend != "analytic") {
     description["warm_up"] = std::to_string(source.protocol.warm_up);
     description["iterations"] = std::to_string(source.protocol.iterations);
@@ -140,6 +169,14 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command->add_flag("--slices", options->draw.slices,
                     "Draw what devices of column-split plans hold: one slice or hundreds, of few "
                     "tables, mostly of one dim");
+  command->add_flag("--batches", options->iterations,
+                    "Draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
+  command->add_flag("--shares", options->shares,
+                    "Draw them so, and take what is one of 2 to 1,024 devices' part: operators of "
+                    "replicas");
+  command->add_flag("--row-blocks", options->row_blocks,
+                    "Take one of 2 to 1,024 row blocks of each table");
+  command->add_option("--max-rows", options->max_rows, "Leave larger tables out")->type_name("N");
   command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
       ->capture_default_str();
   command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")

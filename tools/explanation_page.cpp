@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/message_text.h"
+#include "neuroshard/cost_terms.h"
 #include "tools/plan_report.h"
 
 namespace neuroshard::tools {
@@ -27,8 +28,7 @@ std::string columns_text(const TableSlice& slice) {
 std::string why_text(const PlanExplanation& explained) {
   const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
   const DeviceCost& cost = explained.cost.devices[deciding];
-  return "compute " + format_ms(cost.compute_ms) + ", forward " + format_ms(cost.forward_ms) +
-         ", backward " + format_ms(cost.backward_ms) + " ms; it begins its forward all-to-all " +
+  return terms_text(cost_terms(explained.cost), cost) + "; it begins its forward all-to-all " +
          format_ms(explained.start_offset_ms[deciding]) + " ms after the first device";
 }
 
@@ -147,17 +147,15 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
                       {"cost_ms", explained.cost.cost_ms},
                       {"deciding_device", explained.by_cost.front()},
                       {"devices_by_cost", explained.by_cost}};
+  const std::vector<CostTerm> terms = cost_terms(explained.cost);
   ExplainJson& devices = json["devices"] = ExplainJson::array();
   for (std::size_t device = 0; device < explained.cost.devices.size(); ++device) {
     const DeviceCost& cost = explained.cost.devices[device];
     ExplainJson& entry =
-        devices.emplace_back(ExplainJson{{"device", device},
-                                         {"total_ms", cost.total_ms()},
-                                         {"compute_ms", cost.compute_ms},
-                                         {"forward_ms", cost.forward_ms},
-                                         {"backward_ms", cost.backward_ms},
-                                         {"start_offset_ms", explained.start_offset_ms[device]},
-                                         {"slices", ExplainJson::array()}});
+        devices.emplace_back(ExplainJson{{"device", device}, {"total_ms", cost.total_ms()}});
+    for (const auto& [name, ms] : terms) entry[std::string(name) + "_ms"] = cost.*ms;
+    entry["start_offset_ms"] = explained.start_offset_ms[device];
+    entry["slices"] = ExplainJson::array();
     for (const SliceExplanation& slice : explained.slices[device]) {
       entry["slices"].push_back(json_of(slice, plan.task));
     }

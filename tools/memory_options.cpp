@@ -43,6 +43,7 @@ void MemoryOptions::apply(Task& task) const {
     }
     if (batch_size) memory.batch_size = *batch_size;
   }
+  if (batch_size) task.batch_size = *batch_size;
   if (reserved_gb) {
     task.reserved.bytes = of_option(
         kReservedGb, [&] { return *reserved_gb == 0.0 ? 0 : bytes_from_gib(*reserved_gb); });
@@ -61,7 +62,9 @@ void add_memory_options(CLI::App& command, MemoryOptions& options) {
   add(kOptimizer, options.optimizer,
       "Optimizer of all tables, likewise: " + names_of(all_optimizers()), "NAME");
   add("--batch-size", options.batch_size,
-      "Samples of an iteration on all devices, whose ids and pooled outputs take memory", "N");
+      "Samples of an iteration on all devices, whose ids and pooled outputs take memory; costs are "
+      "of so many",
+      "N");
   add(kReservedGb, options.reserved_gb, "GiB of each device that tables may not take", "G");
   add("--reserved-share", options.reserved_share,
       "Share of each device that tables may not take, e.g. 0.15", "X");

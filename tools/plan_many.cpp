@@ -109,6 +109,7 @@ std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& load
       add_number(device.memory_bytes);
       add_number(device.base_ms);
       add_number(device.base_bytes);
+      add_number(device.speed);
     }
     for (const Table& table : task.tables) {
       fingerprint.add(table.name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 
 #include "core/devices_text.h"
@@ -21,15 +22,16 @@ double full_share(std::size_t device, const DeviceCost& cost, const Task& task) 
          static_cast<double>(memory_bytes(task, device));
 }
 
-std::vector<std::string> device_row(int device, const DeviceCost& cost, const Task& task) {
-  std::vector<std::string> row = cost_cells(cost);
+std::vector<std::string> device_row(int device, const std::vector<CostTerm>& terms,
+                                    const DeviceCost& cost, const Task& task) {
+  std::vector<std::string> row = cost_cells(terms, cost);
   row.insert(row.begin(), std::to_string(device));
   const auto index = static_cast<std::size_t>(device);
   row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(index, cost, task)),
                          format_count(static_cast<std::uint64_t>(cost.slices))});
   if (!task.device_list.empty()) {
-    row.insert(row.end(), {format_ms(cost.base_ms), format_bytes(cost.base_bytes),
-                           format_bytes(memory_bytes(task, index))});
+    row.insert(row.end(), {format_number(cost.speed, 2), format_ms(cost.base_ms),
+                           format_bytes(cost.base_bytes), format_bytes(memory_bytes(task, index))});
   }
   return row;
 }
@@ -38,10 +40,12 @@ std::vector<std::string> device_row(int device, const DeviceCost& cost, const Ta
 std::string device_table(const PlanDocument& document, const TextStyle& style) {
   using enum TextTable::Align;
   std::vector<std::string> head = {"device"};
-  head.insert(head.end(), kCostHeads.begin(), kCostHeads.end());
+  const std::vector<CostTerm> terms = cost_terms(document.cost);
+  std::ranges::move(cost_heads(terms), std::back_inserter(head));
+  const std::size_t full = head.size() + 1;  // Its column.
   head.insert(head.end(), {"memory", "full", "slices"});
   if (!document.task.device_list.empty()) {
-    head.insert(head.end(), {"base ms", "base memory", "of memory"});
+    head.insert(head.end(), {"speed", "base ms", "base memory", "of memory"});
   }
   std::vector<std::vector<std::string>> rows;
   std::vector<int> widths;
@@ -50,7 +54,7 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   double slowest_ms = 0.0;
   for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
     const DeviceCost& cost = document.cost.devices[device];
-    rows.push_back(device_row(static_cast<int>(device), cost, document.task));
+    rows.push_back(device_row(static_cast<int>(device), terms, cost, document.task));
     for (std::size_t i = 0; i < head.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(rows.back()[i]));
     }
@@ -64,27 +68,31 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   const auto with_bars = [&](std::vector<std::string> row, std::string cost_bar,
                              std::string memory_bar) {
     if (!bars) return row;
-    row.insert(row.begin() + 7, std::move(memory_bar));
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(full) + 1, std::move(memory_bar));
     row.insert(row.begin() + 1, std::move(cost_bar));
     return row;
   };
   std::vector<TextTable::Align> aligns(head.size() + (bars ? 2 : 0), kRight);
-  if (bars) aligns[1] = aligns[8] = kLeft;
+  if (bars) aligns[1] = aligns[full + 2] = kLeft;
   TextTable table(aligns);
   table.add_row(with_bars(head, "", ""));
   for (std::size_t device = 0; device < rows.size(); ++device) {
     const DeviceCost& cost = document.cost.devices[device];
     const auto share = [&](double ms) { return slowest_ms > 0.0 ? ms / slowest_ms : 0.0; };
-    table.add_row(with_bars(
-        rows[device],
-        stacked_bar({share(cost.compute_ms), share(cost.forward_ms), share(cost.backward_ms)},
-                    cells, style),
-        bar(full_share(device, cost, document.task), kMemoryBarCells, style)));
+    std::vector<double> shares(terms.size());
+    std::ranges::transform(terms, shares.begin(),
+                           [&](const CostTerm& term) { return share(cost.*term.ms); });
+    table.add_row(with_bars(rows[device], stacked_bar(shares, cells, style),
+                            bar(full_share(device, cost, document.task), kMemoryBarCells, style)));
   }
   std::string text = table.str();
   if (bars) {
-    text += "        " + stacked_bar_key(0, style) + " compute  " + stacked_bar_key(1, style) +
-            " forward  " + stacked_bar_key(2, style) + " backward\n";
+    text += "      ";
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      text += "  " + stacked_bar_key(static_cast<int>(i), style) + ' ';
+      text.append(terms[i].name);
+    }
+    text += '\n';
   }
   return text;
 }
@@ -126,13 +134,26 @@ std::string memory_line(const PlanCost& cost) {
 }
 
 /// A split makes one slice more.
+std::uint64_t splits_of(const Task& task, const Plan& plan) {
+  return plan.slices.size() + plan.replicas.size() - task.tables.size();
+}
+
 std::string counted_splits(const Task& task, const Plan& plan) {
-  return counted(plan.slices.size() - task.tables.size(),
-                 has_row_blocks(task, plan) ? "split" : "column split");
+  return counted(splits_of(task, plan), has_row_blocks(task, plan) ? "split" : "column split");
+}
+
+std::string replicas_line(const Task& task, const Plan& plan) {
+  constexpr std::size_t kShown = 8;
+  std::string text = counted(plan.replicas.size(), "table") + " on every device:";
+  for (std::size_t i = 0; i < plan.replicas.size(); ++i) {
+    if (i == kShown) return text + ", ...";
+    text += (i == 0 ? " " : ", ") + table_label(task, plan.replicas[i]);
+  }
+  return text;
 }
 
 std::string splits_line(const Task& task, const Plan& plan) {
-  if (plan.slices.size() == task.tables.size()) return "none";
+  if (splits_of(task, plan) == 0) return "none";
   struct Pieces {
     std::uint64_t slices = 0;
     std::uint64_t row_blocks = 0;
@@ -207,12 +228,33 @@ std::string shard_lists(const PlanDocument& document) {
     }
     text += '\n';
   }
-  return text;
+  if (document.plan.replicas.empty()) return text;
+  text += "every device:";
+  for (const int table : document.plan.replicas) {
+    text += (text.back() == ':' ? " " : ", ") + table_label(document.task, table);
+  }
+  return text + '\n';
 }
 
-std::vector<std::string> cost_cells(const DeviceCost& cost) {
-  return {format_ms(cost.total_ms()), format_ms(cost.compute_ms), format_ms(cost.forward_ms),
-          format_ms(cost.backward_ms)};
+std::string terms_text(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
+  std::string text;
+  for (const auto& [name, ms] : terms) {
+    if (!text.empty()) text += ", ";
+    text.append(name).append(" ").append(format_ms(cost.*ms));
+  }
+  return text + " ms";
+}
+
+std::vector<std::string> cost_heads(const std::vector<CostTerm>& terms) {
+  std::vector<std::string> heads = {"total ms"};
+  for (const CostTerm& term : terms) heads.emplace_back(term.name);
+  return heads;
+}
+
+std::vector<std::string> cost_cells(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
+  std::vector<std::string> cells = {format_ms(cost.total_ms())};
+  for (const CostTerm& term : terms) cells.push_back(format_ms(cost.*term.ms));
+  return cells;
 }
 
 std::vector<std::string> memory_cells(const DeviceCost& cost) {
@@ -241,6 +283,9 @@ std::vector<std::string> plan_warnings(const PlanDocument& document) {
 std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   const Task& task = document.task;
   std::vector<PlanFact> facts = {{"splits", splits_line(task, document.plan)}};
+  if (!document.plan.replicas.empty()) {
+    facts.push_back({"replicas", replicas_line(task, document.plan)});
+  }
   if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
   for (const CostedPlan& other : document.alternatives) {
     facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +

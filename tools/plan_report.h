@@ -5,16 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {
 
-/// The page that `--format table` prints for one task: per device a bar of its compute, forward and
-/// backward milliseconds, its memory and its number of table slices; then cost, imbalance, search.
+/// The page that `--format table` prints for one task: per device a bar of its milliseconds by
+/// term, its memory and its number of table slices; then cost, imbalance, search.
 [[nodiscard]] std::string plan_page(const PlanDocument& document, const TextStyle& style);
 
-/// A line a device: the tables that go to it, with the columns of those that are split.
+/// A line a device: the tables that go to it, with the columns of those that are split; and one of
+/// those that are replicated.
 [[nodiscard]] std::string shard_lists(const PlanDocument& document);
 
 /// What is said of a plan beside its tables of figures: "splits", "none".
@@ -22,7 +24,7 @@ struct PlanFact {
   std::string label;
   std::string text;
 };
-/// Splits, search, other plans, weights, notes.
+/// Splits, replicas, search, other plans, weights, notes.
 [[nodiscard]] std::vector<PlanFact> plan_facts(const PlanDocument& document);
 
 /// What should make people doubt the plan: memory that does not suffice, odd predictions, a search
@@ -34,11 +36,14 @@ inline constexpr std::string_view kEndedEarly =
 /// "26 tables, 97.4 GiB, on 8 devices of 40.0 GiB".
 [[nodiscard]] std::string task_line(const Task& task);
 
+/// "compute 2.00, forward 0.75, backward 0.50 ms".
+[[nodiscard]] std::string terms_text(const std::vector<CostTerm>& terms, const DeviceCost& cost);
+
 /// Heads of columns for each device, and cells below them. Reserved is all that tables may not
 /// take, base loads included.
-inline constexpr std::array<const char*, 4> kCostHeads = {"total ms", "compute", "forward",
-                                                          "backward"};
-[[nodiscard]] std::vector<std::string> cost_cells(const DeviceCost& cost);
+[[nodiscard]] std::vector<std::string> cost_heads(const std::vector<CostTerm>& terms);
+[[nodiscard]] std::vector<std::string> cost_cells(const std::vector<CostTerm>& terms,
+                                                  const DeviceCost& cost);
 inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimizer", "buffers",
                                                             "reserved", "free"};
 [[nodiscard]] std::vector<std::string> memory_cells(const DeviceCost& cost);

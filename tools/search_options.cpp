@@ -67,9 +67,10 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
   command
       .add_option(
           "--cuts", choice.cuts,
-          "Of algorithm neuroshard: any (also by rows, as TorchRec does, where columns alone "
-          "find no room) or columns (by columns alone). Default: any with the built-in "
-          "weights, columns with published checkpoints")
+          "Of algorithm neuroshard: any (tables may be on every device where that is cheaper, and "
+          "are cut by rows, as TorchRec does, where columns alone find no room) or columns (by "
+          "columns alone). Default: any with the built-in weights, columns with published "
+          "checkpoints")
       ->type_name("NAME")
       ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {

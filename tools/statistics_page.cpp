@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/access_statistics.h"
 #include "tools/text/text.h"
-#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard::tools {
 namespace {

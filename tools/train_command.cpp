@@ -26,6 +26,12 @@ constexpr const char* kTrainCommExamples = R"(Examples:
 Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
 docs/training.md has the details.)";
 
+constexpr const char* kTrainAllReduceExamples = R"(Example:
+  neuroshard train all-reduce --data data/all_reduce \
+      --base my_gpu.safetensors --output my_gpu.safetensors
+
+docs/training.md has the details.)";
+
 struct TrainCompute {
   TrainOptions common;
   ComputeNetworkSizes sizes;
@@ -37,8 +43,7 @@ struct TrainComm {
   std::vector<int> hidden;
 };
 
-void add_train_options(CLI::App& command, TrainOptions& options) {
-  TrainingOptions& training = options.training;
+void add_file_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--data", options.data, "Folder of samples; may be given several times")
       ->type_name("DIR")
       ->required();
@@ -49,15 +54,20 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       .add_option("--base", options.base,
                   "Weights file whose other models are kept; may be the output file")
       ->type_name("FILE");
-  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
-      ->type_name("FILE");
   command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
       ->type_name("FILE");
-  command.add_flag("--resume", options.resume,
-                   "Keep the state of training in OUTPUT.PART.partial, and go on from it");
   const std::string about = "About the data (default: what their collection.json says)";
   command.add_option("--source", options.source, "Where the costs come from")->group(about);
   command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
+}
+
+void add_train_options(CLI::App& command, TrainOptions& options) {
+  TrainingOptions& training = options.training;
+  add_file_options(command, options);
+  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
+      ->type_name("FILE");
+  command.add_flag("--resume", options.resume,
+                   "Keep the state of training in OUTPUT.PART.partial, and go on from it");
 
   const std::string how = "Training";
   command.add_option("--epochs", training.epochs, "Passes over the training samples")
@@ -92,9 +102,24 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       ->group(how);
 }
 
+int run(const TrainOptions& command, Console& console) {
+  if (command.base.empty()) {
+    throw Error(
+        "a weights file needs a compute model; train one first and give its file as --base");
+  }
+  TrainingSession session(command, "all-reduce", console);
+  const AllReduceSamples samples = read_all_reduce_samples(session.folders());
+  const TrainedAllReduce trained = train_all_reduce(samples);
+  (void)session.report("all_reduce", std::span(&trained.summary, 1), ranges_of(samples));
+  session.models().all_reduce = trained.model;
+  session.finish();
+  return kExitOk;
+}
+
 int run(const TrainCompute& command, Console& console) {
   TrainingSession session(command.common, "compute", console);
   const ComputeSamples samples = read_compute_samples(session.folders());
+  if (!samples.served.empty()) session.describe_batches(ranges_of(samples).at("samples"));
   const TrainedCompute trained = train_compute(samples, command.sizes, session.start("compute", 1));
   if (session.report("compute", std::span(&trained.summary, 1), ranges_of(samples))) {
     session.models().compute = trained.model;
@@ -154,6 +179,17 @@ void add_train_compute(CLI::App& train, Action& chosen) {
       ->delimiter(',')
       ->capture_default_str()
       ->group("Network");
+  command
+      ->add_option_function<std::string>(
+          "--features",
+          [options](const std::string& name) {
+            options->sizes.table_features = name == "traffic" ? kTrafficFeatures : kTableFeatures;
+          },
+          "What the network is told of a table: the published features, of batches of 65,536, or "
+          "traffic, of operators that serve any number of samples")
+      ->check(CLI::IsMember({"published", "traffic"}))
+      ->default_str("published")
+      ->group("Network");
   command->add_option("--head-layers", options->sizes.head, "Widths of the head's hidden layers")
       ->delimiter(',')
       ->capture_default_str()
@@ -184,6 +220,17 @@ void add_train_comm(CLI::App& train, Action& chosen) {
   });
 }
 
+void add_train_all_reduce(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = train.add_subcommand(
+      "all-reduce", "Cost of keeping tables alike that every device holds: a line a device count");
+  command->footer(kTrainAllReduceExamples);
+  add_file_options(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& program, Action& chosen) {
@@ -193,6 +240,7 @@ void add_train_command(CLI::App& program, Action& chosen) {
   command->require_subcommand(1);
   add_train_compute(*command, chosen);
   add_train_comm(*command, chosen);
+  add_train_all_reduce(*command, chosen);
 }
 
 }  // namespace neuroshard::tools

@@ -19,14 +19,16 @@ struct DataOrigin {
 };
 
 /// From the collection.json of data folders; folders without one say nothing. Throws Error if a
-/// folder holds costs of another kind than `kind` ("compute" or "comm"), or if two were collected
+/// folder holds costs of another kind than `kind` ("compute", "comm" or
+/// "all-reduce"), or if two were collected
 /// on different hardware, from different sources or at different batch sizes.
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
 /// Puts origin, training, ranges of the samples and test results of one model of a weights file
-/// into its metadata, under keys that start with `part` ("compute", "comm.symmetric" or "comm.4"),
-/// in place of what was there; and sums up source, hardware and batch size of all parts.
+/// into its metadata, under keys that start with `part` ("compute", "comm.symmetric", "comm.4" or
+/// "all_reduce"), in place of what was there; and sums up source, hardware and batch size of all
+/// parts.
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
                        const TrainingOptions& options, std::span<const TrainingSummary> summaries,
                        const std::map<std::string, TrainingRange>& ranges);

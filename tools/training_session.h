@@ -17,7 +17,7 @@
 
 namespace neuroshard::tools {
 
-/// What `train compute` and `train comm` have in common.
+/// What all of `train` has in common.
 struct TrainOptions {
   std::vector<std::string> data;
   std::string output;
@@ -36,12 +36,15 @@ struct TrainOptions {
 /// OUTPUT.PART.partial, which goes when all parts are done.
 class TrainingSession {
  public:
-  /// `kind`: "compute" or "comm". Throws Error on options, folders or files that cannot be used.
+  /// `kind`: "compute", "comm" or "all-reduce". Throws Error on options, folders or files that
+  /// cannot be used.
   TrainingSession(const TrainOptions& options, const std::string& kind, Console& console);
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
   /// Those of the base file.
   [[nodiscard]] CostModels& models() { return models_; }
+  /// What the samples say of it takes the place of what the folders say.
+  void describe_batches(const TrainingRange& samples) { origin_.batch_size = samples.text(); }
   [[nodiscard]] bool interrupted() const { return guard_.interrupted(); }
 
   /// For training `part`, a name as in describe_training, of `networks` networks: with progress

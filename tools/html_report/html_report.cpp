@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/message_text.h"
+#include "neuroshard/cost_terms.h"
 #include "neuroshard/version.h"
 #include "tools/charts/svg.h"
 #include "tools/html_report/report_data.h"
@@ -68,9 +69,7 @@ std::string figure_list(const PlanCost& cost) {
   return "<dl class=\"figures\">\n" +
          figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
          figure("Decided by", "device " + std::to_string(slowest),
-                "compute " + format_ms(device.compute_ms) + ", forward " +
-                    format_ms(device.forward_ms) + ", backward " + format_ms(device.backward_ms) +
-                    " ms") +
+                terms_text(cost_terms(cost), device)) +
          figure("Imbalance", format_number(imbalance(cost), 3), "slowest device / mean") +
          figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",
                 "memory of device " + std::to_string(fullest - cost.devices.begin())) +
@@ -85,7 +84,8 @@ std::string device_section(const PlanCost& cost) {
       "<h2 id=\"devices-title\">Devices</h2>\n"
       "<div class=\"table\" role=\"region\" aria-labelledby=\"devices-title\" tabindex=\"0\">\n"
       "<table aria-labelledby=\"devices-title\">\n<thead><tr><th scope=\"col\">device";
-  for (const char* head : kCostHeads) html += std::string("<th scope=\"col\">") + head;
+  const std::vector<CostTerm> terms = cost_terms(cost);
+  for (const std::string& head : cost_heads(terms)) html += "<th scope=\"col\">" + head;
   for (const char* head : kMemoryHeads) html += std::string("<th scope=\"col\">") + head;
   html += "<th scope=\"col\">slices</thead>\n<tbody>\n";
   const int slowest = slowest_device(cost);
@@ -93,7 +93,7 @@ std::string device_section(const PlanCost& cost) {
     const DeviceCost& of = cost.devices[device];
     html += static_cast<int>(device) == slowest ? "<tr class=\"slowest\">" : "<tr>";
     html += "<th scope=\"row\">" + std::to_string(device);
-    for (const std::string& cell : cost_cells(of)) html += "<td>" + cell;
+    for (const std::string& cell : cost_cells(terms, of)) html += "<td>" + cell;
     for (const std::string& cell : memory_cells(of)) html += "<td>" + cell;
     html += "<td>" + format_count(static_cast<std::uint64_t>(of.slices)) + '\n';
   }

@@ -13,21 +13,22 @@ function showDevices(section, devices, onChoose) {
     for (const chart of charts) chart.pointAt(device);
   };
   const chart = (options) => new ColumnChart({ ...options, textOf, onPoint: point, onChoose });
-  const series = (names) => names.map((name) => ({ name, values: devices[name] }));
-  const total = (device) => devices.compute[device] + devices.forward[device] + devices.backward[device];
+  const series = (names, columns) => names.map((name) => ({ name, values: columns[name] }));
+  const terms = Object.keys(devices.terms);
+  const total = (device) => terms.reduce((sum, name) => sum + devices.terms[name][device], 0);
   const memory = ["weights", "optimizer", "buffers", "reserved", "free"];
   const capacity = rows.map((_, device) => memory.reduce((sum, name) => sum + devices[name][device], 0));
   const charts = [
     chart({
       title: "Cost of each device (triangle: the slowest; dashes: the mean)",
-      series: series(["compute", "forward", "backward"]),
+      series: series(terms, devices.terms),
       mean: rows.reduce((sum, _, device) => sum + total(device), 0) / rows.length,
       marked: rows.findIndex((row) => row.classList.contains("slowest")),
       unit: { size: 1, name: "ms" },
     }),
     chart({
       title: "Memory of each device",
-      series: series(memory),
+      series: series(memory, devices),
       unit: unitOfBytes(Math.max(...capacity)),
     }),
   ];
@@ -38,7 +39,8 @@ function showDevices(section, devices, onChoose) {
 
   const keys = [
     (device) => device, total,
-    ...["compute", "forward", "backward", ...memory, "slices"].map((name) => (device) => devices[name][device])];
+    ...terms.map((name) => (device) => devices.terms[name][device]),
+    ...[...memory, "slices"].map((name) => (device) => devices[name][device])];
   const numbered = rows.map((_, device) => device);
   makeSortable(head, (column, sign) => {
     const order = sortedBy(numbered, keys[column], sign);
@@ -91,7 +93,7 @@ function showReport() {
   const data = JSON.parse(document.getElementById("data").textContent);
   if (!data.devices) return;
   const section = document.getElementById("placement");
-  const placement = new Placement(section, data, data.devices.compute.length);
+  const placement = new Placement(section, data, data.devices.free.length);
   const rows = showDevices(document.getElementById("devices"), data.devices, (device) => {
     placement.choose(device);
     rows.forEach((row, i) => row.classList.toggle("chosen", i === device));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/cost_terms.h"
 #include "tools/plan_report.h"
 
 namespace neuroshard::tools {
@@ -22,12 +23,14 @@ ReportJson column_of(const std::vector<Item>& items, const Figure& figure) {
   return column;
 }
 
-ReportJson devices_json(const std::vector<DeviceCost>& devices) {
-  const auto column = [&](const auto& figure) { return column_of(devices, figure); };
+ReportJson devices_json(const PlanCost& cost) {
+  const auto column = [&](const auto& figure) { return column_of(cost.devices, figure); };
+  ReportJson terms = ReportJson::object();
+  for (const CostTerm& term : cost_terms(cost)) {
+    terms[term.name] = column([&](const DeviceCost& of) { return rounded_ms(of.*term.ms); });
+  }
   return {
-      {"compute", column([](const DeviceCost& of) { return rounded_ms(of.compute_ms); })},
-      {"forward", column([](const DeviceCost& of) { return rounded_ms(of.forward_ms); })},
-      {"backward", column([](const DeviceCost& of) { return rounded_ms(of.backward_ms); })},
+      {"terms", std::move(terms)},
       {"weights", column([](const DeviceCost& of) { return of.memory.weight_bytes; })},
       {"optimizer", column([](const DeviceCost& of) { return of.memory.optimizer_bytes; })},
       {"buffers", column([](const DeviceCost& of) { return of.memory.buffer_bytes; })},
@@ -82,7 +85,7 @@ ReportJson moves_json(const std::vector<TableMove>& moves) {
 }  // namespace
 
 std::string report_data(const PlanDocument& document) {
-  ReportJson data = {{"devices", devices_json(document.cost.devices)},
+  ReportJson data = {{"devices", devices_json(document.cost)},
                      {"tables", tables_json(document.task)},
                      {"slices", slices_json(document.task, document.plan)}};
   if (document.moves) data["moves"] = moves_json(document.moves->moves);

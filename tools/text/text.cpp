@@ -8,9 +8,10 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr std::array<std::string_view, 3> kUnicodeFills = {"█", "▓", "░"};
-constexpr std::array<std::string_view, 3> kAsciiFills = {"#", "=", "-"};
-constexpr std::array<std::string_view, 3> kColors = {"\033[34m", "\033[36m", "\033[35m"};
+constexpr std::array<std::string_view, 5> kUnicodeFills = {"█", "▓", "░", "▞", "▒"};
+constexpr std::array<std::string_view, 5> kAsciiFills = {"#", "=", "-", "+", ":"};
+constexpr std::array<std::string_view, 5> kColors = {"\033[34m", "\033[36m", "\033[35m", "\033[33m",
+                                                     "\033[32m"};
 constexpr std::string_view kReset = "\033[0m";
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
@@ -102,7 +103,7 @@ std::string bar(double share, int cells, const TextStyle& style) {
   return repeat("█", eighths / 8) + std::string(kEighths[static_cast<std::size_t>(eighths % 8)]);
 }
 
-std::string stacked_bar(std::initializer_list<double> shares, int cells, const TextStyle& style) {
+std::string stacked_bar(const std::vector<double>& shares, int cells, const TextStyle& style) {
   std::string result;
   double sum = 0.0;
   int drawn = 0;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +27,7 @@ namespace neuroshard::tools {
 
 /// Bars end to end, told apart by fill (and colour); `shares` add up to at most 1. The length of
 /// the whole is right to half a cell whatever the parts. At most three.
-[[nodiscard]] std::string stacked_bar(std::initializer_list<double> shares, int cells,
+[[nodiscard]] std::string stacked_bar(const std::vector<double>& shares, int cells,
                                       const TextStyle& style);
 /// The fill of part `part` of a stacked bar, for a legend.
 [[nodiscard]] std::string stacked_bar_key(int part, const TextStyle& style);
