@@ -20,6 +20,8 @@ void add_quality_command(CLI::App& program, Action& chosen);
 void add_accuracy_command(CLI::App& program, Action& chosen);
 void add_deadline_command(CLI::App& program, Action& chosen);
 void add_gap_command(CLI::App& program, Action& chosen);
+void add_cuts_command(CLI::App& program, Action& chosen);
+void add_mixed_command(CLI::App& program, Action& chosen);
 void add_read_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);
 void add_scale_command(CLI::App& program, Action& chosen);

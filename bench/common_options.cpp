@@ -41,6 +41,19 @@ void add_set_options(CLI::App& command, SetOptions& options, const std::string& 
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
 }
 
+void add_table_set_options(CLI::App& command, TableSetOptions& options, int least_devices,
+                           const std::string& folder_option) {
+  command.add_option(folder_option, options.folder, "Folder of table sets")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command.add_option("--sets", options.names, "Table sets; default: all")->delimiter(',');
+  command.add_option("--devices", options.devices, "Device counts")
+      ->delimiter(',')
+      ->check(CLI::Range(least_devices, kMaxDevices))
+      ->capture_default_str();
+  command.add_option("--memory-gb", options.memory_gib, "GiB of a device")->capture_default_str();
+}
+
 CLI::Validator seconds_between(double least, double most) {
   std::ostringstream range;
   range << least << " to " << most << " seconds";

@@ -33,6 +33,18 @@ struct SetOptions {
 };
 void add_set_options(CLI::App& command, SetOptions& options, const std::string& default_sets);
 
+/// Table sets on numbers of devices, as table_set_cases() takes them.
+struct TableSetOptions {
+  std::string folder = "bench/data/table_sets";
+  std::vector<std::string> names{};  ///< Empty: all.
+  std::vector<int> devices{};        ///< The command's choice.
+  double memory_gib = 40.0;
+};
+/// Adds --set-folder, or what `folder_option` calls it, --sets, --devices of at least
+/// `least_devices`, and --memory-gb.
+void add_table_set_options(CLI::App& command, TableSetOptions& options, int least_devices = 1,
+                           const std::string& folder_option = "--set-folder");
+
 /// Accepts times between the two, in seconds; not NaN, which comparisons let pass.
 [[nodiscard]] CLI::Validator seconds_between(double least, double most);
 

@@ -32,10 +32,7 @@ Example:
   nsbench deadline --plans 10000 --devices 16,128)";
 
 struct DeadlineOptions {
-  std::string data = "bench/data/table_sets";
-  std::vector<std::string> sets;
-  std::vector<int> devices = {16, 128};
-  double memory_gib = 40.0;
+  TableSetOptions cases{.devices = {16, 128}};
   std::size_t plans = 2000;
   std::vector<double> deadlines_ms = {0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0};
   int threads = 1;
@@ -94,8 +91,8 @@ std::string late(std::span<const double> overshoot_ms, double percent) {
 void run_deadline(const DeadlineOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = Effort::kThorough, .threads = options.threads});
-  const std::vector<GapCase> cases =
-      table_set_cases(options.data, options.sets, options.devices, options.memory_gib);
+  const std::vector<GapCase> cases = table_set_cases(
+      options.cases.folder, options.cases.names, options.cases.devices, options.cases.memory_gib);
   if (cases.empty()) throw Error("--sets, --devices: no table set fits; give more devices");
   std::vector<DeadlineRow> rows(options.deadlines_ms.size());
   for (DeadlineRow& row : rows) row.cost_ms.resize(cases.size());
@@ -132,15 +129,7 @@ void add_deadline_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<DeadlineOptions>();
   CLI::App* command = program.add_subcommand("deadline", "How late plans with a deadline come");
   command->footer(kDeadlineFooter);
-  command->add_option("--data", options->data, "Folder of task files")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--sets", options->sets, "Table sets; default: all")->delimiter(',');
-  command->add_option("--devices", options->devices, "Device counts")
-      ->delimiter(',')
-      ->check(CLI::Range(1, kMaxDevices))
-      ->capture_default_str();
-  command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
+  add_table_set_options(*command, options->cases, 1, "--data");
   command->add_option("--plans", options->plans, "Plans, at least")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();

@@ -94,6 +94,8 @@ void run_gap(const GapOptions& options, std::ostream& out) {
   PlannerOptions our_options = options.planner;
   our_options.algorithm = algorithm_from_name(options.algorithm);
   our_options.effort = effort_from_name(options.effort);
+  // As annealing does, which knows nothing else.
+  our_options.cuts = Cuts::kColumns;
   PlannerOptions uniform_options = options.planner;
   uniform_options.algorithm = Algorithm::kUniform;
   const Planner planner(models, our_options);

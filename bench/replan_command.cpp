@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "bench/commands.h"
+#include "bench/common_options.h"
 #include "bench/gap_cases.h"
 #include "bench/machine_context.h"
 #include "bench/markdown_table.h"
@@ -33,10 +34,7 @@ Example:
   nsbench replan --devices 16,128 --effort fast)";
 
 struct ReplanOptions {
-  std::string data = "bench/data/table_sets";
-  std::vector<std::string> sets;
-  std::vector<int> devices = {16, 128};
-  double memory_gib = 40.0;
+  TableSetOptions cases{.devices = {16, 128}};
   std::string effort = "default";
   double ms_per_moved_gib = 0.0;
   int threads = 1;
@@ -177,9 +175,9 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
   MarkdownTable all({"change", "devices", "cases", "must GiB", "moved / must", "worst",
                      "cost / anew", "worst", "ms", "anew ms"});
   MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "ms"});
-  for (const int devices : options.devices) {
-    const std::vector<GapCase> cases =
-        table_set_cases(options.data, options.sets, {devices}, options.memory_gib);
+  for (const int devices : options.cases.devices) {
+    const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
+                                                       {devices}, options.cases.memory_gib);
     for (const Scenario& scenario : scenarios()) {
       std::vector<double> cost_ratios;
       std::vector<double> move_ratios;
@@ -223,15 +221,7 @@ void add_replan_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ReplanOptions>();
   CLI::App* command = program.add_subcommand("replan", "What re-planning moves, and its cost");
   command->footer(kReplanFooter);
-  command->add_option("--set-folder", options->data, "Folder of table sets")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--sets", options->sets, "Table sets; default: all")->delimiter(',');
-  command->add_option("--devices", options->devices, "Device counts")
-      ->delimiter(',')
-      ->check(CLI::Range(3, kMaxDevices))
-      ->capture_default_str();
-  command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
+  add_table_set_options(*command, options->cases, 3);
   command->add_option("--effort", options->effort, "Effort")->capture_default_str();
   command
       ->add_option("--ms-per-moved-gb", options->ms_per_moved_gib,

@@ -10,11 +10,10 @@ ScoringInput random_scoring_input(const Backend& backend, std::span<const Table>
                                   std::size_t pieces, std::size_t shards,
                                   std::size_t pieces_per_shard, std::uint64_t seed) {
   constexpr std::array kDims = {128, 64, 32, 16, 8, 4};
+  const OperatorFeatures of_operator(backend.table_features());
   std::vector<float> features;
   for (std::size_t i = 0; i < pieces; ++i) {
-    const auto row =
-        table_features(tables[i / kDims.size() % tables.size()], kDims[i % kDims.size()]);
-    features.insert(features.end(), row.begin(), row.end());
+    of_operator.append(tables[i / kDims.size() % tables.size()], kDims[i % kDims.size()], features);
   }
   ScoringInput input;
   input.embedding_width = backend.embedding_width();

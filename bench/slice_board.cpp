@@ -17,15 +17,17 @@ constexpr std::size_t kDearest = 4;
 }  // namespace
 
 SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& plan)
-    : backend_(backend), task_(task), totals_(backend, task.devices) {
+    : backend_(backend), task_(task), totals_(backend, task.devices), ids_(backend, task.devices) {
+  const OperatorFeatures of_operator(backend.table_features(),
+                                     static_cast<double>(task.batch_size));
   std::vector<float> features;
   for (const Table& table : task.tables) {
     first_piece_.push_back(static_cast<std::uint32_t>(dims_.size()));
     for (int dim = table.dim;; dim /= 2) {
       dims_.push_back(dim);
       sizes_bytes_.push_back(slice_bytes(table, dim));
-      const auto row = table_features(table, dim);
-      features.insert(features.end(), row.begin(), row.end());
+      piece_lookups_.push_back(lookup_units(table.pooling_factor));
+      of_operator.append(table, dim, features);
       if (!can_split_columns(dim)) break;
     }
     levels_.push_back(static_cast<std::uint32_t>(dims_.size()) - first_piece_.back());
@@ -37,6 +39,7 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
   const auto devices = static_cast<std::size_t>(task.devices);
   shards_.resize(devices);
   dim_sums_.resize(devices);
+  lookups_.resize(devices);
   compute_ms_.resize(devices);
   total_ms_.resize(devices);
   const auto by_device = slices_by_device(plan);
@@ -49,6 +52,7 @@ SliceBoard::SliceBoard(const CpuBackend& backend, const Task& task, const Plan& 
     changed_.push_back(device);
   }
   tried_dim_sums_ = dim_sums_;
+  tried_lookups_ = lookups_;
   tried_compute_ms_ = compute_ms_;
   tried_total_ms_ = total_ms_;
   for (std::size_t device = 0; device < devices; ++device) {
@@ -67,6 +71,7 @@ void SliceBoard::place(const Slice& slice, std::uint32_t index) {
   shards_[slice.device].slices.push_back(index);
   shards_[slice.device].memory_bytes += sizes_bytes_[piece];
   dim_sums_[slice.device] += static_cast<float>(dims_[piece]);
+  lookups_[slice.device] += piece_lookups_[piece];
 }
 
 void SliceBoard::take_off(std::uint32_t index) {
@@ -76,6 +81,7 @@ void SliceBoard::take_off(std::uint32_t index) {
   std::erase(shards_[slice.device].slices, index);
   shards_[slice.device].memory_bytes -= sizes_bytes_[piece];
   dim_sums_[slice.device] -= static_cast<float>(dims_[piece]);
+  lookups_[slice.device] -= piece_lookups_[piece];
 }
 
 bool SliceBoard::has_room(const Change& change) const {
@@ -122,10 +128,13 @@ void SliceBoard::score_changed_devices(const Change& change) {
     }
     offsets_.push_back(static_cast<std::uint32_t>(pieces_.size()));
     float dim_sum = 0.0F;
+    std::int64_t lookups = 0;
     for (std::size_t i = offsets_[offsets_.size() - 2]; i < pieces_.size(); ++i) {
       dim_sum += static_cast<float>(dims_[pieces_[i]]);
+      lookups += piece_lookups_[pieces_[i]];
     }
     tried_dim_sums_[device] = dim_sum;
+    tried_lookups_[device] = lookups;
   }
   changed_compute_ms_.resize(changed_.size());
   backend_.score_shards(embeddings_, {offsets_, pieces_}, changed_compute_ms_);
@@ -138,6 +147,7 @@ bool SliceBoard::try_change(const Change& change, double limit_ms) {
   // Of the change tried before, which was perhaps not made.
   for (const std::uint32_t device : changed_) {
     tried_dim_sums_[device] = dim_sums_[device];
+    tried_lookups_[device] = lookups_[device];
     tried_compute_ms_[device] = compute_ms_[device];
   }
   if (!has_room(change)) return false;
@@ -148,10 +158,12 @@ bool SliceBoard::try_change(const Change& change, double limit_ms) {
   for (const std::uint32_t device : dearest_) {
     if (std::ranges::find(changed_, device) == changed_.end()) suspects_.push_back(device);
   }
-  if (!totals_.compute(tried_compute_ms_, tried_dim_sums_, suspects_, limit_ms, tried_total_ms_)) {
+  const double ids_ms = ids_.ms(id_columns(*std::ranges::max_element(tried_lookups_)));
+  if (!totals_.compute(tried_compute_ms_, tried_dim_sums_, suspects_, limit_ms - ids_ms,
+                       tried_total_ms_)) {
     return false;
   }
-  tried_cost_ms_ = *std::ranges::max_element(tried_total_ms_);
+  tried_cost_ms_ = *std::ranges::max_element(tried_total_ms_) + ids_ms;
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench/device_totals.h"
 #include "core/cpu_backend.h"
+#include "core/id_exchange.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard::bench {
@@ -53,7 +54,7 @@ class SliceBoard {
   [[nodiscard]] float compute_ms(std::uint32_t device) const { return compute_ms_[device]; }
   /// Compute, backward and forward.
   [[nodiscard]] double total_ms(std::uint32_t device) const { return total_ms_[device]; }
-  /// The highest total.
+  /// The highest total, and what ids cost.
   [[nodiscard]] double cost_ms() const { return cost_ms_; }
 
   /// Whether `change` leaves all devices within memory and the cost at most at `limit_ms`. The
@@ -90,12 +91,15 @@ class SliceBoard {
   std::vector<std::uint32_t> levels_;              ///< [tables]
   std::vector<int> dims_;                          ///< [pieces]
   std::vector<std::int64_t> sizes_bytes_;          ///< [pieces]
+  std::vector<std::int64_t> piece_lookups_;        ///< [pieces]
   AlignedVector<float> embeddings_;                ///< [pieces, embedding width]
   std::vector<std::vector<std::uint32_t>> alike_;  ///< [pieces]: the slices of each.
 
   std::vector<Slice> slices_;
   std::vector<Shard> shards_;
-  std::vector<float> dim_sums_;  ///< [devices], as the others.
+  IdExchange ids_;
+  std::vector<std::int64_t> lookups_;  ///< [devices], as the others, in units of lookup_units().
+  std::vector<float> dim_sums_;
   std::vector<float> compute_ms_;
   std::vector<double> total_ms_;
   double cost_ms_ = 0.0;
@@ -107,6 +111,7 @@ class SliceBoard {
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> pieces_;
   std::vector<float> changed_compute_ms_;
+  std::vector<std::int64_t> tried_lookups_;
   std::vector<float> tried_dim_sums_;
   std::vector<float> tried_compute_ms_;
   std::vector<double> tried_total_ms_;
