@@ -13,7 +13,7 @@ class FailingBackend final : public Backend {
  public:
   /// Borrows `cpu`. `works`: so many calls do.
   FailingBackend(const Backend& cpu, int works, ErrorKind kind = ErrorKind::kBackend)
-      : Backend(cpu.embedding_width()), cpu_(cpu), works_(works), kind_(kind) {}
+      : Backend(traits_of(cpu)), cpu_(cpu), works_(works), kind_(kind) {}
 
   [[nodiscard]] std::string_view name() const override { return "failing"; }
   void embed_pieces(std::span<const float> features, std::span<float> embeddings) const override {

@@ -93,14 +93,20 @@ Task random_task(std::uint64_t seed) {
 CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
   std::mt19937_64 random(seed);
   CostModels models;
-  models.compute.features = random_normalization(random, kTableFeatures, 1.0);
-  models.compute.features.mean[17] = 40.0F;
-  models.compute.features.std[17] = 40.0F;
-  models.compute.features.mean[18] = 15.0F;
-  models.compute.features.std[18] = 25.0F;
-  models.compute.features.mean[19] = 4e6F;
-  models.compute.features.std[19] = 3e6F;
-  models.compute.table_network = random_mlp(random, kTableFeatures, shape.table_network);
+  if (shape.any_batch) {
+    models.compute.features = random_normalization(random, kTrafficFeatures, 100.0);
+    models.compute.table_network = random_mlp(random, kTrafficFeatures, shape.table_network);
+    models.all_reduce = AllReduceModel{.lines = {{2, {0.01, 5.0}}, {64, {0.2, 20.0}}}};
+  } else {
+    models.compute.features = random_normalization(random, kTableFeatures, 1.0);
+    models.compute.features.mean[17] = 40.0F;
+    models.compute.features.std[17] = 40.0F;
+    models.compute.features.mean[18] = 15.0F;
+    models.compute.features.std[18] = 25.0F;
+    models.compute.features.mean[19] = 4e6F;
+    models.compute.features.std[19] = 3e6F;
+    models.compute.table_network = random_mlp(random, kTableFeatures, shape.table_network);
+  }
   models.compute.head = random_mlp(random, shape.table_network.back(), shape.head);
   const auto dense = [&](int inputs, int devices) {
     std::vector<int> widths = shape.comm;

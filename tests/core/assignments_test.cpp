@@ -70,11 +70,13 @@ double cost_ms(const Backend& backend, const PlacementProblem& problem,
   }
   std::vector<SliceMemory> memory;
   for (const std::int64_t bytes : problem.size_bytes) memory.push_back({.weight_bytes = bytes});
+  const std::vector<std::int64_t> lookups(problem.pieces(), 0);
   const Task task{.tables = {}, .devices = problem.devices, .memory_bytes = problem.memory_bytes};
   return cost_of_shards(backend, {.task = task,
                                   .embeddings = problem.embeddings,
                                   .dims = problem.dims,
                                   .memory = memory,
+                                  .lookups = lookups,
                                   .shards = {offsets, ids}})
       .cost_ms;
 }

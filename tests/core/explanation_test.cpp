@@ -131,10 +131,10 @@ TEST_F(Explanation, PricesUndoneCuts) {
   EXPECT_GT(next, 0U);
 }
 
-TEST_F(Explanation, CountsBaseLoads) {
+TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
   task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
-                       {.memory_bytes = task_.memory_bytes},
-                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25}};
+                       {.memory_bytes = task_.memory_bytes, .speed = 3.0},
+                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25, .speed = 0.5}};
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
   const Slices slices = slices_by_device(cut_plan());
   for (std::size_t device = 0; device < slices.size(); ++device) {

@@ -74,6 +74,14 @@ TEST(RuleValidation, ErrorsNameDeviceAndField) {
               HasSubstr("device 1: base_ms is -1"));
   EXPECT_THAT(error_after([&](Task& t) { listed(t).base_ms = 2e6; }),
               HasSubstr("give a number between 0 and 1e6"));
+  EXPECT_EQ(
+      error_after([&](Task& t) { listed(t).speed = 0.0; }),
+      "a.json: device 1: speed is 0.000000; give a number between 0.01 and 100: how many times "
+      "as fast as the models predict the device computes");
+  for (const double speed : {-1.0, 0.0099, 101.0, std::nan("")}) {
+    EXPECT_THAT(error_after([&](Task& t) { listed(t).speed = speed; }),
+                HasSubstr("give a number between 0.01 and 100"));
+  }
   EXPECT_EQ(error_after([&](Task& t) { listed(t).base_bytes = 1001; }),
             "a.json: device 1: the base load takes 1001 bytes, but the device has 1000; give a "
             "number from 0 to that");
@@ -90,10 +98,27 @@ TEST(RuleValidation, ErrorsNameDeviceAndField) {
               HasSubstr("all memory of device 1, 100 B, is reserved"));
 }
 
+TEST(RuleValidation, ComputationTakesLessTimeOnFastDevices) {
+  Task task = three_devices();
+  task.device_list.assign(3, {.memory_bytes = 10});
+  EXPECT_TRUE(has_equal_devices(task));
+  task.device_list[1].speed = 4.0;
+  task.device_list[2] = {.memory_bytes = 10, .base_ms = 1.5, .speed = 0.5};
+  const ComputeOnDevices compute = compute_on_devices(task);
+  EXPECT_EQ(compute.compute_ms(0, 3.0F), 3.0F);
+  EXPECT_EQ(compute.compute_ms(1, 3.0F), 0.75F);
+  EXPECT_EQ(compute.compute_ms(2, 3.0F), 7.5F);
+  EXPECT_FALSE(has_equal_devices(task));
+  // Alike among themselves, but not like devices that are not listed.
+  task.device_list.assign(3, {.memory_bytes = 10, .speed = 4.0});
+  EXPECT_FALSE(has_equal_devices(task));
+}
+
 TEST(RuleValidation, RoomIsWhatBaseLoadsLeave) {
   Task task = three_devices();
   EXPECT_EQ(total_room_bytes(task), 39000);
-  EXPECT_TRUE(base_loads_ms(task).empty());
+  EXPECT_TRUE(compute_on_devices(task).speed.empty());
+  EXPECT_EQ(compute_on_devices(task).compute_ms(1, 3.0F), 3.0F);
   task.memory_bytes = std::int64_t{1} << 62;
   EXPECT_EQ(total_room_bytes(task), INT64_MAX);
   task.device_list = {{.memory_bytes = 10},
@@ -102,7 +127,8 @@ TEST(RuleValidation, RoomIsWhatBaseLoadsLeave) {
   EXPECT_EQ(total_room_bytes(task), 22);
   EXPECT_EQ(largest_room_bytes(task), 10);
   EXPECT_EQ(room_bytes(task, 1), 5);
-  EXPECT_THAT(base_loads_ms(task), ElementsAre(0.0F, 2.0F, 0.0F));
+  EXPECT_THAT(compute_on_devices(task).base_ms, ElementsAre(0.0F, 2.0F, 0.0F));
+  EXPECT_THAT(compute_on_devices(task).speed, ElementsAre(1.0F, 1.0F, 1.0F));
   set_memory(task, 20);
   EXPECT_EQ(room_bytes(task, 1), 16);
   task.reserved = {.bytes = 3, .share = 0.25};

@@ -29,7 +29,7 @@ Task task_of(const std::vector<std::pair<std::int64_t, int>>& rows_and_dims) {
 
 std::vector<std::string> problems_of(const std::vector<TableSlice>& slices, const Task& task) {
   std::vector<PlanProblem> problems;
-  add_tiling_problems(slices, task, problems);
+  add_tiling_problems(Plan{slices, {}}, task, problems);
   std::vector<std::string> lines;
   for (const PlanProblem& problem : problems) {
     EXPECT_EQ(problem.kind, PlanProblem::Kind::kSlice);
@@ -169,7 +169,7 @@ TEST(SliceTiling, FindsEveryOverlapAndGap) {
     }
     const Counts counts = counts_of(slices, task);
     std::vector<PlanProblem> problems;
-    add_tiling_problems(slices, task, problems);
+    add_tiling_problems(Plan{slices, {}}, task, problems);
     const auto says = [&](const char* what) {
       return std::any_of(problems.begin(), problems.end(), [&](const PlanProblem& problem) {
         return problem.what.find(what) != std::string::npos;

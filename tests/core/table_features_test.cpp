@@ -6,6 +6,7 @@
 
 #include "core/table_kind.h"
 #include "neuroshard/cost_models.h"
+#include "neuroshard/error.h"
 
 namespace neuroshard {
 namespace {
@@ -18,6 +19,56 @@ TEST(TableFeatures, NamesAreInLexicographicOrder) {
   EXPECT_EQ(names[17], "dim");
   EXPECT_EQ(names[18], "pooling_factor");
   EXPECT_EQ(names[19], "row");
+}
+
+TEST(OperatorFeatures, AreAmountsOfTraffic) {
+  Table table{
+      .name = "", .rows = 1 << 20, .dim = 64, .pooling_factor = 2.0, .access_histogram = {}};
+  table.access_histogram[0] = 1.0;  // Each of 131,072 lookups has a row of its own.
+  std::vector<float> features;
+  OperatorFeatures(kTrafficFeatures).append(table, 64, features);
+  ASSERT_EQ(features.size(), table_feature_names(kTrafficFeatures).size());
+  EXPECT_EQ(features[0], 1.0F);   // 131,072 ids.
+  EXPECT_EQ(features[1], 32.0F);  // Rows looked up, and
+  EXPECT_EQ(features[2], 32.0F);  // touched.
+  EXPECT_EQ(features[3], 16.0F);  // 65,536 outputs.
+  const float traffic = 8.0F + 32.0F + 32.0F + 16.0F;
+  EXPECT_EQ(features[4], 0.0F);             // Just 2^20 rows.
+  EXPECT_EQ(features[5], traffic * 0.25F);  // 2^25 bytes touched,
+  EXPECT_EQ(features[6], 0.0F);             // 2^24 of outputs.
+  EXPECT_EQ(features[7], traffic);          // All of it of rows that are touched once.
+  for (int bin = 1; bin < kHistogramBins; ++bin) EXPECT_EQ(features[7 + bin], 0.0F);
+}
+
+TEST(OperatorFeatures, PublishedOnesAreTheSameForAllSamples) {
+  Table table{.name = "", .rows = 1000, .dim = 64, .pooling_factor = 2.5, .access_histogram = {}};
+  table.access_histogram[2] = 1.0;
+  const auto published = table_features(table, 16);
+  for (const double samples : {64.0, 65536.0}) {
+    std::vector<float> features;
+    OperatorFeatures(kTableFeatures, samples).append(table, 16, features);
+    EXPECT_EQ(features, std::vector<float>(published.begin(), published.end()));
+  }
+}
+
+TEST(OperatorFeatures, AppendAllDimsOfATable) {
+  Table table{.name = "", .rows = 5000, .dim = 64, .pooling_factor = 2.5, .access_histogram = {}};
+  table.access_histogram[1] = 1.0;
+  for (const int count : {kTableFeatures, kTrafficFeatures}) {
+    const OperatorFeatures of_operator(count, 4096.0);
+    std::vector<float> one_by_one;
+    for (const int dim : {64, 32, 4}) of_operator.append(table, dim, one_by_one);
+    std::vector<float> together;
+    of_operator.append(table, std::array{64, 32, 4}, together);
+    EXPECT_EQ(together, one_by_one);
+    EXPECT_EQ(together.size(), 3U * static_cast<std::size_t>(count));
+  }
+}
+
+TEST(OperatorFeatures, ThereAreTwoSets) {
+  EXPECT_THROW(OperatorFeatures(21), Error);
+  EXPECT_THROW((void)table_feature_names(0), Error);
+  EXPECT_THROW(OperatorFeatures(kTrafficFeatures, 0.0), Error);
 }
 
 TEST(TableFeatures, ValuesFollowTheNames) {

@@ -89,6 +89,7 @@ TEST_F(Plans, DevicesThatDiffer) {
     if (seed % 2 == 0) {
       task.device_list.assign(static_cast<std::size_t>(task.devices),
                               {.memory_bytes = task.memory_bytes});
+      task.device_list.front().speed = 2.0;
       task.device_list.back().base_ms = 2.0;
       task.tables.front().rules = {.max_slices = 2, .devices = {task.devices - 1}};
     }

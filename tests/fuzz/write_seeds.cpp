@@ -61,7 +61,8 @@ void add_tasks_and_plans(Seeds& seeds) {
   seeds.add("task",
             small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "rules": {"no_split": true,
       "min_width": 4, "max_slices": 2, "devices": [0, 1], "not_devices": [2]}}],
-      "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}], "memory_gb": 2})");
+      "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}, {"class": "a"}],
+      "classes": {"a": {"speed": 1.5, "base_gb": 1}}, "memory_gb": 2})");
   seeds.add("table_configs", serialize_table_configs(tables, true));
   seeds.add("table_configs", serialize_table_configs(tables, false));
   seeds.add("table_configs", R"([{"row": 5, "pooling_factor": 1e2, "zipf_exponent": 1.05}])");

@@ -26,10 +26,12 @@ using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
 
-/// The slices in this order, each to the device of the lowest sum of `key` with room.
+/// The slices in this order, each to the device of the lowest sum of `key` with room; over its
+/// speed if `speeds`.
 std::optional<Plan> placed_in_order(const Task& task, const std::vector<int>& column_splits,
                                     const std::vector<int>& order,
-                                    const std::function<double(const Table&)>& key) {
+                                    const std::function<double(const Table&)>& key,
+                                    bool speeds = false) {
   const std::vector<TableSlice> slices = split_columns(task, column_splits);
   Plan plan{.slices = slices,
             .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))};
@@ -40,9 +42,12 @@ std::optional<Plan> placed_in_order(const Task& task, const std::vector<int>& co
     Table table = task.tables[static_cast<std::size_t>(slice.table)];
     table.dim = slice.dim;
     int best = -1;
+    const auto load = [&](int d) {
+      return speeds && !task.device_list.empty() ? sums[d] / task.device_list[d].speed : sums[d];
+    };
     for (int d = 0; d < task.devices; ++d) {
       if (memory[d] + table.size_bytes() > room_bytes(task, d)) continue;
-      if (best < 0 || sums[d] < sums[best]) best = d;
+      if (best < 0 || load(d) < load(best)) best = d;
     }
     if (best < 0) return std::nullopt;
     plan.shards[best].push_back(id);
@@ -65,9 +70,14 @@ TEST(Baselines, GreedyOnesPlaceTheLargestKeyOnTheDeviceOfTheLowestSum) {
        }}};
   for (const auto& [algorithm, key] : keys) {
     SCOPED_TRACE(name_of(algorithm));
+    const bool speeds =
+        algorithm == Algorithm::kLookupGreedy || algorithm == Algorithm::kSizeLookupGreedy;
     for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
       SCOPED_TRACE(seed);
-      const Task task = random_task(seed);
+      Task task = random_task(seed);
+      for (int d = 0; seed % 3 == 0 && d < task.devices; ++d) {
+        task.device_list.push_back({.memory_bytes = task.memory_bytes, .speed = 1.0 + d % 3});
+      }
       std::vector<int> order;
       for (int t = static_cast<int>(task.tables.size()) - 1; t >= 0; --t) order.push_back(t);
       std::stable_sort(order.begin(), order.end(), [&, &key = key](int a, int b) {
@@ -75,7 +85,8 @@ TEST(Baselines, GreedyOnesPlaceTheLargestKeyOnTheDeviceOfTheLowestSum) {
         const Table& y = task.tables[static_cast<std::size_t>(b)];
         return std::pair(key(x), x.size_bytes()) > std::pair(key(y), y.size_bytes());
       });
-      EXPECT_EQ(place_by_baseline(task, algorithm, 0), placed_in_order(task, {}, order, key));
+      EXPECT_EQ(place_by_baseline(task, algorithm, 0),
+                placed_in_order(task, {}, order, key, speeds));
     }
   }
 }

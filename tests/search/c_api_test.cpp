@@ -56,7 +56,8 @@ Task task_of(const std::string& json) {
 TEST(CApi, PlansAsThePlannerDoes) {
   const Task task = task_of(kTask);
   const PlanResult expected =
-      Planner(builtin_weights(), {.search = {}, .threads = 1}).plan(task, {.alternatives = 2});
+      Planner(builtin_weights(), {.cuts = Cuts::kColumns, .search = {}, .threads = 1})
+          .plan(task, {.alternatives = 2});
   const auto plan =
       plan_of(new_planner(), task_from(kTask), with(&ns_plan_options::alternatives, 2));
 
@@ -231,6 +232,7 @@ TEST(CApi, FingerprintIsThatOfThePlanner) {
       .tables = file.tables, .devices = *file.devices, .memory_bytes = *file.memory_bytes};
   PlannerOptions options;
   options.effort = Effort::kFast;
+  options.cuts = Cuts::kColumns;
   EXPECT_EQ(fingerprint, neuroshard::fingerprint(same, options, builtin_weights()));
 }
 

@@ -118,6 +118,7 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_FALSE(is_new([&](T& t, O&, M&) { (void)list(t); }));
   EXPECT_TRUE(is_new([&](T& t, O&, M&) { list(t).base_ms = 1.0; }));
   EXPECT_TRUE(is_new([&](T& t, O&, M&) { --list(t).memory_bytes; }));
+  EXPECT_TRUE(is_new([&](T& t, O&, M&) { list(t).speed = 2.0; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables.push_back(t.tables[0]); }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.effort = Effort::kFast; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.equal_widths = true; }));

@@ -18,11 +18,13 @@ class PieceCatalogTest : public ::testing::Test {
   PieceCatalogTest() {
     for (std::uint64_t seed = 0; pieces_ < 3000; ++seed) {
       tasks_.push_back(random_task(seed));
-      pieces_ += PieceCatalog(tasks_.back()).size();
+      pieces_ += PieceCatalog(tasks_.back(), kTableFeatures).size();
     }
   }
   [[nodiscard]] std::vector<PieceCatalog> catalogs() const {
-    return {tasks_.begin(), tasks_.end()};
+    std::vector<PieceCatalog> all;
+    for (const Task& task : tasks_) all.emplace_back(task, cpu_->table_features());
+    return all;
   }
 
   std::unique_ptr<Backend> cpu_ = make_cpu_backend(testing::golden_models());

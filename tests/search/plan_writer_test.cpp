@@ -28,8 +28,24 @@ Planned small_plan() {
   planned.task.memory_bytes = std::int64_t{1} << 32;
   planned.plan = plan_from_halvings(planned.task, {{0}, {{2}, {1, 0}}});
   planned.task.reserved.bytes = 1 << 29;
-  planned.cost.devices = {{2.0, 0.75, 0.5, 1 << 28, 64, 1, {100, 20, 3}, 1 << 29, 0.0, 0, 5},
-                          {1.5, 0.5, 0.25, 268499456, 80, 2, {200, 40, 6}, 1 << 29, 0.0, 0, -5}};
+  planned.cost.devices = {{.compute_ms = 2.0,
+                           .forward_ms = 0.75,
+                           .backward_ms = 0.5,
+                           .memory_bytes = 1 << 28,
+                           .dim_sum = 64,
+                           .slices = 1,
+                           .memory = {100, 20, 3},
+                           .reserved_bytes = 1 << 29,
+                           .free_bytes = 5},
+                          {.compute_ms = 1.5,
+                           .forward_ms = 0.5,
+                           .backward_ms = 0.25,
+                           .memory_bytes = 268499456,
+                           .dim_sum = 80,
+                           .slices = 2,
+                           .memory = {200, 40, 6},
+                           .reserved_bytes = 1 << 29,
+                           .free_bytes = -5}};
   planned.cost.cost_ms = 3.25;
   planned.cost.fits_memory = true;
   planned.stats = {.backend = "scalar",
@@ -178,6 +194,42 @@ TEST(PlanWriter, Version2IsReadBack) {
     EXPECT_EQ(records[0].shards(), planned.plan.shards);
     EXPECT_EQ(records[0].cost_ms, 3.25);
   }
+}
+
+/// The first table whole, the second on both devices.
+Planned replicated_plan() {
+  Planned planned = small_plan();
+  planned.plan = {{{0, 0, 128, 0, 1 << 20}}, {{}, {0}}, {1}};
+  for (DeviceCost& device : planned.cost.devices) {
+    device.ids_ms = 0.125;
+    device.replicas_ms = 0.25;
+    device.all_reduce_ms = 0.5;
+  }
+  return planned;
+}
+
+TEST(PlanWriter, ReplicasAreWrittenAndReadBack) {
+  const Planned planned = replicated_plan();
+  const auto json = nlohmann::json::parse(document_of(planned));
+  EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["replicas"], nlohmann::json::parse("[1]"));
+  EXPECT_EQ(json["devices"][0]["cost"]["ids_ms"], 0.125);
+  EXPECT_EQ(json["devices"][0]["cost"]["replicas_ms"], 0.25);
+  EXPECT_EQ(json["devices"][0]["cost"]["all_reduce_ms"], 0.5);
+  const std::string line = plan_to_json_line(0, planned.task, planned.plan, planned.cost);
+  EXPECT_EQ(nlohmann::json::parse(line)["replicas"], nlohmann::json::parse("[1]"));
+  for (const std::string& text : {document_of(planned), line}) {
+    const auto records = parse_plans(text, "p.json");
+    ASSERT_EQ(records.size(), 1U);
+    EXPECT_EQ(plan_for(records[0], planned.task), planned.plan);
+  }
+}
+
+TEST(PlanReader, ReplicasNeedSlices) {
+  EXPECT_EQ(message_of([] {
+              (void)parse_plans(R"({"steps": [], "shards": [[0], []], "replicas": [1]})", "p.txt");
+            }),
+            "p.txt: line 1: has replicas but no slices; give both");
 }
 
 // Slices that column splits do make, but not in this order.

@@ -1,6 +1,7 @@
 #include "search/random_rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace neuroshard::testing {
 namespace {
@@ -74,6 +75,7 @@ void add_random_rules(Task& task, Random& random) {
     if (random.below(4) == 0) one.memory_bytes += largest;
     one.memory_bytes = with_reserved(task, one.memory_bytes);
     if (random.below(2) == 0) one.base_ms = 20.0 * random.uniform();
+    if (random.below(2) == 0) one.speed = std::exp2(4.0 * random.uniform() - 2.0);
     task.device_list.push_back(one);
   }
 }

@@ -140,6 +140,20 @@ TEST(TaskFile, ReadsDevicesAndRules) {
               HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
 }
 
+TEST(TaskFile, ReadsClassesOfDevices) {
+  const std::string devices =
+      R"("memory_gb": 2, "devices": [{"class": "slow"}, {"class": "fast", "count": 2},
+         {"class": "fast", "memory_gb": 16, "speed": 2.5, "base_ms": 0}, {"speed": 0.5}],
+         "classes": {"slow": {}, "fast": {"speed": 1.5, "memory_gb": 8, "base_ms": 3, "base_gb": 4}}, )";
+  const Device slow{.memory_bytes = 2LL << 30};
+  const Device fast{
+      .memory_bytes = 8LL << 30, .base_ms = 3.0, .base_bytes = 4LL << 30, .speed = 1.5};
+  const Device other{.memory_bytes = 16LL << 30, .base_bytes = 4LL << 30, .speed = 2.5};
+  EXPECT_THAT(
+      parse_task(task_with(devices), "a.json").device_list,
+      ElementsAre(slow, fast, fast, other, Device{.memory_bytes = 2LL << 30, .speed = 0.5}));
+}
+
 TEST(TaskFile, ErrorsNameDeviceAndRule) {
   EXPECT_EQ(task_error(task_with(R"("devices": [], )")),
             "a.json: devices: is empty; give at least one");
@@ -152,8 +166,20 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
               HasSubstr("devices: entry 0: base_ms is -2"));
   EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),
               HasSubstr("count is 1025; give an integer between 1 and 1024"));
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
-              HasSubstr("devices: entry 0: unknown field 'class'"));
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "speed": 0}], )")),
+              HasSubstr("devices: entry 0: speed is 0; give a number between 0.01 and 100"));
+  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
+            "a.json: devices: entry 0: class: there is no class 'h100'; describe it under classes");
+  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h10"}],
+                                    "classes": {"a100": {}, "h100": {}}, )")),
+            "a.json: devices: entry 0: class: there is no class 'h10'; use one of a100, h100");
+  EXPECT_THAT(task_error(task_with(R"("devices": [{"class": "a"}], "classes": {"a": {}}, )")),
+              HasSubstr("devices: entry 0: says nothing of memory"));
+  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": {"a": {"count": 3}}, )")),
+              HasSubstr("classes: a: unknown field 'count'"));
+  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": {"a": {"speed": 200}}, )")),
+              HasSubstr("classes: a: speed is 200; give a number between 0.01 and 100"));
+  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": ["a"], )")), HasSubstr("classes"));
   EXPECT_THAT(task_error(task_with(R"("memory_gb": 1, "devices": [{"count": 600},
                                                                    {"count": 600}], )")),
               HasSubstr("lists more than 1024 devices"));

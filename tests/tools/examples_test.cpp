@@ -15,7 +15,8 @@ namespace {
 
 // As the examples print it.
 std::string printed_plan(const std::string& task_file) {
-  const Outcome outcome = run_command("plan", {"--task", task_file, "--format", "json"});
+  const Outcome outcome =
+      run_command("plan", {"--task", task_file, "--format", "json", "--cuts", "columns"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const TaskFile file = load_task(task_file);
   const Task task{file.tables, *file.devices, *file.memory_bytes};

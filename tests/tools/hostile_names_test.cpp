@@ -86,7 +86,8 @@ TEST_F(HostileNames, InMetadataOfWeights) {
 }
 
 TEST_F(HostileNames, StayAsTheyAreInJson) {
-  const Outcome outcome = run_command("plan", {"--task", task("4"), "--format", "json"});
+  const Outcome outcome =
+      run_command("plan", {"--task", task("4"), "--format", "json", "--cuts", "columns"});
   const auto plan = nlohmann::json::parse(outcome.out);
   const auto raw = nlohmann::json::parse(std::string("\"") + kHostile + "\"").get<std::string>();
   EXPECT_EQ(plan["task"]["name"], raw);

@@ -57,7 +57,7 @@ TEST(HtmlReport, HasEveryDeviceWithoutScripts) {
 TEST(HtmlReport, DataIsThatOfThePlan) {
   const PlanDocument document = reported_plan();
   const json data = data_of(html_report(document));
-  EXPECT_EQ(data["devices"]["compute"], json({1.0, 3.0, 0.5}));
+  EXPECT_EQ(data["devices"]["terms"]["compute"], json({1.0, 3.0, 0.5}));
   EXPECT_EQ(data["devices"]["buffers"], json({5, 6, 7}));
   EXPECT_EQ(data["devices"]["slices"], json({2, 1, 1}));
   EXPECT_EQ(data["tables"]["name"], json({"user", "table 1"}));

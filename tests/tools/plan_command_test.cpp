@@ -61,15 +61,14 @@ TEST(PlanCommand, SaysWhatMemoryIsFor) {
   EXPECT_EQ(memory["free_bytes"], (3LL << 29) - 260'000'000 - 65536 * 272);
 
   const Outcome changed =
-      plan_as("json", {"--optimizer", "adam", "--weight-type", "int8", "--batch-size", "1000",
+      plan_as("json", {"--optimizer", "adam", "--weight-type", "int8", "--batch-size", "2000",
                        "--reserved-gb", "0.5", "--reserved-share", "0"});
   const json other = json::parse(changed.out);
   EXPECT_EQ(other["devices"][0]["memory"]["weight_bytes"], 72'000'000);
   EXPECT_EQ(other["devices"][0]["memory"]["optimizer_bytes"], 512'000'000);
-  EXPECT_EQ(other["devices"][0]["memory"]["buffer_bytes"], 1000 * 272);
+  EXPECT_EQ(other["devices"][0]["memory"]["buffer_bytes"], 2000 * 272);
   EXPECT_EQ(other["devices"][0]["memory"]["reserved_bytes"], 1 << 29);
   EXPECT_THAT(other["notes"].dump(), HasSubstr("table 0 is int8: memory counts that, predicted"));
-  EXPECT_THAT(other["notes"].dump(), HasSubstr("memory is of batches of 1,000 samples"));
 
   const Outcome typo = plan_as("json", {"--optimizer", "adma"});
   EXPECT_EQ(typo.code, kExitBadInput);
@@ -87,7 +86,8 @@ TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
   const std::string task = folder.write(
       "task.json", R"({"format": "neuroshard.task", "version": 1, "reserved_share": 0.5,
                        "devices": [{"memory_gb": 0.5, "base_ms": 2.5, "base_gb": 0.125},
-                                   {"memory_gb": 1}, {"count": 2, "memory_gb": 0.125}],
+                                   {"memory_gb": 1}, {"count": 2, "memory_gb": 0.125, "class": "fast"}],
+                       "classes": {"fast": {"speed": 1.25}},
                        "tables": [
                          {"row": 1000000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
                          {"row": 1000000, "dim": 64, "pooling_factor": 2, "rules": {"devices": [1]}},
@@ -100,6 +100,8 @@ TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
   const json& first = plan["devices"][0];
   EXPECT_EQ(first["of_memory_gb"], 0.5);
   EXPECT_EQ(first["base_ms"], 2.5);
+  EXPECT_EQ(first["speed"], 1.0);
+  EXPECT_EQ(plan["devices"][2]["speed"], 1.25);
   EXPECT_GT(first["cost"]["compute_ms"], 2.5);
   EXPECT_EQ(first["memory"]["reserved_bytes"], 1 << 28);
   EXPECT_EQ(first["memory"]["base_bytes"], 1 << 27);
@@ -108,8 +110,9 @@ TEST(PlanCommand, SaysWhatEachListedDeviceHasAndKeepsRules) {
   EXPECT_EQ(plan["devices"][3]["memory"]["free_bytes"], 1 << 26);
 
   const Outcome page = run_command("plan", {"--task", task});
-  EXPECT_THAT(page.out, HasSubstr("on 4 devices of 128 MiB to 1.00 GiB"));
-  EXPECT_THAT(page.out, ContainsRegex("base ms +base memory +of memory"));
+  EXPECT_THAT(page.out,
+              HasSubstr("on 4 devices of 128 MiB to 1.00 GiB and of speeds 1.00 to 1.25"));
+  EXPECT_THAT(page.out, ContainsRegex("speed +base ms +base memory +of memory"));
   EXPECT_THAT(page.out, ContainsRegex("2.50* +128 MiB +512 MiB"));
   // What is reserved and what is there already: tables may take neither.
   EXPECT_THAT(page.out, ContainsRegex("0 B +384 MiB"));
@@ -276,9 +279,9 @@ TEST(PlanCommand, ResultsDoNotDependOnThreadsOrBackend) {
 
 // A task of which one table exceeds a device.
 TEST(PlanCommand, WithoutMemorySplitsItGivesUpAndSaysWhatWouldHelp) {
-  EXPECT_EQ(run_command("plan", golden_tasks({"--index", "4"})).code, kExitOk);
+  EXPECT_EQ(run_command("plan", golden_tasks({"--index", "12"})).code, kExitOk);
   const Outcome outcome = run_command(
-      "plan", golden_tasks({"--index", "4", "--algorithm", "published", "--no-memory-splits"}));
+      "plan", golden_tasks({"--index", "12", "--algorithm", "published", "--no-memory-splits"}));
   EXPECT_EQ(outcome.code, kExitInfeasible);
   EXPECT_THAT(outcome.out + outcome.err, HasSubstr("allow memory splits"));
 }

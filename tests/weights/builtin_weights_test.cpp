@@ -12,6 +12,7 @@
 #include "neuroshard/weights.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/collection/cost_sources.h"
+#include "weights/collection/sample_draws.h"
 #include "weights/lookups/table_population.h"
 #include "weights/lookups/wide_population.h"
 
@@ -38,12 +39,16 @@ TEST(BuiltinWeights, SurviveAFile) {
   EXPECT_EQ(serialize_weights(parse_weights(bytes, "copy")), bytes);
 }
 
-ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDrawOptions& draw) {
+ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDrawOptions& draw,
+                                std::int64_t served = kDefaultBatchSize,
+                                std::uint64_t count = 1500) {
   ComputeSamples samples;
   samples.tables = augment_dims(tables);
   const auto source =
       make_analytic_compute_source(gpu_named("a100-sxm-80gb"), samples.tables, kDefaultBatchSize);
-  for (std::uint64_t i = 0; i < 1500; ++i) {
+  source->serve(served);
+  samples.served.assign(count, served);
+  for (std::uint64_t i = 0; i < count; ++i) {
     Random random(12345, i);
     const std::vector<int> ids = draw_shard(samples.tables, draw, random);
     samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
@@ -75,8 +80,22 @@ TEST(BuiltinWeights, PredictComputeCostsOfUnseenTables) {
   expect_accurate(analytic_samples(published_like, {}), 0.05);
   expect_accurate(analytic_samples(published_like, kDozensOfTables), 0.05);
   const ComputeDrawOptions roomy{.memory_bytes = std::int64_t{1} << 50};
-  expect_accurate(analytic_samples(draw_wide_population({.tables = 300, .seed = 99}), roomy), 0.09,
-                  0.94);
+  expect_accurate(analytic_samples(draw_wide_population({.tables = 300, .seed = 99}), roomy), 0.05);
+}
+
+// In operators of other batches, of replicas, and of row blocks.
+TEST(BuiltinWeights, PredictOperatorsOfAnyNumberOfSamples) {
+  const std::vector<Table> wide = draw_wide_population({.tables = 300, .seed = 99});
+  Random random(7);
+  std::vector<Table> small = wide;
+  std::erase_if(small, [](const Table& table) { return table.rows > 1'000'000; });
+  const ComputeDrawOptions roomy{.memory_bytes = std::int64_t{1} << 50};
+  for (const std::int64_t samples : {4096, 65536, 1048576}) {
+    SCOPED_TRACE(samples);
+    expect_accurate(analytic_samples(wide, roomy, samples, 300), 0.05);
+    expect_accurate(analytic_samples(draw_row_blocks(wide, random), roomy, samples, 300), 0.05);
+    expect_accurate(analytic_samples(small, kDozensOfTables, samples / 64, 300), 0.05);
+  }
 }
 
 class BuiltinComm : public ::testing::TestWithParam<int> {};

@@ -117,6 +117,24 @@ TEST(EditCosts, AreExactWithASymmetricModelOfFewDevices) {
   }
 }
 
+TEST(EditCosts, CountIdsExactly) {
+  for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
+    const CpuBackend backend =
+        cpu_backend_of(random_models(65, {.devices = dense, .any_batch = true}));
+    std::mt19937_64 random(65);
+    Agreement agreement;
+    for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
+      Task task = random_task(seed);
+      task.devices = 4;
+      const CatalogedTask cataloged(backend, task);
+      walk(backend, cataloged, random_layout(cataloged, 1.5, random), 50, kInfinity, agreement);
+    }
+    EXPECT_GT(agreement.estimates, repetitions(20) * 10);
+    EXPECT_LT(agreement.highest, 1e-4);
+    EXPECT_GT(agreement.lowest, -1e-4);
+  }
+}
+
 TEST(EditCosts, SeldomRefuseWhatIsAffordableOnManyDevices) {
   const CpuBackend backend = cpu_backend_of(builtin_weights());
   for (const int devices : {64, 128}) {

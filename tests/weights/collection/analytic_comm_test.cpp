@@ -31,6 +31,42 @@ TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
   }
 }
 
+const GpuSpec kGpu{"test", 1000.0, 1e7, 5000.0};
+constexpr double kDense = 2 * 0.004 + 4.0 * 1e9 / (0.9 * 1000.0 * 1e6);
+
+TEST(AnalyticAllReduce, IsRingsWithinANode) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  EXPECT_NEAR(analytic_all_reduce(kGpu, network, 4, 1e9),
+              0.020 + 6 * 0.001 + 2.0 * 1e9 * 0.75 / (0.8 * 100.0 * 1e6) + kDense, 1e-9);
+}
+
+TEST(AnalyticAllReduce, IsTreesOfADevicesPartBetweenNodes) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const double within_ms = 2.0 * 1e9 * 7.0 / 8.0 / (0.8 * 100.0 * 1e6);
+  const double between_ms = 2.0 * 1e9 / 8.0 * 7.0 / 8.0 / (0.8 * 10.0 * 1e6);
+  EXPECT_NEAR(analytic_all_reduce(kGpu, network, 64, 1e9),
+              0.020 + 14 * 0.001 + 6 * 0.0025 + within_ms + between_ms + kDense, 1e-9);
+}
+
+TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  EXPECT_NEAR(analytic_all_reduce(kGpu, network, 1, 1e9), kDense, 1e-9);
+  EXPECT_EQ(analytic_all_reduce(kGpu, network, 64, 0.0), 0.0);
+  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 0, 1.0), Error);
+  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 2000, 1.0), Error);
+  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 8, -1.0), Error);
+  EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 8, std::nan("")), Error);
+}
+
+TEST(AnalyticComm, AnotherBatchIsOtherBytes) {
+  const NetworkSpec network{"test", 8, 100.0, 1.0};
+  const std::vector<double> offsets{0.0, 2.0};
+  const auto more_columns = analytic_comm(network, std::vector<std::int64_t>{400, 800}, offsets);
+  const auto more_samples =
+      analytic_comm(network, std::vector<std::int64_t>{100, 200}, offsets, 4 * 65536);
+  EXPECT_EQ(more_samples.forward_ms, more_columns.forward_ms);
+}
+
 TEST(AnalyticComm, BetweenNodesIsBoundByTheSlowerLinks) {
   const NetworkSpec network{"test", 8, 100.0, 10.0};
   const std::vector<std::int64_t> dims(16, 100);

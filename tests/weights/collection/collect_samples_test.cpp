@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -88,6 +89,21 @@ TEST(CollectCompute, KeepsWhatWasMeasuredBeforeADeviceFails) {
   EXPECT_THROW(collect_compute_samples(sources, tables, {}, {.samples = 1000}, log), Error);
   EXPECT_GE(log.size(), 7u);
   EXPECT_LT(log.size(), 1000u);
+}
+
+TEST(CollectCompute, OtherNumbersOfSamplesAreForSourcesThatKnowThem) {
+  const std::vector<Table> tables = some_tables();
+  const TemporaryFolder folder;
+  SampleLog log(folder / "data.txt");
+  const ComputeDrawOptions draw{.samples = ComputeDrawOptions::Samples::kIterations};
+  std::vector<std::unique_ptr<ComputeCostSource>> sources;
+  sources.push_back(std::make_unique<TroubledSource>(1000, false));
+  EXPECT_THROW(collect_compute_samples(sources, tables, draw, {.samples = 10}, log), Error);
+  sources.front() = make_analytic_compute_source(gpu(), tables, kDefaultBatchSize);
+  collect_compute_samples(sources, tables, draw, {.samples = 10}, log);
+  EXPECT_EQ(log.size(), 10u);
+  const std::string first = contents_of(folder / "data.txt");
+  EXPECT_EQ(std::ranges::count(first.substr(0, first.find('\n')), ' '), 2);
 }
 
 class WrongSource : public ComputeCostSource {

@@ -211,6 +211,43 @@ TEST(DrawComm, DrawsEveryKindOfPlacementIfWide) {
   }
 }
 
+TEST(DrawServedSamples, AreIterationsOrADevicesPartOfThem) {
+  using Samples = ComputeDrawOptions::Samples;
+  Random random(5);
+  EXPECT_EQ(draw_served_samples(Samples::kOfBatch, random), kDefaultBatchSize);
+  int usual = 0;
+  std::int64_t least = kDefaultBatchSize;
+  std::int64_t most = 0;
+  std::int64_t least_share = kDefaultBatchSize;
+  for (int i = 0; i < 3000; ++i) {
+    const std::int64_t samples = draw_served_samples(Samples::kIterations, random);
+    usual += samples == kDefaultBatchSize ? 1 : 0;
+    least = std::min(least, samples);
+    most = std::max(most, samples);
+    const std::int64_t share = draw_served_samples(Samples::kShares, random);
+    least_share = std::min(least_share, share);
+    EXPECT_LE(share, 4194304 / 2);
+  }
+  EXPECT_NEAR(usual, 1000, 150);
+  EXPECT_EQ(least, 1024);
+  EXPECT_EQ(most, 4194304);
+  EXPECT_GE(least_share, 1);
+  EXPECT_LT(least_share, 64);
+}
+
+TEST(DrawRowBlocks, HaveTheirPartOfRowsAndLookups) {
+  const std::vector<Table> tables(
+      500, {.name = "", .rows = 1000, .dim = 8, .pooling_factor = 10.0, .access_histogram = {}});
+  Random random(5);
+  for (const Table& block : draw_row_blocks(tables, random)) {
+    EXPECT_GE(block.rows, 1);
+    EXPECT_LE(block.rows, 500);
+    const double count = 10.0 / block.pooling_factor;
+    EXPECT_NEAR(count, std::round(count), 1e-9);
+    EXPECT_EQ(block.rows, static_cast<std::int64_t>(1000.0 / std::round(count)));
+  }
+}
+
 TEST(DrawComm, IsTheSameForTheSameStream) {
   Random a(1, 17);
   Random b(1, 17);

@@ -70,6 +70,62 @@ TEST(WeightsFile, NamesTensorsAsDocumented) {
   EXPECT_THAT(contents.metadata.at("table_features"), StartsWith("bin_0,bin_1,bin_10,"));
 }
 
+CostModels of_any_batch() {
+  CostModels models = dense_and_symmetric();
+  Mlp& network = models.compute.table_network;
+  DenseLayer& first = network.layers.front();
+  first.inputs = kTrafficFeatures;
+  first.weight.assign(static_cast<std::size_t>(first.inputs * first.outputs), 0.25F);
+  models.compute.features.mean.assign(kTrafficFeatures, 0.0F);
+  models.compute.features.std.assign(kTrafficFeatures, 2.0F);
+  models.all_reduce = AllReduceModel{.lines = {{1, {0.5, 2.0}}, {64, {0.25, 8.0}}}};
+  return models;
+}
+
+TEST(WeightsFile, ModelsOfAnyBatchAreOfVersion2) {
+  const CostModels models = of_any_batch();
+  const std::string bytes = serialize_weights(models);
+  EXPECT_EQ(parse_safetensors(bytes, "w").metadata.at("version"), "2");
+  const CostModels read = parse_weights(bytes, "w");
+  EXPECT_TRUE(read.compute.any_batch());
+  ASSERT_TRUE(read.all_reduce);
+  EXPECT_EQ(read.all_reduce->lines.at(64).latency_ms, 0.25);
+  EXPECT_EQ(read.all_reduce->lines.at(64).ms_per_gib, 8.0);
+  EXPECT_EQ(read.all_reduce->lines.size(), 2U);
+  EXPECT_EQ(serialize_weights(read), bytes);
+}
+
+TEST(WeightsFile, AllReducesAloneAreOfVersion2) {
+  CostModels models = dense_and_symmetric();
+  models.all_reduce = AllReduceModel{.lines = {{8, {0.5, 2.0}}}};
+  const CostModels read = parse_weights(serialize_weights(models), "w");
+  EXPECT_FALSE(read.compute.any_batch());
+  EXPECT_TRUE(read.all_reduce);
+}
+
+TEST(WeightsFile, RejectsWrongLinesAndFeatures) {
+  const std::string bytes = serialize_weights(of_any_batch());
+  const auto error = [&](const auto& change) {
+    Safetensors file = parse_safetensors(bytes, "w");
+    change(file);
+    return message_of([&] { (void)parse_weights(serialize_safetensors(file), "w"); });
+  };
+  const auto with_lines = [&](const Tensor& lines) {
+    return error([&](Safetensors& file) { file.tensors["all_reduce.lines"] = lines; });
+  };
+  EXPECT_THAT(with_lines({{1, 2}, {8.0F, 1.0F}}), HasSubstr("[1, 2]; expected 3 columns"));
+  EXPECT_THAT(with_lines({{1, 3}, {1.5F, 1.0F, 1.0F}}), HasSubstr("a line for 1.5"));
+  EXPECT_THAT(with_lines({{1, 3}, {2000.0F, 1.0F, 1.0F}}), HasSubstr("a line for 2000"));
+  EXPECT_THAT(with_lines({{1, 3}, {8.0F, -1.0F, 1.0F}}), HasSubstr("all-reduce model, line for 8"));
+  const auto published = parse_safetensors(serialize_weights(dense_and_symmetric()), "w");
+  EXPECT_THAT(error([&](Safetensors& file) {
+                file.metadata["table_features"] = published.metadata.at("table_features");
+              }),
+              HasSubstr("takes 24 inputs, which the metadata's 'table_features' are not"));
+  EXPECT_THAT(error([](Safetensors& file) { file.metadata["version"] = "1"; }),
+              HasSubstr("'table_features' is 'ids_mib"));
+}
+
 TEST(WeightsFile, RejectsMissingAndUnknownTensors) {
   const auto without = [](const std::string& name) {
     return error_after([&](Safetensors& file) { ASSERT_EQ(file.tensors.erase(name), 1U); });
@@ -118,8 +174,8 @@ TEST(WeightsFile, RejectsOtherFormatsAndVersions) {
   const auto with = [](const std::string& key, const std::string& value) {
     return error_after([&](Safetensors& file) { file.metadata[key] = value; });
   };
-  EXPECT_EQ(with("version", "2"),
-            "w.safetensors: the metadata's 'version' is '2'; this program reads '1'");
+  EXPECT_EQ(with("version", "3"),
+            "w.safetensors: the metadata's 'version' is '3'; this program reads '1' and '2'");
   EXPECT_THAT(with("cost_unit", "us"), HasSubstr("'cost_unit' is 'us'; this program reads 'ms'"));
   EXPECT_THAT(with("table_features", "row,dim"), HasSubstr("'table_features' is 'row,dim'"));
   EXPECT_THAT(error_after([](Safetensors& file) { file.metadata.erase("format"); }),

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/access_statistics.h"
 #include "neuroshard/error.h"
-#include "weights/lookups/access_statistics.h"
 #include "weights/lookups/access_stream.h"
 #include "weights/lookups/table_statistics.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/access_statistics.h"
 #include "neuroshard/error.h"
-#include "weights/lookups/access_statistics.h"
 
 namespace neuroshard {
 namespace {

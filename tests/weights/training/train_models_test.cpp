@@ -9,8 +9,11 @@
 #include "message_of.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/error.h"
+#include "neuroshard/evaluation.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
+#include "weights/collection/cost_sources.h"
+#include "weights/collection/sample_draws.h"
 #include "weights/training/golden_samples.h"
 
 namespace neuroshard {
@@ -214,6 +217,43 @@ TEST(TrainCompute, RefusesAStateOfOtherTrainingOrADamagedOne) {
       EXPECT_THAT(error.what(), HasSubstr("w.partial"));
     }
   }
+}
+
+// Costs from 0.05 ms to seconds, in relation to each other.
+TEST(TrainCompute, TrafficFeaturesLearnOperatorsOfAnyNumberOfSamples) {
+  ComputeSamples samples;
+  samples.tables = augment_dims(testing::golden_tables());
+  const auto source =
+      make_analytic_compute_source(gpu_named(kDefaultGpu), samples.tables, kDefaultBatchSize);
+  for (std::uint64_t i = 0; i < 600; ++i) {
+    Random random(3, i);
+    const std::vector<int> ids = draw_shard(samples.tables, {}, random);
+    samples.served.push_back(std::int64_t{1024} << random.below(13));
+    source->serve(samples.served.back());
+    samples.table_ids.insert(samples.table_ids.end(), ids.begin(), ids.end());
+    samples.offsets.push_back(samples.table_ids.size());
+    samples.cost_ms.push_back(static_cast<float>(source->cost_ms(ids)));
+  }
+  TrainingOptions options;
+  options.epochs = NEUROSHARD_SANITIZED ? 10 : 40;
+  options.batch = 32;
+  options.loss = TrainingLoss::kRelative;
+  EXPECT_THAT(message_of([&] { (void)train_compute(samples, {}, options); }),
+              HasSubstr("take those of traffic"));
+  const TrainedCompute trained =
+      train_compute(samples, {.table_features = kTrafficFeatures}, options);
+  EXPECT_TRUE(trained.model.any_batch());
+  for (const DenseLayer& layer : trained.model.table_network.layers) {
+    EXPECT_EQ(layer.bias, std::vector<float>(layer.bias.size(), 0.0F));
+  }
+  const Accuracy& accuracy = trained.summary.tests[0].accuracy;
+  EXPECT_LT(accuracy.mape, NEUROSHARD_SANITIZED ? 0.5 : 0.15);
+  EXPECT_GT(accuracy.kendall_tau, 0.9);
+  // As a backend predicts.
+  const auto backend = make_cpu_backend(
+      {.compute = trained.model, .dense_comm = {}, .symmetric_comm = {}, .metadata = {}});
+  const TestResult all = evaluate_compute(*backend, samples);
+  EXPECT_LT(all.accuracy.mape, NEUROSHARD_SANITIZED ? 0.5 : 0.15);
 }
 
 TEST(TrainCompute, BackendsPredictWhatTheTrainerDid) {

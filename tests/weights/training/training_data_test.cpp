@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "golden.h"
 #include "message_of.h"
 #include "weights/training/golden_samples.h"
@@ -41,6 +43,33 @@ TEST(ComputeSamples, PutsFoldersTogether) {
   EXPECT_THAT(samples.cost_ms, ::testing::ElementsAre(3.5F, 1.5F, 2.0F));
 }
 
+TEST(ComputeSamples, MaySayHowManySamplesTheyServe) {
+  const TemporaryFolder one;
+  const TemporaryFolder two;
+  testing::write_compute_folder(one, "1,2 3.5\n3 1 4096\n", {128});
+  testing::write_compute_folder(two, "0 1.5\n", {128});
+  const ComputeSamples samples = read_compute_samples(Folders{one / "", two / ""});
+  EXPECT_THAT(samples.served, ::testing::ElementsAre(65536, 4096, 65536));
+  EXPECT_EQ(samples.served_by(1), 4096);
+  EXPECT_TRUE(read_compute_samples(Folders{two / ""}).served.empty());
+}
+
+TEST(AllReduceSamples, AreReadAndChecked) {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& lines) {
+    std::ofstream(folder / "data.txt") << lines;
+    return read_all_reduce_samples(Folders{folder / ""});
+  };
+  const AllReduceSamples samples = read("8 1024 0.5\n16 1048576 2\n");
+  EXPECT_THAT(samples.devices, ::testing::ElementsAre(8, 16));
+  EXPECT_THAT(samples.bytes, ::testing::ElementsAre(1024.0, 1048576.0));
+  EXPECT_THAT(samples.cost_ms, ::testing::ElementsAre(0.5F, 2.0F));
+  EXPECT_THAT(message_of([&] { (void)read("0 1024 0.5\n"); }), HasSubstr("devices 0"));
+  EXPECT_THAT(message_of([&] { (void)read("8 0 0.5\n"); }), HasSubstr("bytes 0"));
+  EXPECT_THAT(message_of([&] { (void)read("8 9 -1\n"); }), HasSubstr("data.txt:1: cost is '-1'"));
+  EXPECT_THAT(message_of([&] { (void)read("8 9\n"); }), HasSubstr("2 groups"));
+}
+
 struct BadLine {
   const char* line;
   const char* message;
@@ -59,12 +88,13 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, BadComputeLine,
     ::testing::Values(BadLine{"1,2 nan", "cost is 'nan'"}, BadLine{"1,2 inf", "cost is 'inf'"},
                       BadLine{"1,2 -0.5", "cost is '-0.5'"}, BadLine{"1,2 1e99", "cost is '1e99'"},
-                      BadLine{"1,2", "1 groups"}, BadLine{"1,2 3 4", "3 groups"},
-                      BadLine{"1,2  4", "3 groups"}, BadLine{"1,2 3,4", "more than one cost"},
-                      BadLine{"1,,2 3", "table id ''"}, BadLine{" 3", "table id ''"},
-                      BadLine{"1,x 3", "table id 'x'"}, BadLine{"1,856 3", "table id 856"},
-                      BadLine{"-1 3", "table id -1"}, BadLine{"1,2 3.5x", "cost '3.5x'"},
-                      BadLine{"1,2 0x3", "cost '0x3'"}));
+                      BadLine{"1,2", "1 groups"}, BadLine{"1,2 3 4 5", "4 groups"},
+                      BadLine{"1,2  4", "cost ''"}, BadLine{"1,2 3 0", "number of samples 0"},
+                      BadLine{"1,2 3 4,5", "more than one number of samples"},
+                      BadLine{"1,2 3,4", "more than one cost"}, BadLine{"1,,2 3", "table id ''"},
+                      BadLine{" 3", "table id ''"}, BadLine{"1,x 3", "table id 'x'"},
+                      BadLine{"1,856 3", "table id 856"}, BadLine{"-1 3", "table id -1"},
+                      BadLine{"1,2 3.5x", "cost '3.5x'"}, BadLine{"1,2 0x3", "cost '0x3'"}));
 
 TEST(ComputeSamples, NamesTheTableThatIsWrong) {
   const TemporaryFolder folder;

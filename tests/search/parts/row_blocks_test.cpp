@@ -1,5 +1,5 @@
 // Tasks that columns alone do not fit, and the row blocks that make them fit.
-#include "search/row_blocks.h"
+#include "search/parts/row_blocks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -139,8 +139,8 @@ TEST(RowBlocks, AreNotThereWhereColumnsDo) {
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult any = planner.plan(task);
     if (by_columns.plan) {
-      EXPECT_EQ(any.plan, by_columns.plan);
-      EXPECT_EQ(any.cost.cost_ms, by_columns.cost.cost_ms);
+      EXPECT_FALSE(has_row_blocks(task, *any.plan));
+      EXPECT_LE(any.cost.cost_ms, by_columns.cost.cost_ms);
     } else if (any.plan) {
       ++by_rows;
       expect_good(planner, task, any);

@@ -1,4 +1,4 @@
-#include "weights/lookups/access_statistics.h"
+#include "core/access_statistics.h"
 
 #include <gtest/gtest.h>
 

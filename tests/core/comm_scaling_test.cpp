@@ -1,0 +1,72 @@
+#include "neuroshard/comm_scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/error.h"
+#include "tests/random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::random_models;
+
+/// Costs of both directions by the scaled models, and what they should be by the others.
+void expect_scaled(CostModels models, int devices, double factor) {
+  const auto base = make_cpu_backend(models, {.name = "scalar"});
+  if (models.symmetric_comm) {
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, devices, factor);
+  } else {
+    models.dense_comm[devices] = scaled_comm(models.dense_comm.at(devices), devices, factor);
+  }
+  const auto count = static_cast<std::size_t>(devices);
+  std::vector<float> columns;
+  std::vector<float> offsets;
+  std::vector<float> short_offsets;
+  for (std::size_t d = 0; d < count; ++d) {
+    columns.push_back(static_cast<float>(64 * d));
+    offsets.push_back(static_cast<float>(d % 3));
+    short_offsets.push_back(static_cast<float>(offsets.back() / factor));
+  }
+  const std::vector<float> nothing(count, 0.0F);
+  const auto costs = [&](const Backend& backend, const auto& dim_sums, const auto& starts) {
+    std::vector<float> both(2 * count);
+    backend.forward_comm(devices, dim_sums, starts, std::span(both).first(count));
+    backend.backward_comm(devices, dim_sums, std::span(both).last(count));
+    return both;
+  };
+  const auto large = costs(*base, columns, short_offsets);
+  const auto empty = costs(*base, nothing, nothing);
+  for (const std::string& name : available_cpu_backends()) {
+    SCOPED_TRACE(name);
+    const auto scaled = costs(*make_cpu_backend(models, {.name = name}), columns, offsets);
+    for (std::size_t i = 0; i < scaled.size(); ++i) {
+      const double expected = factor * large[i] + (1.0 - factor) * empty[i];
+      const double size = factor * std::abs(large[i]) + std::abs((1.0 - factor) * empty[i]);
+      EXPECT_NEAR(scaled[i], expected, 1e-4 * size + 1e-4) << i;
+    }
+  }
+}
+
+TEST(CommScaling, IsALatencyAndATimeForTheBytes) {
+  for (const double factor : {1.0 / 64.0, 0.5, 1.0, 3.0, 64.0}) {
+    SCOPED_TRACE(factor);
+    expect_scaled(random_models(1, {.devices = {}}), 8, factor);
+    expect_scaled(random_models(2, {.devices = {4}}), 4, factor);
+    expect_scaled(random_models(3, {.comm = {}, .devices = {4}}), 4, factor);
+  }
+}
+
+TEST(CommScaling, RefusesWhatIsNoFactor) {
+  const CostModels models = random_models(1, {.devices = {}});
+  for (const double factor : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, factor), Error);
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

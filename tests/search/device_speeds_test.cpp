@@ -1,0 +1,44 @@
+// Devices that compute faster or slower than the models predict.
+#include <gtest/gtest.h>
+
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::random_task;
+
+TEST(DeviceSpeeds, Count) {
+  const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
+  int cheaper = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    task.devices = 4;
+    task.memory_bytes = std::int64_t{1} << 40;
+    task.reserved = {};
+    const PlanResult ignorant = planner.plan(task);
+    task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
+    task.device_list[1].speed = 2.0;
+    task.device_list[2] = {.memory_bytes = task.memory_bytes, .base_ms = 1.0, .speed = 4.0};
+    const PlanCost told = planner.simulate(task, *ignorant.plan);
+    for (std::size_t d = 0; d < 4; ++d) {
+      const double predicted_ms = ignorant.cost.devices[d].compute_ms;
+      const Device& device = task.device_list[d];
+      EXPECT_EQ(told.devices[d].speed, device.speed);
+      EXPECT_FLOAT_EQ(static_cast<float>(told.devices[d].compute_ms),
+                      static_cast<float>(predicted_ms / device.speed + device.base_ms));
+      EXPECT_EQ(told.devices[d].backward_ms, ignorant.cost.devices[d].backward_ms);
+    }
+    const PlanResult result = planner.plan(task);
+    EXPECT_EQ(planner.simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
+    EXPECT_LE(result.cost.cost_ms, told.cost_ms * 1.02);  // Another search, from other starts.
+    cheaper += result.cost.cost_ms < 0.95 * told.cost_ms ? 1 : 0;
+  }
+  EXPECT_GE(cheaper, 3);
+}
+
+}  // namespace
+}  // namespace neuroshard

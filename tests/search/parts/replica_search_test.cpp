@@ -1,0 +1,189 @@
+// Plans with tables on every device, as the planner finds them.
+#include "search/parts/replica_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "neuroshard/plan_check.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::Contains;
+using testing::random_task;
+using testing::repetitions;
+
+Planner planner_of(Effort effort, std::optional<Cuts> cuts = {}) {
+  return Planner(builtin_weights(), {.effort = effort, .cuts = cuts, .threads = 1});
+}
+
+Table table_of(std::int64_t rows, int dim, double pooling_factor) {
+  Table table;
+  table.rows = rows;
+  table.dim = dim;
+  table.pooling_factor = pooling_factor;
+  table.access_histogram[1] = 1.0;
+  return table;
+}
+
+/// Large tables, and small ones that are cheaper on every device.
+Task large_and_small(int devices) {
+  Task task;
+  task.devices = devices;
+  task.memory_bytes = std::int64_t{1} << 32;
+  for (int i = 0; i < 10; ++i) {
+    task.tables.push_back(table_of(1'000'000 + i, 64, 2.0));
+    task.tables.push_back(table_of(50 + i, 128, 4.0));
+  }
+  return task;
+}
+
+void expect_good(const Planner& planner, const Task& task, const PlanResult& result) {
+  ASSERT_TRUE(result.plan);
+  EXPECT_TRUE(check_plan(*result.plan, task).empty());
+  const PlanCost cost = planner.simulate(task, *result.plan);
+  EXPECT_TRUE(cost.fits_memory);
+  EXPECT_EQ(result.cost.cost_ms, cost.cost_ms);
+  EXPECT_EQ(result.cost.warning, cost.warning);
+}
+
+TEST(ReplicaSearch, ReplicatesSmallTablesAndNoLargeOnes) {
+  for (const int devices : {2, 8, 32}) {
+    SCOPED_TRACE(devices);
+    const Task task = large_and_small(devices);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+    EXPECT_LT(result.cost.cost_ms, 0.95 * by_columns.cost.cost_ms);
+    ASSERT_FALSE(result.plan->replicas.empty());
+    for (const int table : result.plan->replicas) EXPECT_EQ(table % 2, 1) << table;
+    EXPECT_EQ(result.stats.backend, planner.backend());
+    EXPECT_GT(result.stats.search_ms, 0.0);
+    EXPECT_GT(result.stats.edits, 0U);
+  }
+}
+
+TEST(ReplicaSearch, IsNeverDearerThanColumns) {
+  int replicated = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = random_task(seed);
+    const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult any = planner.plan(task);
+    if (!any.plan) {
+      EXPECT_FALSE(by_columns.plan);
+      continue;
+    }
+    expect_good(planner, task, any);
+    if (by_columns.plan) {
+      EXPECT_LE(any.cost.cost_ms, by_columns.cost.cost_ms);
+    }
+    replicated += any.plan->replicas.empty() ? 0 : 1;
+  }
+  EXPECT_GT(replicated, 0);
+}
+
+TEST(ReplicaSearch, MoreEffortIsNeverDearer) {
+  for (const int devices : {4, 16}) {
+    const Task task = large_and_small(devices);
+    EXPECT_LE(planner_of(Effort::kDefault).plan(task).cost.cost_ms,
+              planner_of(Effort::kFast).plan(task).cost.cost_ms);
+  }
+}
+
+TEST(ReplicaSearch, OfABatchAreThoseOfSinglePlans) {
+  std::vector<Task> tasks = {large_and_small(4), random_task(3), random_task(4),
+                             large_and_small(9)};
+  tasks[2].batch_size = 8192;
+  tasks.push_back(tasks[0]);
+  tasks.back().batch_size = 77;
+  const Planner planner(builtin_weights(), {.threads = 2});
+  const std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks);
+  for (std::size_t i = 0; i + 1 < tasks.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(outcomes[i]);
+    const PlanResult alone = planner.plan(tasks[i]);
+    EXPECT_EQ(outcomes[i]->plan, alone.plan);
+    EXPECT_EQ(outcomes[i]->cost.cost_ms, alone.cost.cost_ms);
+    EXPECT_EQ(outcomes[i]->cost.warning, alone.cost.warning);
+  }
+  EXPECT_FALSE(outcomes.back());
+}
+
+TEST(ReplicaSearch, HeedsRequests) {
+  const Task task = large_and_small(8);
+  const Planner planner = planner_of(Effort::kDefault);
+  std::vector<double> costs;
+  std::vector<SearchStage> stages;
+  const PlanResult result =
+      planner.plan(task, {.alternatives = 3, .on_improvement = [&](const Improvement& better) {
+                            EXPECT_TRUE(check_plan(better.plan, task).empty());
+                            costs.push_back(better.cost.cost_ms);
+                            stages.push_back(better.stage);
+                          }});
+  EXPECT_TRUE(std::ranges::is_sorted(costs, std::greater<>()));
+  EXPECT_EQ(costs.back(), result.cost.cost_ms);
+  EXPECT_THAT(stages, Contains(SearchStage::kReplicas));
+  EXPECT_EQ(result.alternatives.size(), 3U);
+  double last_ms = result.cost.cost_ms;
+  for (const CostedPlan& other : result.alternatives) {
+    EXPECT_NE(other.plan, *result.plan);
+    EXPECT_TRUE(check_plan(other.plan, task).empty());
+    EXPECT_LE(last_ms, other.cost.cost_ms);
+    last_ms = other.cost.cost_ms;
+  }
+  std::stop_source stopped;
+  stopped.request_stop();
+  const PlanResult early = planner.plan(task, {.stop = stopped.get_token()});
+  EXPECT_FALSE(early.complete);
+}
+
+TEST(ReplicaSearch, KeepsToRulesAndMemory) {
+  Task task = large_and_small(8);
+  for (std::size_t t = 1; t < task.tables.size(); t += 2) task.tables[t].rules.devices = {0, 1, 2};
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult ruled = planner.plan(task);
+  expect_good(planner, task, ruled);
+  EXPECT_TRUE(ruled.plan->replicas.empty());
+
+  // Room for the slices, and for hardly any replica besides.
+  task = large_and_small(8);
+  task.memory_bytes = total_bytes(task) / 8 + 40'000;
+  const PlanResult tight = planner.plan(task);
+  expect_good(planner, task, tight);
+}
+
+TEST(ReplicaSearch, MayReplicateAllTables) {
+  Task task;
+  task.devices = 16;
+  task.memory_bytes = std::int64_t{1} << 30;
+  for (int i = 0; i < 4; ++i) task.tables.push_back(table_of(20 + i, 32, 1.0));
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  EXPECT_EQ(result.plan->replicas.size(), 4U);
+  EXPECT_TRUE(result.plan->slices.empty());
+}
+
+TEST(ReplicaSearch, OfAnotherBatchCountsItsSamples) {
+  const Planner planner = planner_of(Effort::kFast);
+  Task task = large_and_small(8);
+  const double cost_ms = planner.plan(task).cost.cost_ms;
+  task.batch_size = 4 * kDefaultBatchSize;
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  EXPECT_GT(result.cost.cost_ms, 2.0 * cost_ms);
+  EXPECT_LT(result.cost.cost_ms, 5.0 * cost_ms);
+}
+
+}  // namespace
+}  // namespace neuroshard

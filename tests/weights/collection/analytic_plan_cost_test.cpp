@@ -1,0 +1,71 @@
+#include "weights/collection/analytic_plan_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "message_of.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+
+Task three_tables() {
+  Task task;
+  task.devices = 3;
+  task.memory_bytes = bytes_from_gib(1.0);
+  for (int i = 0; i < 3; ++i) {
+    task.tables.push_back({.name = "",
+                           .rows = 100'000,
+                           .dim = 64,
+                           .pooling_factor = 10.0 + 5.0 * i,
+                           .access_histogram = {0.5, 0.5}});
+  }
+  return task;
+}
+
+Plan one_table_each(const Task& task) {
+  return {.slices = whole_tables(task), .shards = {{0}, {1}, {2}}};
+}
+
+TEST(AnalyticPlanCost, DevicesComputeAtTheirSpeed) {
+  const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
+  const NetworkSpec& network = network_named("a100-nvlink3-hdr");
+  Task task = three_tables();
+  const Plan plan = one_table_each(task);
+  const PlanCost equal = analytic_plan_cost(gpu, network, task, plan);
+  task.device_list.assign(3, {.memory_bytes = task.memory_bytes});
+  task.device_list[1].speed = 2.0;
+  task.device_list[2] = {.memory_bytes = task.memory_bytes, .base_ms = 1.0, .speed = 0.5};
+  const PlanCost cost = analytic_plan_cost(gpu, network, task, plan);
+  EXPECT_EQ(cost.devices[0].compute_ms, equal.devices[0].compute_ms);
+  EXPECT_DOUBLE_EQ(cost.devices[1].compute_ms, equal.devices[1].compute_ms / 2.0);
+  EXPECT_DOUBLE_EQ(cost.devices[2].compute_ms, equal.devices[2].compute_ms * 2.0 + 1.0);
+  EXPECT_EQ(cost.devices[1].backward_ms, equal.devices[1].backward_ms);
+}
+
+TEST(AnalyticPlanCost, DevicesMayBeDifferentGpus) {
+  const NetworkSpec& network = network_named("a100-nvlink3-hdr");
+  const GpuSpec& slow = gpu_named("a100-sxm-80gb");
+  const GpuSpec& fast = gpu_named("h100-sxm-80gb");
+  Task task = three_tables();
+  const Plan plan = one_table_each(task);
+  const PlanCost all_slow = analytic_plan_cost(slow, network, task, plan);
+  const PlanCost all_fast = analytic_plan_cost(fast, network, task, plan);
+  task.device_list.assign(3, {.memory_bytes = task.memory_bytes, .base_ms = 0.25, .speed = 9.0});
+  const std::vector<GpuSpec> gpus = {slow, fast, fast};
+  const PlanCost mixed = analytic_plan_cost(gpus, network, task, plan);
+  EXPECT_EQ(mixed.devices[0].compute_ms, all_slow.devices[0].compute_ms + 0.25);
+  EXPECT_EQ(mixed.devices[1].compute_ms, all_fast.devices[1].compute_ms + 0.25);
+  EXPECT_EQ(mixed.devices[2].compute_ms, all_fast.devices[2].compute_ms + 0.25);
+  EXPECT_LT(all_fast.devices[2].compute_ms, all_slow.devices[2].compute_ms);
+  EXPECT_THAT(testing::message_of(
+                  [&] { (void)analytic_plan_cost(std::span(gpus).first(2), network, task, plan); }),
+              HasSubstr("there are 2 GPUs for 3 devices"));
+}
+
+}  // namespace
+}  // namespace neuroshard

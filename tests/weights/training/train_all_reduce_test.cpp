@@ -1,0 +1,66 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "message_of.h"
+#include "neuroshard/error.h"
+#include "neuroshard/training.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+
+constexpr double kGib = 1073741824.0;
+
+AllReduceSamples samples_of(const AllReduceModel& model, double error) {
+  AllReduceSamples samples;
+  for (const auto& [devices, line] : model.lines) {
+    for (int i = 0; i < 40; ++i) {
+      const double bytes = std::exp2(20.0 + i / 4.0);
+      const double off = 1.0 + error * (i % 2 == 0 ? 1.0 : -1.0);
+      samples.devices.push_back(devices);
+      samples.bytes.push_back(bytes);
+      samples.cost_ms.push_back(
+          static_cast<float>(off * (line.latency_ms + line.ms_per_gib * bytes / kGib)));
+    }
+  }
+  return samples;
+}
+
+const AllReduceModel kTruth{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
+
+TEST(TrainAllReduce, FindsTheLines) {
+  const TrainedAllReduce exact = train_all_reduce(samples_of(kTruth, 0.0));
+  const TrainedAllReduce noisy = train_all_reduce(samples_of(kTruth, 0.02));
+  ASSERT_EQ(exact.model.lines.size(), 2U);
+  for (const auto& [devices, line] : kTruth.lines) {
+    EXPECT_NEAR(exact.model.lines.at(devices).latency_ms, line.latency_ms, 1e-5);
+    EXPECT_NEAR(exact.model.lines.at(devices).ms_per_gib, line.ms_per_gib, 1e-4);
+    EXPECT_NEAR(noisy.model.lines.at(devices).latency_ms, line.latency_ms, 0.02 * line.latency_ms);
+    EXPECT_NEAR(noisy.model.lines.at(devices).ms_per_gib, line.ms_per_gib, 0.02 * line.ms_per_gib);
+  }
+  ASSERT_EQ(noisy.summary.tests.size(), 2U);
+  EXPECT_EQ(noisy.summary.test_samples, 16U);
+  EXPECT_LT(noisy.summary.tests[0].accuracy.mape, 0.03);
+}
+
+TEST(TrainAllReduce, RefusesSamplesThatMakeNoLine) {
+  const auto error = [](auto change) {
+    AllReduceSamples samples = samples_of(kTruth, 0.0);
+    change(samples);
+    return message_of([&] { (void)train_all_reduce(samples); });
+  };
+  EXPECT_THAT(error([](AllReduceSamples& s) { s = {}; }), HasSubstr("no all-reduce samples"));
+  EXPECT_THAT(error([](AllReduceSamples& s) { s.bytes.assign(s.size(), 8.0); }),
+              HasSubstr("2 devices: all are of one size"));
+  EXPECT_THAT(error([](AllReduceSamples& s) { s.devices[0] = 3; }),
+              HasSubstr("3 devices: there are 1"));
+  EXPECT_THAT(error([](AllReduceSamples& s) { s.cost_ms[7] = 0.0F; }),
+              HasSubstr("sample 7: costs"));
+}
+
+}  // namespace
+}  // namespace neuroshard
