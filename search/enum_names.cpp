@@ -63,8 +63,8 @@ static constexpr std::string_view text_of(SearchStage stage) {
       return "long_improvement";
     case SearchStage::kRowBlocks:
       return "row_blocks";
-    case SearchStage::kReplicas:
-      return "replicas";
+    case SearchStage::kCuts:
+      return "cuts";
   }
   return "";
 }

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "search/parts/replica_search.h"
+#include "search/parts/cut_search.h"
 #include "search/planner_impl.h"
 
 namespace neuroshard {
@@ -82,12 +82,12 @@ void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
                                        const PlanRequest& request) const {
   struct Run {
     SearchDriver::Job job;
-    ReplicaSearch search;
+    CutSearch search;
     PlanOutcome of_part{};
   };
   std::deque<Run> runs;  // Borrowed from, and not to be moved.
   for (const SearchDriver::Job& job : jobs) {
-    runs.push_back({job, ReplicaSearch(*cpu, job.task, request, options.effort)});
+    runs.push_back({job, CutSearch(*cpu, job.task, request, options.effort, options.equal_widths)});
   }
   ThreadTeam team_of_batch(
       static_cast<int>(std::min(runs.size(), static_cast<std::size_t>(threads))));

@@ -15,7 +15,7 @@
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
-#include "search/parts/replica_search.h"
+#include "search/parts/cut_search.h"
 #include "search/planner_impl.h"
 #include "search/replanning/replanning.h"
 #include "search/uniform_baseline.h"
@@ -195,7 +195,7 @@ PlanResult Planner::Impl::plan_without_replicas(const Task& task, const PlanRequ
 }
 
 PlanResult Planner::Impl::plan_with_replicas(const Task& task, const PlanRequest& request) const {
-  ReplicaSearch search(*cpu, task, request, options.effort);
+  CutSearch search(*cpu, task, request, options.effort, options.equal_widths);
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(

@@ -29,6 +29,7 @@ bool BestPlans::consider(Plan plan, double most_ms) {
   } else {
     best_.plan = std::move(plan);
     best_.cost = std::move(cost);
+    best_.infeasible.reset();
   }
   // It may have been an alternative so far.
   std::erase_if(best_.alternatives,

@@ -28,7 +28,9 @@ PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& ta
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part) {
   const int first = static_cast<int>(plan.slices.size());
   for (TableSlice slice : of_part.slices) {
-    slice.table = static_cast<int>(part.tables[static_cast<std::size_t>(slice.table)]);
+    const auto t = static_cast<std::size_t>(slice.table);
+    slice.table = static_cast<int>(part.tables[t]);
+    if (!part.first_columns.empty()) slice.first_column += part.first_columns[t];
     plan.slices.push_back(slice);
   }
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {

@@ -11,7 +11,9 @@ namespace neuroshard {
 /// Some of the tables of a task, for the same devices or others.
 struct PartialTask {
   Task task;
-  std::vector<std::uint32_t> tables;  ///< Indices in the whole task, ascending.
+  /// Indices in the whole task, ascending; a table may be in several parts of its columns.
+  std::vector<std::uint32_t> tables;
+  std::vector<int> first_columns{};  ///< Of each such part; empty: tables have all columns.
 };
 
 /// The tables of `whole` that `taken` does not list, in what is left of each device if the others

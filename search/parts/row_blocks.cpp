@@ -14,6 +14,7 @@
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility.h"
 #include "search/parts/best_plans.h"
+#include "search/parts/even_blocks.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
@@ -28,35 +29,15 @@ constexpr int kTrialsWithoutGain = 2;
 
 using Tables = std::vector<std::uint32_t>;
 
-std::int64_t rows_of_block(std::int64_t rows, int blocks) { return (rows + blocks - 1) / blocks; }
-
-/// The first and largest of equal blocks.
-Table first_block(const Task& task, std::uint32_t table, int blocks) {
-  const Table& whole = task.tables[table];
-  return table_of(task, {.table = static_cast<int>(table),
-                         .first_column = 0,
-                         .dim = whole.dim,
-                         .first_row = 0,
-                         .rows = rows_of_block(whole.rows, blocks)});
-}
-
 std::int64_t narrowest_bytes(const Table& table) {
   return slice_bytes(table, narrowest_dim(table));
-}
-
-/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
-bool may_be_cut(const Table& table, int group, int devices) {
-  const TableRules& rules = table.rules;
-  if (rules.no_split || rules.limit_devices()) return false;
-  // One block on each device; but how many slices nodes make of a table is seen too late.
-  return rules.max_slices == 0 || (group == devices && rules.max_slices >= group);
 }
 
 /// What hinders a packing comes first, tables that may not be cut by rows last.
 Tables by_narrowest_slice(const Task& task, int group) {
   std::vector<std::tuple<bool, std::int64_t, std::int64_t>> bytes;
   for (const Table& table : task.tables) {
-    bytes.emplace_back(may_be_cut(table, group, task.devices), narrowest_bytes(table),
+    bytes.emplace_back(may_be_cut_by_rows(table, group, task.devices), narrowest_bytes(table),
                        table.size_bytes());
   }
   Tables order(task.tables.size());
@@ -99,7 +80,7 @@ class RowBlockPlans {
   void try_groups_of(int group) {
     order_ = by_narrowest_slice(task_, group);
     const auto most = static_cast<std::size_t>(std::ranges::count_if(order_, [&](std::uint32_t t) {
-      return may_be_cut(task_.tables[t], group, task_.devices);
+      return may_be_cut_by_rows(task_.tables[t], group, task_.devices);
     }));
     if (most == 0) return;
     const std::int64_t room = room_bytes(task_, 0);
@@ -193,17 +174,7 @@ class RowBlockPlans {
     for (std::size_t g = 0; g < by_group.size(); ++g) {
       for (TableSlice slice : by_group[g]) {
         slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
-        const std::int64_t rows = task_.tables[static_cast<std::size_t>(slice.table)].rows;
-        const std::int64_t of_block = slice.rows;
-        // Few rows may leave nothing for the last devices.
-        for (int i = 0; i < group && i * of_block < rows; ++i) {
-          slice.first_row = i * of_block;
-          slice.rows = std::min(of_block, rows - slice.first_row);
-          const std::size_t device =
-              g * static_cast<std::size_t>(group) + static_cast<std::size_t>(i);
-          plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
-          plan.slices.push_back(slice);
-        }
+        add_blocks(plan, task_, slice, static_cast<int>(g) * group, group);
       }
     }
     return plan;

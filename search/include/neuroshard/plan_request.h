@@ -24,12 +24,12 @@ enum class SearchStage {
   kImprovement,       ///< Effort::kDefault ends here.
   kLongImprovement,   ///< Of Effort::kThorough.
   kRowBlocks,         ///< Some tables cut by rows, where columns alone find no room.
-  kReplicas,          ///< Some tables on every device, the others planned anew.
+  kCuts,              ///< Some tables cut in other ways, the others planned anew.
 };
 
 [[nodiscard]] std::span<const SearchStage> all_search_stages();
 /// "uniform", "greedy", "coarse_ladder", "short_improvement", "fine_ladder", "published",
-/// "packing", "improvement", "long_improvement", "row_blocks", "replicas".
+/// "packing", "improvement", "long_improvement", "row_blocks", "cuts".
 [[nodiscard]] std::string_view name_of(SearchStage stage);
 
 /// A plan that is better than all before it.

@@ -44,9 +44,10 @@ enum class Effort {
 
 /// How tables may be cut.
 enum class Cuts {
-  /// Also replicated, where the cost models price that and it is cheaper; and where columns alone
-  /// find no room by rows, too, as TorchRec's runtime cuts them: row-wise over all devices, or
-  /// table-row-wise and grid over nodes of 8 (docs/search.md).
+  /// As TorchRec's runtime can execute it (docs/search.md). Where the cost models price that and it
+  /// is cheaper, tables are also replicated, cut row-wise over all devices, or cut by columns to
+  /// other parts than halves; and where columns alone find no room by rows, too: row-wise, or
+  /// table-row-wise and grid over nodes of 8.
   kAny,
   kColumns,  ///< Halved by columns, as published.
 };

@@ -130,7 +130,7 @@ TEST(RowBlocks, OfNodesCostLessThanOfAllDevices) {
   }));
 }
 
-TEST(RowBlocks, AreNotThereWhereColumnsDo) {
+TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
   int by_rows = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -139,8 +139,8 @@ TEST(RowBlocks, AreNotThereWhereColumnsDo) {
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult any = planner.plan(task);
     if (by_columns.plan) {
-      EXPECT_FALSE(has_row_blocks(task, *any.plan));
-      EXPECT_LE(any.cost.cost_ms, by_columns.cost.cost_ms);
+      EXPECT_LE(any.cost.cost_ms,
+                (has_row_blocks(task, *any.plan) ? 0.995 : 1.0) * by_columns.cost.cost_ms);
     } else if (any.plan) {
       ++by_rows;
       expect_good(planner, task, any);

@@ -1,5 +1,6 @@
-// Plans with tables on every device, as the planner finds them.
-#include "search/parts/replica_search.h"
+// Plans with tables on every device, row-wise, and in other parts than halves, as the planner finds
+// them.
+#include "search/parts/cut_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +55,7 @@ void expect_good(const Planner& planner, const Task& task, const PlanResult& res
   EXPECT_EQ(result.cost.warning, cost.warning);
 }
 
-TEST(ReplicaSearch, ReplicatesSmallTablesAndNoLargeOnes) {
+TEST(CutSearch, ReplicatesSmallTablesAndNoLargeOnes) {
   for (const int devices : {2, 8, 32}) {
     SCOPED_TRACE(devices);
     const Task task = large_and_small(devices);
@@ -71,7 +72,7 @@ TEST(ReplicaSearch, ReplicatesSmallTablesAndNoLargeOnes) {
   }
 }
 
-TEST(ReplicaSearch, IsNeverDearerThanColumns) {
+TEST(CutSearch, IsNeverDearerThanColumns) {
   int replicated = 0;
   for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
@@ -92,7 +93,7 @@ TEST(ReplicaSearch, IsNeverDearerThanColumns) {
   EXPECT_GT(replicated, 0);
 }
 
-TEST(ReplicaSearch, MoreEffortIsNeverDearer) {
+TEST(CutSearch, MoreEffortIsNeverDearer) {
   for (const int devices : {4, 16}) {
     const Task task = large_and_small(devices);
     EXPECT_LE(planner_of(Effort::kDefault).plan(task).cost.cost_ms,
@@ -100,7 +101,7 @@ TEST(ReplicaSearch, MoreEffortIsNeverDearer) {
   }
 }
 
-TEST(ReplicaSearch, OfABatchAreThoseOfSinglePlans) {
+TEST(CutSearch, OfABatchAreThoseOfSinglePlans) {
   std::vector<Task> tasks = {large_and_small(4), random_task(3), random_task(4),
                              large_and_small(9)};
   tasks[2].batch_size = 8192;
@@ -119,7 +120,7 @@ TEST(ReplicaSearch, OfABatchAreThoseOfSinglePlans) {
   EXPECT_FALSE(outcomes.back());
 }
 
-TEST(ReplicaSearch, HeedsRequests) {
+TEST(CutSearch, HeedsRequests) {
   const Task task = large_and_small(8);
   const Planner planner = planner_of(Effort::kDefault);
   std::vector<double> costs;
@@ -132,7 +133,7 @@ TEST(ReplicaSearch, HeedsRequests) {
                           }});
   EXPECT_TRUE(std::ranges::is_sorted(costs, std::greater<>()));
   EXPECT_EQ(costs.back(), result.cost.cost_ms);
-  EXPECT_THAT(stages, Contains(SearchStage::kReplicas));
+  EXPECT_THAT(stages, Contains(SearchStage::kCuts));
   EXPECT_EQ(result.alternatives.size(), 3U);
   double last_ms = result.cost.cost_ms;
   for (const CostedPlan& other : result.alternatives) {
@@ -147,7 +148,7 @@ TEST(ReplicaSearch, HeedsRequests) {
   EXPECT_FALSE(early.complete);
 }
 
-TEST(ReplicaSearch, KeepsToRulesAndMemory) {
+TEST(CutSearch, KeepsToRulesAndMemory) {
   Task task = large_and_small(8);
   for (std::size_t t = 1; t < task.tables.size(); t += 2) task.tables[t].rules.devices = {0, 1, 2};
   const Planner planner = planner_of(Effort::kFast);
@@ -162,7 +163,7 @@ TEST(ReplicaSearch, KeepsToRulesAndMemory) {
   expect_good(planner, task, tight);
 }
 
-TEST(ReplicaSearch, MayReplicateAllTables) {
+TEST(CutSearch, MayReplicateAllTables) {
   Task task;
   task.devices = 16;
   task.memory_bytes = std::int64_t{1} << 30;
@@ -174,7 +175,7 @@ TEST(ReplicaSearch, MayReplicateAllTables) {
   EXPECT_TRUE(result.plan->slices.empty());
 }
 
-TEST(ReplicaSearch, OfAnotherBatchCountsItsSamples) {
+TEST(CutSearch, OfAnotherBatchCountsItsSamples) {
   const Planner planner = planner_of(Effort::kFast);
   Task task = large_and_small(8);
   const double cost_ms = planner.plan(task).cost.cost_ms;
@@ -183,6 +184,96 @@ TEST(ReplicaSearch, OfAnotherBatchCountsItsSamples) {
   expect_good(planner, task, result);
   EXPECT_GT(result.cost.cost_ms, 2.0 * cost_ms);
   EXPECT_LT(result.cost.cost_ms, 5.0 * cost_ms);
+}
+
+/// Tables whose columns cannot be halved.
+Task of_dims(const std::vector<int>& dims, int devices) {
+  Task task;
+  task.devices = devices;
+  task.memory_bytes = std::int64_t{1} << 33;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    task.tables.push_back(table_of(2'000'000 + static_cast<std::int64_t>(i), dims[i], 8.0));
+  }
+  return task;
+}
+
+double columns_over_any(const Task& task) {
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult any = planner.plan(task);
+  expect_good(planner, task, any);
+  const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+  return by_columns.cost.cost_ms / any.cost.cost_ms;
+}
+
+TEST(CutSearch, CutsColumnsThatHaveNoHalves) {
+  EXPECT_GT(columns_over_any(of_dims({100, 100, 100, 100}, 16)), 2.0);
+  EXPECT_GT(columns_over_any(of_dims({100, 36, 20, 44, 64, 128}, 32)), 1.5);
+  // Halving cuts finely enough.
+  EXPECT_EQ(columns_over_any(of_dims({64, 128, 64, 128, 96, 96}, 4)), 1.0);
+}
+
+TEST(CutSearch, FindsRoomForColumnsThatHaveNoHalves) {
+  Task task = of_dims({100, 36}, 8);
+  task.memory_bytes = task.tables[0].size_bytes() / 4;
+  for (Table& table : task.tables) table.rules.max_slices = 7;  // No row blocks on 8 devices.
+  EXPECT_FALSE(planner_of(Effort::kFast, Cuts::kColumns).plan(task).plan);
+  for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
+    const Planner planner = planner_of(effort);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    EXPECT_FALSE(result.infeasible);
+    EXPECT_FALSE(has_row_blocks(task, *result.plan));
+  }
+}
+
+TEST(CutSearch, CutsToEqualWidthsIfAsked) {
+  const Task task = of_dims({100, 36, 44, 128}, 16);
+  const auto planner_with = [](Cuts cuts) {
+    return Planner(builtin_weights(),
+                   {.effort = Effort::kFast, .equal_widths = true, .cuts = cuts, .threads = 1});
+  };
+  const Planner planner = planner_with(Cuts::kAny);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  EXPECT_LT(result.cost.cost_ms, 0.8 * planner_with(Cuts::kColumns).plan(task).cost.cost_ms);
+  std::vector<int> widths(task.tables.size());
+  for (const TableSlice& slice : result.plan->slices) {
+    int& width = widths[static_cast<std::size_t>(slice.table)];
+    if (width == 0) width = slice.dim;
+    EXPECT_EQ(slice.dim, width) << slice.table;
+  }
+  EXPECT_LT(widths[0], 100);
+}
+
+TEST(CutSearch, KeepsToRulesOnColumns) {
+  Task task = of_dims({12, 100, 100, 36}, 16);
+  task.tables[0].rules.no_split = true;
+  task.tables[1].rules.max_slices = 3;
+  task.tables[2].rules.min_width = 30;
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  const auto slices_of = [&](int table) {
+    return std::ranges::count(result.plan->slices, table, &TableSlice::table);
+  };
+  EXPECT_EQ(slices_of(0), 1);
+  EXPECT_EQ(slices_of(1), 3);
+  EXPECT_EQ(slices_of(2), 3);
+}
+
+TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
+  Task task = large_and_small(16);
+  task.tables.push_back(table_of(20'000'000, 4, 400.0));
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  EXPECT_EQ(std::ranges::count(result.plan->slices, 20, &TableSlice::table), 16);
+  EXPECT_GT(columns_over_any(task), 1.5);
+
+  task.tables.back().rules.max_slices = 15;
+  const PlanResult ruled = planner.plan(task);
+  expect_good(planner, task, ruled);
+  EXPECT_FALSE(has_row_blocks(task, *ruled.plan));
 }
 
 }  // namespace

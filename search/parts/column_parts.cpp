@@ -1,0 +1,151 @@
+#include "search/parts/column_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/table_rules.h"
+#include "search/parts/table_loads.h"
+
+namespace neuroshard {
+namespace {
+
+/// In units of kDimMultiple columns.
+int units(int dim) { return dim / kDimMultiple; }
+
+/// How many parts rules allow at most.
+int most_parts(const Table& table) {
+  const TableRules& rules = table.rules;
+  if (rules.no_split) return 1;
+  int most = units(table.dim);
+  if (rules.min_width > 0) {
+    most = units(table.dim) / std::max(1, units(rules.min_width + kDimMultiple - 1));
+  }
+  if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
+  return std::max(most, 1);
+}
+
+/// Whether halving ends for want of halves that are multiples of kDimMultiple, and not because
+/// rules or the last columns end it.
+bool halves_badly(const Table& table) {
+  const int narrowest = narrowest_dim(table);
+  return narrowest > kDimMultiple && !can_split_columns(narrowest);
+}
+
+/// The widest of so many parts.
+int width_of(const Table& table, int parts) {
+  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
+}
+
+/// At least `wanted` parts, at most as many as rules allow; 1 if that cannot be.
+int number_of_parts(const Table& table, int wanted, bool equal_widths) {
+  const int most = most_parts(table);
+  int parts = std::min(wanted, most);
+  while (equal_widths && parts <= most && units(table.dim) % parts != 0) ++parts;
+  return parts > most ? 1 : parts;
+}
+
+/// Adds `parts` parts of `table` as tables of their own.
+void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_widths,
+               PartialTask& cut) {
+  int column = 0;
+  for (int i = 0; i < parts; ++i) {
+    Table& part = cut.task.tables.emplace_back(table);
+    part.dim = kDimMultiple * (units(table.dim) * (i + 1) / parts) - column;
+    if (table.rules.max_slices > 0) part.rules.max_slices = table.rules.max_slices / parts;
+    part.rules.no_split |= equal_widths;
+    cut.tables.push_back(listed);
+    cut.first_columns.push_back(column);
+    column += part.dim;
+  }
+}
+
+}  // namespace
+
+std::optional<PartialTask> with_column_parts(const Backend& backend, const PartialTask& part,
+                                             double share, bool equal_widths) {
+  const Task& task = part.task;
+  const ExchangePrices prices = exchange_prices(backend, task);
+  const std::vector<double> tables_ms = operator_ms(backend, task, task.tables);
+  const auto columns_ms = [&](std::size_t t) {
+    return tables_ms[t] + prices.column_ms * task.tables[t].dim;
+  };
+  double all_ms = 0.0;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    all_ms += columns_ms(t) + prices.ids_ms(task.tables[t].pooling_factor);
+  }
+  const double most_ms = share * all_ms / task.devices;
+  const std::int64_t room = largest_room_bytes(task);
+
+  PartialTask cut;
+  bool any = false;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    int parts = 1;
+    if (halves_badly(table)) {
+      // No more than there are columns, whatever the models say of a table.
+      const double wanted = std::clamp(std::ceil(columns_ms(t) / most_ms), 1.0,
+                                       static_cast<double>(units(table.dim)));
+      parts = static_cast<int>(wanted);
+      while (parts < units(table.dim) && slice_bytes(table, width_of(table, parts)) > room) ++parts;
+      // Halving does it.
+      if (width_of(table, parts) >= narrowest_dim(table)) parts = 1;
+      parts = number_of_parts(table, parts, equal_widths);
+    }
+    any |= parts > 1;
+    if (parts > 1) {
+      add_parts(table, part.tables[t], parts, equal_widths, cut);
+    } else {
+      cut.task.tables.push_back(table);
+      cut.tables.push_back(part.tables[t]);
+      cut.first_columns.push_back(0);
+    }
+  }
+  if (!any) return std::nullopt;
+  std::vector<Table> tables = std::move(cut.task.tables);
+  cut.task = task;
+  cut.task.tables = std::move(tables);
+  return cut;
+}
+
+void join_column_parts(const Task& task, const PartialTask& part, Plan& plan) {
+  std::set<int> in_parts;
+  for (std::size_t i = 0; i + 1 < part.tables.size(); ++i) {
+    if (part.tables[i] == part.tables[i + 1]) in_parts.insert(static_cast<int>(part.tables[i]));
+  }
+  for (const TableSlice& slice : plan.slices) {
+    if (is_row_block(task, slice)) in_parts.erase(slice.table);
+  }
+  Plan joined;
+  joined.replicas = std::move(plan.replicas);
+  std::map<int, int> next_column;
+  for (const std::vector<int>& shard : plan.shards) {
+    std::vector<int>& of_device = joined.shards.emplace_back();
+    std::map<int, std::size_t> slice_of;  // Of a table in parts, its slice here.
+    for (const int index : shard) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      if (in_parts.contains(slice.table)) {
+        const auto [known, first] = slice_of.try_emplace(slice.table, joined.slices.size());
+        if (!first) {
+          joined.slices[known->second].dim += slice.dim;
+          continue;
+        }
+      }
+      of_device.push_back(static_cast<int>(joined.slices.size()));
+      joined.slices.push_back(slice);
+    }
+  }
+  for (TableSlice& slice : joined.slices) {
+    if (!in_parts.contains(slice.table)) continue;
+    slice.first_column = next_column[slice.table];
+    next_column[slice.table] += slice.dim;
+  }
+  plan = std::move(joined);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "search/parts/partial_task.h"
+
+namespace neuroshard {
+
+/// `part` with some tables cut to parts of about equal width beforehand, for the search by columns
+/// halves tables and some cannot be halved (dims 100, 36, 20), or not often enough. Those are cut
+/// whose narrowest slice takes longer than `share` of what a device has to do on average, or is
+/// larger than every device. `equal_widths`: a table's parts are, and stay, equally wide. Nothing
+/// if there is no such table.
+[[nodiscard]] std::optional<PartialTask> with_column_parts(const Backend& backend,
+                                                           const PartialTask& part, double share,
+                                                           bool equal_widths);
+
+/// Makes one slice of all that a device has of a table that `part` has in parts. All columns cost
+/// alike, so each device gets the same number of them as before, but maybe others. Tables that
+/// `plan` cuts by rows, too, stay as they are. `task`: the whole one.
+void join_column_parts(const Task& task, const PartialTask& part, Plan& plan);
+
+}  // namespace neuroshard

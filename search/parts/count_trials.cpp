@@ -1,0 +1,51 @@
+#include "search/parts/count_trials.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace neuroshard {
+namespace {
+
+// Candidates are tried if their gain is above one of these, the likeliest first.
+constexpr std::array kLeastGains = {1.0, 2.0, 0.5};
+
+}  // namespace
+
+std::size_t CountTrials::count_above(double gain) const {
+  return static_cast<std::size_t>(
+      std::ranges::partition_point(candidates_,
+                                   [&](const CutCandidate& one) { return one.gain >= gain; }) -
+      candidates_.begin());
+}
+
+std::optional<std::size_t> CountTrials::untried(std::size_t best) const {
+  for (const double gain : kLeastGains) {
+    const std::size_t count = count_above(gain);
+    if (count > 0 && !tried_.contains(count)) return count;
+  }
+  if (best == 0) return std::nullopt;
+  // The wider gap beside the best.
+  const auto at = tried_.find(best);
+  const std::size_t below = at == tried_.begin() ? 0 : *std::prev(at);
+  const std::size_t above = std::next(at) == tried_.end() ? candidates_.size() : *std::next(at);
+  if (std::max(best - below, above - best) < 2) return std::nullopt;
+  return best - below > above - best ? (best + below) / 2 : (best + above + 1) / 2;
+}
+
+std::optional<std::size_t> CountTrials::next(std::size_t best) {
+  if (left_ == 0) return std::nullopt;
+  const std::optional<std::size_t> count = untried(best);
+  if (!count) return std::nullopt;
+  --left_;
+  tried_.insert(*count);
+  return count;
+}
+
+std::vector<std::uint32_t> CountTrials::tables(std::size_t count) const {
+  std::vector<std::uint32_t> tables;
+  for (std::size_t i = 0; i < count; ++i) tables.push_back(candidates_[i].table);
+  return tables;
+}
+
+}  // namespace neuroshard

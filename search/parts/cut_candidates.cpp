@@ -1,0 +1,121 @@
+#include "search/parts/cut_candidates.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+#include "core/replicas.h"
+#include "core/table_kind.h"
+#include "core/table_rules.h"
+#include "neuroshard/table_features.h"
+#include "search/parts/even_blocks.h"
+#include "search/parts/table_loads.h"
+
+namespace neuroshard {
+namespace {
+
+/// All devices take their part of the batch in the same time.
+bool computes_alike(const Task& task) {
+  return std::ranges::all_of(task.device_list, [&](const Device& device) {
+    return device.speed == task.device_list.front().speed;
+  });
+}
+
+bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room) {
+  return !task.tables[table].rules.limit_devices() &&
+         replica_memory(task, static_cast<int>(table)).total_bytes() <= least_room;
+}
+
+// Not by where the task lists them: equal tables may take each other's place, no others.
+void sort_by_gain(const Task& task, std::vector<CutCandidate>& candidates) {
+  std::ranges::stable_sort(candidates, [&](const CutCandidate& a, const CutCandidate& b) {
+    if (a.gain != b.gain) return a.gain > b.gain;
+    return kind_of(task.tables[a.table]) < kind_of(task.tables[b.table]);
+  });
+}
+
+// Row-wise tables that gain less are not worth a plan.
+constexpr double kLeastRowWiseGain = 0.5;
+
+}  // namespace
+
+std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
+                                             const PlanCost& sharded) {
+  std::vector<CutCandidate> candidates;
+  if (task.devices < 2 || !computes_alike(task)) return candidates;
+  const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
+  const OperatorFeatures of_replicas(backend.table_features(), samples_of_replicas(task));
+  std::vector<float> sharded_features;
+  std::vector<float> replica_features;
+  const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (!may_be_replicated(task, t, least_room)) continue;
+    candidates.push_back({.table = t});
+    of_shards.append(task.tables[t], task.tables[t].dim, sharded_features);
+    of_replicas.append(task.tables[t], task.tables[t].dim, replica_features);
+  }
+  const std::size_t count = candidates.size();
+  const std::vector<double> whole_ms = operator_ms(backend, sharded_features);
+  const std::vector<double> replica_ms = operator_ms(backend, replica_features);
+  const ExchangePrices prices = exchange_prices(backend, sharded);
+  constexpr double kManyBytes = 1e9;  // What a byte costs beyond latencies.
+  const AllReduceModel& all_reduce = *backend.all_reduce();
+  const double ms_of_byte = (all_reduce.all_reduce_ms(task.devices, 2 * kManyBytes) -
+                             all_reduce.all_reduce_ms(task.devices, kManyBytes)) /
+                            kManyBytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Table& table = task.tables[candidates[i].table];
+    const double saved_ms =
+        (whole_ms[i] + prices.column_ms * table.dim + prices.ids_ms(table.pooling_factor)) /
+        task.devices;
+    const double cost_ms = replica_ms[i] + ms_of_byte * gradient_bytes(table);
+    candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
+  }
+  sort_by_gain(task, candidates);
+  return candidates;
+}
+
+std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,
+                                              const Plan& sharded, const PlanCost& cost) {
+  std::vector<CutCandidate> candidates;
+  if (task.devices < 2 || !computes_alike(task)) return candidates;
+  const ExchangePrices prices = exchange_prices(backend, cost);
+  std::vector<Table> slices;
+  for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
+  const std::vector<double> slices_ms = operator_ms(backend, task, slices);
+  const auto load_ms = [&](double of_operator_ms, const Table& table) {
+    return of_operator_ms + prices.column_ms * table.dim + prices.ids_ms(table.pooling_factor);
+  };
+  std::vector<double> sharded_ms(task.tables.size());
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    sharded_ms[static_cast<std::size_t>(sharded.slices[i].table)] +=
+        load_ms(slices_ms[i], slices[i]) / task.devices;
+  }
+  const double mean_ms = std::accumulate(sharded_ms.begin(), sharded_ms.end(), 0.0);
+
+  std::vector<Table> narrowest;
+  std::vector<Table> blocks;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (!may_be_cut_by_rows(task.tables[t], task.devices, task.devices)) continue;
+    candidates.push_back({.table = t});
+    narrowest.push_back(task.tables[t]);
+    narrowest.back().dim = narrowest_dim(task.tables[t]);
+    blocks.push_back(first_block(task, t, task.devices));
+  }
+  const std::vector<double> narrowest_ms = operator_ms(backend, task, narrowest);
+  const std::vector<double> blocks_ms = operator_ms(backend, task, blocks);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double slice_ms = load_ms(narrowest_ms[i], narrowest[i]);
+    // A plan waits for a slice that is more than a device's share of everything.
+    const double saved_ms =
+        std::max(sharded_ms[candidates[i].table], slice_ms > mean_ms ? slice_ms : 0.0);
+    candidates[i].gain =
+        saved_ms / std::max(load_ms(blocks_ms[i], blocks[i]), std::numeric_limits<double>::min());
+  }
+  std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastRowWiseGain; });
+  sort_by_gain(task, candidates);
+  return candidates;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// A table that may be cheaper if it is not cut by columns alone.
+struct CutCandidate {
+  std::uint32_t table = 0;
+  /// About what a plan saves if the table's slices go, over what takes their place.
+  double gain = 0.0;
+};
+
+/// All tables that rules and memory let be replicated, by falling gain. What a table's slices take
+/// is taken to be shared out evenly over the devices of a plan that costs `sharded`: its operator,
+/// and its columns at the price that one more has in the all-to-alls. On one device, or on devices
+/// of different speeds: none.
+[[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
+                                                           const PlanCost& sharded);
+
+/// Tables that may be cheaper row-wise, a block of rows on each device, by falling gain: those with
+/// more lookups than columns, whose ids each slice of columns is sent; and those whose narrowest
+/// slice takes a device longer than its share of all tables. `sharded` is a plan by columns that
+/// costs `cost`. Memory is looked at later. On devices of different speeds: none.
+[[nodiscard]] std::vector<CutCandidate> row_wise_candidates(const Backend& backend,
+                                                            const Task& task, const Plan& sharded,
+                                                            const PlanCost& cost);
+
+}  // namespace neuroshard

@@ -1,0 +1,216 @@
+#include "search/parts/cut_search.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "search/parts/column_parts.h"
+#include "search/parts/cut_candidates.h"
+#include "search/parts/even_blocks.h"
+
+namespace neuroshard {
+namespace {
+
+// Numbers of tables that are tried, of replicas and row-wise ones each.
+constexpr std::size_t kTrialsOfFast = 1;
+constexpr std::size_t kTrials = 5;
+
+// Parts of tables take at most so much of what a device has to do on average, the likeliest first.
+constexpr std::array kPartsShares = {0.5, 0.25, 1.0, 0.1};
+constexpr std::size_t kSharesOfFast = 1;
+
+// Other cuts have to save more than this share of the cost: about what predictions are wrong by.
+constexpr double kLeastSaving = 0.005;
+
+// With so much less cost than the whole task's plan it is in vain to plan that once more.
+constexpr double kClearlyCheaper = 0.95;
+
+}  // namespace
+
+CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
+                     Effort effort, bool equal_widths)
+    : backend_(backend),
+      task_(task),
+      effort_(effort),
+      equal_widths_(equal_widths),
+      stop_(request.deadline, request.stop),
+      found_(backend, task, request, SearchStage::kCuts, 0.0),
+      next_(Part{
+          .task = &task, .effort = task.devices < 2 ? effort : Effort::kFast, .whole = true}) {}
+
+void CutSearch::take(PlanResult planned) {
+  add_work(stats_, planned.stats);
+  stats_.search_ms += planned.stats.search_ms;
+  stats_.backend = planned.stats.backend;
+  if (!planned.stats.warning.empty()) stats_.warning = planned.stats.warning;
+  complete_ &= planned.complete;
+  switch (phase_) {
+    case Phase::kWhole:
+      return after_whole(std::move(planned));
+    case Phase::kReplicas:
+    case Phase::kRowWise:
+    case Phase::kColumnParts:
+      consider_parts(planned);
+      return try_more();
+    case Phase::kBest:
+      consider_parts(planned);
+      return plan_whole_again();
+    case Phase::kWholeAgain:
+      if (found_.empty()) {
+        found_.start_from(std::move(planned));
+      } else if (planned.plan) {
+        (void)found_.consider(*std::move(planned.plan));
+        for (CostedPlan& other : planned.alternatives) (void)found_.consider(std::move(other.plan));
+      }
+      return end();
+    case Phase::kFinished:
+      return;
+  }
+}
+
+void CutSearch::after_whole(PlanResult planned) {
+  const bool found = planned.plan.has_value();
+  const bool all = next_->effort == effort_;
+  const bool stopped = stop_.reached();
+  whole_ms_ = found ? planned.cost.cost_ms : std::numeric_limits<double>::infinity();
+  most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
+  if (found && task_.devices > 1) {
+    const std::size_t trials = effort_ == Effort::kFast ? kTrialsOfFast : kTrials;
+    replicas_ = {replica_candidates(backend_, task_, planned.cost), trials};
+    row_wise_ = {row_wise_candidates(backend_, task_, *planned.plan, planned.cost), trials};
+  }
+  // A reason why there is no plan is kept, too.
+  found_.start_from(std::move(planned));
+  if (stopped || (all && task_.devices < 2)) return end();
+  phase_ = Phase::kReplicas;
+  try_more();
+}
+
+std::optional<CutSearch::Choice> CutSearch::next_choice() {
+  Choice choice = best_;
+  if (phase_ == Phase::kReplicas) {
+    if (const auto count = replicas_.next(best_.replicas)) {
+      choice.replicas = *count;
+      return choice;
+    }
+    phase_ = Phase::kRowWise;
+  }
+  if (phase_ == Phase::kRowWise) {
+    if (const auto count = row_wise_.next(best_.row_wise)) {
+      choice.row_wise = *count;
+      return choice;
+    }
+    phase_ = Phase::kColumnParts;
+  }
+  const std::size_t most =
+      effort_ == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
+  if (shares_tried_ >= most) return std::nullopt;
+  choice.parts_share = kPartsShares[shares_tried_++];
+  return choice;
+}
+
+void CutSearch::try_more() {
+  while (!stop_.reached()) {
+    const std::optional<Choice> choice = next_choice();
+    if (!choice) return effort_ == Effort::kFast ? end() : improve_best();
+    if (ask_for_rest(*choice, Effort::kFast)) return;
+  }
+  end();
+}
+
+void CutSearch::improve_best() {
+  phase_ = Phase::kBest;
+  if (best_ != Choice{} && ask_for_rest(best_, effort_)) return;
+  plan_whole_again();
+}
+
+void CutSearch::plan_whole_again() {
+  if (stop_.reached() ||
+      (!found_.empty() && found_.best().cost.cost_ms < kClearlyCheaper * whole_ms_)) {
+    return end();
+  }
+  phase_ = Phase::kWholeAgain;
+  next_ = Part{.task = &task_, .effort = effort_, .whole = true};
+}
+
+void CutSearch::end() {
+  phase_ = Phase::kFinished;
+  next_.reset();
+}
+
+std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
+  std::vector<std::uint32_t> tables = replicas_.tables(choice.replicas);
+  std::ranges::sort(tables);
+  fixed_ = {};
+  fixed_.shards.resize(static_cast<std::size_t>(task_.devices));
+  fixed_.replicas.assign(tables.begin(), tables.end());
+  for (const std::uint32_t t : row_wise_.tables(choice.row_wise)) {
+    if (std::ranges::binary_search(fixed_.replicas, static_cast<int>(t))) continue;
+    const Table& table = task_.tables[t];
+    const TableSlice slice{static_cast<int>(t), 0, table.dim, 0, table.rows};
+    add_blocks(fixed_, task_, slice, 0, task_.devices);
+    tables.push_back(t);
+  }
+  std::ranges::sort(tables);
+  return tables;
+}
+
+std::int64_t CutSearch::fixed_bytes() const {
+  std::int64_t bytes = replicas_memory(task_, fixed_).total_bytes();
+  // The first device has the largest block of each table.
+  for (const int slice : fixed_.shards.front()) {
+    bytes += slice_bytes(task_, fixed_.slices[static_cast<std::size_t>(slice)]);
+  }
+  return bytes;
+}
+
+bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
+  trial_ = choice;
+  const std::vector<std::uint32_t> fixed = fix_tables(choice);
+  if (fixed.size() == task_.tables.size()) {
+    (void)consider(fixed_);
+    return false;
+  }
+  const std::int64_t bytes = fixed_bytes();
+  if (bytes >= std::ranges::min(rooms_bytes(task_))) return false;
+  rest_ = task_without(task_, fixed, bytes);
+  if (choice.parts_share > 0.0) {
+    std::optional<PartialTask> cut =
+        with_column_parts(backend_, rest_, choice.parts_share, equal_widths_);
+    if (!cut) return false;
+    rest_ = *std::move(cut);
+  }
+  next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};
+  return true;
+}
+
+bool CutSearch::consider(Plan plan) {
+  if (!found_.consider(std::move(plan), most_ms_)) return false;
+  best_ = trial_;
+  return true;
+}
+
+void CutSearch::consider_parts(const PlanResult& planned) {
+  const auto consider_with = [&](const Plan& of_rest) {
+    Plan plan = fixed_;
+    add_part(plan, rest_, of_rest);
+    if (trial_.parts_share > 0.0 && !equal_widths_) {
+      Plan joined = plan;
+      join_column_parts(task_, rest_, joined);
+      if (joined != plan) (void)consider(std::move(joined));
+    }
+    (void)consider(std::move(plan));
+  };
+  if (planned.plan) consider_with(*planned.plan);
+  for (const CostedPlan& other : planned.alternatives) consider_with(other.plan);
+}
+
+PlanResult CutSearch::finish() {
+  PlanResult result = found_.take();
+  result.stats = std::move(stats_);
+  result.complete = complete_ && !(next_ || stop_.reached());
+  return result;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan_request.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/search_options.h"
+#include "neuroshard/stop_condition.h"
+#include "neuroshard/task.h"
+#include "search/parts/best_plans.h"
+#include "search/parts/count_trials.h"
+#include "search/parts/partial_task.h"
+
+namespace neuroshard {
+
+/// Finds which tables are better replicated, row-wise, or in parts of columns that are no halves: a
+/// machine that hands out tasks to be planned by halving columns and takes in their plans. First
+/// the whole task, with little effort; then what is left of it if some tables are cut otherwise,
+/// for several choices of them; at last the best of these, the whole task if they gain little, or
+/// both, with all effort.
+class CutSearch {
+ public:
+  /// Borrows all. `equal_widths`: PlannerOptions'.
+  CutSearch(const Backend& backend, const Task& task, const PlanRequest& request, Effort effort,
+            bool equal_widths);
+
+  /// A task whose plan take() wants.
+  struct Part {
+    const Task* task;
+    Effort effort;
+    bool whole;  ///< The task itself: improvements of its plans are improvements.
+  };
+  /// Nothing: the search is finished. The same until take() is called.
+  [[nodiscard]] const std::optional<Part>& next() const { return next_; }
+  void take(PlanResult planned);
+  /// Nothing is asked for any more.
+  void give_up() { next_.reset(); }
+  /// The best plan, with the work for all of them. Ends the search.
+  [[nodiscard]] PlanResult finish();
+
+ private:
+  enum class Phase { kWhole, kReplicas, kRowWise, kColumnParts, kBest, kWholeAgain, kFinished };
+  /// What the search is to decide; nothing of it: the whole task by halving columns.
+  struct Choice {
+    std::size_t replicas = 0;  ///< The first so many candidates are replicated,
+    std::size_t row_wise = 0;  ///< and the first so many, if they are not, row-wise.
+    double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
+
+    friend bool operator==(const Choice&, const Choice&) = default;
+  };
+
+  void after_whole(PlanResult planned);
+  void try_more();
+  /// The next choice to be tried; nothing if they are at an end.
+  [[nodiscard]] std::optional<Choice> next_choice();
+  void improve_best();
+  void plan_whole_again();
+  void end();
+  /// Asks for the rest of the task with what `choice` leaves of it. False if there is no room, or
+  /// nothing to be planned.
+  bool ask_for_rest(const Choice& choice, Effort effort);
+  /// Puts what `choice` replicates and cuts by rows into `fixed_`. Returns those tables, ascending.
+  std::vector<std::uint32_t> fix_tables(const Choice& choice);
+  /// What they take of each device at most.
+  [[nodiscard]] std::int64_t fixed_bytes() const;
+  void consider_parts(const PlanResult& planned);
+  bool consider(Plan plan);
+
+  const Backend& backend_;
+  const Task& task_;
+  Effort effort_;
+  bool equal_widths_;
+  StopCondition stop_;
+  BestPlans found_;
+  SearchStats stats_;
+  bool complete_ = true;
+  Phase phase_ = Phase::kWhole;
+  std::optional<Part> next_;
+
+  CountTrials replicas_;
+  CountTrials row_wise_;
+  std::size_t shares_tried_ = 0;
+  double whole_ms_ = 0.0;  ///< Of the whole task's first plan.
+  double most_ms_ = 0.0;   ///< Plans with other cuts cost less.
+  Choice best_;            ///< Of the best plan.
+  Choice trial_;           ///< Of the part that is asked for.
+  PartialTask rest_;       ///< That part.
+  Plan fixed_;             ///< The other tables.
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+// Tables in equal blocks of rows on devices side by side, as TorchRec's runtime cuts them.
+
+/// The first of `blocks` equal blocks of rows, which is the largest, as a table of its own.
+[[nodiscard]] Table first_block(const Task& task, std::uint32_t table, int blocks);
+
+/// Whether the rules of `table` let it be cut to blocks on groups of `group` of the task's devices.
+[[nodiscard]] bool may_be_cut_by_rows(const Table& table, int group, int devices);
+
+/// Adds blocks of the columns of `slice`, which has all rows of its table, to `plan`: one on each
+/// of `group` devices, from `first_device` on. Few rows may leave nothing for the last of them.
+void add_blocks(Plan& plan, const Task& task, const TableSlice& slice, int first_device, int group);
+
+}  // namespace neuroshard

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// What more columns and ids cost a plan, about: all but latencies.
+struct ExchangePrices {
+  double column_ms = 0.0;  ///< Of one more column on every device, in both all-to-alls of outputs.
+  double id_column_ms = 0.0;  ///< Of ids that take as much as a column.
+
+  /// `pooling_factor` lookups a sample.
+  [[nodiscard]] double ids_ms(double pooling_factor) const;
+};
+
+/// At as many columns and lookups a sample as all devices together have.
+[[nodiscard]] ExchangePrices exchange_prices(const Backend& backend, int devices, double columns,
+                                             double lookups);
+/// At those of `plan`; or of tables that are not cut.
+[[nodiscard]] ExchangePrices exchange_prices(const Backend& backend, const PlanCost& plan);
+[[nodiscard]] ExchangePrices exchange_prices(const Backend& backend, const Task& task);
+
+/// Operator costs of each of some tables alone, [tables], less that of no table. `features`:
+/// [tables, features of the backend].
+[[nodiscard]] std::vector<double> operator_ms(const Backend& backend,
+                                              std::span<const float> features);
+
+/// The same of slices with all rows, or of `tables` themselves.
+[[nodiscard]] std::vector<double> operator_ms(const Backend& backend, const Task& task,
+                                              std::span<const Table> tables);
+
+}  // namespace neuroshard

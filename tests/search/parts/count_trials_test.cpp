@@ -1,0 +1,49 @@
+#include "search/parts/count_trials.h"
+
+#include <gtest/gtest.h>
+
+namespace neuroshard {
+namespace {
+
+std::vector<CutCandidate> candidates_of(const std::vector<double>& gains) {
+  std::vector<CutCandidate> candidates;
+  for (const double gain : gains) {
+    candidates.push_back(
+        {.table = static_cast<std::uint32_t>(10 + candidates.size()), .gain = gain});
+  }
+  return candidates;
+}
+
+std::vector<std::size_t> all_numbers(CountTrials trials, std::size_t best) {
+  std::vector<std::size_t> numbers;
+  while (const auto number = trials.next(best)) numbers.push_back(*number);
+  return numbers;
+}
+
+TEST(CountTrials, BeginWithWhatGains) {
+  const CountTrials trials(candidates_of({9, 8, 3, 1.5, 1.2, 0.7, 0.6, 0.2}), 100);
+  EXPECT_EQ(all_numbers(trials, 0), (std::vector<std::size_t>{5, 3, 7}));
+  EXPECT_TRUE(all_numbers(CountTrials({}, 100), 0).empty());
+  EXPECT_TRUE(all_numbers(CountTrials(candidates_of({0.4, 0.1}), 100), 0).empty());
+}
+
+TEST(CountTrials, GoOnBesideTheBest) {
+  CountTrials trials(candidates_of(std::vector<double>(20, 1.5)), 100);
+  EXPECT_EQ(trials.next(0), 20U);
+  EXPECT_EQ(trials.next(20), 10U);
+  EXPECT_EQ(trials.next(10), 15U);  // The gaps beside it are equally wide: the one above.
+  EXPECT_EQ(trials.next(10), 5U);
+  EXPECT_EQ(trials.next(15), 18U);
+}
+
+TEST(CountTrials, EndWhenThereWereEnough) {
+  EXPECT_EQ(all_numbers({candidates_of({9, 1.5, 0.7}), 2}, 0).size(), 2U);
+}
+
+TEST(CountTrials, KnowTheirTables) {
+  const CountTrials trials(candidates_of({9, 1.5, 0.7}), 2);
+  EXPECT_EQ(trials.tables(2), (std::vector<std::uint32_t>{10, 11}));
+}
+
+}  // namespace
+}  // namespace neuroshard
