@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <memory>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "bench/commands.h"
 #include "bench/gap_cases.h"
@@ -16,8 +18,9 @@ namespace {
 constexpr const char* kAccuracyFooter =
     R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
 (docs/analytic_costs.md; A100, HDR InfiniBand). The plans: every table halved to at most 4, 8, ... 256
-columns and placed greedily, on all devices and on half of them; and those of the search. Cases that
-do not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
+columns and placed greedily, on all devices and on half of them; and those of the search, with replicas
+and row blocks; for public models' tables and for random tasks of small and large tables. Cases that do
+not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
 (predicted - analytic) / analytic.
 
 Examples:
@@ -30,8 +33,10 @@ struct AccuracyOptions {
   std::vector<int> devices = {2,  4,  6,  8,   12,  16,  20,  24,  32,  40,
                               48, 64, 96, 128, 200, 256, 384, 512, 768, 1024};
   double memory_gib = 40.0;
+  int random_tasks = 10;
+  std::uint64_t seed = 1;
   bool no_search = false;
-  PlannerOptions planner;
+  std::string effort = "default";
 };
 
 std::string signed_percent(double share) {
@@ -40,7 +45,8 @@ std::string signed_percent(double share) {
   return text;
 }
 
-void add_row(MarkdownTable& table, int devices, const char* plans, const PlanAccuracy& accuracy) {
+void add_row(MarkdownTable& table, int devices, const std::string& plans,
+             const PlanAccuracy& accuracy) {
   if (accuracy.plans() == 0) return;
   table.add_row({std::to_string(devices), plans, std::to_string(accuracy.plans()),
                  percent(accuracy.mape()), signed_percent(accuracy.bias()),
@@ -51,23 +57,28 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   const CostModels models =
       options.weights == "builtin" ? builtin_weights() : load_weights(options.weights);
   const auto backend = make_cpu_backend(models);
-  const Planner planner(models, options.planner);
+  const Planner planner(models, {.effort = effort_from_name(options.effort), .threads = 1});
   MarkdownTable table(
       {"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "largest ratio"});
   for (const int devices : options.devices) {
-    PlanAccuracy uniform;
-    PlanAccuracy searched;
-    for (const GapCase& gap_case :
-         table_set_cases(options.data, {}, {devices}, options.memory_gib)) {
-      const Task& task = gap_case.task;
-      for (const Plan& plan : uniform_width_plans(task)) uniform.add(*backend, task, plan);
-      if (options.no_search) continue;
-      if (const PlanResult result = planner.plan(task); result.plan) {
-        searched.add(*backend, task, *result.plan);
+    const auto add_rows = [&](const std::vector<GapCase>& cases, const std::string& tables) {
+      PlanAccuracy uniform;
+      PlanAccuracy searched;
+      for (const GapCase& gap_case : cases) {
+        const Task& task = gap_case.task;
+        for (const Plan& plan : uniform_width_plans(task)) uniform.add(*backend, task, plan);
+        if (options.no_search) continue;
+        if (const PlanResult result = planner.plan(task); result.plan) {
+          searched.add(*backend, task, *result.plan);
+        }
       }
-    }
-    add_row(table, devices, "uniform widths", uniform);
-    add_row(table, devices, "search", searched);
+      add_row(table, devices, tables + ", uniform widths", uniform);
+      add_row(table, devices, tables + ", search", searched);
+    };
+    add_rows(table_set_cases(options.data, {}, {devices}, options.memory_gib), "public");
+    add_rows(wide_cases(options.random_tasks, devices, options.memory_gib,
+                        options.seed + static_cast<std::uint64_t>(devices)),
+             "random");
   }
   out << table.str();
 }
@@ -90,6 +101,11 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, kMaxDevices))
       ->capture_default_str();
   command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
+  command->add_option("--random-tasks", options->random_tasks, "Random tasks of each device count")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
+  command->add_option("--effort", options->effort, "Of the search")->capture_default_str();
   command->add_flag("--no-search", options->no_search, "Leave out the search's plans");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_accuracy(*options, out); };

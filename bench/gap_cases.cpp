@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "weights/lookups/wide_population.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr double kRandomMemoryGib = 16.0;
 constexpr std::array kRandomDevices = {4, 8, 16};
 constexpr std::uint64_t kMostRandomTables = 100;
+constexpr std::uint64_t kMostWideTables = 200;
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) {
@@ -76,6 +78,26 @@ std::vector<GapCase> random_cases(const std::vector<Table>& tables, int count, s
     Task task = drawn_task(tables, drawn, devices, random.next());
     task.memory_bytes = bytes_from_gib(kRandomMemoryGib);
     if (may_fit(task)) cases.push_back({"random " + std::to_string(i), std::move(task)});
+  }
+  return cases;
+}
+
+std::vector<GapCase> wide_cases(int count, int devices, double memory_gib, std::uint64_t seed) {
+  constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
+  constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
+  std::vector<GapCase> cases;
+  for (int i = 0; i < count; ++i) {
+    Random random(seed, static_cast<std::uint64_t>(i));
+    Task task;
+    task.devices = devices;
+    task.memory_bytes = bytes_from_gib(memory_gib);
+    task.tables = draw_wide_population(
+        {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
+    for (Table& table : task.tables) {
+      table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
+                                       : kDims[random.below(kDims.size())];
+    }
+    if (may_fit(task)) cases.push_back({"wide " + std::to_string(i), std::move(task)});
   }
   return cases;
 }

@@ -34,4 +34,10 @@ struct GapCase {
 [[nodiscard]] std::vector<GapCase> random_cases(const std::vector<Table>& tables, int count,
                                                 std::uint64_t seed);
 
+/// `count` tasks of 1 to 200 tables of every kind, small and large (draw_wide_population()), with
+/// dims of 4 to 256, one in eight no power of two, on `devices` devices of `memory_gib`. Each is
+/// the same whatever the count. Leaves out those whose tables exceed all devices together.
+[[nodiscard]] std::vector<GapCase> wide_cases(int count, int devices, double memory_gib,
+                                              std::uint64_t seed);
+
 }  // namespace neuroshard::bench

@@ -61,6 +61,20 @@ TEST(GapCases, RandomTasksAreTheSameWhateverTheirNumber) {
             few[0].task.tables[0].rows);
 }
 
+TEST(GapCases, WideTasksAreTheSameWhateverTheirNumber) {
+  const auto few = wide_cases(4, 64, 40.0, 1);
+  const auto many = wide_cases(12, 64, 40.0, 1);
+  ASSERT_GE(few.size(), 1U);
+  ASSERT_GT(many.size(), few.size());
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    EXPECT_NO_THROW(validate(few[i].task));
+    EXPECT_EQ(few[i].name, many[i].name);
+    EXPECT_EQ(few[i].task.tables.size(), many[i].task.tables.size());
+    EXPECT_EQ(few[i].task.tables.back().rows, many[i].task.tables.back().rows);
+    EXPECT_EQ(few[i].task.tables.back().dim, many[i].task.tables.back().dim);
+  }
+}
+
 TEST(GapCases, GoldenTasksAreNamedAfterTheirSet) {
   const GoldenFolder folder(std::string(NEUROSHARD_TEST_DATA) + "/golden");
   const auto cases = golden_cases(folder, {"2gpu_dim32", "4gpu_dim128"}, 3);

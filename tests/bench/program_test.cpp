@@ -74,10 +74,14 @@ TEST(Program, ReportThatCannotBeWrittenIsAnError) {
 
 TEST(Program, AccuracyPricesPlansOfBothKinds) {
   const std::string data = std::string(NEUROSHARD_TEST_DATA) + "/../../tools/examples";
-  const Outcome outcome = run({"accuracy", "--data", data, "--devices", "16"});
+  const Outcome outcome = run(
+      {"accuracy", "--data", data, "--devices", "16", "--random-tasks", "2", "--effort", "fast"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("| uniform widths |"));
-  EXPECT_THAT(outcome.out, HasSubstr("|         search |"));
+  for (const char* tables : {"public", "random"}) {
+    for (const char* plans : {"uniform widths", "search"}) {
+      EXPECT_THAT(outcome.out, HasSubstr(std::string(tables) + ", " + plans));
+    }
+  }
   const Outcome nothing = run({"accuracy", "--data", "no-such-folder"});
   EXPECT_EQ(nothing.code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("no-such-folder"));
