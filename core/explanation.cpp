@@ -8,6 +8,7 @@
 
 #include "core/final_cost.h"
 #include "core/id_exchange.h"
+#include "core/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 
@@ -291,7 +292,8 @@ class UndoneCuts {
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
-    return bytes <= room_bytes(task_, device) && table.rules.allow(static_cast<int>(device));
+    return bytes <= room_bytes(task_, device) && table.rules.allow(static_cast<int>(device)) &&
+           may_be_in_columns(task_, table);
   }
 
   [[nodiscard]] Change moved_to(std::size_t target, const std::vector<Shard>& shards) const {

@@ -5,6 +5,7 @@
 
 #include "core/column_split.h"
 #include "core/message_text.h"
+#include "core/sharding_kinds.h"
 #include "core/slice_tiling.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
@@ -128,9 +129,43 @@ class ShardChecker {
                                      : ", but its rule max_slices is " + std::to_string(most)),
                  "split the table less");
     }
+    if (any_limits_kinds(task_)) check_kinds();
   }
 
  private:
+  /// Of tables whose slices are all on devices, and of replicated ones.
+  void check_kinds() {
+    std::vector<std::vector<HeldSlice>> held(task_.tables.size());
+    std::vector<bool> known(task_.tables.size(), true);
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      if (!has_table(task_, slices_[i].table)) continue;
+      const auto table = static_cast<std::size_t>(slices_[i].table);
+      held[table].push_back({slices_[i], holder_of_[i]});
+      known[table] = known[table] && holder_of_[i] >= 0 && lies_in_its_table(slices_[i], task_);
+    }
+    for (const int table : replicas_) {
+      if (has_table(task_, table)) check_kinds_of(table, {});
+    }
+    for (std::size_t table = 0; table < held.size(); ++table) {
+      if (known[table] && !held[table].empty()) {
+        check_kinds_of(static_cast<int>(table), held[table]);
+      }
+    }
+  }
+
+  /// `held`: nothing if it is replicated.
+  void check_kinds_of(int table, const std::vector<HeldSlice>& held) {
+    const TableRules& rules = task_.tables[static_cast<std::size_t>(table)].rules;
+    if (rules.kinds.empty() || task_.devices == 1) return;
+    const std::vector<ShardingKind> kinds =
+        held.empty() ? std::vector{ShardingKind::kReplicate} : kinds_of_slices(task_, held);
+    if (std::ranges::any_of(kinds, [&](ShardingKind kind) { return rules.allow(kind); })) return;
+    add_broken(-1, -1, table,
+               label_of(task_, table) + ": is of kind " + listed_kinds(kinds) +
+                   ", but its rule kinds allows " + listed_kinds(rules.kinds),
+               "shard it in one of these ways");
+  }
+
   void check_rules_of_replicas() {
     for (const int table : replicas_) {
       if (!has_table(task_, table)) continue;

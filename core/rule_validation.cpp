@@ -1,10 +1,13 @@
 #include "core/rule_validation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "core/message_text.h"
+#include "core/sharding_kinds.h"
+#include "core/table_rules.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -26,6 +29,50 @@ Problem unknown_device(const std::vector<int>& named, const char* rule, int devi
            "; count from 0";
   }
   return std::nullopt;
+}
+
+bool may_be_sharded_at_all(const Task& task, const Table& table) {
+  return std::ranges::any_of(all_sharding_kinds(),
+                             [&](ShardingKind kind) { return may_be_sharded(task, table, kind); });
+}
+
+/// "the rules max_slices and kinds": the one beside kinds that alone leaves no way to shard
+/// `table`.
+std::string contradicting_rules(const Table& table, const Task& task) {
+  const TableRules& rules = table.rules;
+  const std::pair<const char*, TableRules> others[] = {
+      {"no_split", {.no_split = rules.no_split, .kinds = rules.kinds}},
+      {"max_slices", {.max_slices = rules.max_slices, .kinds = rules.kinds}},
+      {"devices", {.devices = rules.devices, .kinds = rules.kinds}},
+      {"not_devices", {.not_devices = rules.not_devices, .kinds = rules.kinds}}};
+  Table with = table;
+  for (const auto& [name, one] : others) {
+    with.rules = one;
+    if (!may_be_sharded_at_all(task, with)) return std::string("the rules ") + name + " and kinds";
+  }
+  return "the rules";
+}
+
+Problem kinds_problem_of(const Table& table, const Task& task) {
+  const TableRules& rules = table.rules;
+  if (rules.kinds.empty()) return std::nullopt;
+  for (const ShardingKind kind : rules.kinds) {
+    if (name_of(kind) == "unknown") {
+      return "the rule kinds has a number that is none of the enumerators; give those";
+    }
+  }
+  if (may_be_sharded_at_all(task, table)) return std::nullopt;
+  Table with = table;
+  with.rules = {.kinds = rules.kinds};
+  if (!may_be_sharded_at_all(task, with)) {
+    return "the rule kinds allows " + listed_kinds(rules.kinds) +
+           " only, which need nodes of several devices, but devices_per_node is " +
+           std::to_string(task.devices_per_node) + "; change one of them";
+  }
+  return contradicting_rules(table, task) +
+         " contradict each other: they leave no way to shard the table on " +
+         counted(static_cast<std::uint64_t>(task.devices), "device") + rules_text(rules) +
+         "; loosen one of them";
 }
 
 }  // namespace
@@ -63,15 +110,16 @@ void validate_device_list(const Task& task, const std::string& where) {
   }
 }
 
-std::optional<std::string> rule_problem_of(const Table& table, int devices) {
+std::optional<std::string> rule_problem_of(const Table& table, const Task& task) {
   const TableRules& rules = table.rules;
+  const int devices = task.devices;
   if (Problem problem = negative_number(rules.min_width, "min_width")) return problem;
   if (Problem problem = negative_number(rules.max_slices, "max_slices")) return problem;
   if (rules.min_width > table.dim) {
     return "the rule min_width is " + std::to_string(rules.min_width) + ", but the table has " +
            std::to_string(table.dim) + " columns; give at most as many";
   }
-  if (!rules.limit_devices()) return std::nullopt;
+  if (!rules.limit_devices()) return kinds_problem_of(table, task);
   if (Problem problem = unknown_device(rules.devices, "devices", devices)) return problem;
   if (Problem problem = unknown_device(rules.not_devices, "not_devices", devices)) return problem;
   for (const int device : rules.devices) {
@@ -80,7 +128,7 @@ std::optional<std::string> rule_problem_of(const Table& table, int devices) {
            std::to_string(device) + "; take it out of one";
   }
   for (int device = 0; device < devices; ++device) {
-    if (rules.allow(device)) return std::nullopt;
+    if (rules.allow(device)) return kinds_problem_of(table, task);
   }
   return "the rule not_devices names all " +
          counted(static_cast<std::uint64_t>(devices), "device") +

@@ -11,4 +11,8 @@ bool TableRules::allow(int device) const {
   return (devices.empty() || names(devices)) && !names(not_devices);
 }
 
+bool TableRules::allow(ShardingKind kind) const {
+  return kinds.empty() || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
 }  // namespace neuroshard

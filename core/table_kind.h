@@ -12,9 +12,9 @@ namespace neuroshard {
   // A new field of Table does not compile here until it is said whether plans depend on it.
   const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules] = table;
   (void)name;
-  const auto& [no_split, min_width, max_slices, devices, not_devices] = rules;
+  const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
-                  max_slices, devices, not_devices);
+                  max_slices, devices, not_devices, kinds);
 }
 
 }  // namespace neuroshard

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/equal_blocks.h"
+#include "core/sharding_kinds.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard {
@@ -17,11 +19,34 @@ std::string listed(const std::vector<int>& numbers) {
   return text;
 }
 
+/// Whether all of `count` devices from `first` on may hold slices of a table.
+bool allow_all(const TableRules& rules, int first, int count) {
+  for (int device = first; device < first + count; ++device) {
+    if (!rules.allow(device)) return false;
+  }
+  return true;
+}
+
+/// On one device rows are not cut, unless there is but one.
+bool allow_any_node(const Table& table, const Task& task) {
+  for (int first = 0; first < task.devices; first += task.devices_per_node) {
+    const int count = std::min(task.devices_per_node, task.devices - first);
+    if ((count > 1 || table.rows == 1) && allow_all(table.rules, first, count)) return true;
+  }
+  return false;
+}
+
+/// Whether a table may have as many slices as there are blocks of its rows on so many devices.
+bool allow_blocks(const Table& table, int devices) {
+  const int most = table.rules.no_split ? 1 : table.rules.max_slices;
+  return most == 0 || count_of_blocks(table.rows, devices) <= most;
+}
+
 }  // namespace
 
 Halvings halvings_of(const Table& table) {
   const TableRules& rules = table.rules;
-  if (rules.no_split) return {};
+  if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return {};
   const int most_slices = rules.max_slices > 0 ? rules.max_slices : std::numeric_limits<int>::max();
   Halvings halvings;
   int dim = table.dim;
@@ -41,7 +66,33 @@ std::string rules_text(const TableRules& rules) {
   if (rules.max_slices > 0) add("max_slices " + std::to_string(rules.max_slices));
   if (!rules.devices.empty()) add("devices" + listed(rules.devices));
   if (!rules.not_devices.empty()) add("not_devices" + listed(rules.not_devices));
+  if (!rules.kinds.empty()) add("kinds " + listed_kinds(rules.kinds));
   return text.empty() ? text : " (rules: " + text + ")";
+}
+
+bool may_be_sharded(const Task& task, const Table& table, ShardingKind kind) {
+  const TableRules& rules = table.rules;
+  if (task.devices == 1) return true;
+  if (!rules.allow(kind)) return false;
+  switch (kind) {
+    case ShardingKind::kTable:
+    case ShardingKind::kColumn:
+      return true;
+    case ShardingKind::kRow:
+      return allow_blocks(table, task.devices) && allow_all(rules, 0, task.devices);
+    case ShardingKind::kTableRow:
+    case ShardingKind::kGrid:
+      return allow_blocks(table, std::min(task.devices, task.devices_per_node)) &&
+             allow_any_node(table, task);
+    case ShardingKind::kReplicate:
+      return allow_all(rules, 0, task.devices);
+  }
+  return false;
+}
+
+bool may_be_in_columns(const Task& task, const Table& table) {
+  return may_be_sharded(task, table, ShardingKind::kTable) ||
+         may_be_sharded(task, table, ShardingKind::kColumn);
 }
 
 std::vector<bool> allowed_devices(const TableRules& rules, int devices) {
@@ -59,6 +110,11 @@ bool any_limits_splits(const Task& task) {
 bool any_limits_devices(const Task& task) {
   return std::any_of(task.tables.begin(), task.tables.end(),
                      [](const Table& table) { return table.rules.limit_devices(); });
+}
+
+bool any_limits_kinds(const Task& task) {
+  return std::any_of(task.tables.begin(), task.tables.end(),
+                     [](const Table& table) { return !table.rules.kinds.empty(); });
 }
 
 }  // namespace neuroshard

@@ -19,15 +19,22 @@ struct Halvings {
   return table.dim >> halvings_of(table).some;
 }
 
-/// The rules of `table` if it has any that limit splits or devices, for messages: " (rules:
-/// min_width 16, devices 0, 1)"; else nothing.
+/// The rules if there are any, for messages: " (rules: min_width 16; devices 0, 1)"; else nothing.
 [[nodiscard]] std::string rules_text(const TableRules& rules);
 
 /// [devices]: whether each of so many may hold slices of a table with these rules.
 [[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, int devices);
 
+/// Whether the rules of `table`, all of them together, let it be sharded so on the devices of
+/// `task`. Does not look at memory.
+[[nodiscard]] bool may_be_sharded(const Task& task, const Table& table, ShardingKind kind);
+
+/// Whether they let it be one slice, or slices of columns.
+[[nodiscard]] bool may_be_in_columns(const Task& task, const Table& table);
+
 /// Whether any table has a rule of that kind.
 [[nodiscard]] bool any_limits_splits(const Task& task);
 [[nodiscard]] bool any_limits_devices(const Task& task);
+[[nodiscard]] bool any_limits_kinds(const Task& task);
 
 }  // namespace neuroshard

@@ -229,6 +229,11 @@ void validate(const Task& task, const std::string& where) {
                                     "; give a number between 1 and " +
                                     std::to_string(kMaxDevices)));
   }
+  if (task.devices_per_node < 1 || task.devices_per_node > kMaxDevices) {
+    throw Error(in_place(where, "devices_per_node is " + std::to_string(task.devices_per_node) +
+                                    "; give a number between 1 and " +
+                                    std::to_string(kMaxDevices)));
+  }
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {
     throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +
@@ -244,7 +249,7 @@ void validate(const Task& task, const std::string& where) {
   for (std::size_t i = 0; i < task.tables.size(); ++i) {
     const Table& table = task.tables[i];
     std::optional<std::string> problem = problem_of(table);
-    if (!problem) problem = rule_problem_of(table, task.devices);
+    if (!problem) problem = rule_problem_of(table, task);
     if (!problem) {
       const std::int64_t bytes = bytes_of_finest_cut(table);
       if (bytes <= kMaxTaskBytes - total_bytes) {

@@ -13,6 +13,7 @@ CanonicalTask::CanonicalTask(const Task& listed) : original(listed.tables.size()
     return kind_of(listed.tables[a]) < kind_of(listed.tables[b]);
   });
   task.devices = listed.devices;
+  task.devices_per_node = listed.devices_per_node;
   task.memory_bytes = listed.memory_bytes;
   task.reserved = listed.reserved;
   task.device_list = listed.device_list;

@@ -62,6 +62,11 @@ void add_rules(Items& items, const TableRules& rules) {
   }
   add_device_set(items, "devices", rules.devices);
   add_device_set(items, "not_devices", rules.not_devices);
+  if (rules.kinds.empty()) return;
+  items.add("kinds");
+  for (const ShardingKind kind : all_sharding_kinds()) {
+    if (rules.allow(kind)) items.add(name_of(kind));
+  }
 }
 
 /// By the features of the networks, in fp32: what is below their last bit, such as how a machine's
@@ -112,6 +117,10 @@ void add_task(Items& items, const Task& task) {
   if (task.batch_size != kDefaultBatchSize) {
     items.add("batch");
     items.add_integer(static_cast<std::uint64_t>(task.batch_size));
+  }
+  if (task.devices_per_node != kDefaultDevicesPerNode) {
+    items.add("devices_per_node");
+    items.add_integer(static_cast<std::uint64_t>(task.devices_per_node));
   }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());

@@ -50,6 +50,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   if (!options.devices.empty()) other.devices = options.devices.front();
   if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
   Task task = task_of(file, other);
+  if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
   options.memory.apply(task);
   validate(task, file.where);
   return task;
@@ -89,6 +90,12 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       "D");
   add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
       "G");
+  command
+      .add_option("--devices-per-node", options.devices_per_node,
+                  "Devices that share a node, in place of the task file's: rows are cut over all "
+                  "devices or over those of a node (default: 8)")
+      ->type_name("N")
+      ->group(group);
   add_memory_options(command, options.memory);
 }
 

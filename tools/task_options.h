@@ -22,6 +22,7 @@ struct TaskOptions {
   std::optional<long long> index;
   std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
   std::vector<double> memory_gb;  ///< The same.
+  std::optional<int> devices_per_node;
   MemoryOptions memory;
 };
 

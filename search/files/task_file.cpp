@@ -142,6 +142,7 @@ Task task_of(const TaskFile& file, const OtherDevices& other) {
   if (other.memory_bytes) set_memory(task, *other.memory_bytes);
   task.reserved = file.reserved;
   task.batch_size = file.batch_size;
+  task.devices_per_node = file.devices_per_node;
   return task;
 }
 
@@ -164,6 +165,9 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
     } else {
       task.devices = file.small_integer("devices", 1, kMaxDevices);
     }
+  }
+  if (file.has("devices_per_node")) {
+    task.devices_per_node = file.small_integer("devices_per_node", 1, kMaxDevices);
   }
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});

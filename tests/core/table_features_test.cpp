@@ -95,9 +95,9 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[2].pooling_factor = 3.0;
   others[3].access_histogram[5] = 1.0;
   // One for each field of the kind but memory and the rules, which cost nothing.
-  const auto& [no_split, min_width, max_slices, devices, not_devices] = table.rules;
-  constexpr std::size_t kRules =
-      std::tuple_size_v<decltype(std::tie(no_split, min_width, max_slices, devices, not_devices))>;
+  const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = table.rules;
+  constexpr std::size_t kRules = std::tuple_size_v<decltype(std::tie(
+      no_split, min_width, max_slices, devices, not_devices, kinds))>;
   EXPECT_EQ(others.size() + 1 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));

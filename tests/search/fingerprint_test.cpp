@@ -108,6 +108,11 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.min_width = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.max_slices = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.devices = {0, 1}; }));
+  using enum ShardingKind;
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kTable, kRow}; }));
+  EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow, kTable, kRow}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices_per_node = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {0, 1}; }));
   EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {1, 0, 1}; }));
   const auto list = [](Task& task) -> Device& {

@@ -120,7 +120,8 @@ TEST(TaskFile, ReadsDevicesAndRules) {
           "tables": [{"row": 5, "dim": 8, "pooling_factor": 1,
                       "rules": {"no_split": true, "devices": [2]}},
                      {"row": 5, "dim": 8, "pooling_factor": 1,
-                      "rules": {"min_width": 4, "max_slices": 2, "not_devices": [0, 1]}}]})",
+                      "rules": {"min_width": 4, "max_slices": 2, "not_devices": [0, 1],
+                                "kinds": ["table_row", "column"]}}]})",
       "a.json");
   EXPECT_EQ(file.devices, 3);
   const Device first{.memory_bytes = 2LL << 30, .base_ms = 1.5};
@@ -128,7 +129,10 @@ TEST(TaskFile, ReadsDevicesAndRules) {
   EXPECT_THAT(file.device_list, ElementsAre(first, first, last));
   EXPECT_EQ(file.tables[0].rules, (TableRules{.no_split = true, .devices = {2}}));
   EXPECT_EQ(file.tables[1].rules,
-            (TableRules{.min_width = 4, .max_slices = 2, .not_devices = {0, 1}}));
+            (TableRules{.min_width = 4,
+                        .max_slices = 2,
+                        .not_devices = {0, 1},
+                        .kinds = {ShardingKind::kTableRow, ShardingKind::kColumn}}));
 
   EXPECT_THAT(task_of(file).device_list, ElementsAre(first, first, last));
   const Task roomy = task_of(file, {.memory_bytes = 8LL << 30});
@@ -138,6 +142,20 @@ TEST(TaskFile, ReadsDevicesAndRules) {
   EXPECT_EQ(equal.memory_bytes, 2LL << 30);
   EXPECT_THAT(message_of([&] { validate(task_of(file, {.devices = 2})); }),
               HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
+}
+
+TEST(TaskFile, ReadsDevicesOfANode) {
+  EXPECT_EQ(task_of(parse_task(task_with(R"("devices": 4, "memory_gb": 1, )"), "a.json"))
+                .devices_per_node,
+            8);
+  const TaskFile file =
+      parse_task(task_with(R"("devices": 8, "memory_gb": 1, "devices_per_node": 4, )"), "a.json");
+  EXPECT_EQ(task_of(file).devices_per_node, 4);
+  EXPECT_EQ(task_of(file, {.devices = 2}).devices_per_node, 4);
+  for (const char* wrong : {"0", "1025", "2.5"}) {
+    EXPECT_THAT(task_error(task_with(std::string(R"("devices_per_node": )") + wrong + ", ")),
+                StartsWith(std::string("a.json: devices_per_node is ") + wrong));
+  }
 }
 
 TEST(TaskFile, ReadsClassesOfDevices) {
@@ -192,6 +210,12 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
   EXPECT_THAT(rule_error(R"({"max_slices": 0})"), HasSubstr("rules: max_slices is 0"));
   EXPECT_THAT(rule_error(R"({"devices": []})"), HasSubstr("rules: devices is empty"));
   EXPECT_THAT(rule_error(R"({"devices": [-1]})"), HasSubstr("-1"));
+  EXPECT_THAT(rule_error(R"({"kinds": []})"), HasSubstr("rules: kinds is empty"));
+  EXPECT_THAT(rule_error(R"({"kinds": [3]})"), HasSubstr("rules: kinds: give names in quotes"));
+  EXPECT_THAT(rule_error(R"({"kinds": "row"})"), StartsWith("a.json: table 0: rules: kinds"));
+  EXPECT_THAT(rule_error(R"({"kinds": ["row_wise"]})"),
+              HasSubstr("table 0: rules: kinds: there is no kind of sharding 'row_wise'; use one "
+                        "of table, column, row, table_row, grid, replicate"));
   EXPECT_THAT(rule_error(R"({"pinned": 3})"), HasSubstr("rules: unknown field 'pinned'"));
 }
 

@@ -64,6 +64,25 @@ std::vector<int> read_device_set(const JsonObject& object, std::string_view name
   return devices;
 }
 
+std::vector<ShardingKind> read_kinds(const JsonObject& object) {
+  std::vector<ShardingKind> kinds;
+  for (const JsonValue kind : object.array("kinds")) {
+    std::string_view name;
+    if (kind.get(name) != simdjson::SUCCESS) {
+      throw Error(object.place("kinds") + ": give names in quotes");
+    }
+    try {
+      kinds.push_back(sharding_kind_from_name(name));
+    } catch (const Error& error) {
+      throw Error(object.place("kinds") + ": " + error.what());
+    }
+  }
+  if (kinds.empty()) {
+    throw Error(object.place("kinds") + " is empty; give at least one kind, or leave it out");
+  }
+  return kinds;
+}
+
 TableRules read_rules(const JsonObject& object) {
   TableRules rules;
   if (object.has("no_split") && object.value("no_split").get(rules.no_split) != simdjson::SUCCESS) {
@@ -73,6 +92,7 @@ TableRules read_rules(const JsonObject& object) {
   if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
   if (object.has("devices")) rules.devices = read_device_set(object, "devices");
   if (object.has("not_devices")) rules.not_devices = read_device_set(object, "not_devices");
+  if (object.has("kinds")) rules.kinds = read_kinds(object);
   object.reject_unknown_fields();
   return rules;
 }

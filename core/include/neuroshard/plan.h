@@ -59,6 +59,12 @@ struct Plan {
 [[nodiscard]] bool is_row_block(const Task& task, const TableSlice& slice);
 [[nodiscard]] bool has_row_blocks(const Task& task, const Plan& plan);
 
+/// [tables]: the kinds of sharding of which each table is in `plan`, which is valid. Several if one
+/// is the least case of another, or if the task has but one node or device
+/// (docs/task_format.md, "Kinds").
+[[nodiscard]] std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task,
+                                                                    const Plan& plan);
+
 /// [devices]: the slices on each device, in the order of its shard. `plan` is valid.
 [[nodiscard]] std::vector<std::vector<TableSlice>> slices_by_device(const Plan& plan);
 

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "neuroshard/sharding_kind.h"
+
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
@@ -13,11 +15,18 @@ struct TableRules {
   /// Devices that may hold slices of it, a set; empty: all. One alone pins the table.
   std::vector<int> devices{};
   std::vector<int> not_devices{};  ///< Devices that may not, a set.
+  /// In which ways it may be sharded, a set; empty: in all. sharding_kinds() says in which a plan
+  /// has it: one of them must be here.
+  std::vector<ShardingKind> kinds{};
 
-  [[nodiscard]] bool limit_splits() const { return no_split || min_width > 0 || max_slices > 0; }
+  [[nodiscard]] bool limit_splits() const {
+    return no_split || min_width > 0 || max_slices > 0 || !allow(ShardingKind::kColumn);
+  }
   [[nodiscard]] bool limit_devices() const { return !devices.empty() || !not_devices.empty(); }
   /// Whether device `device` may hold slices of the table.
   [[nodiscard]] bool allow(int device) const;
+  /// Whether `kinds` has `kind`, or rules out nothing.
+  [[nodiscard]] bool allow(ShardingKind kind) const;
 
   friend bool operator==(const TableRules&, const TableRules&) = default;
 };

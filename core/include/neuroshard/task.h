@@ -17,6 +17,7 @@ inline constexpr int kHistogramBins = 17;
 /// A column split must leave pieces whose dim is a multiple of this (16-byte rows of fp32).
 inline constexpr int kDimMultiple = 4;
 inline constexpr int kMaxDevices = 1024;
+inline constexpr int kDefaultDevicesPerNode = 8;
 /// Samples of a training iteration in the published data, and the default everywhere. Access
 /// histograms are of so many.
 inline constexpr std::int64_t kDefaultBatchSize = 65536;
@@ -74,6 +75,9 @@ struct Task {
   /// Empty: equal devices of `memory_bytes`. Else all `devices` of them, and `memory_bytes` means
   /// nothing.
   std::vector<Device> device_list{};
+  /// Devices 0 to `devices_per_node` - 1 share a node, and so on. Says what tables of kinds
+  /// kTableRow and kGrid are; costs do not depend on it.
+  int devices_per_node = kDefaultDevicesPerNode;
 };
 
 /// All memory of a device.
@@ -117,9 +121,10 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, batch size in [0, 2^40]; if devices that are listed are not
-/// as many as `devices`, or have loads out of range; if all of a device is reserved; if tables cut
-/// as finely as can be take more than kMaxTaskBytes; or if rules contradict each other or the task.
+/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024]; if
+/// devices that are listed are not as many as `devices`, or have loads out of range; if all of a
+/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; or if rules
+/// contradict each other or the task.
 /// `where` opens the message, e.g. a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);

@@ -30,6 +30,7 @@
 #include "neuroshard/replan.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/search_options.h"
+#include "neuroshard/sharding_kind.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/table_configs.h"

@@ -32,6 +32,7 @@ struct TaskFile {
   std::optional<std::int64_t> memory_bytes;
   ReservedMemory reserved;
   std::int64_t batch_size = kDefaultBatchSize;
+  int devices_per_node = kDefaultDevicesPerNode;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 

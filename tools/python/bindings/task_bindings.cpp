@@ -91,11 +91,14 @@ void set_devices(Task& task, std::vector<Device> devices,
 std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, Devices devices,
                                      const std::optional<MemoryBytes>& memory_bytes,
                                      std::string name, std::vector<std::string> notes,
-                                     const ReservedMemory& reserved, std::int64_t batch_size) {
-  auto task = std::make_shared<NamedTask>(
-      NamedTask{{.tables = std::move(tables), .reserved = reserved, .batch_size = batch_size},
-                std::move(name),
-                std::move(notes)});
+                                     const ReservedMemory& reserved, std::int64_t batch_size,
+                                     int devices_per_node) {
+  auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
+                                                     .reserved = reserved,
+                                                     .batch_size = batch_size,
+                                                     .devices_per_node = devices_per_node},
+                                                    std::move(name),
+                                                    std::move(notes)});
   std::visit([&](auto& given) { set_devices(task->task, std::move(given), memory_bytes); },
              devices);
   validate(task->task, "task");
@@ -106,13 +109,14 @@ std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, Devices de
                                            const std::optional<MemoryBytes>& memory_bytes,
                                            std::string name, std::vector<std::string> notes,
                                            std::int64_t reserved_bytes, double reserved_share,
-                                           std::optional<std::int64_t> batch_size) {
+                                           std::optional<std::int64_t> batch_size,
+                                           int devices_per_node) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
   return make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
                    std::move(notes), {.bytes = reserved_bytes, .share = reserved_share},
-                   batch_size.value_or(kDefaultBatchSize));
+                   batch_size.value_or(kDefaultBatchSize), devices_per_node);
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -162,19 +166,36 @@ void bind_device(nb::module_& module) {
       .def("__repr__", &device_text);
 }
 
+std::vector<ShardingKind> kinds_from_names(const std::vector<std::string>& names) {
+  std::vector<ShardingKind> kinds;
+  for (const std::string& name : names) kinds.push_back(sharding_kind_from_name(name));
+  return kinds;
+}
+
+std::vector<std::string> names_of(const std::vector<ShardingKind>& kinds) {
+  std::vector<std::string> names;
+  for (const ShardingKind kind : kinds) names.emplace_back(name_of(kind));
+  return names;
+}
+
 void bind_rules(nb::module_& module) {
   nb::class_<TableRules>(module, "TableRules",
                          "What every plan keeps to for a table (docs/task_format.md).")
       .def(
           "__init__",
           [](TableRules* self, bool no_split, int min_width, int max_slices,
-             std::vector<int> devices, std::vector<int> not_devices) {
-            new (self) TableRules{no_split, min_width, max_slices, std::move(devices),
-                                  std::move(not_devices)};
+             std::vector<int> devices, std::vector<int> not_devices,
+             const std::vector<std::string>& kinds) {
+            new (self) TableRules{no_split,
+                                  min_width,
+                                  max_slices,
+                                  std::move(devices),
+                                  std::move(not_devices),
+                                  kinds_from_names(kinds)};
           },
           nb::kw_only(), "no_split"_a = false, "min_width"_a = 0, "max_slices"_a = 0,
           "devices"_a = std::vector<int>{}, "not_devices"_a = std::vector<int>{},
-          "By default they rule out nothing.")
+          "kinds"_a = std::vector<std::string>{}, "By default they rule out nothing.")
       .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
       .def_ro("min_width", &TableRules::min_width,
               "Columns that each slice has at least; 0: no rule.")
@@ -182,6 +203,10 @@ void bind_rules(nb::module_& module) {
               "Slices that the table has at most, row blocks included; 0: no rule.")
       .def_ro("devices", &TableRules::devices, "The only ones that may hold slices; empty: all.")
       .def_ro("not_devices", &TableRules::not_devices, "Devices that may not.")
+      .def_prop_ro(
+          "kinds", [](const TableRules& rules) { return names_of(rules.kinds); },
+          "In which ways the table may be sharded: \"table\", \"column\", \"row\", "
+          "\"table_row\", \"grid\", \"replicate\"; empty: all.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
 }
 
@@ -229,15 +254,19 @@ void bind_task(nb::module_& module) {
       .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(),
            nb::kw_only(), "name"_a = "", "notes"_a = std::vector<std::string>{},
            "reserved_bytes"_a = 0, "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
+           "devices_per_node"_a = kDefaultDevicesPerNode,
            "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
            "list of "
            "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
            "pages and plans repeat. `reserved_bytes` and `reserved_share`, which add up: what of "
            "each device tables may not take. `batch_size`: samples of an iteration, on all "
            "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
-           "are of 65,536, and memory counts none, or as tables of another task say.")
+           "are of 65,536, and memory counts none, or as tables of another task say. "
+           "`devices_per_node`: devices that share a node, within which rows may be cut.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
+      .def_prop_ro("devices_per_node",
+                   [](const NamedTask& task) { return task.task.devices_per_node; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },
           "All of them where they are listed, else empty: equal ones.")

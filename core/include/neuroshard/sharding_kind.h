@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// How a table is spread over devices (docs/task_format.md, "Kinds"), as TorchRec calls it.
+enum class ShardingKind {
+  kTable,     ///< One slice: all columns and rows on one device.
+  kColumn,    ///< Slices of columns with all rows; one slice is the least of it.
+  kRow,       ///< Blocks of rows with all columns, one on each device.
+  kTableRow,  ///< The same on the devices of one node.
+  kGrid,      ///< Slices of columns, each in blocks of rows on the devices of a node.
+  kReplicate  ///< All of it on every device.
+};
+
+[[nodiscard]] std::span<const ShardingKind> all_sharding_kinds();
+/// "table", "column", "row", "table_row", "grid", "replicate".
+[[nodiscard]] std::string_view name_of(ShardingKind kind);
+/// Throws Error listing the names.
+[[nodiscard]] ShardingKind sharding_kind_from_name(std::string_view name);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop
