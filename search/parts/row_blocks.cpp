@@ -30,14 +30,30 @@ using Tables = std::vector<std::uint32_t>;
 
 std::int64_t rows_of_block(std::int64_t rows, int blocks) { return (rows + blocks - 1) / blocks; }
 
-/// The first and largest of equal blocks.
-Table first_block(const Task& task, std::uint32_t table, int blocks) {
+/// Of equal blocks the one with most lookups, for whose operator and ids all devices wait, with as
+/// many rows as the largest, the first, has: no block takes more memory. Without row shares that is
+/// the first.
+Table busiest_block(const Task& task, std::uint32_t table, int blocks) {
   const Table& whole = task.tables[table];
-  return table_of(task, {.table = static_cast<int>(table),
-                         .first_column = 0,
-                         .dim = whole.dim,
-                         .first_row = 0,
-                         .rows = rows_of_block(whole.rows, blocks)});
+  const std::int64_t most_rows = rows_of_block(whole.rows, blocks);
+  TableSlice block{.table = static_cast<int>(table),
+                   .first_column = 0,
+                   .dim = whole.dim,
+                   .first_row = 0,
+                   .rows = most_rows};
+  if (whole.row_shares.empty()) return table_of(task, block);
+  TableSlice busiest = block;
+  double most_lookups = -1.0;
+  for (; block.first_row < whole.rows; block.first_row += most_rows) {
+    block.rows = std::min(most_rows, whole.rows - block.first_row);
+    const double lookups = lookup_share(whole, block.first_row, block.rows);
+    if (lookups <= most_lookups) continue;
+    most_lookups = lookups;
+    busiest = block;
+  }
+  Table busy = table_of(task, busiest);
+  busy.rows = most_rows;
+  return busy;
 }
 
 std::int64_t narrowest_bytes(const Table& table) {
@@ -124,7 +140,7 @@ class RowBlockPlans {
     if (!blocks) return false;
     const Plan without_others = expanded(cut, *blocks, group);
     if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
-    const std::int64_t taken_bytes = most_bytes(cut.task, *blocks);
+    const std::int64_t taken_bytes = most_bytes(task_, without_others);
     if (taken_bytes >= room_bytes(task_, 0)) return false;
     const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
@@ -147,13 +163,14 @@ class RowBlockPlans {
     return most;
   }
 
-  /// The first `count` tables with their first blocks' rows, for as many devices as groups.
+  /// The first `count` tables with the rows and lookups of one block each, for as many devices as
+  /// groups.
   [[nodiscard]] PartialTask blocks_of_groups(int group, std::size_t count) const {
     PartialTask part;
     part.tables.assign(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
     std::ranges::sort(part.tables);
     for (const std::uint32_t t : part.tables) {
-      part.task.tables.push_back(first_block(task_, t, group));
+      part.task.tables.push_back(busiest_block(task_, t, group));
     }
     part.task.devices = task_.devices / group;
     part.task.batch_size = task_.batch_size;
@@ -161,14 +178,13 @@ class RowBlockPlans {
     return part;
   }
 
-  /// Nothing if there is no room. On one group there is but one plan: row-wise tables keep their
-  /// width.
+  /// Nothing if there is no room. On one group there is but one plan, whose memory is looked at
+  /// later: row-wise tables keep their width.
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
     if (task.devices > 1) {
       std::optional<PlanResult> planned = plan_part(task, effort);
       return planned ? std::move(planned->plan) : std::nullopt;
     }
-    if (total_bytes(task) > task.memory_bytes) return std::nullopt;
     Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
     std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
     return plan;
