@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "neuroshard/task.h"
 
@@ -10,5 +11,8 @@ namespace neuroshard {
 /// What validate() says of the table after the place, if anything. No text is put together for a
 /// good table, of which a task may have many.
 [[nodiscard]] std::optional<std::string> problem_of(const Table& table);
+
+/// The part of it that is about Table::row_shares.
+[[nodiscard]] std::optional<std::string> row_shares_problem_of(const std::vector<double>& shares);
 
 }  // namespace neuroshard

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "core/message_text.h"
@@ -16,6 +17,9 @@ namespace neuroshard {
 namespace {
 
 constexpr double kGib = 1073741824.0;
+
+/// Shares of measured lookups are rounded in files; their sums differ from 1 by less.
+constexpr double kSumTolerance = 1e-3;
 
 // Of an id (int64), and of an element of a pooled output, fp32 whatever the type of the weights.
 constexpr double kIdBytes = 8.0;
@@ -47,6 +51,25 @@ std::int64_t bytes_of_finest_cut(const Table& table) {
 }
 
 }  // namespace
+
+double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows) {
+  const std::vector<double>& shares = table.row_shares;
+  if (shares.empty() || rows == table.rows) {
+    return static_cast<double>(rows) / static_cast<double>(table.rows);
+  }
+  // Rows times parts, of which a part has table.rows and a row has `parts`, are less than 2^50.
+  const auto parts = static_cast<std::int64_t>(shares.size());
+  const std::int64_t begin = first_row * parts;
+  const std::int64_t end = (first_row + rows) * parts;
+  double share = 0.0;
+  for (std::int64_t part = begin / table.rows; part * table.rows < end; ++part) {
+    const std::int64_t overlap =
+        std::min(end, (part + 1) * table.rows) - std::max(begin, part * table.rows);
+    share += shares[static_cast<std::size_t>(part)] *
+             (static_cast<double>(overlap) / static_cast<double>(table.rows));
+  }
+  return share / std::accumulate(shares.begin(), shares.end(), 0.0);
+}
 
 SliceMemory slice_memory(const Table& table, int dim) {
   const auto bytes = [&](const RowBytes& row) {
@@ -156,6 +179,24 @@ std::int64_t bytes_from_gib(double gib) {
 
 double gib_from_bytes(std::int64_t bytes) { return static_cast<double>(bytes) / kGib; }
 
+std::optional<std::string> row_shares_problem_of(const std::vector<double>& shares) {
+  if (shares.empty()) return std::nullopt;
+  if (shares.size() > kMaxRowShares) {
+    return "row_shares has " + std::to_string(shares.size()) + " numbers; give at most " +
+           std::to_string(kMaxRowShares);
+  }
+  double sum = 0.0;
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    if (!is_share(shares[part])) {
+      return no_share(shares[part], "row_shares: number " + std::to_string(part));
+    }
+    sum += shares[part];
+  }
+  if (std::abs(sum - 1.0) <= kSumTolerance) return std::nullopt;
+  return "row_shares add up to " + std::to_string(sum) +
+         "; they are shares of the table's lookups and must add up to 1";
+}
+
 std::optional<std::string> problem_of(const Table& table) {
   if (table.rows < 1 || table.rows > kMaxRows) {
     return "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows";
@@ -180,7 +221,7 @@ std::optional<std::string> problem_of(const Table& table) {
   if (batch_size < 0 || batch_size > kMaxBatchSize) {
     return "batch_size is " + std::to_string(batch_size) + "; give a number between 0 and 2^40";
   }
-  return std::nullopt;
+  return row_shares_problem_of(table.row_shares);
 }
 
 void validate(const Table& table, const std::string& where) {

@@ -91,6 +91,11 @@ std::uint64_t hash_of(const Table& table) {
     items.add_integer(static_cast<std::uint64_t>(memory.batch_size));
   }
   add_rules(items, table.rules);
+  if (!table.row_shares.empty()) {
+    items.add("row_shares");
+    items.add_integer(table.row_shares.size());
+    for (const double share : table.row_shares) items.add_float(static_cast<float>(share));
+  }
   return items.value();
 }
 

@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kProfileExamples = R"(Examples:
   neuroshard profile fbgemm_t856_bs65536.pt.gz --output table_configs.json
   neuroshard profile indices.npy --lengths lengths.npy --output table_configs.json
+  neuroshard profile indices.npy --lengths lengths.npy --row-parts 64 \
+      --output table_configs.json
   neuroshard profile indices.npy --offsets offsets.npy --batch 65536 \
       --output table_configs.json
 
@@ -25,6 +27,7 @@ struct ProfileCommand {
   AccessFiles files;
   std::string output;
   int threads = 0;
+  int row_parts = 0;
 };
 
 int run_profile(const ProfileCommand& command, Console& console) {
@@ -37,6 +40,7 @@ int run_profile(const ProfileCommand& command, Console& console) {
     ProgressBar progress(console, "profiling", static_cast<std::uint64_t>(data.lookups()));
     ProfileOptions options;
     options.threads = command.threads;
+    options.row_parts = command.row_parts;
     options.progress = [&](std::int64_t lookups) {
       progress.update(static_cast<std::uint64_t>(lookups));
     };
@@ -71,6 +75,11 @@ void add_profile_command(CLI::App& program, Action& chosen) {
   command->add_option("--batch", options->files.batch, "Samples of the batch, with --offsets");
   command->add_option("--output", options->output, "File to write; default: standard output")
       ->type_name("FILE");
+  command
+      ->add_option("--row-parts", options->row_parts,
+                   "Write row_shares: shares of the lookups in so many equal parts of the rows")
+      ->check(CLI::Range(1, kMaxRowShares))
+      ->type_name("N");
   command->add_option("--threads", options->threads, "Default: one per core");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run_profile(*options, console); };

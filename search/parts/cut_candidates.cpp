@@ -101,7 +101,7 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
     candidates.push_back({.table = t});
     narrowest.push_back(task.tables[t]);
     narrowest.back().dim = narrowest_dim(task.tables[t]);
-    blocks.push_back(first_block(task, t, task.devices));
+    blocks.push_back(busiest_block(task, t, task.devices));
   }
   const std::vector<double> narrowest_ms = operator_ms(backend, task, narrowest);
   const std::vector<double> blocks_ms = operator_ms(backend, task, blocks);

@@ -157,12 +157,15 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
 }
 
 std::int64_t CutSearch::fixed_bytes() const {
-  std::int64_t bytes = replicas_memory(task_, fixed_).total_bytes();
-  // The first device has the largest block of each table.
-  for (const int slice : fixed_.shards.front()) {
-    bytes += slice_bytes(task_, fixed_.slices[static_cast<std::size_t>(slice)]);
+  std::int64_t most_bytes = 0;
+  for (const std::vector<int>& shard : fixed_.shards) {
+    std::int64_t bytes = 0;
+    for (const int slice : shard) {
+      bytes += slice_bytes(task_, fixed_.slices[static_cast<std::size_t>(slice)]);
+    }
+    most_bytes = std::max(most_bytes, bytes);
   }
-  return bytes;
+  return replicas_memory(task_, fixed_).total_bytes() + most_bytes;
 }
 
 bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {

@@ -3,20 +3,31 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/equal_blocks.h"
+
 namespace neuroshard {
-namespace {
 
-std::int64_t rows_of_block(std::int64_t rows, int blocks) { return (rows + blocks - 1) / blocks; }
-
-}  // namespace
-
-Table first_block(const Task& task, std::uint32_t table, int blocks) {
+Table busiest_block(const Task& task, std::uint32_t table, int blocks) {
   const Table& whole = task.tables[table];
-  return table_of(task, {.table = static_cast<int>(table),
-                         .first_column = 0,
-                         .dim = whole.dim,
-                         .first_row = 0,
-                         .rows = rows_of_block(whole.rows, blocks)});
+  const std::int64_t most_rows = rows_of_block(whole.rows, blocks);
+  TableSlice block{.table = static_cast<int>(table),
+                   .first_column = 0,
+                   .dim = whole.dim,
+                   .first_row = 0,
+                   .rows = most_rows};
+  if (whole.row_shares.empty()) return table_of(task, block);
+  TableSlice busiest = block;
+  double most_lookups = -1.0;
+  for (; block.first_row < whole.rows; block.first_row += most_rows) {
+    block.rows = std::min(most_rows, whole.rows - block.first_row);
+    const double lookups = lookup_share(whole, block.first_row, block.rows);
+    if (lookups <= most_lookups) continue;
+    most_lookups = lookups;
+    busiest = block;
+  }
+  Table busy = table_of(task, busiest);
+  busy.rows = most_rows;
+  return busy;
 }
 
 bool may_be_cut_by_rows(const Table& table, int group, int devices) {

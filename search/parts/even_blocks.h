@@ -9,8 +9,10 @@ namespace neuroshard {
 
 // Tables in equal blocks of rows on devices side by side, as TorchRec's runtime cuts them.
 
-/// The first of `blocks` equal blocks of rows, which is the largest, as a table of its own.
-[[nodiscard]] Table first_block(const Task& task, std::uint32_t table, int blocks);
+/// Of `blocks` equal blocks the one with most lookups, for whose operator and ids all devices wait,
+/// with as many rows as the largest, the first, has: no block takes more memory. As a table of its
+/// own. Without row shares that is the first.
+[[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int blocks);
 
 /// Whether the rules of `table` let it be cut to blocks on groups of `group` of the task's devices.
 [[nodiscard]] bool may_be_cut_by_rows(const Table& table, int group, int devices);

@@ -105,7 +105,7 @@ class RowBlockPlans {
     if (!blocks) return false;
     const Plan without_others = expanded(cut, *blocks, group);
     if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
-    const std::int64_t taken_bytes = most_bytes(cut.task, *blocks);
+    const std::int64_t taken_bytes = most_bytes(task_, without_others);
     if (taken_bytes >= room_bytes(task_, 0)) return false;
     const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
@@ -128,13 +128,14 @@ class RowBlockPlans {
     return most;
   }
 
-  /// The first `count` tables with their first blocks' rows, for as many devices as groups.
+  /// The first `count` tables with the rows and lookups of one block each, for as many devices as
+  /// groups.
   [[nodiscard]] PartialTask blocks_of_groups(int group, std::size_t count) const {
     PartialTask part;
     part.tables.assign(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
     std::ranges::sort(part.tables);
     for (const std::uint32_t t : part.tables) {
-      part.task.tables.push_back(first_block(task_, t, group));
+      part.task.tables.push_back(busiest_block(task_, t, group));
     }
     part.task.devices = task_.devices / group;
     part.task.batch_size = task_.batch_size;
@@ -142,14 +143,13 @@ class RowBlockPlans {
     return part;
   }
 
-  /// Nothing if there is no room. On one group there is but one plan: row-wise tables keep their
-  /// width.
+  /// Nothing if there is no room. On one group there is but one plan, whose memory is looked at
+  /// later: row-wise tables keep their width.
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
     if (task.devices > 1) {
       std::optional<PlanResult> planned = plan_part(task, effort);
       return planned ? std::move(planned->plan) : std::nullopt;
     }
-    if (total_bytes(task) > task.memory_bytes) return std::nullopt;
     Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
     std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
     return plan;

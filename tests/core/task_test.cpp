@@ -71,6 +71,18 @@ TEST(Task, RejectsWhatCannotBeComputedWith) {
                 t.tables[0].access_histogram[16] = std::numeric_limits<double>::infinity();
               }),
               HasSubstr("bin_16"));
+  EXPECT_EQ(broken([](Task& t) { t.tables[1].row_shares = {0.5, 0.25, 0.2501}; }), "");
+  EXPECT_EQ(broken([](Task& t) {
+              t.tables[1].row_shares = {0.5, 0.25};
+            }),
+            "tasks/a.json: table 1: row_shares add up to 0.750000; they are shares of the table's "
+            "lookups and must add up to 1");
+  EXPECT_THAT(broken([](Task& t) {
+                t.tables[1].row_shares = {1.5, -0.5};
+              }),
+              HasSubstr("table 1: row_shares: number 1 is -0.500000; give a finite number"));
+  EXPECT_THAT(broken([](Task& t) { t.tables[0].row_shares.assign(1025, 1.0 / 1025); }),
+              HasSubstr("row_shares has 1025 numbers; give at most 1024"));
 }
 
 TEST(Task, MemoryIsInGib) {

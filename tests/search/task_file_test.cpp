@@ -60,6 +60,25 @@ TEST(TaskFile, ReadsWhatDecidesMemory) {
             (TableMemory{WeightType::kBf16, Optimizer::kRowwiseAdagrad, 4096}));
 }
 
+TEST(TaskFile, ReadsRowShares) {
+  const std::string good = R"({"row": 7, "dim": 4, "pooling_factor": 1)";
+  const TaskFile task =
+      parse_task(task_with_table(good + "}, " + good + R"(, "row_shares": [0.5, 0, 0.5]})"), "a");
+  EXPECT_THAT(task.tables[0].row_shares, IsEmpty());
+  EXPECT_THAT(task.tables[1].row_shares, ElementsAre(0.5, 0.0, 0.5));
+  const auto error = [&](const std::string& shares) {
+    return task_error(task_with_table(good + R"(, "name": "x", "row_shares": )" + shares + "}"));
+  };
+  EXPECT_THAT(error("[]"), StartsWith("a.json: table 0 ('x'): row_shares is empty; give"));
+  EXPECT_THAT(error("1"), StartsWith("a.json: table 0 ('x'): row_shares is 1; give an array"));
+  EXPECT_EQ(error("[0.5, -0.5]"),
+            "a.json: table 0 ('x'): row_shares: number 1 is -0.5; give a number between 0.0 and "
+            "1.0");
+  EXPECT_THAT(error("[0.5, \"a\"]"), HasSubstr("row_shares: number 1 is \"a\"; give a number"));
+  EXPECT_THAT(error("[0.5, 0.25]"),
+              StartsWith("a.json: table 0 ('x'): row_shares add up to 0.750000; they are shares"));
+}
+
 TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
   const std::string good = R"("row": 100, "dim": 16, "pooling_factor": 1.5)";
   EXPECT_EQ(task_error(task_with_table("{" + good + R"(, "name": "x", "weight_type": "fp12"})")),

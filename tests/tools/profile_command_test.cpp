@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/table_configs.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -32,6 +33,25 @@ TEST(Profile, FindsInGeneratedLookupsWhatGenerateSays) {
   EXPECT_LE(differences, 3);
 }
 
+TEST(Profile, WritesRowSharesThatTasksRead) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command("generate", {"--count", "5", "--batch", "512", "--row-scale", "0.01",
+                                     "--streams", "--output", folder / "t"})
+                .code,
+            kExitOk);
+  const Outcome outcome =
+      run_command("profile", {folder / "t/indices.npy", "--lengths", folder / "t/lengths.npy",
+                              "--row-parts", "8", "--output", folder / "configs.json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const TableConfigs configs = load_table_configs(folder / "configs.json");
+  ASSERT_EQ(configs.tables.size(), 5U);
+  for (const Table& table : configs.tables) {
+    EXPECT_EQ(table.row_shares.size(), table.pooling_factor > 0.0 ? 8U : 0U);
+    EXPECT_NO_THROW(validate(table, "configs.json"));
+  }
+  EXPECT_EQ(serialize_table_configs(configs.tables, false), contents_of(folder / "configs.json"));
+}
+
 TEST(Profile, RefusesOptionsThatDoNotFitTogether) {
   const TemporaryFolder folder;
   const std::string output = folder / "out.json";
@@ -41,6 +61,8 @@ TEST(Profile, RefusesOptionsThatDoNotFitTogether) {
       {"a.npy", "--offsets", "c.npy"},
       {"a.npy", "--lengths", "c.npy", "--batch", "3"},
       {"a.pt", "--lengths", "c.npy"},
+      {"a.npy", "--lengths", "c.npy", "--row-parts", "0"},
+      {"a.npy", "--lengths", "c.npy", "--row-parts", "1025"},
       {"/nonexistent/a.pt"},
   };
   for (std::vector<std::string> arguments : bad) {

@@ -113,6 +113,19 @@ std::optional<std::int64_t> integer_within(JsonValue value, std::int64_t low, st
   return number;
 }
 
+/// Nothing if the value is not a number in [low, high].
+std::optional<double> number_within(JsonValue value, double low, double high) {
+  double number = 0.0;
+  if (value.get(number) != simdjson::SUCCESS || !(number >= low && number <= high)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+[[noreturn]] void fail_number(JsonValue value, const std::string& what, double low, double high) {
+  throw Error(what + " is " + shown(value) + "; give " + range_text(low, high));
+}
+
 [[noreturn]] void fail_integer(JsonValue value, const std::string& what, std::int64_t low,
                                std::int64_t high) {
   throw Error(what + " is " + shown(value) + "; give an integer between " + std::to_string(low) +
@@ -125,6 +138,12 @@ std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t
                           std::int64_t high) {
   const std::optional<std::int64_t> number = integer_within(value, low, high);
   if (!number) fail_integer(value, what, low, high);
+  return *number;
+}
+
+double json_number(JsonValue value, const std::string& what, double low, double high) {
+  const std::optional<double> number = number_within(value, low, high);
+  if (!number) fail_number(value, what, low, high);
   return *number;
 }
 
@@ -152,12 +171,9 @@ std::optional<double> JsonObject::number_if_any(std::string_view name, double lo
 
 double JsonObject::number_of(JsonValue field, std::string_view name, double low,
                              double high) const {
-  double number = 0.0;
-  if (field.get(number) != simdjson::SUCCESS) number = std::nan("");
-  if (!(number >= low && number <= high)) {
-    throw Error(place(name) + " is " + shown(field) + "; give " + range_text(low, high));
-  }
-  return number;
+  const std::optional<double> number = number_within(field, low, high);
+  if (!number) fail_number(field, place(name), low, high);
+  return *number;
 }
 
 std::string JsonObject::text(std::string_view name) const {

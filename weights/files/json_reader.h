@@ -81,6 +81,9 @@ class JsonObject {
 [[nodiscard]] std::int64_t json_integer(JsonValue value, const std::string& what, std::int64_t low,
                                         std::int64_t high);
 
+/// Likewise a number.
+[[nodiscard]] double json_number(JsonValue value, const std::string& what, double low, double high);
+
 /// A file's first two fields: throws Error unless "format" is `format` and "version" is one that
 /// this library reads, 1 to `newest_version`. Returns the version.
 int check_format(const JsonObject& file, const std::string& format, int newest_version);

@@ -53,6 +53,7 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
     if (table.memory.optimizer != Optimizer::kSgd) {
       entry["optimizer"] = name_of(table.memory.optimizer);
     }
+    if (!table.row_shares.empty()) entry["row_shares"] = table.row_shares;
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -52,6 +52,22 @@ bool read_histogram(const JsonObject& object, std::array<double, kHistogramBins>
   return true;
 }
 
+std::vector<double> read_row_shares(const JsonObject& object) {
+  std::vector<double> shares;
+  for (const JsonValue share : object.array("row_shares")) {
+    shares.push_back(json_number(
+        share, object.place("row_shares") + ": number " + std::to_string(shares.size()), 0.0, 1.0));
+  }
+  if (shares.empty()) {
+    throw Error(object.place("row_shares") +
+                " is empty; give at least one number, or leave it out");
+  }
+  if (const std::optional<std::string> problem = row_shares_problem_of(shares)) {
+    throw Error(object.where() + ": " + *problem);
+  }
+  return shares;
+}
+
 std::vector<int> read_device_set(const JsonObject& object, std::string_view name) {
   std::vector<int> devices;
   for (const JsonValue device : object.array(name)) {
@@ -156,6 +172,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     throw Error(object.where() +
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
+  if (!object.all_known() && object.has("row_shares")) table.row_shares = read_row_shares(object);
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();
   if (has_dim) {

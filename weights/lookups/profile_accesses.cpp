@@ -53,7 +53,12 @@ void check_indices(const AccessData& data, std::int64_t table, std::int64_t firs
               "; indices lie in [0, 2^40)");
 }
 
-Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t batch) {
+RowCounter counter_for(const ProfileOptions& options) {
+  return RowCounter(options.row_parts > 0 ? RowCounter::Counts::kExact
+                                          : RowCounter::Counts::kForBins);
+}
+
+Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t batch, int row_parts) {
   Table table;
   table.dim = 128;
   table.rows = std::max(kFewestProfiledRows, counter.largest_index() + 1);
@@ -63,23 +68,25 @@ Table table_of(const RowCounter& counter, std::int64_t lookups, std::int64_t bat
   for (int bin = 0; bin < kHistogramBins && distinct > 0; ++bin) {
     table.access_histogram[bin] = static_cast<double>(rows[bin]) / static_cast<double>(distinct);
   }
+  if (row_parts > 0 && lookups > 0) table.row_shares = counter.lookup_shares(table.rows, row_parts);
   return table;
 }
 
 // Tables shared out among threads, each with a file position of its own.
-void profile_in_parallel(const AccessData& data, int threads, Progress& progress,
+void profile_in_parallel(const AccessData& data, const ProfileOptions& options, Progress& progress,
                          std::vector<Table>& tables) {
   struct Worker {
-    explicit Worker(const AccessData& data) : reader(data), block(kBlock) {}
+    Worker(const AccessData& data, const ProfileOptions& options)
+        : counter(counter_for(options)), reader(data), block(kBlock) {}
     RowCounter counter;
     IndexReader reader;
     std::vector<std::int64_t> block;
   };
-  ThreadTeam team(threads);
+  ThreadTeam team(options.threads);
   std::vector<std::optional<Worker>> workers(team.threads());
   team.run(tables.size(), [&](std::size_t t, std::size_t thread) {
     std::optional<Worker>& worker = workers[thread];
-    if (!worker) worker.emplace(data);
+    if (!worker) worker.emplace(data, options);
     const std::int64_t end = data.table_begin[t + 1];
     for (std::int64_t first = data.table_begin[t]; first < end; first += kBlock) {
       const auto part =
@@ -89,7 +96,7 @@ void profile_in_parallel(const AccessData& data, int threads, Progress& progress
       worker->counter.add(part);
       progress.add(part.size());
     }
-    tables[t] = table_of(worker->counter, end - data.table_begin[t], data.batch);
+    tables[t] = table_of(worker->counter, end - data.table_begin[t], data.batch, options.row_parts);
     worker->counter.clear();
   });
 }
@@ -166,7 +173,8 @@ class BlockQueue {
   std::exception_ptr failure_;
 };
 
-void profile_in_order(const AccessData& data, Progress& progress, std::vector<Table>& tables) {
+void profile_in_order(const AccessData& data, const ProfileOptions& options, Progress& progress,
+                      std::vector<Table>& tables) {
   BlockQueue queue;
   std::jthread reader([&] { queue.read_all(data); });
   struct CloseAtEnd {
@@ -174,12 +182,12 @@ void profile_in_order(const AccessData& data, Progress& progress, std::vector<Ta
     ~CloseAtEnd() { queue.close(); }
   } close{queue};  // Destroyed before the thread is joined.
 
-  RowCounter counter;
+  RowCounter counter = counter_for(options);
   std::size_t current = 0;
   const auto finish_tables_before = [&](std::size_t table) {
     for (; current < table; ++current) {
-      tables[current] =
-          table_of(counter, data.table_begin[current + 1] - data.table_begin[current], data.batch);
+      tables[current] = table_of(counter, data.table_begin[current + 1] - data.table_begin[current],
+                                 data.batch, options.row_parts);
       counter.clear();
     }
   };
@@ -197,12 +205,17 @@ void profile_in_order(const AccessData& data, Progress& progress, std::vector<Ta
 }  // namespace
 
 std::vector<Table> profile_accesses(const AccessData& data, const ProfileOptions& options) {
+  if (options.row_parts < 0 || options.row_parts > kMaxRowShares) {
+    throw Error("lookups are to be counted for " + std::to_string(options.row_parts) +
+                " parts of the rows; give 1 to " + std::to_string(kMaxRowShares) +
+                ", or 0 for none");
+  }
   std::vector<Table> tables(data.tables());
   Progress progress(options);
   if (data.compressed) {
-    profile_in_order(data, progress, tables);
+    profile_in_order(data, options, progress, tables);
   } else {
-    profile_in_parallel(data, options.threads, progress, tables);
+    profile_in_parallel(data, options, progress, tables);
   }
   return tables;
 }

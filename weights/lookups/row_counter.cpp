@@ -16,11 +16,10 @@ void RowCounter::add(std::span<const std::int64_t> indices) {
     touches = static_cast<std::uint16_t>(touches + (touches != UINT16_MAX ? 1 : 0));
   };
   for (const std::int64_t index : indices) {
-    if (index < kArrayRows) {
-      count(array_[static_cast<std::size_t>(index)]);
-    } else {
-      count(beyond_[index]);
-    }
+    std::uint16_t& touches =
+        index < kArrayRows ? array_[static_cast<std::size_t>(index)] : beyond_[index];
+    if (exact_ && touches == UINT16_MAX) ++full_[index];
+    count(touches);
   }
 }
 
@@ -42,11 +41,36 @@ std::array<std::int64_t, kHistogramBins> RowCounter::rows_by_bin() const {
   return rows;
 }
 
+std::vector<double> RowCounter::lookup_shares(std::int64_t rows, int parts) const {
+  // Lookups times `parts`: whole numbers also of rows that lie in several parts.
+  std::vector<double> lookups(static_cast<std::size_t>(parts), 0.0);
+  double all = 0.0;
+  const auto add = [&](std::int64_t row, std::int64_t touches) {
+    all += static_cast<double>(touches * parts);
+    const std::int64_t end = (row + 1) * parts;
+    std::int64_t part = row * parts / rows;
+    for (std::int64_t begin = row * parts; begin < end; ++part) {
+      const std::int64_t next = std::min(end, (part + 1) * rows);
+      lookups[static_cast<std::size_t>(part)] += static_cast<double>(touches * (next - begin));
+      begin = next;
+    }
+  };
+  const auto used = std::min(largest_ + 1, static_cast<std::int64_t>(array_.size()));
+  for (std::int64_t row = 0; row < used; ++row) {
+    if (const std::uint16_t touches = array_[static_cast<std::size_t>(row)]) add(row, touches);
+  }
+  for (const auto& [row, touches] : beyond_) add(row, touches);
+  for (const auto& [row, touches] : full_) add(row, touches);
+  for (double& share : lookups) share /= all;
+  return lookups;
+}
+
 void RowCounter::clear() {
   const auto used =
       static_cast<std::ptrdiff_t>(std::min(largest_ + 1, static_cast<std::int64_t>(array_.size())));
   std::fill(array_.begin(), array_.begin() + used, std::uint16_t{0});
   beyond_.clear();
+  full_.clear();
   largest_ = -1;
 }
 

@@ -13,12 +13,21 @@ namespace neuroshard {
 /// Counts how often a batch touches each row of a table.
 class RowCounter {
  public:
+  enum class Counts { kForBins, kExact };
+  /// Exact counts are for lookup_shares(); the bins need none, and are counted faster without.
+  explicit RowCounter(Counts counts = Counts::kForBins) : exact_(counts == Counts::kExact) {}
+
   /// Indices are not negative.
   void add(std::span<const std::int64_t> indices);
 
   [[nodiscard]] std::int64_t largest_index() const { return largest_; }
   /// Rows touched, by histogram bin.
   [[nodiscard]] std::array<std::int64_t, kHistogramBins> rows_by_bin() const;
+
+  /// Shares of all lookups that `parts` equal parts of the first `rows` rows got, as in
+  /// Table::row_shares. A row that lies in several parts counts in each as far as it lies there.
+  /// Counts are exact, and all rows are below `rows`; there is a lookup.
+  [[nodiscard]] std::vector<double> lookup_shares(std::int64_t rows, int parts) const;
 
   /// Forgets the table but keeps the memory.
   void clear();
@@ -30,10 +39,12 @@ class RowCounter {
 
   void grow(std::int64_t rows);
 
-  // The bins end below 2^16 touches, so counting may stop there.
+  // The bins end below 2^16 touches, so counting may stop there; exact counts go on in `full_`.
   std::vector<std::uint16_t> array_;
   std::unordered_map<std::int64_t, std::uint16_t> beyond_;
+  std::unordered_map<std::int64_t, std::int64_t> full_;  // Touches beyond those of full counters.
   std::int64_t largest_ = -1;
+  bool exact_;
 };
 
 }  // namespace neuroshard

@@ -41,9 +41,10 @@ struct Plan {
 /// One slice a table: a plan that cuts nothing has these.
 [[nodiscard]] std::vector<TableSlice> whole_tables(const Task& task);
 
-/// What a slice costs is what this table costs: its columns and its rows, of which the batch looks
-/// up the share that they are of all rows (docs/plan_format.md), as often each as before. Without
-/// the name.
+/// What a slice costs is what this table costs: its columns and its rows, with their
+/// lookup_share(). Of a block that has another share than its part of the rows, the access
+/// histogram is that of as many times more samples (docs/plan_format.md). Without name and row
+/// shares.
 [[nodiscard]] Table table_of(const Task& task, const TableSlice& slice);
 
 /// slice_bytes() of its columns and rows.

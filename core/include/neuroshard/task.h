@@ -23,6 +23,8 @@ inline constexpr int kDefaultDevicesPerNode = 8;
 inline constexpr std::int64_t kDefaultBatchSize = 65536;
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 40;
 inline constexpr int kMaxDim = 1 << 16;
+/// Parts of a table's rows whose shares of its lookups may be given.
+inline constexpr int kMaxRowShares = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 40;
 /// All tables of a task, however they are cut; keeps every sum of sizes within 64 bits.
 inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
@@ -40,9 +42,17 @@ struct Table {
   std::array<double, kHistogramBins> access_histogram{};
   TableMemory memory{};
   TableRules rules{};
+  /// Shares of the lookups that so many equal, consecutive parts of the rows get: part i of n is
+  /// rows [i rows / n, (i + 1) rows / n), looked up evenly. At most kMaxRowShares, which sum to 1.
+  /// Empty: all rows are looked up evenly. Only costs of row blocks depend on them.
+  std::vector<double> row_shares{};
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
+
+/// The share of the lookups in `table` that go to these of its rows, which are at least one: by its
+/// row shares, and within each part in proportion to the rows. Of all rows it is 1, exactly.
+[[nodiscard]] double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows);
 
 /// What `dim` columns of `table`, kept together, take on a device: docs/memory.md has formulas and
 /// sources. Grows by the same with each column, but has a part that all slices have alike, so that
@@ -121,10 +131,10 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024]; if
-/// devices that are listed are not as many as `devices`, or have loads out of range; if all of a
-/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; or if rules
-/// contradict each other or the task.
+/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024], row
+/// shares at most kMaxRowShares that sum to 1 (within 0.001); if devices that are listed are not as
+/// many as `devices`, or have loads out of range; if all of a device is reserved; if tables cut as
+/// finely as can be take more than kMaxTaskBytes; or if rules contradict each other or the task.
 /// `where` opens the message, e.g. a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);

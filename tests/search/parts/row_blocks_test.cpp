@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -149,6 +150,66 @@ TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
     }
   }
   EXPECT_GT(by_rows, 0);
+}
+
+TEST(RowBlocks, CountTheLookupsOfTheBusiestBlock) {
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 9);
+    const int devices = seed % 2 == 0 ? 16 : 4;
+    Task task = task_of_a_giant(devices);
+    for (Table& table : task.tables) {
+      table.memory.batch_size = 65536;
+      if (random.below(2) == 0) continue;
+      table.row_shares.resize(1 + random.below(30));
+      double sum = 0.0;
+      for (double& share : table.row_shares) sum += share = 0.01 + std::pow(random.uniform(), 6.0);
+      for (double& share : table.row_shares) share /= sum;
+    }
+    task.tables.front().row_shares = {0.8, 0.1, 0.06, 0.04};
+    task.memory_bytes += 30'000'000;
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    EXPECT_TRUE(has_row_blocks(task, *result.plan));
+    // All wait for the ids of the device with the first block.
+    Task even = task;
+    for (Table& table : even.tables) table.row_shares.clear();
+    const auto lookups = [&](const Task& of) {
+      const PlanCost cost = planner.simulate(of, *result.plan);
+      return std::ranges::max(cost.devices, {}, &DeviceCost::lookups).lookups;
+    };
+    EXPECT_GT(lookups(task), lookups(even));
+  }
+}
+
+// The busiest block is not the first, nor the largest.
+TEST(RowBlocks, FitAlsoIfTheLastBlockIsTheBusiest) {
+  Task task = task_of_a_giant(3);
+  for (Table& table : task.tables) table.memory.batch_size = 1'000'000;
+  Table& giant = task.tables.front();
+  giant.rows += 1;
+  giant.row_shares.assign(10, 0.01);
+  giant.row_shares.back() = 0.91;
+  task.memory_bytes = 1'000'000'000;
+  giant.rows *= 12;
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  EXPECT_TRUE(has_row_blocks(task, *result.plan));
+  // To the byte: nothing that has room is passed over.
+  std::int64_t most = 0;
+  Task alone = task;
+  alone.tables.resize(1);
+  for (int d = 0; d < 3; ++d) {
+    const std::int64_t rows = (giant.rows + 2) / 3;
+    const std::int64_t first = d * rows;
+    most = std::max(most, slice_bytes(alone, {0, 0, 4, first, std::min(rows, giant.rows - first)}));
+  }
+  alone.memory_bytes = most;
+  expect_good(planner, alone, planner.plan(alone));
+  alone.memory_bytes = most - 1;
+  EXPECT_FALSE(planner.plan(alone).plan);
 }
 
 TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {

@@ -35,7 +35,7 @@ std::string torch_entry(const std::string& name, const std::string& data, std::s
 
 }  // namespace
 
-std::vector<Table> Accesses::expected_profile() const {
+std::vector<Table> Accesses::expected_profile(int row_parts) const {
   std::vector<Table> profile;
   for (std::int64_t t = 0; t < tables; ++t) {
     std::map<std::int64_t, std::int64_t> touches;
@@ -55,6 +55,19 @@ std::vector<Table> Accesses::expected_profile() const {
     }
     for (double& share : table.access_histogram) {
       if (!touches.empty()) share /= static_cast<double>(touches.size());
+    }
+    if (row_parts > 0 && lookups > 0) {
+      // Each row in as many cells as there are parts, of which each lies in one.
+      std::vector<std::int64_t> of_parts(static_cast<std::size_t>(row_parts));
+      for (const auto& [row, count] : touches) {
+        for (int cell = 0; cell < row_parts; ++cell) {
+          of_parts[static_cast<std::size_t>((row * row_parts + cell) / table.rows)] += count;
+        }
+      }
+      for (const std::int64_t cells : of_parts) {
+        table.row_shares.push_back(static_cast<double>(cells) /
+                                   static_cast<double>(lookups * row_parts));
+      }
     }
     profile.push_back(table);
   }

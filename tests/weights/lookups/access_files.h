@@ -16,8 +16,9 @@ struct Accesses {
   std::int64_t tables = 0;
   std::int64_t batch = 0;
 
-  /// Rows, pooling factor and histogram of every table by the definition, without any thrift.
-  [[nodiscard]] std::vector<Table> expected_profile() const;
+  /// Rows, pooling factor, histogram and, of that many parts unless 0, row shares of every table by
+  /// the definition, without any thrift.
+  [[nodiscard]] std::vector<Table> expected_profile(int row_parts = 0) const;
 };
 
 /// Random ones; some tables are never looked up, some are hot, one has more than a million lookups

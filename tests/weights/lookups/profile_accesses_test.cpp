@@ -23,15 +23,17 @@ using testing::Packing;
 using testing::random_accesses;
 using testing::torch_file;
 
-void expect_profile(const AccessData& data, const Accesses& accesses) {
-  const std::vector<Table> expected = accesses.expected_profile();
+void expect_profile(const AccessData& data, const Accesses& accesses, int row_parts = 0) {
+  const std::vector<Table> expected = accesses.expected_profile(row_parts);
   for (const int threads : {1, 3}) {
     std::int64_t last = 0;
-    const std::vector<Table> profile =
-        profile_accesses(data, {.threads = threads, .progress = [&](std::int64_t lookups) {
-                                  EXPECT_GT(lookups, last);
-                                  last = lookups;
-                                }});
+    const std::vector<Table> profile = profile_accesses(data, {.threads = threads,
+                                                               .progress =
+                                                                   [&](std::int64_t lookups) {
+                                                                     EXPECT_GT(lookups, last);
+                                                                     last = lookups;
+                                                                   },
+                                                               .row_parts = row_parts});
     EXPECT_EQ(last, static_cast<std::int64_t>(accesses.indices.size()));
     ASSERT_EQ(profile.size(), expected.size());
     for (std::size_t t = 0; t < expected.size(); ++t) {
@@ -39,6 +41,7 @@ void expect_profile(const AccessData& data, const Accesses& accesses) {
       EXPECT_EQ(profile[t].rows, expected[t].rows);
       EXPECT_EQ(profile[t].pooling_factor, expected[t].pooling_factor);
       EXPECT_EQ(profile[t].access_histogram, expected[t].access_histogram);
+      EXPECT_EQ(profile[t].row_shares, expected[t].row_shares);
     }
   }
 }
@@ -52,6 +55,24 @@ TEST(ProfileAccesses, OfAPublishedFileIsWhatTheDefinitionSays) {
     expect_profile(open_torch_accesses(folder.write("a.pt.gz", gzip(file))), accesses);
     const std::string large = torch_file(accesses, element_bytes, true);
     expect_profile(open_torch_accesses(folder.write("large.pt", large)), accesses);
+  }
+}
+
+TEST(ProfileAccesses, CountsTheLookupsOfPartsOfTheRows) {
+  const TemporaryFolder folder;
+  const Accesses accesses = random_accesses(7, 9, 50, true);
+  const std::string file = torch_file(accesses);
+  for (const int parts : {1, 3, 64, 1024}) {
+    SCOPED_TRACE(parts);
+    expect_profile(open_torch_accesses(folder.write("a.pt", file)), accesses, parts);
+    expect_profile(open_torch_accesses(folder.write("a.pt.gz", gzip(file))), accesses, parts);
+  }
+  for (const int parts : {-1, 1025}) {
+    EXPECT_THAT(message_of([&] {
+                  (void)profile_accesses(open_torch_accesses(folder.write("a.pt", file)),
+                                         {.row_parts = parts});
+                }),
+                HasSubstr("parts of the rows; give 1 to 1024"));
   }
 }
 
@@ -104,6 +125,21 @@ TEST(RowCounter, CountsRowsFarApart) {
     EXPECT_EQ(counter.rows_by_bin(), expected);
     counter.clear();
     EXPECT_EQ(counter.largest_index(), -1);
+  }
+}
+
+TEST(RowCounter, SharesOutAllLookupsAlsoOfHotRowsAndRowsFarApart) {
+  RowCounter counter(RowCounter::Counts::kExact);
+  const std::int64_t far = std::int64_t{1} << 30;
+  const std::vector<std::int64_t> hot(70'000, 5);
+  const std::vector<std::int64_t> far_ones(30'000, far);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      counter.add(hot);
+      counter.add(far_ones);
+    }
+    EXPECT_THAT(counter.lookup_shares(far + 1, 4), ::testing::ElementsAre(0.7, 0.0, 0.0, 0.3));
+    counter.clear();
   }
 }
 

@@ -37,7 +37,7 @@ using MemoryBytes = std::variant<std::int64_t, std::vector<std::int64_t>>;
 Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  const std::optional<Histogram>& access_histogram, std::string name,
                  double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
-                 TableRules rules) {
+                 TableRules rules, std::vector<double> row_shares) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
@@ -47,6 +47,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   table.memory.weight_type = weight_type_from_name(weight_type);
   table.memory.optimizer = optimizer_from_name(optimizer);
   table.rules = std::move(rules);
+  table.row_shares = std::move(row_shares);
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -218,20 +219,23 @@ void bind_table(nb::module_& module) {
           [](Table* self, std::int64_t rows, int dim, double pooling_factor,
              const std::optional<Histogram>& access_histogram, std::string name,
              double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
-             std::optional<TableRules> rules) {
+             std::optional<TableRules> rules, std::optional<std::vector<double>> row_shares) {
             new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
                                         std::move(name), zipf_exponent, weight_type, optimizer,
-                                        std::move(rules).value_or(TableRules{})));
+                                        std::move(rules).value_or(TableRules{}),
+                                        std::move(row_shares).value_or(std::vector<double>{})));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
           "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
-          "optimizer"_a = "sgd", "rules"_a = nb::none(),
+          "optimizer"_a = "sgd", "rules"_a = nb::none(), "row_shares"_a = nb::none(),
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
           "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
           "`weight_type` and `optimizer` decide memory (docs/memory.md), not predicted costs. "
-          "`rules`: None for none.")
+          "`rules`: None for none. `row_shares`: shares of the lookups in up to 1,024 equal, "
+          "consecutive parts of the rows, which row blocks are priced by; None: all rows are "
+          "looked up evenly.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
@@ -243,6 +247,7 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("optimizer",
                    [](const Table& table) { return std::string(name_of(table.memory.optimizer)); })
       .def_ro("rules", &Table::rules)
+      .def_ro("row_shares", &Table::row_shares, "Empty: all rows are looked up evenly.")
       .def_prop_ro("size_bytes", &Table::size_bytes,
                    "Of the weights and the optimizer's state; of a task's table with ids and "
                    "outputs, if it has a batch size.")

@@ -24,7 +24,8 @@ struct TableConfigs {
 [[nodiscard]] TableConfigs load_table_configs(const std::filesystem::path& path);
 [[nodiscard]] TableConfigs parse_table_configs(std::string_view json, const std::string& where);
 
-/// Such a file: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`.
+/// Such a file: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`; other fields where
+/// they are not at their defaults, but no names, rules and batches.
 [[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
 
 }  // namespace neuroshard
