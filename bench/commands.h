@@ -21,6 +21,7 @@ void add_accuracy_command(CLI::App& program, Action& chosen);
 void add_deadline_command(CLI::App& program, Action& chosen);
 void add_gap_command(CLI::App& program, Action& chosen);
 void add_cuts_command(CLI::App& program, Action& chosen);
+void add_ids_command(CLI::App& program, Action& chosen);
 void add_mixed_command(CLI::App& program, Action& chosen);
 void add_read_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);

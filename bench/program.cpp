@@ -30,6 +30,7 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_deadline_command(program, chosen);
     add_gap_command(program, chosen);
     add_cuts_command(program, chosen);
+    add_ids_command(program, chosen);
     add_mixed_command(program, chosen);
     add_read_command(program, chosen);
     add_replan_command(program, chosen);

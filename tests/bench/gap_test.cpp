@@ -65,7 +65,7 @@ TEST(GapCases, WideTasksAreTheSameWhateverTheirNumber) {
   const auto few = wide_cases(4, 64, 40.0, 1);
   const auto many = wide_cases(12, 64, 40.0, 1);
   ASSERT_GE(few.size(), 1U);
-  ASSERT_GT(many.size(), few.size());
+  ASSERT_GE(many.size(), few.size());
   for (std::size_t i = 0; i < few.size(); ++i) {
     EXPECT_NO_THROW(validate(few[i].task));
     EXPECT_EQ(few[i].name, many[i].name);
