@@ -9,6 +9,7 @@
 #include "core/id_exchange.h"
 #include "core/replicas.h"
 #include "core/table_kind.h"
+#include "core/table_rules.h"
 #include "neuroshard/table_features.h"
 
 namespace neuroshard {
@@ -22,7 +23,7 @@ bool computes_alike(const Task& task) {
 }
 
 bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room) {
-  return !task.tables[table].rules.limit_devices() &&
+  return may_be_sharded(task, task.tables[table], ShardingKind::kReplicate) &&
          replica_memory(task, static_cast<int>(table)).total_bytes() <= least_room;
 }
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
+
+#include "search/infeasibility.h"
+#include "search/parts/required_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -19,6 +23,8 @@ constexpr double kLeastSaving = 0.005;
 // With so much less cost than the whole task's plan it is in vain to plan that once more.
 constexpr double kClearlyCheaper = 0.95;
 
+constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+
 }  // namespace
 
 ReplicaSearch::ReplicaSearch(const Backend& backend, const Task& task, const PlanRequest& request,
@@ -28,8 +34,12 @@ ReplicaSearch::ReplicaSearch(const Backend& backend, const Task& task, const Pla
       effort_(effort),
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kReplicas, 0.0),
-      next_(Part{
-          .task = &task, .effort = task.devices < 2 ? effort : Effort::kFast, .whole = true}) {}
+      required_(tables_to_replicate(task)) {
+  stats_.backend = backend.name();
+  if (ask_for_rest(0, task.devices < 2 ? effort : Effort::kFast)) return;
+  if (found_.empty()) start_from({});
+  end();
+}
 
 void ReplicaSearch::take(PlanResult planned) {
   add_work(stats_, planned.stats);
@@ -41,17 +51,16 @@ void ReplicaSearch::take(PlanResult planned) {
     case Phase::kWhole:
       return after_whole(std::move(planned));
     case Phase::kTrials:
-      consider_parts(planned);
+      consider_parts(planned, most_ms_);
       return try_more();
     case Phase::kBest:
-      consider_parts(planned);
+      consider_parts(planned, most_ms_);
       return plan_whole_again();
     case Phase::kWholeAgain:
       if (found_.empty()) {
-        found_.start_from(std::move(planned));
-      } else if (planned.plan) {
-        (void)found_.consider(*std::move(planned.plan));
-        for (CostedPlan& other : planned.alternatives) (void)found_.consider(std::move(other.plan));
+        start_from(std::move(planned));
+      } else {
+        consider_parts(planned, kAnyCost);
       }
       return end();
     case Phase::kFinished:
@@ -61,12 +70,18 @@ void ReplicaSearch::take(PlanResult planned) {
 
 void ReplicaSearch::after_whole(PlanResult planned) {
   const bool found = planned.plan.has_value();
-  whole_ms_ = planned.cost.cost_ms;
-  most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
-  if (found) candidates_ = replica_candidates(backend_, task_, planned.cost);
+  whole_ms_ = kAnyCost;
   const bool all = next_->effort == effort_;
   const bool stopped = stop_.reached();
-  if (found || all || stopped) found_.start_from(std::move(planned));
+  if (found || all || stopped) start_from(std::move(planned));
+  if (!found_.empty()) {
+    whole_ms_ = found_.best().cost.cost_ms;
+    candidates_ = replica_candidates(backend_, task_, found_.best().cost);
+    std::erase_if(candidates_, [&](const ReplicaCandidate& one) {
+      return std::ranges::binary_search(required_, one.table);
+    });
+  }
+  most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
   if (stopped) return end();
   if (candidates_.empty()) return all ? end() : plan_whole_again();
   phase_ = Phase::kTrials;
@@ -120,7 +135,7 @@ void ReplicaSearch::plan_whole_again() {
     return end();
   }
   phase_ = Phase::kWholeAgain;
-  next_ = Part{.task = &task_, .effort = effort_, .whole = true};
+  (void)ask_for_rest(0, effort_);
 }
 
 void ReplicaSearch::end() {
@@ -129,32 +144,55 @@ void ReplicaSearch::end() {
 }
 
 bool ReplicaSearch::ask_for_rest(std::size_t count, Effort effort) {
-  std::vector<std::uint32_t> replicated;
+  std::vector<std::uint32_t> replicated = required_;
   for (std::size_t i = 0; i < count; ++i) replicated.push_back(candidates_[i].table);
   std::ranges::sort(replicated);
   replicas_ = {};
   replicas_.shards.resize(static_cast<std::size_t>(task_.devices));
   replicas_.replicas.assign(replicated.begin(), replicated.end());
-  if (count == task_.tables.size()) {
+  count_ = count;
+  if (replicated.empty()) {
+    next_ = Part{.task = &task_, .effort = effort, .whole = true};
+    return true;
+  }
+  if (replicated.size() == task_.tables.size()) {
     if (found_.consider(replicas_, most_ms_)) best_count_ = count;
     return false;
   }
   const std::int64_t bytes = replicas_memory(task_, replicas_).total_bytes();
   if (bytes >= std::ranges::min(rooms_bytes(task_))) return false;
-  count_ = count;
   rest_ = task_without(task_, replicated, bytes);
   next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};
   return true;
 }
 
-void ReplicaSearch::consider_parts(const PlanResult& planned) {
+void ReplicaSearch::consider_parts(const PlanResult& planned, double most_ms) {
   const auto consider = [&](const Plan& of_rest) {
     Plan plan = replicas_;
-    add_part(plan, rest_, of_rest);
-    if (found_.consider(std::move(plan), most_ms_)) best_count_ = count_;
+    if (replicas_.replicas.empty()) {
+      plan = of_rest;
+    } else {
+      add_part(plan, rest_, of_rest);
+    }
+    if (found_.consider(std::move(plan), most_ms)) best_count_ = count_;
   };
   if (planned.plan) consider(*planned.plan);
   for (const CostedPlan& other : planned.alternatives) consider(other.plan);
+}
+
+void ReplicaSearch::start_from(PlanResult planned) {
+  if (required_.empty()) return found_.start_from(std::move(planned));
+  if (planned.plan) return consider_parts(planned, kAnyCost);
+  planned.cost.cost_ms = kAnyCost;
+  if (stop_.reached()) {
+    planned.infeasible = nothing_in_time(task_);
+  } else {
+    const std::int64_t bytes = replicas_memory(task_, replicas_).total_bytes();
+    const bool fit = bytes <= std::ranges::min(rooms_bytes(task_));
+    planned.infeasible =
+        no_room_beside(task_, required_, "replicated", fit ? std::optional(bytes) : std::nullopt);
+  }
+  found_.start_from(std::move(planned));
 }
 
 PlanResult ReplicaSearch::finish() {

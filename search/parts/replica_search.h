@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <vector>
@@ -20,12 +22,15 @@ namespace neuroshard {
 /// Finds which tables to replicate: a machine that hands out tasks to be planned without replicas
 /// and takes in their plans. First the whole task, with little effort; then what is left of it if
 /// those tables are replicated that gain most by it, for several numbers of them; at last the best
-/// of these, the whole task if replicas gain little, or both, with all effort.
+/// of these, the whole task if replicas gain little, or both, with all effort. Tables that rules
+/// leave nothing else are replicated in all of that, and the whole task is then what is left.
 class ReplicaSearch {
  public:
   /// Borrows all.
   ReplicaSearch(const Backend& backend, const Task& task, const PlanRequest& request,
                 Effort effort);
+  ReplicaSearch(const ReplicaSearch&) = delete;  // What next() hands out is in it.
+  ReplicaSearch& operator=(const ReplicaSearch&) = delete;
 
   /// A task whose plan take() wants.
   struct Part {
@@ -49,13 +54,16 @@ class ReplicaSearch {
   void improve_best();
   void plan_whole_again();
   void end();
-  /// Asks for the rest of the task with the first `count` candidates replicated. False if they
-  /// leave no room, or nothing to be planned.
+  /// Asks for the rest of the task with the first `count` candidates replicated, beside those that
+  /// must be: for 0 the whole task if there are none. False if they leave no room, or nothing to be
+  /// planned.
   bool ask_for_rest(std::size_t count, Effort effort);
   /// Numbers of candidates that are worth a look.
   [[nodiscard]] std::optional<std::size_t> next_count() const;
   [[nodiscard]] std::size_t count_above(double gain) const;
-  void consider_parts(const PlanResult& planned);
+  void consider_parts(const PlanResult& planned, double most_ms);
+  /// Takes over the first plan of the whole task, or why there is none, from that of the part.
+  void start_from(PlanResult planned);
 
   const Backend& backend_;
   const Task& task_;
@@ -67,9 +75,11 @@ class ReplicaSearch {
   Phase phase_ = Phase::kWhole;
   std::optional<Part> next_;
 
+  std::vector<std::uint32_t> required_;  ///< Tables that must be replicated, ascending.
   std::vector<ReplicaCandidate> candidates_;
   double whole_ms_ = 0.0;  ///< Of the whole task's first plan.
-  double most_ms_ = 0.0;   ///< Plans with replicas cost less.
+  /// Plans with replicas that nothing asks for cost less.
+  double most_ms_ = std::numeric_limits<double>::infinity();
   std::size_t trials_ = 0;
   std::set<std::size_t> tried_;  ///< Numbers of candidates.
   std::size_t best_count_ = 0;   ///< Of the best plan; 0: the whole task's.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/equal_blocks.h"
 #include "core/table_rules.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/training_ranges.h"
@@ -19,8 +21,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kDevicesOfNode = 8;
-
 // Numbers of tables grow by this part of themselves, and at least by one.
 constexpr std::size_t kGrowth = 2;
 // So many in a row that lead to no cheaper plan end the trials.
@@ -28,36 +28,44 @@ constexpr int kTrialsWithoutGain = 2;
 
 using Tables = std::vector<std::uint32_t>;
 
-std::int64_t rows_of_block(std::int64_t rows, int blocks) { return (rows + blocks - 1) / blocks; }
+/// What rules of a table say of its blocks on a group: all slices of columns are in blocks, and
+/// nodes take the place of devices.
+TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
+  const TableRules& rules = table.rules;
+  TableRules of_blocks{.no_split = rules.no_split || !rules.allow(ShardingKind::kGrid),
+                       .min_width = rules.min_width,
+                       .max_slices = rules.max_slices / count_of_blocks(table.rows, group)};
+  if (!rules.limit_devices()) return of_blocks;
+  const std::vector<bool> allowed = allowed_devices(rules, task.devices);
+  for (int first = 0; first < task.devices; first += group) {
+    if (std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{})) {
+      of_blocks.devices.push_back(first / group);
+    }
+  }
+  return of_blocks;
+}
 
 /// The first and largest of equal blocks.
-Table first_block(const Task& task, std::uint32_t table, int blocks) {
+Table first_block(const Task& task, std::uint32_t table, int group) {
   const Table& whole = task.tables[table];
-  return table_of(task, {.table = static_cast<int>(table),
-                         .first_column = 0,
-                         .dim = whole.dim,
-                         .first_row = 0,
-                         .rows = rows_of_block(whole.rows, blocks)});
+  Table block = table_of(task, {.table = static_cast<int>(table),
+                                .first_column = 0,
+                                .dim = whole.dim,
+                                .first_row = 0,
+                                .rows = rows_of_block(whole.rows, group)});
+  block.rules = rules_of_blocks(task, whole, group);
+  return block;
 }
 
 std::int64_t narrowest_bytes(const Table& table) {
   return slice_bytes(table, narrowest_dim(table));
 }
 
-/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
-bool may_be_cut(const Table& table, int group, int devices) {
-  const TableRules& rules = table.rules;
-  if (rules.no_split || rules.limit_devices()) return false;
-  // One block on each device; but how many slices nodes make of a table is seen too late.
-  return rules.max_slices == 0 || (group == devices && rules.max_slices >= group);
-}
-
 /// What hinders a packing comes first, tables that may not be cut by rows last.
 Tables by_narrowest_slice(const Task& task, int group) {
   std::vector<std::tuple<bool, std::int64_t, std::int64_t>> bytes;
   for (const Table& table : task.tables) {
-    bytes.emplace_back(may_be_cut(table, group, task.devices), narrowest_bytes(table),
-                       table.size_bytes());
+    bytes.emplace_back(may_be_cut(task, table, group), narrowest_bytes(table), table.size_bytes());
   }
   Tables order(task.tables.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -79,10 +87,7 @@ class RowBlockPlans {
         found_(backend, task, request, SearchStage::kRowBlocks, by_columns_.stats.search_ms) {}
 
   PlanResult run(Effort effort) {
-    try_groups_of(task_.devices);
-    if (task_.devices > kDevicesOfNode && task_.devices % kDevicesOfNode == 0) {
-      try_groups_of(kDevicesOfNode);
-    }
+    for (const int group : block_groups(task_)) try_groups_of(group);
     if (!found_.empty() && effort != Effort::kFast && !stop_.reached()) {
       order_ = by_narrowest_slice(task_, best_group_);
       (void)try_tables(best_group_, best_tables_, effort);
@@ -98,9 +103,8 @@ class RowBlockPlans {
   /// Blocks on groups of `group` devices side by side.
   void try_groups_of(int group) {
     order_ = by_narrowest_slice(task_, group);
-    const auto most = static_cast<std::size_t>(std::ranges::count_if(order_, [&](std::uint32_t t) {
-      return may_be_cut(task_.tables[t], group, task_.devices);
-    }));
+    const auto most = static_cast<std::size_t>(std::ranges::count_if(
+        order_, [&](std::uint32_t t) { return may_be_cut(task_, task_.tables[t], group); }));
     if (most == 0) return;
     const std::int64_t room = room_bytes(task_, 0);
     const auto too_large = std::ranges::find_if(
@@ -119,12 +123,16 @@ class RowBlockPlans {
 
   /// True if that is the cheapest plan so far. `count`: tables in blocks.
   bool try_tables(int group, std::size_t count, Effort effort) {
-    const PartialTask cut = blocks_of_groups(group, count);
+    Tables first(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::ranges::sort(first);
+    const PartialTask cut = blocks_of_groups(task_, std::move(first), group);
     const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
     if (!blocks) return false;
-    const Plan without_others = expanded(cut, *blocks, group);
+    Plan without_others;
+    without_others.shards.resize(static_cast<std::size_t>(task_.devices));
+    add_blocks(without_others, task_, cut, *blocks, group);
     if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
-    const std::int64_t taken_bytes = most_bytes(cut.task, *blocks);
+    const std::int64_t taken_bytes = most_bytes_of_device(cut.task, *blocks);
     if (taken_bytes >= room_bytes(task_, 0)) return false;
     const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
@@ -136,42 +144,11 @@ class RowBlockPlans {
     return better;
   }
 
-  /// Of a device.
-  static std::int64_t most_bytes(const Task& task, const Plan& plan) {
-    std::int64_t most = 0;
-    for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
-      std::int64_t bytes = 0;
-      for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
-      most = std::max(most, bytes);
-    }
-    return most;
-  }
-
-  /// The first `count` tables with their first blocks' rows, for as many devices as groups.
-  [[nodiscard]] PartialTask blocks_of_groups(int group, std::size_t count) const {
-    PartialTask part;
-    part.tables.assign(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
-    std::ranges::sort(part.tables);
-    for (const std::uint32_t t : part.tables) {
-      part.task.tables.push_back(first_block(task_, t, group));
-    }
-    part.task.devices = task_.devices / group;
-    part.task.batch_size = task_.batch_size;
-    part.task.memory_bytes = room_bytes(task_, 0);
-    return part;
-  }
-
-  /// Nothing if there is no room. On one group there is but one plan: row-wise tables keep their
-  /// width.
+  /// Nothing if there is no room.
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
-    if (task.devices > 1) {
-      std::optional<PlanResult> planned = plan_part(task, effort);
-      return planned ? std::move(planned->plan) : std::nullopt;
-    }
-    if (total_bytes(task) > task.memory_bytes) return std::nullopt;
-    Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
-    std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
-    return plan;
+    if (task.devices == 1) return plan_of_one_group(task);
+    std::optional<PlanResult> planned = plan_part(task, effort);
+    return planned ? std::move(planned->plan) : std::nullopt;
   }
 
   std::optional<PlanResult> plan_part(const Task& task, Effort effort) {
@@ -183,30 +160,6 @@ class RowBlockPlans {
     std::optional<PlanResult> planned = plan_(task, request, effort);
     if (planned) add_work(by_columns_.stats, planned->stats);
     return planned;
-  }
-
-  /// Row blocks of groups of devices as row blocks of devices.
-  [[nodiscard]] Plan expanded(const PartialTask& cut, const Plan& blocks, int group) const {
-    Plan plan;
-    plan.shards.resize(static_cast<std::size_t>(task_.devices));
-    const auto by_group = slices_by_device(blocks);
-    for (std::size_t g = 0; g < by_group.size(); ++g) {
-      for (TableSlice slice : by_group[g]) {
-        slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
-        const std::int64_t rows = task_.tables[static_cast<std::size_t>(slice.table)].rows;
-        const std::int64_t of_block = slice.rows;
-        // Few rows may leave nothing for the last devices.
-        for (int i = 0; i < group && i * of_block < rows; ++i) {
-          slice.first_row = i * of_block;
-          slice.rows = std::min(of_block, rows - slice.first_row);
-          const std::size_t device =
-              g * static_cast<std::size_t>(group) + static_cast<std::size_t>(i);
-          plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
-          plan.slices.push_back(slice);
-        }
-      }
-    }
-    return plan;
   }
 
   static Plan joined(Plan plan, const PartialTask& rest, const Plan& of_rest) {
@@ -237,6 +190,77 @@ class RowBlockPlans {
 
 Cuts default_cuts(const CostModels& models) {
   return TrainingRanges(models).known() ? Cuts::kAny : Cuts::kColumns;
+}
+
+PlannerOptions without_presets(PlannerOptions options) {
+  if (options.cuts == Cuts::kTorchrec) {
+    options.cuts = Cuts::kAny;
+    options.equal_widths = true;
+  }
+  return options;
+}
+
+std::vector<int> block_groups(const Task& task) {
+  const int node = task.devices_per_node;
+  if (node == 1 || node >= task.devices || task.devices % node != 0) return {task.devices};
+  return {task.devices, node};
+}
+
+bool may_be_cut(const Task& task, const Table& table, int group) {
+  const auto may_be = [&](ShardingKind kind) { return may_be_sharded(task, table, kind); };
+  const bool within_node = group <= task.devices_per_node &&
+                           (may_be(ShardingKind::kTableRow) || may_be(ShardingKind::kGrid));
+  return within_node || (group == task.devices && may_be(ShardingKind::kRow));
+}
+
+PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group) {
+  PartialTask part;
+  part.tables = std::move(tables);
+  for (const std::uint32_t t : part.tables) {
+    part.task.tables.push_back(first_block(task, t, group));
+  }
+  part.task.devices = task.devices / group;
+  part.task.batch_size = task.batch_size;
+  part.task.memory_bytes = room_bytes(task, 0);
+  return part;
+}
+
+std::optional<Plan> plan_of_one_group(const Task& task) {
+  if (total_bytes(task) > task.memory_bytes) return std::nullopt;
+  Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
+  std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
+  return plan;
+}
+
+void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
+                int group) {
+  const auto by_group = slices_by_device(blocks);
+  for (std::size_t g = 0; g < by_group.size(); ++g) {
+    for (TableSlice slice : by_group[g]) {
+      slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
+      const std::int64_t rows = task.tables[static_cast<std::size_t>(slice.table)].rows;
+      const std::int64_t of_block = slice.rows;
+      // Few rows may leave nothing for the last devices.
+      for (int i = 0; i < group && i * of_block < rows; ++i) {
+        slice.first_row = i * of_block;
+        slice.rows = std::min(of_block, rows - slice.first_row);
+        const std::size_t device =
+            g * static_cast<std::size_t>(group) + static_cast<std::size_t>(i);
+        plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
+        plan.slices.push_back(slice);
+      }
+    }
+  }
+}
+
+std::int64_t most_bytes_of_device(const Task& task, const Plan& plan) {
+  std::int64_t most = 0;
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+    std::int64_t bytes = 0;
+    for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 bool may_need_row_blocks(const Task& task, const PlanResult& by_columns) {

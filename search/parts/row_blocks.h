@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_models.h"
@@ -9,6 +11,7 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/task.h"
+#include "search/parts/partial_task.h"
 
 namespace neuroshard {
 
@@ -20,14 +23,39 @@ using PlanByColumns =
 /// What PlannerOptions::cuts stands for with these models if it is not given.
 [[nodiscard]] Cuts default_cuts(const CostModels& models);
 
+/// The same options with what a preset of cuts stands for in its place.
+[[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
+
+/// Numbers of devices, side by side, over which the search cuts rows: all of them; then those of a
+/// node, if there are several nodes and they divide the devices.
+[[nodiscard]] std::vector<int> block_groups(const Task& task);
+
+/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
+[[nodiscard]] bool may_be_cut(const Task& task, const Table& table, int group);
+
+/// `tables`, ascending, with the rows of their first and largest blocks, and the rules of those,
+/// for as many devices as there are groups.
+[[nodiscard]] PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables,
+                                           int group);
+
+/// All tables of a task for one device as they are, on this; nothing if they do not fit.
+[[nodiscard]] std::optional<Plan> plan_of_one_group(const Task& task);
+
+/// Adds `blocks`, a plan for `cut`, the blocks of groups, to `plan` as row blocks of devices.
+void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
+                int group);
+
+/// What `plan` takes of the device that it takes most of.
+[[nodiscard]] std::int64_t most_bytes_of_device(const Task& task, const Plan& plan);
+
 /// True if columns alone found no plan for want of room, which cutting by rows may make. Only where
 /// devices are equal.
 [[nodiscard]] bool may_need_row_blocks(const Task& task, const PlanResult& by_columns);
 
 /// A plan for `task`, for which `by_columns` has none. Some tables are cut into equal blocks of
-/// rows as TorchRec's runtime cuts them: row-wise, a block on each device; or, if nodes of 8 divide
-/// the devices, table-row-wise and grid, each slice of columns in 8 blocks on the devices of a
-/// node. The others are planned by columns in the memory that is left. Tries more and more tables,
+/// rows as TorchRec's runtime cuts them: row-wise, a block on each device; or, if nodes divide the
+/// devices, table-row-wise and grid, each slice of columns in blocks on the devices of a node. The
+/// others are planned by columns in the memory that is left. Tries more and more tables,
 /// those first whose narrowest slices are largest, but none whose rules forbid it, and takes the
 /// cheapest plan, by simulate() on `backend`. Returns `by_columns` if that finds no plan either.
 /// Counts and times include its own.

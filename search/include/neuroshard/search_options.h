@@ -46,13 +46,15 @@ enum class Effort {
 enum class Cuts {
   /// Also replicated, where the cost models price that and it is cheaper; and where columns alone
   /// find no room by rows, too, as TorchRec's runtime cuts them: row-wise over all devices, or
-  /// table-row-wise and grid over nodes of 8 (docs/search.md).
+  /// table-row-wise and grid over nodes (docs/search.md).
   kAny,
   kColumns,  ///< Halved by columns, as published.
+  /// A preset: as kAny, and PlannerOptions::equal_widths.
+  kTorchrec,
 };
 
 [[nodiscard]] std::span<const Cuts> all_cuts();
-/// "any", "columns".
+/// "any", "columns", "torchrec".
 [[nodiscard]] std::string_view name_of(Cuts cuts);
 /// Throws Error listing the names.
 [[nodiscard]] Cuts cuts_from_name(std::string_view name);
