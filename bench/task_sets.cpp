@@ -133,6 +133,7 @@ Task load_whole_task(const std::filesystem::path& path, int devices, double memo
                 memory_gib > 0.0 ? bytes_from_gib(memory_gib) : file.memory_bytes.value_or(0)};
   task.reserved = file.reserved;
   task.batch_size = file.batch_size;
+  task.devices_per_node = file.devices_per_node;
   if (task.devices > 0 && task.memory_bytes > 0) return task;
   throw Error(path.string() + ": states no devices or no memory; say --devices and --memory-gb");
 }

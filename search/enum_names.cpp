@@ -75,6 +75,8 @@ static constexpr std::string_view text_of(Cuts cuts) {
       return "any";
     case Cuts::kColumns:
       return "columns";
+    case Cuts::kTorchrec:
+      return "torchrec";
   }
   return "";
 }

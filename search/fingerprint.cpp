@@ -136,7 +136,8 @@ void add_task(Items& items, const Task& task) {
 }
 
 /// Those that the algorithm heeds.
-void add_options(Items& items, const PlannerOptions& options, const CostModels& models) {
+void add_options(Items& items, const PlannerOptions& given, const CostModels& models) {
+  const PlannerOptions options = without_presets(given);
   items.add("options");
   items.add(name_of(options.algorithm));
   if (options.algorithm == Algorithm::kNeuroshard) items.add(name_of(options.effort));

@@ -8,8 +8,10 @@
 
 #include "core/devices_text.h"
 #include "core/message_text.h"
+#include "core/sharding_kinds.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
+#include "search/parts/required_blocks.h"
 #include "search/placement_rules.h"
 
 namespace neuroshard {
@@ -86,6 +88,32 @@ bool is_subset(const std::vector<bool>& some, const std::vector<bool>& of) {
   return true;
 }
 
+// Why `table`, which may not be in columns, cannot be sharded as its rules want it, and a remedy.
+std::string reason_of(const Task& task, const Table& table, const ShardingMeans& means) {
+  if (means.algorithm != Algorithm::kNeuroshard) {
+    return "the algorithm " + std::string(name_of(means.algorithm)) +
+           " cuts no rows and replicates no tables; use the algorithm neuroshard with cuts any";
+  }
+  if (!means.row_blocks) {
+    return "the cuts that are allowed are columns, without row blocks and replicas; allow cuts any";
+  }
+  if (may_be_sharded(task, table, ShardingKind::kReplicate)) {
+    return "the cost models do not price replicas; use models that do, such as the built-in "
+           "weights";
+  }
+  if (!has_equal_devices(task)) {
+    return "rows are cut on equal devices only; use these";
+  }
+  const int node = task.devices_per_node;
+  if (block_groups(task).size() == 1) {
+    return counted(static_cast<std::uint64_t>(task.devices), "device") +
+           " are not several whole nodes of at least 2, of which devices_per_node says " +
+           std::to_string(node) + "; give another number";
+  }
+  return "the cost models know no communication of " + std::to_string(task.devices / node) +
+         " devices, as many as there are nodes; use other models";
+}
+
 // Tables that may only go to some devices: these must hold all of them.
 std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
   std::map<std::vector<bool>, Guests> guests;
@@ -147,24 +175,70 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   if (why.table >= 0) {
     const auto t = static_cast<std::size_t>(why.table);
     const Table& table = task.tables[t];
-    const TableRules& rules = table.rules;
+    const std::string rules = rules_text(table.rules);
     const int dim = narrowest_dim(table);
     why.message =
         label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
-        " on one device even when split into columns of dim " + std::to_string(dim) +
-        rules_text(rules) + ", but " +
-        (task.device_list.empty() && !rules.limit_devices()
+        " on one device even when split into columns of dim " + std::to_string(dim) + rules +
+        ", but " +
+        (task.device_list.empty() && !table.rules.limit_devices()
              ? "a device has "
              : "the largest device for it has room for ") +
         format_bytes(rooms[t]) +
         (!task.device_list.empty() || rooms[t] == task.memory_bytes ? ""
                                                                     : " that are not reserved") +
         ": " + format_bytes(why.largest_piece_bytes - rooms[t]) +
-        " are short; use devices with more memory" +
-        (rules.limit_splits() || rules.limit_devices() ? ", or loosen its rules" : "");
+        " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
     return why;
   }
   return any_limits_devices(task) ? proof_by_device_rules(task) : std::nullopt;
+}
+
+std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const ShardingMeans& means) {
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    if (may_be_in_columns(task, table)) continue;
+    const bool replicated = may_be_sharded(task, table, ShardingKind::kReplicate);
+    if (means.replicas && replicated) continue;
+    const bool over_all = may_be_cut(task, table, task.devices);
+    if (means.row_blocks && may_be_in_blocks(task, table) && (over_all || means.nodes)) continue;
+    Infeasibility why = totals(task, Infeasibility::Kind::kRules);
+    why.table = static_cast<int>(t);
+    why.largest_piece_bytes = table.size_bytes();
+    why.message = label_of(table, t) + " may by its rule kinds only be sharded as " +
+                  listed_kinds(table.rules.kinds) + ", but " + reason_of(task, table, means) +
+                  ", or loosen the rule";
+    return why;
+  }
+  return std::nullopt;
+}
+
+Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
+                             std::string_view how, std::optional<std::int64_t> taken_bytes) {
+  Guests guests;
+  for (const std::uint32_t t : tables) {
+    guests.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
+               task);
+  }
+  Infeasibility why = totals(task, Infeasibility::Kind::kRules);
+  why.table = guests.largest;
+  why.largest_piece_bytes = task.tables[static_cast<std::size_t>(guests.largest)].size_bytes();
+  const std::string largest = label_of(task, guests.largest);
+  why.message = tables.size() == 1
+                    ? largest + " must by its rule kinds be "
+                    : counted(tables.size(), "table") + ", the largest of which is " + largest +
+                          ", must by their rules kinds be ";
+  why.message += how;
+  if (!taken_bytes) {
+    why.message += ", but there is no room for that on ";
+  } else if (tables.size() == task.tables.size()) {
+    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, of ";
+  } else {
+    why.message += ", which takes " + format_bytes(*taken_bytes) +
+                   " of each device, and what is left has no room for the others on ";
+  }
+  why.message += devices_text(task) + "; use more memory per device, or loosen the rules";
+  return why;
 }
 
 Infeasibility packing_failure(const Task& task, const LargestSlice& largest) {
@@ -179,7 +253,7 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
     if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
   }
   if (!impossible) return packing_failure(task, largest);
-  const bool rules = any_limits_splits(task) || any_limits_devices(task);
+  const bool rules = any_limits_splits(task) || any_limits_devices(task) || any_limits_kinds(task);
   return no_packing(task, largest,
                     std::string("their pieces cannot be packed, however finely they are split") +
                         (rules ? " as the rules of tables allow" : ""));

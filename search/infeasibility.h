@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
@@ -13,6 +15,25 @@ namespace neuroshard {
 /// table split as far as it may be exceeds the devices that may hold it, or these are too small for
 /// all that they alone may hold. Nothing if none of it holds.
 [[nodiscard]] std::optional<Infeasibility> proof_of_infeasibility(const Task& task);
+
+/// What a planner can do with tables beside keeping them in slices of columns.
+struct ShardingMeans {
+  Algorithm algorithm = Algorithm::kNeuroshard;
+  bool row_blocks = false;
+  bool replicas = false;
+  bool nodes = false;  ///< Its cost models serve as many devices as there are nodes.
+};
+
+/// Why a table of `task` has no plan by these means: its rules leave no kind of sharding that they
+/// can do. Nothing if there is no such table.
+[[nodiscard]] std::optional<Infeasibility> kinds_out_of_reach(const Task& task,
+                                                              const ShardingMeans& means);
+
+/// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
+/// on the devices; or if they take `taken_bytes` of each device, that the others find none.
+[[nodiscard]] Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
+                                           std::string_view how,
+                                           std::optional<std::int64_t> taken_bytes);
 
 /// A slice that packing could not do with smaller.
 struct LargestSlice {

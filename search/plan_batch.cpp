@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "search/parts/cut_search.h"
@@ -57,10 +58,14 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
 void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> jobs,
                                           const PlanRequest& request,
                                           const PlannerOptions& with) const {
-  plan_in_parallel(jobs, request, with);
-  if (!any_cuts) return;
+  std::vector<SearchDriver::Job> by_columns;
   std::vector<SearchDriver::Job> without_plan;
   for (const SearchDriver::Job& job : jobs) {
+    (tables_to_cut_by_rows(job.task).empty() ? by_columns : without_plan).push_back(job);
+  }
+  plan_in_parallel(by_columns, request, with);
+  if (!any_cuts) return;
+  for (const SearchDriver::Job& job : by_columns) {
     if (job.outcome && may_need_row_blocks(job.task, *job.outcome)) without_plan.push_back(job);
   }
   if (without_plan.empty()) return;
@@ -69,8 +74,10 @@ void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> job
   team_of_batch.run(without_plan.size(), [&](std::size_t i, std::size_t) {
     const auto& [task, outcome] = without_plan[i];
     try {
-      outcome = with_row_blocks(task, request, with, std::move(outcome).value(),
-                                [&](const auto&... of_part) { return plan_alone(of_part...); });
+      const auto plan = [&](const auto&... of_part) { return plan_alone(of_part...); };
+      outcome = tables_to_cut_by_rows(task).empty()
+                    ? with_row_blocks(task, request, with, std::move(outcome).value(), plan)
+                    : with_required_blocks(task, request, with, plan);
     } catch (const Error& error) {
       outcome = error;
     }
@@ -81,13 +88,20 @@ void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> job
 void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
                                        const PlanRequest& request) const {
   struct Run {
+    Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
+        : job(of_task),
+          search(*impl.cpu, of_task.task, wanted, impl.options.effort, impl.options.equal_widths) {}
+
     SearchDriver::Job job;
     CutSearch search;
     PlanOutcome of_part{};
   };
   std::deque<Run> runs;  // Borrowed from, and not to be moved.
   for (const SearchDriver::Job& job : jobs) {
-    runs.push_back({job, CutSearch(*cpu, job.task, request, options.effort, options.equal_widths)});
+    runs.emplace_back(*this, job, request);
+  }
+  for (Run& run : runs) {
+    if (!run.search.next()) run.job.outcome = run.search.finish();
   }
   ThreadTeam team_of_batch(
       static_cast<int>(std::min(runs.size(), static_cast<std::size_t>(threads))));
@@ -99,13 +113,16 @@ void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
     }
     if (asking.empty()) break;
     for (const Effort effort : all_efforts()) {
-      std::vector<SearchDriver::Job> parts;
-      for (Run* run : asking) {
-        const auto& part = run->search.next();
-        if (part->effort == effort) parts.push_back({*part->task, run->of_part});
+      for (const bool whole : {true, false}) {
+        std::vector<SearchDriver::Job> parts;
+        for (Run* run : asking) {
+          const auto& part = run->search.next();
+          if (part->effort != effort || part->whole != whole) continue;
+          parts.push_back({*part->task, run->of_part});
+        }
+        if (parts.empty()) continue;
+        plan_without_replicas(parts, first && whole ? request : of_parts, options_with(effort));
       }
-      if (parts.empty()) continue;
-      plan_without_replicas(parts, first ? request : of_parts, options_with(effort));
     }
     team_of_batch.run(asking.size(), [&](std::size_t i, std::size_t) {
       Run& run = *asking[i];
@@ -130,7 +147,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       impls[i] = root.for_task(tasks[i]);
-      if (searches(root.options.algorithm)) {
+      if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
+        outcomes[i] = *std::move(none);
+      } else if (searches(root.options.algorithm)) {
         jobs[impls[i].get()].push_back({tasks[i], outcomes[i]});
       } else {
         outcomes[i] = impls[i]->plan_by_baseline(tasks[i]);

@@ -117,7 +117,7 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
       gpu(gpu_backend(cost_models, options.backend, no_gpu_warning)),
       ranges(cost_models),
       any_cuts(options.algorithm == Algorithm::kNeuroshard &&
-               options.cuts.value_or(default_cuts(cost_models)) == Cuts::kAny),
+               options.cuts.value_or(default_cuts(cost_models)) != Cuts::kColumns),
       replicas(any_cuts && cpu->prices_replicas()),
       models(std::move(cost_models)),
       threads(options.threads > 0
@@ -157,6 +157,22 @@ ThreadTeam& Planner::Impl::team() const {
   return *team_of_plans;
 }
 
+std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
+  const int nodes = task.devices % task.devices_per_node == 0 ? task.devices / task.devices_per_node
+                                                              : task.devices;
+  std::optional<Infeasibility> why =
+      kinds_out_of_reach(task, {.algorithm = options.algorithm,
+                                .row_blocks = any_cuts,
+                                .replicas = replicas,
+                                .nodes = models.has_comm_for(nodes)});
+  if (!why) return std::nullopt;
+  PlanResult result;
+  result.cost.cost_ms = std::numeric_limits<double>::infinity();
+  result.infeasible = std::move(why);
+  result.stats.backend = gpu ? gpu->name() : cpu->name();
+  return result;
+}
+
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
@@ -190,16 +206,18 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
 
 PlanResult Planner::Impl::plan_without_replicas(const Task& task, const PlanRequest& request,
                                                 const PlannerOptions& with) const {
-  return with_row_blocks(task, request, with, plan_by_search(task, request, with),
-                         [&](const auto&... of_part) { return plan_by_search(of_part...); });
+  const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part...); };
+  return tables_to_cut_by_rows(task).empty()
+             ? with_row_blocks(task, request, with, plan_by_search(task, request, with), plan)
+             : with_required_blocks(task, request, with, plan);
 }
 
 PlanResult Planner::Impl::plan_with_replicas(const Task& task, const PlanRequest& request) const {
   CutSearch search(*cpu, task, request, options.effort, options.equal_widths);
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
-    search.take(
-        plan_without_replicas(*part->task, first ? request : of_parts, options_with(part->effort)));
+    search.take(plan_without_replicas(*part->task, first && part->whole ? request : of_parts,
+                                      options_with(part->effort)));
   }
   return search.finish();
 }
@@ -246,6 +264,7 @@ ReplanResult Planner::Impl::replan_with_replicas(const Task& task, const KeptRep
 
 Planner::Planner(CostModels models, PlannerOptions options) {
   validate(options);
+  options = without_presets(std::move(options));
   require_equal_widths_possible(options);
   options.backend = chosen_backend(options.backend);
   impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
@@ -258,6 +277,7 @@ Planner& Planner::operator=(Planner&&) noexcept = default;
 PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(request);
+  if (std::optional<PlanResult> none = impl->out_of_reach(task)) return *std::move(none);
   PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(task)
                       : impl->replicas                   ? impl->plan_with_replicas(task, request)
                                        : impl->plan_without_replicas(task, request, impl->options);
@@ -276,12 +296,13 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
   if (impl->options.equal_widths) {
     throw Error(
         "re-planning does not keep slices of a table to one width; plan anew, or re-plan "
-        "with a planner without equal_widths");
+        "with a planner without equal_widths, which the cuts torchrec imply");
   }
   const Clock::time_point start = Clock::now();
   const std::shared_ptr<const Impl> before = impl_->for_batch(running.task.batch_size);
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const std::optional<KeptReplicas> kept = keep_replicas(task, running);
+  require_columns(task, kept ? kept->replicas.replicas : std::vector<int>{});
   ReplanResult result = kept ? impl->replan_with_replicas(task, *kept, request)
                              : impl->replan(task, running, request);
   result.running_cost = std::move(running_cost);

@@ -14,6 +14,8 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/training_ranges.h"
+#include "search/infeasibility.h"
+#include "search/parts/required_blocks.h"
 #include "search/parts/row_blocks.h"
 #include "search/replanning/kept_replicas.h"
 #include "search/search_driver.h"
@@ -56,6 +58,12 @@ struct Planner::Impl {
   template <typename Plan>
   PlanResult with_row_blocks(const Task& task, const PlanRequest& request,
                              const PlannerOptions& with, PlanResult result, const Plan& plan) const;
+  /// Tables that must be cut by rows are, and the others as by with_row_blocks(). `plan` likewise.
+  template <typename Plan>
+  PlanResult with_required_blocks(const Task& task, const PlanRequest& request,
+                                  const PlannerOptions& with, const Plan& plan) const;
+  /// Why no way of sharding that rules leave a table is one that this planner has.
+  [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   /// By plan_by_search(), with row blocks if need be.
   PlanResult plan_without_replicas(const Task& task, const PlanRequest& request,
                                    const PlannerOptions& with) const;
@@ -118,6 +126,22 @@ PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& r
                                 if (!models.has_comm_for(part.devices)) return std::nullopt;
                                 return plan(part, of_part, options_with(effort));
                               });
+}
+
+template <typename Plan>
+PlanResult Planner::Impl::with_required_blocks(const Task& task, const PlanRequest& request,
+                                               const PlannerOptions& with, const Plan& plan) const {
+  return plan_with_required_blocks(
+      *cpu, task, request, with.effort,
+      [&](const Task& part, const PlanRequest& of_part,
+          Effort effort) -> std::optional<PlanResult> {
+        if (!models.has_comm_for(part.devices)) return std::nullopt;
+        return plan(part, of_part, options_with(effort));
+      },
+      [&](const Task& rest, const PlanRequest& of_rest, Effort effort) {
+        const PlannerOptions of_effort = options_with(effort);
+        return with_row_blocks(rest, of_rest, of_effort, plan(rest, of_rest, of_effort), plan);
+      });
 }
 
 /// What a planner is made of; throws Error if it has been moved from.

@@ -68,9 +68,9 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
       .add_option(
           "--cuts", choice.cuts,
           "Of algorithm neuroshard: any (tables may be on every device where that is cheaper, and "
-          "are cut by rows, as TorchRec does, where columns alone find no room) or columns (by "
-          "columns alone). Default: any with the built-in weights, columns with published "
-          "checkpoints")
+          "are cut by rows, as TorchRec does, where columns alone find no room), columns (by "
+          "columns alone), or torchrec (any, with --equal-widths). Default: any with the built-in "
+          "weights, columns with published checkpoints")
       ->type_name("NAME")
       ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {

@@ -21,7 +21,7 @@ int units(int dim) { return dim / kDimMultiple; }
 /// How many parts rules allow at most.
 int most_parts(const Table& table) {
   const TableRules& rules = table.rules;
-  if (rules.no_split) return 1;
+  if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
   int most = units(table.dim);
   if (rules.min_width > 0) {
     most = units(table.dim) / std::max(1, units(rules.min_width + kDimMultiple - 1));

@@ -23,7 +23,7 @@ bool computes_alike(const Task& task) {
 }
 
 bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room) {
-  return !task.tables[table].rules.limit_devices() &&
+  return may_be_sharded(task, task.tables[table], ShardingKind::kReplicate) &&
          replica_memory(task, static_cast<int>(table)).total_bytes() <= least_room;
 }
 
@@ -97,7 +97,7 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
   std::vector<Table> narrowest;
   std::vector<Table> blocks;
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_cut_by_rows(task.tables[t], task.devices, task.devices)) continue;
+    if (!may_be_cut(task, task.tables[t], task.devices)) continue;
     candidates.push_back({.table = t});
     narrowest.push_back(task.tables[t]);
     narrowest.back().dim = narrowest_dim(task.tables[t]);

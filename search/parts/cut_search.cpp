@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <utility>
 
+#include "search/infeasibility.h"
 #include "search/parts/column_parts.h"
-#include "search/parts/cut_candidates.h"
 #include "search/parts/even_blocks.h"
+#include "search/parts/required_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -26,6 +28,8 @@ constexpr double kLeastSaving = 0.005;
 // With so much less cost than the whole task's plan it is in vain to plan that once more.
 constexpr double kClearlyCheaper = 0.95;
 
+constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+
 }  // namespace
 
 CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
@@ -36,8 +40,12 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       equal_widths_(equal_widths),
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kCuts, 0.0),
-      next_(Part{
-          .task = &task, .effort = task.devices < 2 ? effort : Effort::kFast, .whole = true}) {}
+      required_(tables_to_replicate(task)) {
+  stats_.backend = backend.name();
+  if (ask_for_rest({}, task.devices < 2 ? effort : Effort::kFast)) return;
+  if (found_.empty()) start_from({});
+  end();
+}
 
 void CutSearch::take(PlanResult planned) {
   add_work(stats_, planned.stats);
@@ -51,17 +59,16 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kReplicas:
     case Phase::kRowWise:
     case Phase::kColumnParts:
-      consider_parts(planned);
+      consider_parts(planned, most_ms_);
       return try_more();
     case Phase::kBest:
-      consider_parts(planned);
+      consider_parts(planned, most_ms_);
       return plan_whole_again();
     case Phase::kWholeAgain:
       if (found_.empty()) {
-        found_.start_from(std::move(planned));
-      } else if (planned.plan) {
-        (void)found_.consider(*std::move(planned.plan));
-        for (CostedPlan& other : planned.alternatives) (void)found_.consider(std::move(other.plan));
+        start_from(std::move(planned));
+      } else {
+        consider_parts(planned, kAnyCost);
       }
       return end();
     case Phase::kFinished:
@@ -70,21 +77,26 @@ void CutSearch::take(PlanResult planned) {
 }
 
 void CutSearch::after_whole(PlanResult planned) {
-  const bool found = planned.plan.has_value();
-  const bool all = next_->effort == effort_;
-  const bool stopped = stop_.reached();
-  whole_ms_ = found ? planned.cost.cost_ms : std::numeric_limits<double>::infinity();
+  start_from(std::move(planned));
+  whole_ms_ = found_.empty() ? kAnyCost : found_.best().cost.cost_ms;
   most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
-  if (found && task_.devices > 1) {
+  if (stop_.reached() || task_.devices < 2) return end();
+  if (!found_.empty()) {
     const std::size_t trials = effort_ == Effort::kFast ? kTrialsOfFast : kTrials;
-    replicas_ = {replica_candidates(backend_, task_, planned.cost), trials};
-    row_wise_ = {row_wise_candidates(backend_, task_, *planned.plan, planned.cost), trials};
+    const PlanResult& whole = found_.best();
+    replicas_ = {without_required(replica_candidates(backend_, task_, whole.cost)), trials};
+    row_wise_ = {without_required(row_wise_candidates(backend_, task_, *whole.plan, whole.cost)),
+                 trials};
   }
-  // A reason why there is no plan is kept, too.
-  found_.start_from(std::move(planned));
-  if (stopped || (all && task_.devices < 2)) return end();
   phase_ = Phase::kReplicas;
   try_more();
+}
+
+std::vector<CutCandidate> CutSearch::without_required(std::vector<CutCandidate> candidates) const {
+  std::erase_if(candidates, [&](const CutCandidate& one) {
+    return std::ranges::binary_search(required_, one.table);
+  });
+  return candidates;
 }
 
 std::optional<CutSearch::Choice> CutSearch::next_choice() {
@@ -131,7 +143,7 @@ void CutSearch::plan_whole_again() {
     return end();
   }
   phase_ = Phase::kWholeAgain;
-  next_ = Part{.task = &task_, .effort = effort_, .whole = true};
+  (void)ask_for_rest({}, effort_);
 }
 
 void CutSearch::end() {
@@ -140,7 +152,8 @@ void CutSearch::end() {
 }
 
 std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
-  std::vector<std::uint32_t> tables = replicas_.tables(choice.replicas);
+  std::vector<std::uint32_t> tables = required_;
+  std::ranges::copy(replicas_.tables(choice.replicas), std::back_inserter(tables));
   std::ranges::sort(tables);
   fixed_ = {};
   fixed_.shards.resize(static_cast<std::size_t>(task_.devices));
@@ -157,22 +170,18 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
 }
 
 std::int64_t CutSearch::fixed_bytes() const {
-  std::int64_t most_bytes = 0;
-  for (const std::vector<int>& shard : fixed_.shards) {
-    std::int64_t bytes = 0;
-    for (const int slice : shard) {
-      bytes += slice_bytes(task_, fixed_.slices[static_cast<std::size_t>(slice)]);
-    }
-    most_bytes = std::max(most_bytes, bytes);
-  }
-  return replicas_memory(task_, fixed_).total_bytes() + most_bytes;
+  return replicas_memory(task_, fixed_).total_bytes() + most_bytes_of_device(task_, fixed_);
 }
 
 bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
+  if (fixed.empty() && choice.parts_share == 0.0) {
+    next_ = Part{.task = &task_, .effort = effort, .whole = true};
+    return true;
+  }
   if (fixed.size() == task_.tables.size()) {
-    (void)consider(fixed_);
+    consider(fixed_, most_ms_);
     return false;
   }
   const std::int64_t bytes = fixed_bytes();
@@ -188,25 +197,39 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   return true;
 }
 
-bool CutSearch::consider(Plan plan) {
-  if (!found_.consider(std::move(plan), most_ms_)) return false;
-  best_ = trial_;
-  return true;
+void CutSearch::consider(Plan plan, double most_ms) {
+  if (found_.consider(std::move(plan), most_ms)) best_ = trial_;
 }
 
-void CutSearch::consider_parts(const PlanResult& planned) {
-  const auto consider_with = [&](const Plan& of_rest) {
+void CutSearch::consider_parts(const PlanResult& planned, double most_ms) {
+  const auto consider_with = [&](const Plan& of_part) {
+    if (next_->whole) return consider(of_part, most_ms);
     Plan plan = fixed_;
-    add_part(plan, rest_, of_rest);
+    add_part(plan, rest_, of_part);
     if (trial_.parts_share > 0.0 && !equal_widths_) {
       Plan joined = plan;
       join_column_parts(task_, rest_, joined);
-      if (joined != plan) (void)consider(std::move(joined));
+      if (joined != plan) consider(std::move(joined), most_ms);
     }
-    (void)consider(std::move(plan));
+    consider(std::move(plan), most_ms);
   };
   if (planned.plan) consider_with(*planned.plan);
   for (const CostedPlan& other : planned.alternatives) consider_with(other.plan);
+}
+
+void CutSearch::start_from(PlanResult planned) {
+  if (required_.empty()) return found_.start_from(std::move(planned));
+  if (planned.plan) return consider_parts(planned, kAnyCost);
+  planned.cost.cost_ms = kAnyCost;
+  if (stop_.reached()) {
+    planned.infeasible = nothing_in_time(task_);
+  } else {
+    const std::int64_t bytes = fixed_bytes();
+    const bool fit = bytes <= std::ranges::min(rooms_bytes(task_));
+    planned.infeasible =
+        no_room_beside(task_, required_, "replicated", fit ? std::optional(bytes) : std::nullopt);
+  }
+  found_.start_from(std::move(planned));
 }
 
 PlanResult CutSearch::finish() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "neuroshard/task.h"
 #include "search/parts/best_plans.h"
 #include "search/parts/count_trials.h"
+#include "search/parts/cut_candidates.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
@@ -27,6 +29,8 @@ class CutSearch {
   /// Borrows all. `equal_widths`: PlannerOptions'.
   CutSearch(const Backend& backend, const Task& task, const PlanRequest& request, Effort effort,
             bool equal_widths);
+  CutSearch(const CutSearch&) = delete;  // What next() hands out is in it.
+  CutSearch& operator=(const CutSearch&) = delete;
 
   /// A task whose plan take() wants.
   struct Part {
@@ -54,21 +58,25 @@ class CutSearch {
   };
 
   void after_whole(PlanResult planned);
+  [[nodiscard]] std::vector<CutCandidate> without_required(
+      std::vector<CutCandidate> candidates) const;
   void try_more();
   /// The next choice to be tried; nothing if they are at an end.
   [[nodiscard]] std::optional<Choice> next_choice();
   void improve_best();
   void plan_whole_again();
   void end();
-  /// Asks for the rest of the task with what `choice` leaves of it. False if there is no room, or
-  /// nothing to be planned.
+  /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
+  /// is no room, or nothing to be planned.
   bool ask_for_rest(const Choice& choice, Effort effort);
   /// Puts what `choice` replicates and cuts by rows into `fixed_`. Returns those tables, ascending.
   std::vector<std::uint32_t> fix_tables(const Choice& choice);
   /// What they take of each device at most.
   [[nodiscard]] std::int64_t fixed_bytes() const;
-  void consider_parts(const PlanResult& planned);
-  bool consider(Plan plan);
+  void consider_parts(const PlanResult& planned, double most_ms);
+  void consider(Plan plan, double most_ms);
+  /// Takes over the first plan of the whole task, or why there is none, from that of the part.
+  void start_from(PlanResult planned);
 
   const Backend& backend_;
   const Task& task_;
@@ -81,15 +89,17 @@ class CutSearch {
   Phase phase_ = Phase::kWhole;
   std::optional<Part> next_;
 
+  std::vector<std::uint32_t> required_;  ///< Tables that must be replicated, ascending.
   CountTrials replicas_;
   CountTrials row_wise_;
   std::size_t shares_tried_ = 0;
   double whole_ms_ = 0.0;  ///< Of the whole task's first plan.
-  double most_ms_ = 0.0;   ///< Plans with other cuts cost less.
-  Choice best_;            ///< Of the best plan.
-  Choice trial_;           ///< Of the part that is asked for.
-  PartialTask rest_;       ///< That part.
-  Plan fixed_;             ///< The other tables.
+  /// Plans with other cuts cost less.
+  double most_ms_ = std::numeric_limits<double>::infinity();
+  Choice best_;       ///< Of the best plan.
+  Choice trial_;      ///< Of the part that is asked for.
+  PartialTask rest_;  ///< That part.
+  Plan fixed_;        ///< The other tables.
 };
 
 }  // namespace neuroshard

@@ -2,23 +2,59 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 #include "core/equal_blocks.h"
+#include "core/table_rules.h"
 
 namespace neuroshard {
+namespace {
 
-Table busiest_block(const Task& task, std::uint32_t table, int blocks) {
+/// What rules of a table say of its blocks on a group: all slices of columns are in blocks, and
+/// nodes take the place of devices.
+TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
+  const TableRules& rules = table.rules;
+  TableRules of_blocks{.no_split = rules.no_split || !rules.allow(ShardingKind::kGrid),
+                       .min_width = rules.min_width,
+                       .max_slices = rules.max_slices / count_of_blocks(table.rows, group)};
+  if (!rules.limit_devices()) return of_blocks;
+  const std::vector<bool> allowed = allowed_devices(rules, task.devices);
+  for (int first = 0; first < task.devices; first += group) {
+    if (std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{})) {
+      of_blocks.devices.push_back(first / group);
+    }
+  }
+  return of_blocks;
+}
+
+}  // namespace
+
+std::vector<int> block_groups(const Task& task) {
+  const int node = task.devices_per_node;
+  if (node == 1 || node >= task.devices || task.devices % node != 0) return {task.devices};
+  return {task.devices, node};
+}
+
+bool may_be_cut(const Task& task, const Table& table, int group) {
+  const auto may_be = [&](ShardingKind kind) { return may_be_sharded(task, table, kind); };
+  const bool within_node = group <= task.devices_per_node &&
+                           (may_be(ShardingKind::kTableRow) || may_be(ShardingKind::kGrid));
+  return within_node || (group == task.devices && may_be(ShardingKind::kRow));
+}
+
+Table busiest_block(const Task& task, std::uint32_t table, int group) {
   const Table& whole = task.tables[table];
-  const std::int64_t most_rows = rows_of_block(whole.rows, blocks);
+  const std::int64_t most_rows = rows_of_block(whole.rows, group);
   TableSlice block{.table = static_cast<int>(table),
                    .first_column = 0,
                    .dim = whole.dim,
                    .first_row = 0,
                    .rows = most_rows};
-  if (whole.row_shares.empty()) return table_of(task, block);
   TableSlice busiest = block;
   double most_lookups = -1.0;
-  for (; block.first_row < whole.rows; block.first_row += most_rows) {
+  for (; !whole.row_shares.empty() && block.first_row < whole.rows; block.first_row += most_rows) {
     block.rows = std::min(most_rows, whole.rows - block.first_row);
     const double lookups = lookup_share(whole, block.first_row, block.rows);
     if (lookups <= most_lookups) continue;
@@ -27,28 +63,59 @@ Table busiest_block(const Task& task, std::uint32_t table, int blocks) {
   }
   Table busy = table_of(task, busiest);
   busy.rows = most_rows;
+  busy.rules = rules_of_blocks(task, whole, group);
   return busy;
 }
 
-bool may_be_cut_by_rows(const Table& table, int group, int devices) {
-  const TableRules& rules = table.rules;
-  if (rules.no_split || rules.limit_devices()) return false;
-  // One block on each device; but how many slices nodes make of a table is seen too late.
-  return rules.max_slices == 0 || (group == devices && rules.max_slices >= group);
+PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group) {
+  PartialTask part;
+  part.tables = std::move(tables);
+  for (const std::uint32_t t : part.tables) {
+    part.task.tables.push_back(busiest_block(task, t, group));
+  }
+  part.task.devices = task.devices / group;
+  part.task.batch_size = task.batch_size;
+  part.task.memory_bytes = room_bytes(task, 0);
+  return part;
 }
 
-void add_blocks(Plan& plan, const Task& task, const TableSlice& slice, int first_device,
-                int group) {
+Plan plan_of_one_group(const Task& task) {
+  Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
+  std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
+  return plan;
+}
+
+void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device, int group) {
   const std::int64_t rows = task.tables[static_cast<std::size_t>(slice.table)].rows;
   const std::int64_t of_block = rows_of_block(rows, group);
-  TableSlice block = slice;
   for (int i = 0; i < group && i * of_block < rows; ++i) {
-    block.first_row = i * of_block;
-    block.rows = std::min(of_block, rows - block.first_row);
+    slice.first_row = i * of_block;
+    slice.rows = std::min(of_block, rows - slice.first_row);
     plan.shards[static_cast<std::size_t>(first_device + i)].push_back(
         static_cast<int>(plan.slices.size()));
-    plan.slices.push_back(block);
+    plan.slices.push_back(slice);
   }
+}
+
+void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
+                int group) {
+  const auto by_group = slices_by_device(blocks);
+  for (std::size_t g = 0; g < by_group.size(); ++g) {
+    for (TableSlice slice : by_group[g]) {
+      slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
+      add_blocks(plan, task, slice, static_cast<int>(g) * group, group);
+    }
+  }
+}
+
+std::int64_t most_bytes_of_device(const Task& task, const Plan& plan) {
+  std::int64_t most = 0;
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+    std::int64_t bytes = 0;
+    for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 }  // namespace neuroshard

@@ -1,24 +1,46 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
+#include "search/parts/partial_task.h"
 
 namespace neuroshard {
 
-// Tables in equal blocks of rows on devices side by side, as TorchRec's runtime cuts them.
+// Tables in equal blocks of rows on devices side by side, as TorchRec's runtime cuts them: on all
+// devices, or on those of a node.
 
-/// Of `blocks` equal blocks the one with most lookups, for whose operator and ids all devices wait,
-/// with as many rows as the largest, the first, has: no block takes more memory. As a table of its
-/// own. Without row shares that is the first.
-[[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int blocks);
+/// Numbers of devices, side by side, over which the search cuts rows: all of them; then those of a
+/// node, if there are several nodes and they divide the devices.
+[[nodiscard]] std::vector<int> block_groups(const Task& task);
 
-/// Whether the rules of `table` let it be cut to blocks on groups of `group` of the task's devices.
-[[nodiscard]] bool may_be_cut_by_rows(const Table& table, int group, int devices);
+/// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
+[[nodiscard]] bool may_be_cut(const Task& task, const Table& table, int group);
 
-/// Adds blocks of the columns of `slice`, which has all rows of its table, to `plan`: one on each
-/// of `group` devices, from `first_device` on. Few rows may leave nothing for the last of them.
-void add_blocks(Plan& plan, const Task& task, const TableSlice& slice, int first_device, int group);
+/// Of the blocks of `table` on `group` devices the one with most lookups, for whose operator and
+/// ids all devices wait, with as many rows as the largest, the first, has: no block takes more
+/// memory. Without row shares that is the first. A table of its own, with the rules of `table` as
+/// far as they say something of blocks.
+[[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int group);
+
+/// `tables`, ascending, as their busiest blocks, for as many devices as there are groups.
+[[nodiscard]] PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables,
+                                           int group);
+
+/// All tables of a task for one device as they are, on this. Does not look at memory.
+[[nodiscard]] Plan plan_of_one_group(const Task& task);
+
+/// Adds blocks of the columns of `slice` to `plan`: one on each of `group` devices, from
+/// `first_device` on. Few rows may leave nothing for the last of them.
+void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device, int group);
+
+/// Adds `blocks`, a plan for `cut`, the blocks of groups, to `plan` as row blocks of devices.
+void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
+                int group);
+
+/// What `plan` takes of the device that it takes most of, replicas left out.
+[[nodiscard]] std::int64_t most_bytes_of_device(const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -20,8 +20,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kDevicesOfNode = 8;
-
 // Numbers of tables grow by this part of themselves, and at least by one.
 constexpr std::size_t kGrowth = 2;
 // So many in a row that lead to no cheaper plan end the trials.
@@ -37,8 +35,7 @@ std::int64_t narrowest_bytes(const Table& table) {
 Tables by_narrowest_slice(const Task& task, int group) {
   std::vector<std::tuple<bool, std::int64_t, std::int64_t>> bytes;
   for (const Table& table : task.tables) {
-    bytes.emplace_back(may_be_cut_by_rows(table, group, task.devices), narrowest_bytes(table),
-                       table.size_bytes());
+    bytes.emplace_back(may_be_cut(task, table, group), narrowest_bytes(table), table.size_bytes());
   }
   Tables order(task.tables.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -60,10 +57,7 @@ class RowBlockPlans {
         found_(backend, task, request, SearchStage::kRowBlocks, by_columns_.stats.search_ms) {}
 
   PlanResult run(Effort effort) {
-    try_groups_of(task_.devices);
-    if (task_.devices > kDevicesOfNode && task_.devices % kDevicesOfNode == 0) {
-      try_groups_of(kDevicesOfNode);
-    }
+    for (const int group : block_groups(task_)) try_groups_of(group);
     if (!found_.empty() && effort != Effort::kFast && !stop_.reached()) {
       order_ = by_narrowest_slice(task_, best_group_);
       (void)try_tables(best_group_, best_tables_, effort);
@@ -79,9 +73,8 @@ class RowBlockPlans {
   /// Blocks on groups of `group` devices side by side.
   void try_groups_of(int group) {
     order_ = by_narrowest_slice(task_, group);
-    const auto most = static_cast<std::size_t>(std::ranges::count_if(order_, [&](std::uint32_t t) {
-      return may_be_cut_by_rows(task_.tables[t], group, task_.devices);
-    }));
+    const auto most = static_cast<std::size_t>(std::ranges::count_if(
+        order_, [&](std::uint32_t t) { return may_be_cut(task_, task_.tables[t], group); }));
     if (most == 0) return;
     const std::int64_t room = room_bytes(task_, 0);
     const auto too_large = std::ranges::find_if(
@@ -100,12 +93,16 @@ class RowBlockPlans {
 
   /// True if that is the cheapest plan so far. `count`: tables in blocks.
   bool try_tables(int group, std::size_t count, Effort effort) {
-    const PartialTask cut = blocks_of_groups(group, count);
+    Tables first(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::ranges::sort(first);
+    const PartialTask cut = blocks_of_groups(task_, std::move(first), group);
     const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
     if (!blocks) return false;
-    const Plan without_others = expanded(cut, *blocks, group);
+    Plan without_others;
+    without_others.shards.resize(static_cast<std::size_t>(task_.devices));
+    add_blocks(without_others, task_, cut, *blocks, group);
     if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
-    const std::int64_t taken_bytes = most_bytes(task_, without_others);
+    const std::int64_t taken_bytes = most_bytes_of_device(task_, without_others);
     if (taken_bytes >= room_bytes(task_, 0)) return false;
     const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
@@ -117,42 +114,11 @@ class RowBlockPlans {
     return better;
   }
 
-  /// Of a device.
-  static std::int64_t most_bytes(const Task& task, const Plan& plan) {
-    std::int64_t most = 0;
-    for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
-      std::int64_t bytes = 0;
-      for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
-      most = std::max(most, bytes);
-    }
-    return most;
-  }
-
-  /// The first `count` tables with the rows and lookups of one block each, for as many devices as
-  /// groups.
-  [[nodiscard]] PartialTask blocks_of_groups(int group, std::size_t count) const {
-    PartialTask part;
-    part.tables.assign(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
-    std::ranges::sort(part.tables);
-    for (const std::uint32_t t : part.tables) {
-      part.task.tables.push_back(busiest_block(task_, t, group));
-    }
-    part.task.devices = task_.devices / group;
-    part.task.batch_size = task_.batch_size;
-    part.task.memory_bytes = room_bytes(task_, 0);
-    return part;
-  }
-
-  /// Nothing if there is no room. On one group there is but one plan, whose memory is looked at
-  /// later: row-wise tables keep their width.
+  /// Nothing if there is no room.
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
-    if (task.devices > 1) {
-      std::optional<PlanResult> planned = plan_part(task, effort);
-      return planned ? std::move(planned->plan) : std::nullopt;
-    }
-    Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
-    std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
-    return plan;
+    if (task.devices == 1) return plan_of_one_group(task);
+    std::optional<PlanResult> planned = plan_part(task, effort);
+    return planned ? std::move(planned->plan) : std::nullopt;
   }
 
   std::optional<PlanResult> plan_part(const Task& task, Effort effort) {
@@ -164,20 +130,6 @@ class RowBlockPlans {
     std::optional<PlanResult> planned = plan_(task, request, effort);
     if (planned) add_work(by_columns_.stats, planned->stats);
     return planned;
-  }
-
-  /// Row blocks of groups of devices as row blocks of devices.
-  [[nodiscard]] Plan expanded(const PartialTask& cut, const Plan& blocks, int group) const {
-    Plan plan;
-    plan.shards.resize(static_cast<std::size_t>(task_.devices));
-    const auto by_group = slices_by_device(blocks);
-    for (std::size_t g = 0; g < by_group.size(); ++g) {
-      for (TableSlice slice : by_group[g]) {
-        slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
-        add_blocks(plan, task_, slice, static_cast<int>(g) * group, group);
-      }
-    }
-    return plan;
   }
 
   static Plan joined(Plan plan, const PartialTask& rest, const Plan& of_rest) {
@@ -208,6 +160,14 @@ class RowBlockPlans {
 
 Cuts default_cuts(const CostModels& models) {
   return TrainingRanges(models).known() ? Cuts::kAny : Cuts::kColumns;
+}
+
+PlannerOptions without_presets(PlannerOptions options) {
+  if (options.cuts == Cuts::kTorchrec) {
+    options.cuts = Cuts::kAny;
+    options.equal_widths = true;
+  }
+  return options;
 }
 
 bool may_need_row_blocks(const Task& task, const PlanResult& by_columns) {

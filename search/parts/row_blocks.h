@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_models.h"
@@ -20,14 +22,17 @@ using PlanByColumns =
 /// What PlannerOptions::cuts stands for with these models if it is not given.
 [[nodiscard]] Cuts default_cuts(const CostModels& models);
 
+/// The same options with what a preset of cuts stands for in its place.
+[[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
+
 /// True if columns alone found no plan for want of room, which cutting by rows may make. Only where
 /// devices are equal.
 [[nodiscard]] bool may_need_row_blocks(const Task& task, const PlanResult& by_columns);
 
 /// A plan for `task`, for which `by_columns` has none. Some tables are cut into equal blocks of
-/// rows as TorchRec's runtime cuts them: row-wise, a block on each device; or, if nodes of 8 divide
-/// the devices, table-row-wise and grid, each slice of columns in 8 blocks on the devices of a
-/// node. The others are planned by columns in the memory that is left. Tries more and more tables,
+/// rows as TorchRec's runtime cuts them: row-wise, a block on each device; or, if nodes divide the
+/// devices, table-row-wise and grid, each slice of columns in blocks on the devices of a node. The
+/// others are planned by columns in the memory that is left. Tries more and more tables,
 /// those first whose narrowest slices are largest, but none whose rules forbid it, and takes the
 /// cheapest plan, by simulate() on `backend`. Returns `by_columns` if that finds no plan either.
 /// Counts and times include its own.

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/message_text.h"
+#include "core/table_label.h"
+#include "core/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/residency.h"
@@ -64,7 +66,7 @@ std::optional<KeptReplicas> keep_replicas(const Task& task, const RunningPlan& r
   for (std::size_t t = 0; t < before.size(); ++t) {
     const bool replicated = before[t] && std::ranges::binary_search(running.plan.replicas,
                                                                     static_cast<int>(*before[t]));
-    if (!replicated || task.tables[t].rules.limit_devices()) continue;
+    if (!replicated || !may_be_sharded(task, task.tables[t], ShardingKind::kReplicate)) continue;
     tables.push_back(static_cast<std::uint32_t>(t));
     kept.replicas.replicas.push_back(static_cast<int>(t));
     add_moves(task, static_cast<int>(t), running.task.tables[*before[t]].rows, devices_before,
@@ -79,6 +81,17 @@ std::optional<KeptReplicas> keep_replicas(const Task& task, const RunningPlan& r
   }
   kept.rest = task_without(task, tables, bytes);
   return kept;
+}
+
+void require_columns(const Task& task, const std::vector<int>& replicas) {
+  for (int t = 0; std::cmp_less(t, task.tables.size()); ++t) {
+    const Table& table = task.tables[static_cast<std::size_t>(t)];
+    if (may_be_in_columns(task, table) || std::ranges::binary_search(replicas, t)) continue;
+    throw Error(label_of(task, t) + " may neither be whole nor in slices of columns" +
+                rules_text(table.rules) +
+                ", but re-planning makes no row blocks and replicates no tables anew; plan the "
+                "task anew, or loosen the rule kinds");
+  }
 }
 
 ReplanResult with_kept_replicas(const Backend& backend, const Task& task, const KeptReplicas& kept,

@@ -25,6 +25,10 @@ struct KeptReplicas {
 [[nodiscard]] std::optional<KeptReplicas> keep_replicas(const Task& task,
                                                         const RunningPlan& running);
 
+/// Throws Error unless rules let all tables of `task` but `replicas`, ascending, be in slices of
+/// columns: re-planning knows nothing else.
+void require_columns(const Task& task, const std::vector<int>& replicas);
+
 /// What `of_rest` is of the whole task.
 [[nodiscard]] ReplanResult with_kept_replicas(const Backend& backend, const Task& task,
                                               const KeptReplicas& kept, ReplanResult of_rest);

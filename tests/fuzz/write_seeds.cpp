@@ -60,7 +60,8 @@ void add_tasks_and_plans(Seeds& seeds) {
       "optimizer": "adam", "batch_size": 9, "reserved_gb": 0.5, "reserved_share": 0.15})");
   seeds.add("task",
             small + R"([{"row": 5, "dim": 8, "pooling_factor": 1, "rules": {"no_split": true,
-      "min_width": 4, "max_slices": 2, "devices": [0, 1], "not_devices": [2]}}],
+      "min_width": 4, "max_slices": 2, "devices": [0, 1], "not_devices": [2],
+      "kinds": ["table", "row", "replicate"]}}], "devices_per_node": 2,
       "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}, {"class": "a"}],
       "classes": {"a": {"speed": 1.5, "base_gb": 1}}, "memory_gb": 2})");
   seeds.add("table_configs", serialize_table_configs(tables, true));

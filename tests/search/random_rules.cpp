@@ -80,6 +80,15 @@ void add_random_rules(Task& task, Random& random) {
   }
 }
 
+void add_random_kinds(Task& task, Random& random) {
+  using enum ShardingKind;
+  const std::vector<std::vector<ShardingKind>> sets = {
+      {kTable}, {kColumn}, {kRow, kTable}, {kGrid, kReplicate, kColumn}, {kTable, kColumn}};
+  for (Table& table : task.tables) {
+    if (random.below(3) == 0) table.rules.kinds = sets[random.below(sets.size())];
+  }
+}
+
 Task tiny_task_with_rules(std::uint64_t seed) {
   Random random(seed, 17);
   Task task;
@@ -99,6 +108,8 @@ Task tiny_task_with_rules(std::uint64_t seed) {
   task.memory_bytes =
       with_reserved(task, 1 + static_cast<std::int64_t>(share * (0.9 + 0.6 * random.uniform())));
   add_random_rules(task, random);
+  Random of_kinds(seed, 23);
+  add_random_kinds(task, of_kinds);
   return task;
 }
 

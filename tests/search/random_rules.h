@@ -9,8 +9,11 @@ namespace neuroshard::testing {
 /// some of its tables rules, none of which contradict each other. Each of the two, or both.
 void add_random_rules(Task& task, Random& random);
 
+/// Lets some tables be sharded in some ways only, slices of columns or the whole table among them.
+void add_random_kinds(Task& task, Random& random);
+
 /// A task of a few devices and tables, small enough for a look at all of its plans, with
-/// add_random_rules().
+/// add_random_rules() and add_random_kinds().
 [[nodiscard]] Task tiny_task_with_rules(std::uint64_t seed);
 
 }  // namespace neuroshard::testing

@@ -21,6 +21,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::add_random_kinds;
 using testing::add_random_rules;
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
@@ -60,6 +61,9 @@ std::vector<Way> ways_of(const Table& table, int devices) {
   std::set<Way> ways;
   for (const std::vector<int>& cut : cuts) {
     if (rules.no_split && cut.size() > 1) continue;
+    const bool whole_only =
+        !rules.kinds.empty() && std::ranges::count(rules.kinds, ShardingKind::kColumn) == 0;
+    if (whole_only && cut.size() > 1) continue;
     if (rules.max_slices > 0 && std::cmp_greater(cut.size(), rules.max_slices)) continue;
     if (cut.front() < rules.min_width) continue;
     std::vector<Way> placed = {{}};
@@ -213,6 +217,7 @@ TEST(Rules, LargerTasksKeepThemToo) {
     Task task = random_task(seed);
     Random random(seed, 3);
     add_random_rules(task, random);
+    add_random_kinds(task, random);
     const PlanResult result = planner.plan(task);
     expect_keeps_rules(task, result);
     planned += result.plan ? 1 : 0;
@@ -263,6 +268,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
     Task task = random_task(seed);
     Random random(seed, 5);
     add_random_rules(task, random);
+    add_random_kinds(task, random);
     EXPECT_EQ(plain.plan(task).plan, best.plan(task).plan);
     EXPECT_EQ(plain_published.plan(task).plan, best_published.plan(task).plan);
   }
@@ -275,6 +281,7 @@ TEST(Rules, OrderAndNamesOfTablesChangeNothing) {
     Task task = random_task(seed);
     Random random(seed, 7);
     add_random_rules(task, random);
+    add_random_kinds(task, random);
     const PlanResult result = planner.plan(task);
     std::reverse(task.tables.begin(), task.tables.end());
     std::rotate(task.tables.begin(), task.tables.begin() + task.tables.size() / 3,
@@ -341,6 +348,7 @@ TEST(Rules, ReplanningKeepsThem) {
     Task task = before;
     Random random(seed, 9);
     add_random_rules(task, random);
+    add_random_kinds(task, random);
     const ReplanResult result =
         planner.replan(task, {before, *running.plan}, {.most_moved_bytes = total_bytes(task)});
     expect_keeps_rules(task, result.result);

@@ -141,6 +141,25 @@ std::map<int, std::set<int>> widths_of(const json& plan) {
   return widths;
 }
 
+TEST(PlanCommand, NodesAreOfAsManyDevicesAsAsked) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 4, "memory_gb": 4,
+                       "tables": [{"row": 1000, "dim": 16, "pooling_factor": 1,
+                                   "rules": {"kinds": ["table_row"]}}]})");
+  const auto holders = [&](const std::string& node) {
+    const Outcome outcome = run_command("plan", {"--task", task, "--cuts", "torchrec",
+                                                 "--devices-per-node", node, "--format", "json"});
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    const json plan = json::parse(outcome.out);
+    int count = 0;
+    for (const json& device : plan["devices"]) count += device["shard"].empty() ? 0 : 1;
+    return count;
+  };
+  EXPECT_EQ(holders("2"), 2);
+  EXPECT_EQ(holders("8"), 4);
+}
+
 // One table on three devices is best cut to a half and two quarters.
 TEST(PlanCommand, EqualWidthsAreOfEachTable) {
   const TemporaryFolder folder;

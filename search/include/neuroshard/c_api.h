@@ -78,8 +78,9 @@ typedef struct ns_planner_options {
   int32_t reserved;
   // Since version 3.
   /// "any": tables may also be replicated and, where columns alone find no room, cut by rows
-  /// (docs/search.md), which ns_plan_get_replicas() and ns_plan_get_blocks() tell; or "columns",
-  /// which ns_plan_get_slices() does. NULL: "columns".
+  /// (docs/search.md), which ns_plan_get_replicas() and ns_plan_get_blocks() tell; "torchrec": as
+  /// "any", with all slices of a table of one width; or "columns", which ns_plan_get_slices() does.
+  /// NULL: "columns".
   const char* cuts;
 } ns_planner_options;
 

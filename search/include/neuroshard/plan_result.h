@@ -17,7 +17,7 @@ struct Infeasibility {
     kTotalMemory,    ///< All devices together are too small.
     kPieceTooLarge,  ///< A table split as far as it can be still exceeds a device.
     kPacking,        ///< The pieces could not be packed although their sum fits.
-    kRules,          ///< The devices that rules leave to some tables are too small for them.
+    kRules,          ///< Rules leave a table too small devices, or no sharding that can be planned.
     kNoTime,         ///< The deadline passed, or the caller stopped, before there was a plan.
   };
   Kind kind = Kind::kTotalMemory;

@@ -17,7 +17,7 @@ namespace neuroshard {
 /// A table of the new task is the running one of the same name (of several with one name, the first
 /// is the first, and so on). What a device holds of it need not be sent, whatever its statistics
 /// are now; of rows that have been added, only the new ones. A table of another dim is a new table.
-/// Tables that are replicated stay so, and no others become it, unless rules on devices forbid it.
+/// Tables that are replicated stay so, and no others become it, unless rules forbid it.
 struct RunningPlan {
   Task task;
   /// Valid for `task`, and without row blocks: a device that holds rows of a table would keep a

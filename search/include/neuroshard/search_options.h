@@ -47,13 +47,15 @@ enum class Cuts {
   /// As TorchRec's runtime can execute it (docs/search.md). Where the cost models price that and it
   /// is cheaper, tables are also replicated, cut row-wise over all devices, or cut by columns to
   /// other parts than halves; and where columns alone find no room by rows, too: row-wise, or
-  /// table-row-wise and grid over nodes of 8.
+  /// table-row-wise and grid over nodes.
   kAny,
   kColumns,  ///< Halved by columns, as published.
+  /// A preset: as kAny, and PlannerOptions::equal_widths.
+  kTorchrec,
 };
 
 [[nodiscard]] std::span<const Cuts> all_cuts();
-/// "any", "columns".
+/// "any", "columns", "torchrec".
 [[nodiscard]] std::string_view name_of(Cuts cuts);
 /// Throws Error listing the names.
 [[nodiscard]] Cuts cuts_from_name(std::string_view name);
