@@ -11,6 +11,7 @@
 #include "core/sharding_kinds.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
+#include "search/parts/even_blocks.h"
 #include "search/parts/required_blocks.h"
 #include "search/placement_rules.h"
 
