@@ -1,10 +1,9 @@
 #include "neuroshard/plan.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/slice_tables.h"
 #include "neuroshard/error.h"
-#include "neuroshard/histogram_scale.h"
 #include "neuroshard/plan_check.h"
 
 namespace neuroshard {
@@ -18,42 +17,10 @@ std::vector<TableSlice> whole_tables(const Task& task) {
   return slices;
 }
 
-namespace {
-
-/// Shares this near to that of the rows are even ones, rounded.
-constexpr double kEven = 1e-9;
-
-/// All of table_of() but the access histogram, which memory does not depend on.
-Table sized_table_of(const Table& whole, const TableSlice& slice) {
-  // With all rows the share is 1, and the product what it was, to the last bit.
-  return {.name = {},
-          .rows = slice.rows,
-          .dim = slice.dim,
-          .pooling_factor = whole.pooling_factor * lookup_share(whole, slice.first_row, slice.rows),
-          .memory = whole.memory};
-}
-
-}  // namespace
-
-Table table_of(const Task& task, const TableSlice& slice) {
-  const Table& whole = task.tables[static_cast<std::size_t>(slice.table)];
-  Table table = sized_table_of(whole, slice);
-  table.rules = whole.rules;
-  table.access_histogram = whole.access_histogram;
-  if (whole.row_shares.empty()) return table;
-  const double times = lookup_share(whole, slice.first_row, slice.rows) /
-                       (static_cast<double>(slice.rows) / static_cast<double>(whole.rows));
-  if (times == 0.0) {
-    table.access_histogram = {};
-  } else if (std::abs(times - 1.0) > kEven) {
-    const HistogramScale of_more_samples(times * static_cast<double>(kDefaultBatchSize));
-    table.access_histogram = of_more_samples(whole);
-  }
-  return table;
-}
+Table table_of(const Task& task, const TableSlice& slice) { return SliceTables(task).of(slice); }
 
 std::int64_t slice_bytes(const Task& task, const TableSlice& slice) {
-  return sized_table_of(task.tables[static_cast<std::size_t>(slice.table)], slice).size_bytes();
+  return sized_table_of(task, slice).size_bytes();
 }
 
 SliceMemory replica_memory(const Task& task, int table) {

@@ -7,6 +7,7 @@
 #include "core/id_exchange.h"
 #include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "core/slice_tables.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/prediction_limits.h"
@@ -44,12 +45,13 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, cons
   std::vector<std::int64_t> dim_sums;
   std::int64_t most_lookups = 0;
   const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
+  SliceTables slice_tables(task);
   for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
     DeviceCost device;
     std::vector<Table> tables;
     std::int64_t lookups = 0;
     for (const TableSlice& slice : shard) {
-      Table table = table_of(task, slice);
+      Table table = slice_tables.of(slice);
       lookups += lookup_units(table.pooling_factor);
       device.memory += slice_memory(table, slice.dim);
       device.dim_sum += slice.dim;
