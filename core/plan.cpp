@@ -1,12 +1,22 @@
 #include "neuroshard/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/replicas.h"
 #include "core/slice_tables.h"
+#include "core/touched_gradients.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 
 namespace neuroshard {
+namespace {
+
+/// More than any device has. Gathered gradients are not bounded by the size of the task, and sums
+/// of them stay within 64 bits by this.
+constexpr double kMostBytes = 2.0 * static_cast<double>(kMaxTaskBytes);
+
+}  // namespace
 
 std::vector<TableSlice> whole_tables(const Task& task) {
   std::vector<TableSlice> slices;
@@ -24,18 +34,32 @@ std::int64_t slice_bytes(const Task& task, const TableSlice& slice) {
 }
 
 SliceMemory replica_memory(const Task& task, int table) {
+  return replica_memory(task, table, TouchedGradients(task));
+}
+
+SliceMemory replica_memory(const Task& task, int table, const TouchedGradients& touched) {
   const Table& whole = task.tables[static_cast<std::size_t>(table)];
   Table part = whole;
   // A device's part of the batch, rounded up.
   part.memory.batch_size = (whole.memory.batch_size + task.devices - 1) / task.devices;
   SliceMemory memory = slice_memory(part, part.dim);
-  memory.buffer_bytes += whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+  if (whole.replica_gradients == ReplicaGradients::kDense) {
+    memory.buffer_bytes +=
+        whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+  } else {
+    memory.buffer_bytes +=
+        static_cast<std::int64_t>(std::ceil(std::min(touched.gathered_bytes(whole), kMostBytes)));
+  }
   return memory;
 }
 
 SliceMemory replicas_memory(const Task& task, const Plan& plan) {
   SliceMemory memory;
-  for (const int table : plan.replicas) memory += replica_memory(task, table);
+  const TouchedGradients touched(task);
+  for (const int table : plan.replicas) {
+    memory += replica_memory(task, table, touched);
+    memory.buffer_bytes = std::min(memory.buffer_bytes, static_cast<std::int64_t>(kMostBytes));
+  }
   return memory;
 }
 

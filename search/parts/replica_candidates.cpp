@@ -21,9 +21,26 @@ bool computes_alike(const Task& task) {
   });
 }
 
-bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room) {
+bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room,
+                       const TouchedGradients& touched) {
   return !task.tables[table].rules.limit_devices() &&
-         replica_memory(task, static_cast<int>(table)).total_bytes() <= least_room;
+         replica_memory(task, static_cast<int>(table), touched).total_bytes() <= least_room;
+}
+
+/// Exchange of its gradients and the update by them, beyond latencies.
+double gradients_ms(const AllReduceModel& model, int devices, const Table& table,
+                    const TouchedGradients& touched) {
+  constexpr double kManyBytes = 1e9;
+  const double ms_of_byte =
+      (model.all_reduce_ms(devices, 2 * kManyBytes) - model.all_reduce_ms(devices, kManyBytes)) /
+      kManyBytes;
+  const std::array tables = {&table};
+  const GatherTraffic once = touched.traffic(tables);
+  GatherTraffic twice = once;
+  twice.gathered_bytes *= 2.0;
+  twice.update_bytes *= 2.0;
+  return ms_of_byte * dense_gradient_bytes(table) + gather_ms(model, devices, twice) -
+         gather_ms(model, devices, once);
 }
 
 /// Of one more column on every device.
@@ -85,8 +102,9 @@ std::vector<ReplicaCandidate> replica_candidates(const Backend& backend, const T
   std::vector<float> sharded_features;
   std::vector<float> replica_features;
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
+  const TouchedGradients touched(task);
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_replicated(task, t, least_room)) continue;
+    if (!may_be_replicated(task, t, least_room, touched)) continue;
     candidates.push_back({.table = t});
     of_shards.append(task.tables[t], task.tables[t].dim, sharded_features);
     of_replicas.append(task.tables[t], task.tables[t].dim, replica_features);
@@ -96,18 +114,14 @@ std::vector<ReplicaCandidate> replica_candidates(const Backend& backend, const T
   const std::vector<double> replica_ms = operator_ms(backend, replica_features, count);
 
   const double ms_of_column = column_ms(backend, task, sharded);
-  constexpr double kManyBytes = 1e9;  // What a byte costs beyond latencies.
-  const AllReduceModel& all_reduce = *backend.all_reduce();
-  const double ms_of_byte = (all_reduce.all_reduce_ms(task.devices, 2 * kManyBytes) -
-                             all_reduce.all_reduce_ms(task.devices, kManyBytes)) /
-                            kManyBytes;
   const double ms_of_id_column = id_column_ms(backend, task, sharded);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
     const auto ids = static_cast<double>(id_columns(lookup_units(table.pooling_factor)));
     const double saved_ms =
         (whole_ms[i] + ms_of_column * table.dim + ms_of_id_column * ids) / task.devices;
-    const double cost_ms = replica_ms[i] + ms_of_byte * gradient_bytes(table);
+    const double cost_ms =
+        replica_ms[i] + gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
   }
   // Not by where the task lists them: equal tables may take each other's place, no others.
