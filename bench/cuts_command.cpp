@@ -16,6 +16,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
+#include "core/touched_gradients.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
@@ -30,15 +31,20 @@ constexpr const char* kCutsFooter =
     R"(What plans gain that may replicate tables and cut them by rows over plans by columns alone, judged by
 analytic costs (docs/analytic_costs.md: one A100 a device), ids and all-reduces included. Ratios are
 cost by columns over cost of any cuts, and times CPU times of both, on one thread.
+With --replica-gradients touched, each task is also planned with replicas whose devices gather the rows
+that are touched in place of an all-reduce of all: of all tables, and of those for which that moves fewer
+bytes.
 
 Examples:
   nsbench cuts
-  nsbench cuts --devices 8,64 --effort fast --svg cuts.svg)";
+  nsbench cuts --devices 8,64 --effort fast --svg cuts.svg
+  nsbench cuts --devices 8,16,64 --replica-gradients touched)";
 
 struct CutsOptions {
   TableSetOptions cases{.devices = {8, 16, 32, 64, 128}};
   std::string effort = "default";
   std::string svg;
+  std::string replica_gradients = "dense";
 };
 
 struct PricedPlan {
@@ -69,6 +75,76 @@ struct Gains {
   std::vector<double> time;
 };
 
+/// Likewise, of dense gradients of all replicas over gathered ones of all, over those of each table
+/// that move fewer bytes, and over the cheapest of the three plans.
+struct GatherGains {
+  std::vector<double> touched;
+  std::vector<double> fewer;
+  std::vector<double> cheapest;
+};
+
+/// Tables whose devices move fewer bytes if they gather touched rows than in an all-reduce, which
+/// moves twice the dense gradients.
+void gather_where_fewer_bytes_move(Task& task) {
+  const TouchedGradients touched(task);
+  for (Table& table : task.tables) {
+    const double dense_bytes = 4.0 * static_cast<double>(table.rows) * table.dim;
+    if (touched.gathered_bytes(table) >= 2.0 * dense_bytes) {
+      table.replica_gradients = ReplicaGradients::kDense;
+    }
+  }
+}
+
+/// Plans with dense and with gathered gradients side by side.
+class GatherComparison {
+ public:
+  /// `dense`: the plan for `task`. `by_any`: plans with replicas.
+  void add(const std::string& name, Task task, const PricedPlan& dense, const Planner& by_any) {
+    for (Table& table : task.tables) table.replica_gradients = ReplicaGradients::kTouched;
+    const std::optional<PricedPlan> touched = priced_plan(by_any, task);
+    gather_where_fewer_bytes_move(task);
+    const std::optional<PricedPlan> fewer = priced_plan(by_any, task);
+    if (!touched || !fewer) return;
+    GatherGains& gains = gains_[task.devices];
+    gains.touched.push_back(dense.analytic_ms / touched->analytic_ms);
+    gains.fewer.push_back(dense.analytic_ms / fewer->analytic_ms);
+    gains.cheapest.push_back(std::max({1.0, gains.touched.back(), gains.fewer.back()}));
+    const auto gathered = std::ranges::count_if(fewer->plan.replicas, [&](int table) {
+      return task.tables[static_cast<std::size_t>(table)].replica_gradients ==
+             ReplicaGradients::kTouched;
+    });
+    list_.add_row({name, std::to_string(task.devices), three_digits(dense.analytic_ms),
+                   three_decimals(gains.touched.back()), three_decimals(gains.fewer.back()),
+                   three_decimals(dense.predicted_ms / fewer->predicted_ms),
+                   std::to_string(dense.plan.replicas.size()),
+                   std::to_string(touched->plan.replicas.size()),
+                   std::to_string(fewer->plan.replicas.size()), std::to_string(gathered)});
+  }
+
+  [[nodiscard]] std::string text() const {
+    MarkdownTable all({"devices", "cases", "dense / touched", "least", "most",
+                       "dense / fewer bytes", "least", "most", "dense / cheapest"});
+    for (const auto& [devices, gains] : gains_) {
+      std::vector<std::string> row = {std::to_string(devices),
+                                      std::to_string(gains.touched.size())};
+      for (const std::vector<double>* ratios : {&gains.touched, &gains.fewer}) {
+        row.push_back(three_decimals(geometric_mean(*ratios)));
+        row.push_back(three_decimals(std::ranges::min(*ratios)));
+        row.push_back(three_decimals(std::ranges::max(*ratios)));
+      }
+      row.push_back(three_decimals(geometric_mean(gains.cheapest)));
+      all.add_row(row);
+    }
+    return all.str() + '\n' + list_.str();
+  }
+
+ private:
+  std::map<int, GatherGains> gains_;
+  MarkdownTable list_{{"case", "devices", "dense ms", "dense / touched", "dense / fewer bytes",
+                       "predicted", "replicas, dense", "touched", "fewer bytes",
+                       "of these gathered"}};
+};
+
 void run_cuts(const CutsOptions& options, std::ostream& out) {
   const auto planner_of = [&](Cuts cuts) {
     return Planner(builtin_weights(),
@@ -76,6 +152,9 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
   };
   const Planner by_columns = planner_of(Cuts::kColumns);
   const Planner by_any = planner_of(Cuts::kAny);
+  const bool gather =
+      replica_gradients_from_name(options.replica_gradients) == ReplicaGradients::kTouched;
+  GatherComparison gathers;
   MarkdownTable list({"case", "devices", "columns ms", "any ms", "columns / any", "predicted",
                       "replicas", "row blocks", "CPU time, any / columns"});
   std::map<int, Gains> gains;
@@ -84,6 +163,7 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
                                             options.cases.devices, options.cases.memory_gib)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
+    if (gather) gathers.add(one.name, one.task, *any, by_any);
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);
     const int devices = one.task.devices;
     const auto blocks = std::ranges::count_if(
@@ -128,6 +208,7 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
   if (together.cost.empty()) throw Error("no table set has a plan by columns; give more memory");
   add_row("all", together);
   out << context_block(machine_context()) << '\n' << all.str() << '\n' << list.str();
+  if (gather) out << '\n' << gathers.text();
   if (options.svg.empty()) return;
   charts::BarChart chart{.title = "Analytic cost of plans by columns over that of any cuts",
                          .y_label = "columns / any",
@@ -154,6 +235,10 @@ void add_cuts_command(CLI::App& program, Action& chosen) {
   command->footer(kCutsFooter);
   add_table_set_options(*command, options->cases);
   command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command
+      ->add_option("--replica-gradients", options->replica_gradients,
+                   "dense, or touched: compare both")
+      ->capture_default_str();
   command->add_option("--svg", options->svg, "Draw the ratios by set and devices")
       ->type_name("FILE");
   command->callback(

@@ -8,6 +8,7 @@
 
 #include "core/final_cost.h"
 #include "core/id_exchange.h"
+#include "core/slice_tables.h"
 #include "core/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -19,11 +20,12 @@ namespace {
 class Pieces {
  public:
   Pieces(const Backend& backend, const Task& task)
-      : task_(task), of_operator_(backend.table_features(), static_cast<double>(task.batch_size)) {}
+      : tables_(task),
+        of_operator_(backend.table_features(), static_cast<double>(task.batch_size)) {}
 
   /// Returns the id of the piece.
   std::uint32_t add(const TableSlice& slice) {
-    const Table table = table_of(task_, slice);
+    const Table table = tables_.of(slice);
     of_operator_.append(table, slice.dim, features_);
     dims_.push_back(static_cast<float>(slice.dim));
     lookups_.push_back(lookup_units(table.pooling_factor));
@@ -40,7 +42,7 @@ class Pieces {
   }
 
  private:
-  const Task& task_;
+  SliceTables tables_;
   OperatorFeatures of_operator_;
   std::vector<float> features_;
   std::vector<float> dims_;

@@ -3,11 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/replicas.h"
+#include "core/slice_tables.h"
+#include "core/touched_gradients.h"
 #include "neuroshard/error.h"
-#include "neuroshard/histogram_scale.h"
 #include "neuroshard/plan_check.h"
 
 namespace neuroshard {
+namespace {
+
+/// More than any device has. Gathered gradients are not bounded by the size of the task, and sums
+/// of them stay within 64 bits by this.
+constexpr double kMostBytes = 2.0 * static_cast<double>(kMaxTaskBytes);
+
+}  // namespace
 
 std::vector<TableSlice> whole_tables(const Task& task) {
   std::vector<TableSlice> slices;
@@ -18,57 +27,39 @@ std::vector<TableSlice> whole_tables(const Task& task) {
   return slices;
 }
 
-namespace {
-
-/// Shares this near to that of the rows are even ones, rounded.
-constexpr double kEven = 1e-9;
-
-/// All of table_of() but the access histogram, which memory does not depend on.
-Table sized_table_of(const Table& whole, const TableSlice& slice) {
-  // With all rows the share is 1, and the product what it was, to the last bit.
-  return {.name = {},
-          .rows = slice.rows,
-          .dim = slice.dim,
-          .pooling_factor = whole.pooling_factor * lookup_share(whole, slice.first_row, slice.rows),
-          .memory = whole.memory};
-}
-
-}  // namespace
-
-Table table_of(const Task& task, const TableSlice& slice) {
-  const Table& whole = task.tables[static_cast<std::size_t>(slice.table)];
-  Table table = sized_table_of(whole, slice);
-  table.rules = whole.rules;
-  table.access_histogram = whole.access_histogram;
-  if (whole.row_shares.empty()) return table;
-  const double times = lookup_share(whole, slice.first_row, slice.rows) /
-                       (static_cast<double>(slice.rows) / static_cast<double>(whole.rows));
-  if (times == 0.0) {
-    table.access_histogram = {};
-  } else if (std::abs(times - 1.0) > kEven) {
-    const HistogramScale of_more_samples(times * static_cast<double>(kDefaultBatchSize));
-    table.access_histogram = of_more_samples(whole);
-  }
-  return table;
-}
+Table table_of(const Task& task, const TableSlice& slice) { return SliceTables(task).of(slice); }
 
 std::int64_t slice_bytes(const Task& task, const TableSlice& slice) {
-  return sized_table_of(task.tables[static_cast<std::size_t>(slice.table)], slice).size_bytes();
+  return sized_table_of(task, slice).size_bytes();
 }
 
 SliceMemory replica_memory(const Task& task, int table) {
+  return replica_memory(task, table, TouchedGradients(task));
+}
+
+SliceMemory replica_memory(const Task& task, int table, const TouchedGradients& touched) {
   const Table& whole = task.tables[static_cast<std::size_t>(table)];
   Table part = whole;
   // A device's part of the batch, rounded up.
   part.memory.batch_size = (whole.memory.batch_size + task.devices - 1) / task.devices;
   SliceMemory memory = slice_memory(part, part.dim);
-  memory.buffer_bytes += whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+  if (whole.replica_gradients == ReplicaGradients::kDense) {
+    memory.buffer_bytes +=
+        whole.rows * whole.dim * weight_bytes(whole.memory.weight_type).per_column;
+  } else {
+    memory.buffer_bytes +=
+        static_cast<std::int64_t>(std::ceil(std::min(touched.gathered_bytes(whole), kMostBytes)));
+  }
   return memory;
 }
 
 SliceMemory replicas_memory(const Task& task, const Plan& plan) {
   SliceMemory memory;
-  for (const int table : plan.replicas) memory += replica_memory(task, table);
+  const TouchedGradients touched(task);
+  for (const int table : plan.replicas) {
+    memory += replica_memory(task, table, touched);
+    memory.buffer_bytes = std::min(memory.buffer_bytes, static_cast<std::int64_t>(kMostBytes));
+  }
   return memory;
 }
 

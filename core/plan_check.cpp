@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "core/column_split.h"
 #include "core/message_text.h"
@@ -40,9 +41,10 @@ class ShardChecker {
         replicas_(replicas),
         problems_(problems),
         holder_of_(slices.size(), -1) {
-    for (const int table : replicas) {
-      if (has_table(task, table)) replica_bytes_ += replica_memory(task, table).total_bytes();
-    }
+    Plan known;
+    std::ranges::copy_if(replicas, std::back_inserter(known.replicas),
+                         [&](int table) { return has_table(task, table); });
+    replica_bytes_ = replicas_memory(task, known).total_bytes();
   }
 
   void check_shard(int device, const std::vector<int>& shard) {

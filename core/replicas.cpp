@@ -10,13 +10,26 @@
 #include "neuroshard/table_features.h"
 
 namespace neuroshard {
+namespace {
 
-double gradient_bytes(const Task& task, const Plan& plan) {
-  double bytes = 0.0;
-  for (const int table : plan.replicas) {
-    bytes += gradient_bytes(task.tables[static_cast<std::size_t>(table)]);
+/// Sums do not depend on the order in which the task lists its tables.
+void sort_by_kind(std::vector<const Table*>& tables) {
+  std::ranges::stable_sort(
+      tables, [](const Table* a, const Table* b) { return kind_of(*a) < kind_of(*b); });
+}
+
+}  // namespace
+
+ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
+  ReplicaTraffic traffic;
+  std::vector<const Table*> tables;
+  for (const int index : plan.replicas) {
+    tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
+    traffic.dense_bytes += dense_gradient_bytes(*tables.back());
   }
-  return bytes;
+  sort_by_kind(tables);
+  traffic.gathered = TouchedGradients(task).traffic(tables);
+  return traffic;
 }
 
 ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Plan& plan) {
@@ -26,9 +39,7 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Pl
   for (const int index : plan.replicas) {
     tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
   }
-  // Sums do not depend on the order in which the task lists its tables.
-  std::ranges::stable_sort(
-      tables, [](const Table* a, const Table* b) { return kind_of(*a) < kind_of(*b); });
+  sort_by_kind(tables);
   std::vector<float> features;
   for (const Table* table : tables) of_operator.append(*table, table->dim, features);
   const auto width = static_cast<std::size_t>(backend.embedding_width());
@@ -43,9 +54,11 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Pl
   for (std::size_t d = 0; d < task.device_list.size(); ++d) {
     of_device[d] /= task.device_list[d].speed;
   }
+  const ReplicaTraffic traffic = replica_traffic(task, plan);
+  const AllReduceModel& all_reduce = *backend.all_reduce();
   return {.operator_ms = std::move(of_device),
-          .all_reduce_ms =
-              backend.all_reduce()->all_reduce_ms(task.devices, gradient_bytes(task, plan)),
+          .all_reduce_ms = all_reduce.all_reduce_ms(task.devices, traffic.dense_bytes) +
+                           gather_ms(all_reduce, task.devices, traffic.gathered),
           .memory = replicas_memory(task, plan)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/touched_gradients.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
@@ -15,12 +16,23 @@ struct ReplicasCost {
   SliceMemory memory{};
 };
 
-/// Gradients of a replica of `table`, dense and in fp32, in bytes.
-[[nodiscard]] inline double gradient_bytes(const Table& table) {
+/// What an all-reduce adds up of a replica of `table`, in bytes of fp32: its dense gradient, or
+/// nothing if touched rows are gathered instead.
+[[nodiscard]] inline double dense_gradient_bytes(const Table& table) {
+  if (table.replica_gradients != ReplicaGradients::kDense) return 0.0;
   return 4.0 * static_cast<double>(table.rows) * table.dim;
 }
-/// Of all replicas of `plan`.
-[[nodiscard]] double gradient_bytes(const Task& task, const Plan& plan);
+
+/// What devices exchange of the gradients of all replicas of a plan.
+struct ReplicaTraffic {
+  double dense_bytes = 0.0;
+  GatherTraffic gathered{};
+};
+[[nodiscard]] ReplicaTraffic replica_traffic(const Task& task, const Plan& plan);
+
+/// replica_memory() with what the tables of a task share computed once.
+[[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
+                                         const TouchedGradients& touched);
 
 /// Samples that a device serves of replicated tables: its part of the batch.
 [[nodiscard]] inline double samples_of_replicas(const Task& task) {

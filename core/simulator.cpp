@@ -6,6 +6,7 @@
 #include "core/id_exchange.h"
 #include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "core/slice_tables.h"
 #include "neuroshard/batch_support.h"
 
 namespace neuroshard {
@@ -21,10 +22,11 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   std::vector<SliceMemory> memory;
   std::vector<std::int64_t> lookups;
   std::vector<std::uint32_t> offsets{0};
+  SliceTables tables(task);
   for (const std::vector<int>& shard : plan.shards) {
     for (const int index : shard) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
-      const Table table = table_of(task, slice);
+      const Table table = tables.of(slice);
       of_operator.append(table, slice.dim, features);
       dims.push_back(slice.dim);
       lookups.push_back(lookup_units(table.pooling_factor));

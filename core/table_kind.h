@@ -10,12 +10,12 @@ namespace neuroshard {
 /// one kind can take each other's place.
 [[nodiscard]] inline auto kind_of(const Table& table) {
   // A new field of Table does not compile here until it is said whether plans depend on it.
-  const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares] =
-      table;
+  const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
+               replica_gradients] = table;
   (void)name;
   const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
-                  max_slices, devices, not_devices, kinds, row_shares);
+                  max_slices, devices, not_devices, kinds, row_shares, replica_gradients);
 }
 
 }  // namespace neuroshard

@@ -221,6 +221,9 @@ std::optional<std::string> problem_of(const Table& table) {
   if (batch_size < 0 || batch_size > kMaxBatchSize) {
     return "batch_size is " + std::to_string(batch_size) + "; give a number between 0 and 2^40";
   }
+  if (name_of(table.replica_gradients) == "unknown") {
+    return "replica_gradients is none of the enumerators; give one";
+  }
   return row_shares_problem_of(table.row_shares);
 }
 

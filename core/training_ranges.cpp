@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/message_text.h"
+#include "core/slice_tables.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -130,7 +131,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     looked_at[static_cast<std::size_t>(slice.table)] = true;
     const char* owner = block ? "a row block of table" : "table";
     rows.look_at(static_cast<double>(slice.rows), owner, slice.table);
-    pooling.look_at(table_of(task, slice).pooling_factor, owner, slice.table);
+    pooling.look_at(sized_table_of(task, slice).pooling_factor, owner, slice.table);
   }
   for (const int replica : plan.replicas) {
     const Table& table = task.tables[static_cast<std::size_t>(replica)];

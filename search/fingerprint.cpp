@@ -96,6 +96,10 @@ std::uint64_t hash_of(const Table& table) {
     items.add_integer(table.row_shares.size());
     for (const double share : table.row_shares) items.add_float(static_cast<float>(share));
   }
+  if (table.replica_gradients != ReplicaGradients::kDense) {
+    items.add("replica_gradients");
+    items.add(name_of(table.replica_gradients));
+  }
   return items.value();
 }
 

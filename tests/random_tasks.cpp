@@ -90,6 +90,45 @@ Task random_task(std::uint64_t seed) {
   return task;
 }
 
+Task random_task_of_all_kinds(std::uint64_t seed) {
+  Task task = random_task(seed);
+  std::mt19937_64 random(seed * 0x9E3779B97F4A7C15U + 2);
+  if (random() % 2 == 0) task.devices = 1 + static_cast<int>(random() % 16);
+  task.batch_size = std::int64_t{1} << pick(random, {10, 13, 16, 16, 16, 18});
+  const bool buffers = random() % 2 == 0;
+  for (Table& table : task.tables) {
+    if (random() % 3 == 0) table.rows = 1 + static_cast<std::int64_t>(random() % 200);
+    table.memory.batch_size = buffers ? task.batch_size : 0;
+    if (random() % 3 == 0) table.replica_gradients = ReplicaGradients::kTouched;
+    if (random() % 2 == 0) continue;
+    // From nearly even to all lookups in one part.
+    const double skew = uniform(random, 0.0, 20.0);
+    table.row_shares.resize(1 + random() % (random() % 8 == 0 ? kMaxRowShares : 20));
+    double total = 0.0;
+    for (double& share : table.row_shares) {
+      total += share = std::pow(uniform(random, 0.0, 1.0), skew);
+    }
+    for (double& share : table.row_shares) share /= total;
+  }
+  std::int64_t total = 0;
+  for (const Table& table : task.tables) total += table.size_bytes();
+  const double slack = std::exp2(uniform(random, 0.0, 3.0));
+  task.memory_bytes = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(static_cast<double>(total) * slack) / task.devices);
+  if (room_bytes(task, 0) < 1) task.reserved = {};
+  if (random() % 4 != 0 || task.devices == 1) return task;
+  // One table that is narrow and takes most of all memory: its narrowest slice exceeds a device.
+  Table& giant = task.tables[random() % task.tables.size()];
+  giant.dim = pick(random, {4, 4, 8, 12});
+  giant.rows = (std::int64_t{1} << 20) + static_cast<std::int64_t>(random() % (1 << 24));
+  total = 0;
+  for (const Table& table : task.tables) total += table.size_bytes();
+  task.memory_bytes =
+      static_cast<std::int64_t>(static_cast<double>(total) * uniform(random, 1.0, 1.6)) /
+      task.devices;
+  return task;
+}
+
 CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
   std::mt19937_64 random(seed);
   CostModels models;

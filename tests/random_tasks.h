@@ -12,6 +12,13 @@ namespace neuroshard::testing {
 /// table, one device, equal tables, pooling factor 0, dim 4, tables larger than a device).
 [[nodiscard]] Task random_task(std::uint64_t seed);
 
+/// A task drawn from `seed` of everything that a task can say but rules and devices that differ
+/// (search/random_rules.h adds those): like random_task(), with 1 to 16 devices, batches of 1,024
+/// to 262,144 samples, buffers that count or do not, tables of every size with skewed row shares
+/// and gathered gradients among them. Small tables are frequent, and tables that only row blocks
+/// fit.
+[[nodiscard]] Task random_task_of_all_kinds(std::uint64_t seed);
+
 /// Models with random weights, of the given widths; with a dense communication model for each of
 /// `devices`, or a symmetric one if there are none.
 struct ModelShape {

@@ -142,12 +142,18 @@ std::string counted_splits(const Task& task, const Plan& plan) {
   return counted(splits_of(task, plan), has_row_blocks(task, plan) ? "split" : "column split");
 }
 
+std::string replica_label(const Task& task, int table) {
+  const ReplicaGradients gradients = task.tables[static_cast<std::size_t>(table)].replica_gradients;
+  return table_label(task, table) +
+         (gradients == ReplicaGradients::kTouched ? " (touched rows)" : "");
+}
+
 std::string replicas_line(const Task& task, const Plan& plan) {
   constexpr std::size_t kShown = 8;
   std::string text = counted(plan.replicas.size(), "table") + " on every device:";
   for (std::size_t i = 0; i < plan.replicas.size(); ++i) {
     if (i == kShown) return text + ", ...";
-    text += (i == 0 ? " " : ", ") + table_label(task, plan.replicas[i]);
+    text += (i == 0 ? " " : ", ") + replica_label(task, plan.replicas[i]);
   }
   return text;
 }
@@ -231,7 +237,7 @@ std::string shard_lists(const PlanDocument& document) {
   if (document.plan.replicas.empty()) return text;
   text += "every device:";
   for (const int table : document.plan.replicas) {
-    text += (text.back() == ':' ? " " : ", ") + table_label(document.task, table);
+    text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table);
   }
   return text + '\n';
 }

@@ -1,6 +1,7 @@
 #include "search/parts/cut_candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -22,9 +23,26 @@ bool computes_alike(const Task& task) {
   });
 }
 
-bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room) {
+bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room,
+                       const TouchedGradients& touched) {
   return may_be_sharded(task, task.tables[table], ShardingKind::kReplicate) &&
-         replica_memory(task, static_cast<int>(table)).total_bytes() <= least_room;
+         replica_memory(task, static_cast<int>(table), touched).total_bytes() <= least_room;
+}
+
+/// Exchange of its gradients and the update by them, beyond latencies.
+double gradients_ms(const AllReduceModel& model, int devices, const Table& table,
+                    const TouchedGradients& touched) {
+  constexpr double kManyBytes = 1e9;
+  const double ms_of_byte =
+      (model.all_reduce_ms(devices, 2 * kManyBytes) - model.all_reduce_ms(devices, kManyBytes)) /
+      kManyBytes;
+  const std::array tables = {&table};
+  const GatherTraffic once = touched.traffic(tables);
+  GatherTraffic twice = once;
+  twice.gathered_bytes *= 2.0;
+  twice.update_bytes *= 2.0;
+  return ms_of_byte * dense_gradient_bytes(table) + gather_ms(model, devices, twice) -
+         gather_ms(model, devices, once);
 }
 
 // Not by where the task lists them: equal tables may take each other's place, no others.
@@ -49,8 +67,9 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   std::vector<float> sharded_features;
   std::vector<float> replica_features;
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
+  const TouchedGradients touched(task);
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_replicated(task, t, least_room)) continue;
+    if (!may_be_replicated(task, t, least_room, touched)) continue;
     candidates.push_back({.table = t});
     of_shards.append(task.tables[t], task.tables[t].dim, sharded_features);
     of_replicas.append(task.tables[t], task.tables[t].dim, replica_features);
@@ -59,17 +78,13 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   const std::vector<double> whole_ms = operator_ms(backend, sharded_features);
   const std::vector<double> replica_ms = operator_ms(backend, replica_features);
   const ExchangePrices prices = exchange_prices(backend, sharded);
-  constexpr double kManyBytes = 1e9;  // What a byte costs beyond latencies.
-  const AllReduceModel& all_reduce = *backend.all_reduce();
-  const double ms_of_byte = (all_reduce.all_reduce_ms(task.devices, 2 * kManyBytes) -
-                             all_reduce.all_reduce_ms(task.devices, kManyBytes)) /
-                            kManyBytes;
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
     const double saved_ms =
         (whole_ms[i] + prices.column_ms * table.dim + prices.ids_ms(table.pooling_factor)) /
         task.devices;
-    const double cost_ms = replica_ms[i] + ms_of_byte * gradient_bytes(table);
+    const double cost_ms =
+        replica_ms[i] + gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
   }
   sort_by_gain(task, candidates);

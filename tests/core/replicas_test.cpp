@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "core/cpu_backend.h"
 #include "message_of.h"
@@ -98,6 +100,33 @@ TEST(Replicas, CostAnOperatorOnAPartOfTheBatchAndAnAllReduceOnEveryDevice) {
         return simulate(*backend, two, without).cost_ms;
       }(),
       1e-4);
+}
+
+TEST(Replicas, MayGatherTheRowsThatAreTouched) {
+  const auto backend = make_cpu_backend(random_models(1, {.any_batch = true}));
+  Task task = three_tables();
+  Plan plan = replicated_plan();
+  plan.slices.pop_back();
+  plan.shards[2].clear();
+  plan.replicas = {1, 2};
+  const PlanCost dense = simulate(*backend, task, plan);
+  task.tables[2].replica_gradients = ReplicaGradients::kTouched;
+  const PlanCost touched = simulate(*backend, task, plan);
+  const std::array<const Table*, 1> gathered = {&task.tables[2]};
+  const AllReduceModel& model = *backend->all_reduce();
+  const double gradients_ms = model.all_reduce_ms(4, 60 * 16 * 4) +
+                              gather_ms(model, 4, TouchedGradients(task).traffic(gathered));
+  const std::int64_t more_bytes =
+      static_cast<std::int64_t>(std::ceil(TouchedGradients(task).gathered_bytes(task.tables[2]))) -
+      200 * 16 * 4;
+  for (std::size_t d = 0; d < 4; ++d) {
+    EXPECT_EQ(touched.devices[d].all_reduce_ms, gradients_ms);
+    EXPECT_EQ(touched.devices[d].compute_ms, dense.devices[d].compute_ms);
+    EXPECT_EQ(touched.devices[d].memory_bytes, dense.devices[d].memory_bytes + more_bytes);
+  }
+  // Sums are the same in any order.
+  std::swap(task.tables[1], task.tables[2]);
+  EXPECT_EQ(simulate(*backend, task, plan).cost_ms, touched.cost_ms);
 }
 
 TEST(Replicas, AloneNeedNoAllToAll) {

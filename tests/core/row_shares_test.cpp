@@ -11,6 +11,8 @@
 #include "core/cpu_backend.h"
 #include "core/id_exchange.h"
 #include "core/random.h"
+#include "core/slice_tables.h"
+#include "core/table_kind.h"
 #include "neuroshard/explanation.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/plan.h"
@@ -91,21 +93,28 @@ TEST(RowShares, DecideWhatABlockIsLookedUp) {
   task.memory_bytes = 1 << 20;
   task.tables = {table_of_rows(1000)};
   Table& table = task.tables[0];
-  table.row_shares = {0.6, 0.2, 0.2, 0.0};
+  table.row_shares = {0.5, 0.25, 0.25, 0.0};
   const Table whole = table_of(task, {0, 0, 8, 0, 1000});
   EXPECT_EQ(whole.pooling_factor, 3.0);
   EXPECT_EQ(whole.access_histogram, table.access_histogram);
   EXPECT_TRUE(whole.row_shares.empty());
   const Table hot = table_of(task, {0, 0, 16, 0, 500});
-  EXPECT_DOUBLE_EQ(hot.pooling_factor, 0.8 * 3.0);
-  // Half of the rows with 0.8 of the lookups: as in 1.6 times as many samples.
-  EXPECT_EQ(hot.access_histogram, HistogramScale(1.6 * kDefaultBatchSize)(table));
+  EXPECT_EQ(hot.pooling_factor, 0.75 * 3.0);
+  // Half of the rows with 3/4 of the lookups: nearly as in 1.5 times as many samples.
+  const std::array<double, kHistogramBins> expected =
+      HistogramScale(1.5 * kDefaultBatchSize)(table);
+  double all = 0.0;
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    EXPECT_NEAR(hot.access_histogram[bin], expected[bin], 0.003);
+    all += hot.access_histogram[bin];
+  }
+  EXPECT_NEAR(all, 1.0, 1e-12);
   const Table never = table_of(task, {0, 0, 16, 750, 250});
   EXPECT_EQ(never.pooling_factor, 0.0);
   EXPECT_EQ(never.access_histogram, (std::array<double, kHistogramBins>{}));
   // Buffers follow the lookups, weights the rows.
   table.memory.batch_size = 1000;
-  EXPECT_EQ(slice_bytes(task, {0, 0, 16, 0, 500}), 500 * 16 * 4 + 2400 * 8 + 1000 * 16 * 4);
+  EXPECT_EQ(slice_bytes(task, {0, 0, 16, 0, 500}), 500 * 16 * 4 + 2250 * 8 + 1000 * 16 * 4);
   EXPECT_EQ(slice_bytes(task, {0, 0, 16, 750, 250}), 250 * 16 * 4);
 }
 
@@ -153,6 +162,20 @@ TEST(RowShares, OfSortedRowsTellNearlyHowManyTheBusiestBlockTouches) {
       EXPECT_GT(said / touched, 0.65);
       EXPECT_LT(said / touched, 1.05);
     }
+  }
+}
+
+TEST(RowShares, OfManyBlocksAreThoseOfEachAlone) {
+  Task task;
+  task.tables = {table_of_rows(10'000), table_of_rows(500)};
+  Random random(8);
+  for (Table& table : task.tables) table.row_shares = random_shares(random, 97);
+  SliceTables tables(task);
+  for (int i = 0; i < 300; ++i) {
+    const int t = i % 2;
+    const std::int64_t rows = 1 + static_cast<std::int64_t>(random.below(400));
+    const TableSlice slice{t, 0, 16, static_cast<std::int64_t>(random.below(100)), rows};
+    EXPECT_EQ(kind_of(tables.of(slice)), kind_of(table_of(task, slice)));
   }
 }
 

@@ -94,12 +94,12 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[1].dim = 16;
   others[2].pooling_factor = 3.0;
   others[3].access_histogram[5] = 1.0;
-  // One for each field of the kind but memory and the rules, which cost nothing, and row shares,
-  // which only row blocks depend on.
+  // One for each field of the kind but memory and the rules, which cost nothing, and two that only
+  // row blocks and replicas depend on.
   const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = table.rules;
   constexpr std::size_t kRules = std::tuple_size_v<decltype(std::tie(
       no_split, min_width, max_slices, devices, not_devices, kinds))>;
-  EXPECT_EQ(others.size() + 2 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
+  EXPECT_EQ(others.size() + 3 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));
@@ -113,6 +113,9 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   Table skewed = table;
   skewed.row_shares = {0.75, 0.25};
   EXPECT_NE(kind_of(skewed), kind_of(table));
+  Table gathered = table;
+  gathered.replica_gradients = ReplicaGradients::kTouched;
+  EXPECT_NE(kind_of(gathered), kind_of(table));
 }
 
 TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKindsAtOneCost) {

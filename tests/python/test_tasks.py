@@ -76,6 +76,8 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
         ({"dim": 30}, "multiple of 4"),
         ({"pooling_factor": math.nan}, "pooling_factor is nan"),
         ({"access_histogram": [-1.0] + [0.0] * 16}, "bin_0 is -1"),
+        ({"row_shares": [0.5, 0.25]}, "row_shares add up to 0.75"),
+        ({"replica_gradients": "sparse"}, "use one of dense, touched"),
     ],
 )
 def test_a_wrong_table_is_an_error(arguments: dict[str, object], text: str) -> None:
@@ -84,6 +86,28 @@ def test_a_wrong_table_is_an_error(arguments: dict[str, object], text: str) -> N
         ns.Table(**given)  # type: ignore[arg-type]
     assert raised.value.kind == "invalid_input"
     assert "\n" not in str(raised.value)
+
+
+def test_row_shares_decide_what_a_block_is_looked_up() -> None:
+    table = ns.Table(1000, 16, 4.0, row_shares=[0.75, 0.25])
+    assert table.row_shares == [0.75, 0.25]
+    assert ns.Table(1000, 16, 4.0).row_shares == []
+    task = ns.Task([table], 2, GIB, batch_size=1024)
+    slices = [ns.TableSlice(0, 0, 16, 0, 500), ns.TableSlice(0, 0, 16, 500, 500)]
+    cost = ns.Planner().simulate(task, ns.Plan(slices, [[0], [1]]))
+    ids_and_outputs = cost.buffer_bytes.tolist()
+    assert ids_and_outputs == [1024 * (3 * 8 + 16 * 4), 1024 * (8 + 16 * 4)]
+
+
+def test_replicas_may_gather_touched_rows() -> None:
+    def cost_of(replica_gradients: str) -> float:
+        table = ns.Table(1_000_000, 16, 0.01, replica_gradients=replica_gradients)
+        assert table.replica_gradients == replica_gradients
+        task = ns.Task([table], 4, GIB, batch_size=1024)
+        return float(ns.Planner().simulate(task, ns.Plan([], [[], [], [], []], [0])).all_reduce_ms[0])
+
+    assert ns.Table(10, 16, 1.0).replica_gradients == "dense"
+    assert cost_of("touched") < cost_of("dense")
 
 
 def test_a_histogram_of_another_length_is_a_type_error() -> None:

@@ -107,6 +107,8 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.no_split = true; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].row_shares = {0.5, 0.5}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].row_shares = {0.75, 0.25}; }));
+  EXPECT_TRUE(
+      is_new([](T& t, O&, M&) { t.tables[0].replica_gradients = ReplicaGradients::kTouched; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.min_width = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.max_slices = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.devices = {0, 1}; }));

@@ -79,6 +79,21 @@ TEST(TaskFile, ReadsRowShares) {
               StartsWith("a.json: table 0 ('x'): row_shares add up to 0.750000; they are shares"));
 }
 
+TEST(TaskFile, ReadsReplicaGradients) {
+  const std::string good = R"({"row": 7, "dim": 4, "pooling_factor": 1)";
+  const TaskFile task =
+      parse_task(task_with_table(good + "}, " + good + R"(, "replica_gradients": "touched"}, )" +
+                                 good + R"(, "replica_gradients": "dense"})"),
+                 "a");
+  EXPECT_EQ(task.tables[0].replica_gradients, ReplicaGradients::kDense);
+  EXPECT_EQ(task.tables[1].replica_gradients, ReplicaGradients::kTouched);
+  EXPECT_EQ(task.tables[2].replica_gradients, ReplicaGradients::kDense);
+  EXPECT_THAT(
+      task_error(task_with_table(good + R"(, "replica_gradients": "touchd"})")),
+      StartsWith("a.json: table 0: replica_gradients: there is no kind of replica gradients "
+                 "'touchd'; did you mean 'touched'?"));
+}
+
 TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
   const std::string good = R"("row": 100, "dim": 16, "pooling_factor": 1.5)";
   EXPECT_EQ(task_error(task_with_table("{" + good + R"(, "name": "x", "weight_type": "fp12"})")),

@@ -16,7 +16,7 @@ constexpr double kBaseMs = 0.020;            // Launch and rendezvous.
 constexpr double kIntraPeerMs = 0.001;       // For each peer in the node,
 constexpr double kInterPeerMs = 0.0025;      // and outside it.
 constexpr double kReachableHbm = 0.9;        // Of the datasheet's, by a plain copy.
-constexpr double kDenseLaunchMs = 0.004;     // Of a kernel.
+constexpr double kLaunchMs = 0.004;          // Of a kernel.
 
 double milliseconds(double bytes, double gb_per_s) { return bytes / (gb_per_s * 1e6); }
 
@@ -91,8 +91,9 @@ CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t>
   return cost;
 }
 
-double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int devices,
-                           double bytes) {
+namespace {
+
+void check_all_reduce(int devices, double bytes) {
   if (devices < 1 || devices > kMaxDevices) {
     throw Error("all-reduce of " + std::to_string(devices) + " devices; give between 1 and " +
                 std::to_string(kMaxDevices));
@@ -101,14 +102,11 @@ double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int d
     throw Error("all-reduce of " + std::to_string(bytes) +
                 " bytes; give a number that is finite and not negative");
   }
-  if (bytes == 0.0) return 0.0;
-  // Zero the gradient; read it and the weights, write the weights.
-  constexpr double kDensePasses = 4.0;
-  constexpr double kDenseLaunches = 2.0;
-  const double dense_ms = kDenseLaunches * kDenseLaunchMs +
-                          milliseconds(kDensePasses * bytes, gpu.hbm_gb_per_s * kReachableHbm);
-  if (devices == 1) return dense_ms;
+}
 
+/// Without the optimizer.
+double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double bytes) {
+  if (devices == 1) return 0.0;
   const auto [nodes, in_node] = nodes_of(network, devices);
   // Rings in the node, reduce-scatter before and all-gather after; trees between the nodes, of each
   // device's part over its own adapter.
@@ -119,7 +117,30 @@ double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int d
                                        network.inter_gb_per_s * kReachableBandwidth);
   const double latency_ms =
       kBaseMs + 2.0 * kIntraPeerMs * in_ring + 2.0 * kInterPeerMs * std::ceil(std::log2(nodes));
-  return latency_ms + intra_ms + inter_ms + dense_ms;
+  return latency_ms + intra_ms + inter_ms;
+}
+
+double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
+  return launches * kLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kReachableHbm);
+}
+
+}  // namespace
+
+double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                           double bytes) {
+  check_all_reduce(devices, bytes);
+  if (bytes == 0.0) return 0.0;
+  // Zero the gradient; read it and the weights, write the weights.
+  const double dense_ms = passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
+  return all_reduce_transfer_ms(network, devices, bytes) + dense_ms;
+}
+
+double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                       const GatherTraffic& traffic) {
+  check_all_reduce(devices, traffic.gathered_bytes);
+  if (traffic.gathered_bytes == 0.0) return 0.0;
+  return all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0) +
+         passes_ms(gpu, traffic.launches, traffic.update_bytes);
 }
 
 }  // namespace neuroshard

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/touched_gradients.h"
 #include "neuroshard/task.h"
 #include "weights/collection/hardware_specs.h"
 
@@ -36,5 +37,10 @@ struct CommCost {
 /// kMaxDevices, or `bytes` is negative or not finite.
 [[nodiscard]] double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network,
                                          int devices, double bytes);
+
+/// The same of gradients of which devices gather the rows that are touched: an all-gather, priced
+/// as an all-reduce of half the bytes, and their update. 0 for no bytes. Throws Error likewise.
+[[nodiscard]] double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                                     const GatherTraffic& traffic);
 
 }  // namespace neuroshard

@@ -1,9 +1,9 @@
 #include "weights/collection/analytic_compute.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/access_statistics.h"
+#include "core/lookup_sort.h"
 
 namespace neuroshard {
 namespace {
@@ -16,9 +16,7 @@ constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and l
 
 constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
 constexpr double kIndexBytes = 8.0;
-constexpr double kKeyBytes = 4.0;     // Row of the shard; 8 beyond 2^32 rows.
-constexpr double kValueBytes = 4.0;   // Which bag the lookup belongs to.
-constexpr double kBitsPerPass = 8.0;  // A digit of the radix sort.
+constexpr double kPairBytes = 8.0;  // A sorted key and which bag the lookup belongs to.
 
 double row_bytes(const Table& table) { return std::max(kSectorBytes, 4.0 * table.dim); }
 
@@ -77,21 +75,15 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
     // fit; then each touched row is read and written.
     const double bags = std::min(samples, profile.lookups);
     const double kept = std::min(1.0, cache_bytes / (samples * bytes));
-    update.both(profile.lookups * (kKeyBytes + kValueBytes));
+    update.both(profile.lookups * kPairBytes);
     update.memory_bytes += bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
     update.l2_bytes += bytes * profile.lookups;
     update.both(2.0 * bytes * profile.distinct_rows);
   }
 
-  const double key_bits = std::ceil(std::log2(rows));
-  const double key_bytes = key_bits > 32.0 ? 2.0 * kKeyBytes : kKeyBytes;
-  const double passes = std::ceil(key_bits / kBitsPerPass);
-  const double pair_bytes = key_bytes + kValueBytes;
+  const auto [sort_bytes, passes] = lookup_sort(lookups, rows);
   Traffic sort;
-  sort.both(lookups * (kIndexBytes + pair_bytes));  // Keys are made from the indices.
-  sort.both(lookups * key_bytes);                   // Digit counts.
-  sort.both(lookups * 2.0 * pair_bytes * passes);   // Each pass reads and writes all pairs.
-  sort.both(lookups * key_bytes);                   // Ends of the runs of equal keys.
+  sort.both(sort_bytes);
 
   cost.forward_ms = forward.milliseconds(gpu);
   cost.sort_ms = sort.milliseconds(gpu);

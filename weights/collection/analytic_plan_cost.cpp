@@ -7,6 +7,7 @@
 #include "core/id_exchange.h"
 #include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "core/slice_tables.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/prediction_limits.h"
@@ -17,7 +18,8 @@ namespace {
 
 /// `tables_ms(device, tables, samples)`: compute cost of a device's tables, without its base load.
 using TablesCost = std::function<double(std::size_t, std::span<const Table>, double)>;
-using AllReduceCost = std::function<double(double bytes)>;
+/// Of the gradients of replicas, and the update by them.
+using ReplicaGradientsCost = std::function<double(const ReplicaTraffic&)>;
 
 /// Histograms of tables are those of kDefaultBatchSize samples; here of those that they serve.
 class TablesOfSamples {
@@ -36,7 +38,7 @@ class TablesOfSamples {
 };
 
 PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, const Task& task,
-                   const Plan& plan, const AllReduceCost& all_reduce_ms) {
+                   const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
   validate(task);
   validate(plan, task);
   PlanCost cost;
@@ -44,12 +46,13 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, cons
   std::vector<std::int64_t> dim_sums;
   std::int64_t most_lookups = 0;
   const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
+  SliceTables slice_tables(task);
   for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
     DeviceCost device;
     std::vector<Table> tables;
     std::int64_t lookups = 0;
     for (const TableSlice& slice : shard) {
-      Table table = table_of(task, slice);
+      Table table = slice_tables.of(slice);
       lookups += lookup_units(table.pooling_factor);
       device.memory += slice_memory(table, slice.dim);
       device.dim_sum += slice.dim;
@@ -99,12 +102,18 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, cons
       operator_ms.push_back(tables_ms(d, tables, of_device.samples()));
     }
     add_replicas({.operator_ms = std::move(operator_ms),
-                  .all_reduce_ms = all_reduce_ms(gradient_bytes(task, plan)),
+                  .all_reduce_ms = gradients_ms(replica_traffic(task, plan)),
                   .memory = replicas_memory(task, plan)},
                  !plan.slices.empty(), cost);
   }
   cost.warning = prediction_limits(task);
   return cost;
+}
+
+double replica_gradients_ms(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                            const ReplicaTraffic& traffic) {
+  return analytic_all_reduce(gpu, network, devices, traffic.dense_bytes) +
+         analytic_gather(gpu, network, devices, traffic.gathered);
 }
 
 }  // namespace
@@ -115,8 +124,8 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
     const double ms = analytic_compute(gpu, tables, samples).total_ms();
     return task.device_list.empty() ? ms : ms / task.device_list[device].speed;
   };
-  return plan_cost(tables_ms, network, task, plan, [&](double bytes) {
-    return analytic_all_reduce(gpu, network, task.devices, bytes);
+  return plan_cost(tables_ms, network, task, plan, [&](const ReplicaTraffic& traffic) {
+    return replica_gradients_ms(gpu, network, task.devices, traffic);
   });
 }
 
@@ -129,14 +138,14 @@ PlanCost analytic_plan_cost(std::span<const GpuSpec> gpus, const NetworkSpec& ne
   const auto tables_ms = [&](std::size_t device, std::span<const Table> tables, double samples) {
     return analytic_compute(gpus[device], tables, samples).total_ms();
   };
-  const auto all_reduce_ms = [&](double bytes) {
+  const auto gradients_ms = [&](const ReplicaTraffic& traffic) {
     double slowest = 0.0;
     for (const GpuSpec& gpu : gpus) {
-      slowest = std::max(slowest, analytic_all_reduce(gpu, network, task.devices, bytes));
+      slowest = std::max(slowest, replica_gradients_ms(gpu, network, task.devices, traffic));
     }
     return slowest;
   };
-  return plan_cost(tables_ms, network, task, plan, all_reduce_ms);
+  return plan_cost(tables_ms, network, task, plan, gradients_ms);
 }
 
 std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network) {

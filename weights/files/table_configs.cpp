@@ -54,6 +54,9 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
       entry["optimizer"] = name_of(table.memory.optimizer);
     }
     if (!table.row_shares.empty()) entry["row_shares"] = table.row_shares;
+    if (table.replica_gradients != ReplicaGradients::kDense) {
+      entry["replica_gradients"] = name_of(table.replica_gradients);
+    }
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -140,18 +140,26 @@ const TableReader::Histogram& TableReader::derive(const Kind& kind) {
   return known->second;
 }
 
+namespace {
+
+/// One of an enum's names, if the field is there.
+template <typename Value>
+void read_named(const JsonObject& object, const char* field, Value& value,
+                Value (*value_from_name)(std::string_view)) {
+  if (!object.has(field)) return;
+  const std::string name = object.text(field);
+  try {
+    value = value_from_name(name);
+  } catch (const Error& error) {
+    throw Error(object.place(field) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
 TableMemory read_table_memory(const JsonObject& object, TableMemory memory) {
-  const auto read = [&](const char* field, auto& value, auto value_from_name) {
-    if (!object.has(field)) return;
-    const std::string name = object.text(field);
-    try {
-      value = value_from_name(name);
-    } catch (const Error& error) {
-      throw Error(object.place(field) + ": " + error.what());
-    }
-  };
-  read("weight_type", memory.weight_type, weight_type_from_name);
-  read("optimizer", memory.optimizer, optimizer_from_name);
+  read_named(object, "weight_type", memory.weight_type, weight_type_from_name);
+  read_named(object, "optimizer", memory.optimizer, optimizer_from_name);
   return memory;
 }
 
@@ -172,7 +180,10 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
     throw Error(object.where() +
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
-  if (!object.all_known() && object.has("row_shares")) table.row_shares = read_row_shares(object);
+  if (!object.all_known()) {
+    if (object.has("row_shares")) table.row_shares = read_row_shares(object);
+    read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
+  }
   table.memory = object.all_known() ? memory_ : read_table_memory(object, memory_);
   object.reject_unknown_fields();
   if (has_dim) {

@@ -50,7 +50,8 @@ struct Plan {
 /// slice_bytes() of its columns and rows.
 [[nodiscard]] std::int64_t slice_bytes(const Task& task, const TableSlice& slice);
 
-/// What table `table` of `task` takes on each device if it is replicated: docs/memory.md.
+/// What table `table` of `task` takes on each device if it is replicated: docs/memory.md. Gathered
+/// gradients are those of Task::batch_size samples.
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table);
 
 /// Of all replicas of `plan`, on each device.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/devices.h"
+#include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/table_memory.h"
 
@@ -46,6 +47,7 @@ struct Table {
   /// rows [i rows / n, (i + 1) rows / n), looked up evenly. At most kMaxRowShares, which sum to 1.
   /// Empty: all rows are looked up evenly. Only costs of row blocks depend on them.
   std::vector<double> row_shares{};
+  ReplicaGradients replica_gradients = ReplicaGradients::kDense;  ///< If a plan replicates it.
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };

@@ -28,6 +28,7 @@
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/published_sizes.h"
 #include "neuroshard/replan.h"
+#include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/sharding_kind.h"

@@ -175,6 +175,26 @@ TEST(CutSearch, MayReplicateAllTables) {
   EXPECT_TRUE(result.plan->slices.empty());
 }
 
+// A table that is too large for an all-reduce, and hardly looked up.
+TEST(CutSearch, PricesGathersOfTouchedRows) {
+  const Planner planner = planner_of(Effort::kFast);
+  Task task = large_and_small(8);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (t % 2 == 0) continue;
+    task.tables[t].rows = 200'000;
+    task.tables[t].pooling_factor = 0.02;
+    task.tables[t].access_histogram = {1.0};
+  }
+  const PlanResult dense = planner.plan(task);
+  expect_good(planner, task, dense);
+  EXPECT_TRUE(dense.plan->replicas.empty());
+  for (Table& table : task.tables) table.replica_gradients = ReplicaGradients::kTouched;
+  const PlanResult touched = planner.plan(task);
+  expect_good(planner, task, touched);
+  EXPECT_EQ(touched.plan->replicas.size(), 10U);
+  EXPECT_LT(touched.cost.cost_ms, 0.95 * dense.cost.cost_ms);
+}
+
 TEST(CutSearch, OfAnotherBatchCountsItsSamples) {
   const Planner planner = planner_of(Effort::kFast);
   Task task = large_and_small(8);

@@ -58,6 +58,40 @@ TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 8, std::nan("")), Error);
 }
 
+// Each device gets what the others have: (D - 1) / D of all bytes.
+TEST(AnalyticGather, IsARingAllGatherAndAnUpdate) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const GatherTraffic traffic{.gathered_bytes = 1e9, .update_bytes = 2e9, .launches = 8.0};
+  const double update_ms = 8 * 0.004 + 2e9 / (0.9 * 1000.0 * 1e6);
+  EXPECT_NEAR(analytic_gather(kGpu, network, 4, traffic),
+              0.020 + 6 * 0.001 + 1e9 * 0.75 / (0.8 * 100.0 * 1e6) + update_ms, 1e-9);
+  // Between nodes each device gets what its like of the others have: 7 of 8 parts of an eighth.
+  EXPECT_NEAR(analytic_gather(kGpu, network, 64, traffic),
+              0.020 + 14 * 0.001 + 6 * 0.0025 + 1e9 / 8.0 * 7.0 / 8.0 / (0.8 * 10.0 * 1e6) +
+                  1e9 * 7.0 / 8.0 / (0.8 * 100.0 * 1e6) + update_ms,
+              1e-9);
+  EXPECT_NEAR(analytic_gather(kGpu, network, 1, traffic), update_ms, 1e-9);
+  EXPECT_EQ(analytic_gather(kGpu, network, 8, {}), 0.0);
+  EXPECT_THROW((void)analytic_gather(kGpu, network, 0, traffic), Error);
+}
+
+// A model of all-reduces that is exact knows gathers.
+TEST(AnalyticGather, IsWhatTheModelOfAllReducesSays) {
+  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  AllReduceModel model;
+  for (const int devices : {1, 4, 64}) {
+    const double latency_ms = analytic_all_reduce(kGpu, network, devices, 1e-9);
+    const double gib = static_cast<double>(bytes_from_gib(1.0));
+    model.lines[devices] = {latency_ms,
+                            analytic_all_reduce(kGpu, network, devices, gib) - latency_ms};
+  }
+  for (const int devices : {1, 4, 64}) {
+    const GatherTraffic traffic{.gathered_bytes = 3e8, .update_bytes = 1e9, .launches = 7.0};
+    EXPECT_NEAR(gather_ms(model, devices, traffic),
+                analytic_gather(kGpu, network, devices, traffic), 1e-9);
+  }
+}
+
 TEST(AnalyticComm, AnotherBatchIsOtherBytes) {
   const NetworkSpec network{"test", 8, 100.0, 1.0};
   const std::vector<double> offsets{0.0, 2.0};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "message_of.h"
@@ -45,6 +46,27 @@ TEST(AnalyticPlanCost, DevicesComputeAtTheirSpeed) {
   EXPECT_DOUBLE_EQ(cost.devices[1].compute_ms, equal.devices[1].compute_ms / 2.0);
   EXPECT_DOUBLE_EQ(cost.devices[2].compute_ms, equal.devices[2].compute_ms * 2.0 + 1.0);
   EXPECT_EQ(cost.devices[1].backward_ms, equal.devices[1].backward_ms);
+}
+
+TEST(AnalyticPlanCost, ReplicasMayGatherTouchedRows) {
+  const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
+  const NetworkSpec& network = network_named("a100-nvlink3-hdr");
+  Task task = three_tables();
+  task.batch_size = 1024;
+  const Plan plan{.slices = {{0, 0, 64, 0, 100'000}, {1, 0, 64, 0, 100'000}},
+                  .shards = {{0}, {1}, {}},
+                  .replicas = {2}};
+  const PlanCost dense = analytic_plan_cost(gpu, network, task, plan);
+  EXPECT_EQ(dense.devices[0].all_reduce_ms,
+            analytic_all_reduce(gpu, network, 3, 4.0 * 64 * 100'000));
+  task.tables[2].replica_gradients = ReplicaGradients::kTouched;
+  const PlanCost touched = analytic_plan_cost(gpu, network, task, plan);
+  const std::array<const Table*, 1> gathered = {&task.tables[2]};
+  EXPECT_EQ(touched.devices[0].all_reduce_ms,
+            analytic_gather(gpu, network, 3, TouchedGradients(task).traffic(gathered)));
+  EXPECT_LT(touched.devices[0].all_reduce_ms, dense.devices[0].all_reduce_ms);
+  EXPECT_EQ(touched.devices[1].compute_ms, dense.devices[1].compute_ms);
+  EXPECT_LT(touched.devices[1].memory_bytes, dense.devices[1].memory_bytes);
 }
 
 TEST(AnalyticPlanCost, DevicesMayBeDifferentGpus) {

@@ -27,13 +27,11 @@ void expect_profile(const AccessData& data, const Accesses& accesses, int row_pa
   const std::vector<Table> expected = accesses.expected_profile(row_parts);
   for (const int threads : {1, 3}) {
     std::int64_t last = 0;
-    const std::vector<Table> profile = profile_accesses(data, {.threads = threads,
-                                                               .progress =
-                                                                   [&](std::int64_t lookups) {
-                                                                     EXPECT_GT(lookups, last);
-                                                                     last = lookups;
-                                                                   },
-                                                               .row_parts = row_parts});
+    const std::vector<Table> profile = profile_accesses(
+        data, {.threads = threads, .row_parts = row_parts, .progress = [&](std::int64_t lookups) {
+                 EXPECT_GT(lookups, last);
+                 last = lookups;
+               }});
     EXPECT_EQ(last, static_cast<std::int64_t>(accesses.indices.size()));
     ASSERT_EQ(profile.size(), expected.size());
     for (std::size_t t = 0; t < expected.size(); ++t) {

@@ -37,7 +37,8 @@ using MemoryBytes = std::variant<std::int64_t, std::vector<std::int64_t>>;
 Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  const std::optional<Histogram>& access_histogram, std::string name,
                  double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
-                 TableRules rules, std::vector<double> row_shares) {
+                 TableRules rules, std::vector<double> row_shares,
+                 std::string_view replica_gradients) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
@@ -48,6 +49,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   table.memory.optimizer = optimizer_from_name(optimizer);
   table.rules = std::move(rules);
   table.row_shares = std::move(row_shares);
+  table.replica_gradients = replica_gradients_from_name(replica_gradients);
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -219,15 +221,17 @@ void bind_table(nb::module_& module) {
           [](Table* self, std::int64_t rows, int dim, double pooling_factor,
              const std::optional<Histogram>& access_histogram, std::string name,
              double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
-             std::optional<TableRules> rules, std::optional<std::vector<double>> row_shares) {
-            new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
-                                        std::move(name), zipf_exponent, weight_type, optimizer,
-                                        std::move(rules).value_or(TableRules{}),
-                                        std::move(row_shares).value_or(std::vector<double>{})));
+             std::optional<TableRules> rules, std::optional<std::vector<double>> row_shares,
+             std::string_view replica_gradients) {
+            new (self) Table(make_table(
+                rows, dim, pooling_factor, access_histogram, std::move(name), zipf_exponent,
+                weight_type, optimizer, std::move(rules).value_or(TableRules{}),
+                std::move(row_shares).value_or(std::vector<double>{}), replica_gradients));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
           "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
           "optimizer"_a = "sgd", "rules"_a = nb::none(), "row_shares"_a = nb::none(),
+          "replica_gradients"_a = "dense",
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
@@ -235,7 +239,9 @@ void bind_table(nb::module_& module) {
           "`weight_type` and `optimizer` decide memory (docs/memory.md), not predicted costs. "
           "`rules`: None for none. `row_shares`: shares of the lookups in up to 1,024 equal, "
           "consecutive parts of the rows, which row blocks are priced by; None: all rows are "
-          "looked up evenly.")
+          "looked up evenly. `replica_gradients`: what devices exchange if every one of them holds "
+          "the table: \"dense\", an all-reduce of all rows, or \"touched\", the rows that each "
+          "device's part of the batch touches.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
@@ -247,6 +253,8 @@ void bind_table(nb::module_& module) {
       .def_prop_ro("optimizer",
                    [](const Table& table) { return std::string(name_of(table.memory.optimizer)); })
       .def_ro("rules", &Table::rules)
+      .def_prop_ro("replica_gradients",
+                   [](const Table& table) { return std::string(name_of(table.replica_gradients)); })
       .def_ro("row_shares", &Table::row_shares, "Empty: all rows are looked up evenly.")
       .def_prop_ro("size_bytes", &Table::size_bytes,
                    "Of the weights and the optimizer's state; of a task's table with ids and "

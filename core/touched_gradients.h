@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "neuroshard/all_reduce_model.h"
+#include "neuroshard/histogram_scale.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Of replicas whose gradients are gathered by rows (ReplicaGradients::kTouched), on each device.
+struct GatherTraffic {
+  double gathered_bytes = 0.0;  ///< Ids and rows of all devices together.
+  double update_bytes = 0.0;    ///< Memory traffic of grouping them by row and updating weights.
+  double launches = 0.0;        ///< Kernels that do it.
+};
+
+/// Sizes of such gradients for the tables of one task. docs/analytic_costs.md has the formulas.
+class TouchedGradients {
+ public:
+  explicit TouchedGradients(const Task& task);
+
+  /// Expected distinct rows that the devices' parts of the batch touch, added up over the devices:
+  /// so many rows each of them gathers. `table` is one of the task, and has such gradients.
+  [[nodiscard]] double gathered_rows(const Table& table) const;
+  /// What they take, with an 8-byte id each.
+  [[nodiscard]] double gathered_bytes(const Table& table) const;
+  /// Of one update of all `tables`, those with dense gradients left out; all zero if none is left.
+  [[nodiscard]] GatherTraffic traffic(std::span<const Table* const> tables) const;
+
+ private:
+  /// Expected, of a batch of so many samples.
+  [[nodiscard]] static double distinct_rows(const Table& table, const HistogramScale& scale,
+                                            double samples);
+
+  int devices_;
+  double batch_;
+  // None if all gradients are dense: they are not free to make.
+  std::optional<HistogramScale> of_device_;
+  std::optional<HistogramScale> of_batch_;
+};
+
+/// What the line for one device of an all-reduce model is made of: the optimizer's pass over
+/// weights and dense gradients, in transfers of the gradients' bytes, and launches.
+inline constexpr double kDensePasses = 4.0;
+inline constexpr double kDenseLaunches = 2.0;
+
+/// Milliseconds of the all-gather and the update, by a model of all-reduces: an all-gather of G
+/// bytes moves what an all-reduce of G / 2 does. With a line for one device the pass over dense
+/// gradients is known, and the update takes its place; without one it stands for the update.
+[[nodiscard]] double gather_ms(const AllReduceModel& model, int devices,
+                               const GatherTraffic& traffic);
+
+}  // namespace neuroshard
