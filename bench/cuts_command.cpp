@@ -81,6 +81,7 @@ struct GatherGains {
   std::vector<double> touched;
   std::vector<double> fewer;
   std::vector<double> cheapest;
+  std::vector<double> of_columns;  ///< Plans by columns over the cheapest.
 };
 
 /// Tables whose devices move fewer bytes if they gather touched rows than in an all-reduce, which
@@ -98,8 +99,10 @@ void gather_where_fewer_bytes_move(Task& task) {
 /// Plans with dense and with gathered gradients side by side.
 class GatherComparison {
  public:
-  /// `dense`: the plan for `task`. `by_any`: plans with replicas.
-  void add(const std::string& name, Task task, const PricedPlan& dense, const Planner& by_any) {
+  /// `dense`: the plan for `task`; `columns`: the one by columns alone. `by_any`: plans with
+  /// replicas.
+  void add(const std::string& name, Task task, const PricedPlan& dense,
+           const std::optional<PricedPlan>& columns, const Planner& by_any) {
     for (Table& table : task.tables) table.replica_gradients = ReplicaGradients::kTouched;
     const std::optional<PricedPlan> touched = priced_plan(by_any, task);
     gather_where_fewer_bytes_move(task);
@@ -109,6 +112,9 @@ class GatherComparison {
     gains.touched.push_back(dense.analytic_ms / touched->analytic_ms);
     gains.fewer.push_back(dense.analytic_ms / fewer->analytic_ms);
     gains.cheapest.push_back(std::max({1.0, gains.touched.back(), gains.fewer.back()}));
+    if (columns) {
+      gains.of_columns.push_back(gains.cheapest.back() * columns->analytic_ms / dense.analytic_ms);
+    }
     const auto gathered = std::ranges::count_if(fewer->plan.replicas, [&](int table) {
       return task.tables[static_cast<std::size_t>(table)].replica_gradients ==
              ReplicaGradients::kTouched;
@@ -123,18 +129,30 @@ class GatherComparison {
 
   [[nodiscard]] std::string text() const {
     MarkdownTable all({"devices", "cases", "dense / touched", "least", "most",
-                       "dense / fewer bytes", "least", "most", "dense / cheapest"});
-    for (const auto& [devices, gains] : gains_) {
-      std::vector<std::string> row = {std::to_string(devices),
-                                      std::to_string(gains.touched.size())};
+                       "dense / fewer bytes", "least", "most", "dense / cheapest",
+                       "columns / cheapest"});
+    const auto add_row = [&](const std::string& name, const GatherGains& gains) {
+      std::vector<std::string> row = {name, std::to_string(gains.touched.size())};
       for (const std::vector<double>* ratios : {&gains.touched, &gains.fewer}) {
         row.push_back(three_decimals(geometric_mean(*ratios)));
         row.push_back(three_decimals(std::ranges::min(*ratios)));
         row.push_back(three_decimals(std::ranges::max(*ratios)));
       }
       row.push_back(three_decimals(geometric_mean(gains.cheapest)));
+      row.push_back(gains.of_columns.empty() ? "-"
+                                             : three_decimals(geometric_mean(gains.of_columns)));
       all.add_row(row);
+    };
+    GatherGains together;
+    for (const auto& [devices, gains] : gains_) {
+      add_row(std::to_string(devices), gains);
+      for (auto ratios : {&GatherGains::touched, &GatherGains::fewer, &GatherGains::cheapest,
+                          &GatherGains::of_columns}) {
+        const std::vector<double>& more = gains.*ratios;
+        (together.*ratios).insert((together.*ratios).end(), more.begin(), more.end());
+      }
     }
+    if (!together.touched.empty()) add_row("all", together);
     return all.str() + '\n' + list_.str();
   }
 
@@ -163,8 +181,8 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
                                             options.cases.devices, options.cases.memory_gib)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
-    if (gather) gathers.add(one.name, one.task, *any, by_any);
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);
+    if (gather) gathers.add(one.name, one.task, *any, columns, by_any);
     const int devices = one.task.devices;
     const auto blocks = std::ranges::count_if(
         any->plan.slices, [&](const TableSlice& slice) { return is_row_block(one.task, slice); });
