@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "neuroshard/table_configs.h"
 #include "tools/run_command.h"
 
@@ -47,7 +49,9 @@ TEST(Profile, WritesRowSharesThatTasksRead) {
   ASSERT_EQ(configs.tables.size(), 5U);
   for (const Table& table : configs.tables) {
     EXPECT_EQ(table.row_shares.size(), table.pooling_factor > 0.0 ? 8U : 0U);
-    EXPECT_NO_THROW(validate(table, "configs.json"));
+    if (table.row_shares.empty()) continue;
+    const double all = std::accumulate(table.row_shares.begin(), table.row_shares.end(), 0.0);
+    EXPECT_NEAR(all, 1.0, 1e-12);
   }
   EXPECT_EQ(serialize_table_configs(configs.tables, false), contents_of(folder / "configs.json"));
 }
