@@ -67,9 +67,15 @@ void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_w
 
 }  // namespace
 
+int narrowest_part(const Table& table) {
+  return halves_badly(table) ? std::min(narrowest_dim(table), width_of(table, most_parts(table)))
+                             : narrowest_dim(table);
+}
+
 std::optional<PartialTask> with_column_parts(const Backend& backend, const PartialTask& part,
                                              double share, bool equal_widths) {
   const Task& task = part.task;
+  if (std::ranges::none_of(task.tables, halves_badly)) return std::nullopt;
   const ExchangePrices prices = exchange_prices(backend, task);
   const std::vector<double> tables_ms = operator_ms(backend, task, task.tables);
   const auto columns_ms = [&](std::size_t t) {

@@ -4,9 +4,13 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/task.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
+
+/// Columns of the narrowest slice that halving or such parts make of `table`.
+[[nodiscard]] int narrowest_part(const Table& table);
 
 /// `part` with some tables cut to parts of about equal width beforehand, for the search by columns
 /// halves tables and some cannot be halved (dims 100, 36, 20), or not often enough. Those are cut

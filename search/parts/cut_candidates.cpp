@@ -10,6 +10,7 @@
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/table_features.h"
+#include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/table_loads.h"
 
@@ -115,7 +116,7 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
     if (!may_be_cut(task, task.tables[t], task.devices)) continue;
     candidates.push_back({.table = t});
     narrowest.push_back(task.tables[t]);
-    narrowest.back().dim = narrowest_dim(task.tables[t]);
+    narrowest.back().dim = narrowest_part(task.tables[t]);
     blocks.push_back(busiest_block(task, t, task.devices));
   }
   const std::vector<double> narrowest_ms = operator_ms(backend, task, narrowest);

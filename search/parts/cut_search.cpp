@@ -81,26 +81,24 @@ void CutSearch::after_whole(PlanResult planned) {
   whole_ms_ = found_.empty() ? kAnyCost : found_.best().cost.cost_ms;
   most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
   if (stop_.reached() || task_.devices < 2) return end();
-  if (!found_.empty()) {
-    const std::size_t trials = effort_ == Effort::kFast ? kTrialsOfFast : kTrials;
-    const PlanResult& whole = found_.best();
-    replicas_ = {without_required(replica_candidates(backend_, task_, whole.cost)), trials};
-    row_wise_ = {without_required(row_wise_candidates(backend_, task_, *whole.plan, whole.cost)),
-                 trials};
-  }
-  phase_ = Phase::kReplicas;
+  phase_ = Phase::kColumnParts;
   try_more();
 }
 
-std::vector<CutCandidate> CutSearch::without_required(std::vector<CutCandidate> candidates) const {
-  std::erase_if(candidates, [&](const CutCandidate& one) {
-    return std::ranges::binary_search(required_, one.table);
-  });
-  return candidates;
-}
-
+// Parts come first: tables that halving does not cut finely enough would be replicated or cut by
+// rows for want of them.
 std::optional<CutSearch::Choice> CutSearch::next_choice() {
   Choice choice = best_;
+  if (phase_ == Phase::kColumnParts) {
+    const std::size_t most =
+        effort_ == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
+    if (shares_tried_ < most) {
+      choice.parts_share = kPartsShares[shares_tried_++];
+      return choice;
+    }
+    phase_ = Phase::kReplicas;
+    if (!found_.empty()) list_candidates();
+  }
   if (phase_ == Phase::kReplicas) {
     if (const auto count = replicas_.next(best_.replicas)) {
       choice.replicas = *count;
@@ -108,18 +106,25 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
     }
     phase_ = Phase::kRowWise;
   }
-  if (phase_ == Phase::kRowWise) {
-    if (const auto count = row_wise_.next(best_.row_wise)) {
-      choice.row_wise = *count;
-      return choice;
-    }
-    phase_ = Phase::kColumnParts;
+  if (const auto count = row_wise_.next(best_.row_wise)) {
+    choice.row_wise = *count;
+    return choice;
   }
-  const std::size_t most =
-      effort_ == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
-  if (shares_tried_ >= most) return std::nullopt;
-  choice.parts_share = kPartsShares[shares_tried_++];
-  return choice;
+  return std::nullopt;
+}
+
+void CutSearch::list_candidates() {
+  const auto without_required = [&](std::vector<CutCandidate> candidates) {
+    std::erase_if(candidates, [&](const CutCandidate& one) {
+      return std::ranges::binary_search(required_, one.table);
+    });
+    return candidates;
+  };
+  const std::size_t trials = effort_ == Effort::kFast ? kTrialsOfFast : kTrials;
+  const PlanResult& best = found_.best();
+  replicas_ = {without_required(replica_candidates(backend_, task_, best.cost)), trials};
+  row_wise_ = {without_required(row_wise_candidates(backend_, task_, *best.plan, best.cost)),
+               trials};
 }
 
 void CutSearch::try_more() {

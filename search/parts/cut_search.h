@@ -14,7 +14,6 @@
 #include "neuroshard/task.h"
 #include "search/parts/best_plans.h"
 #include "search/parts/count_trials.h"
-#include "search/parts/cut_candidates.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
@@ -47,7 +46,7 @@ class CutSearch {
   [[nodiscard]] PlanResult finish();
 
  private:
-  enum class Phase { kWhole, kReplicas, kRowWise, kColumnParts, kBest, kWholeAgain, kFinished };
+  enum class Phase { kWhole, kColumnParts, kReplicas, kRowWise, kBest, kWholeAgain, kFinished };
   /// What the search is to decide; nothing of it: the whole task by halving columns.
   struct Choice {
     std::size_t replicas = 0;  ///< The first so many candidates are replicated,
@@ -58,11 +57,11 @@ class CutSearch {
   };
 
   void after_whole(PlanResult planned);
-  [[nodiscard]] std::vector<CutCandidate> without_required(
-      std::vector<CutCandidate> candidates) const;
   void try_more();
   /// The next choice to be tried; nothing if they are at an end.
   [[nodiscard]] std::optional<Choice> next_choice();
+  /// Tables that may be replicated, or row-wise, by what the best plan so far costs.
+  void list_candidates();
   void improve_best();
   void plan_whole_again();
   void end();
