@@ -9,7 +9,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kIdBytes = 8.0;
+constexpr double kGatheredIdBytes = 8.0;
 constexpr double kNumberBytes = 4.0;   // fp32, whatever the type of the weights.
 constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
 constexpr double kPairBytes = 8.0;     // Of a sorted key and its value.
@@ -38,7 +38,7 @@ double TouchedGradients::gathered_rows(const Table& table) const {
 }
 
 double TouchedGradients::gathered_bytes(const Table& table) const {
-  return gathered_rows(table) * (kIdBytes + kNumberBytes * table.dim);
+  return gathered_rows(table) * (kGatheredIdBytes + kNumberBytes * table.dim);
 }
 
 GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) const {
@@ -53,7 +53,7 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
     const double updated = std::min(of_table, distinct_rows(*table, *of_batch_, batch_));
     gathered += of_table;
     rows += static_cast<double>(table->rows);
-    traffic.gathered_bytes += of_table * (kIdBytes + kNumberBytes * table->dim);
+    traffic.gathered_bytes += of_table * (kGatheredIdBytes + kNumberBytes * table->dim);
     traffic.update_bytes += of_table * (kPairBytes + row_bytes) + 2.0 * updated * row_bytes;
   }
   if (gathered == 0.0) return traffic;

@@ -16,7 +16,7 @@ constexpr double kBaseMs = 0.020;            // Launch and rendezvous.
 constexpr double kIntraPeerMs = 0.001;       // For each peer in the node,
 constexpr double kInterPeerMs = 0.0025;      // and outside it.
 constexpr double kReachableHbm = 0.9;        // Of the datasheet's, by a plain copy.
-constexpr double kLaunchMs = 0.004;          // Of a kernel.
+constexpr double kUpdateLaunchMs = 0.004;    // Of a kernel.
 
 double milliseconds(double bytes, double gb_per_s) { return bytes / (gb_per_s * 1e6); }
 
@@ -121,7 +121,7 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
 }
 
 double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
-  return launches * kLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kReachableHbm);
+  return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kReachableHbm);
 }
 
 }  // namespace
