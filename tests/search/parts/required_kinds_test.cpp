@@ -297,7 +297,7 @@ TEST(RequiredKinds, NodesAreOfAsManyDevicesAsTheTaskSays) {
 }
 
 TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
-  const CostModels models = builtin_weights();
+  const CostModels& models = builtin_weights();
   std::vector<Planner> planners;
   planners.push_back(planner_of());
   planners.push_back(planner_of(Effort::kFast, Cuts::kTorchrec));
@@ -353,7 +353,7 @@ TEST(RequiredKinds, ReasonsNameTableRuleAndRemedy) {
     EXPECT_EQ(result.infeasible->table, 1);
     return result.infeasible->message;
   };
-  const CostModels models = builtin_weights();
+  const CostModels& models = builtin_weights();
   for (const Algorithm algorithm : all_algorithms()) {
     if (algorithm == Algorithm::kNeuroshard) continue;
     EXPECT_EQ(reason({.algorithm = algorithm}, models),
@@ -480,7 +480,7 @@ TEST(RequiredKinds, ReplanningKeepsThemOrRefuses) {
 }
 
 TEST(CutsPreset, TorchrecIsAnyWithEqualWidths) {
-  const CostModels models = builtin_weights();
+  const CostModels& models = builtin_weights();
   const PlannerOptions preset{.effort = Effort::kFast, .cuts = Cuts::kTorchrec, .threads = 1};
   const PlannerOptions spelled{
       .effort = Effort::kFast, .equal_widths = true, .cuts = Cuts::kAny, .threads = 1};
