@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "core/equal_blocks.h"
 #include "core/random.h"
 #include "core/table_rules.h"
@@ -54,6 +57,12 @@ Task task_of(std::int64_t rows, int devices, int devices_per_node) {
   task.devices_per_node = devices_per_node;
   task.memory_bytes = std::int64_t{1} << 40;
   return task;
+}
+
+std::vector<int> first_devices(int count) {
+  std::vector<int> devices(static_cast<std::size_t>(count));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
 }
 
 /// The table in slices of `dim` columns, each in blocks of `of_block` rows; slice by slice on
@@ -116,8 +125,7 @@ TEST(ShardingKinds, OfTorchRecsBlocksAreItsOwn) {
         SCOPED_TRACE(std::to_string(devices) + " devices, " + std::to_string(node) + " a node, " +
                      std::to_string(rows) + " rows");
         const Task task = task_of(rows, devices, node);
-        std::vector<int> over_all;
-        for (int d = 0; d < devices; ++d) over_all.push_back(d);
+        const std::vector<int> over_all = first_devices(devices);
         EXPECT_THAT(kinds(task, 16, rows_of_block(rows, devices), over_all), Contains(kRow));
         const std::vector<int> last_node(over_all.end() - node, over_all.end());
         const std::int64_t of_block = rows_of_block(rows, node);
@@ -182,8 +190,7 @@ TEST(ShardingKinds, RulesAllowWhatSomePlanOfTheKindKeeps) {
       bool kept = false;
       const auto look_at = [&](const Plan& plan) { kept = kept || check_plan(plan, task).empty(); };
       const std::int64_t rows = task.tables[0].rows;
-      std::vector<int> all;
-      for (int d = 0; d < devices; ++d) all.push_back(d);
+      const std::vector<int> all = first_devices(devices);
       if (kind == kRow) look_at(cut(task, 16, rows_of_block(rows, devices), all));
       for (int first = 0; kind == kTableRow && first < devices; first += node) {
         const int count = std::min(node, devices - first);

@@ -250,3 +250,31 @@ def test_task_files(tmp_path: Path) -> None:
     with pytest.raises(ns.Error) as raised:
         ns.load_task(tmp_path / "absent.json")
     assert raised.value.kind == "io"
+
+
+def test_rules_say_in_which_ways_tables_are_sharded() -> None:
+    kinds = [["row"], ["table_row"], ["replicate"], ["table"], []]
+    tables = [
+        ns.Table(100_000, 32, 2.0, rules=ns.TableRules(kinds=of_table), name=str(of_table)) for of_table in kinds
+    ]
+    assert [table.rules.kinds for table in tables] == kinds
+    task = ns.Task(tables, 4, GIB, devices_per_node=2)
+    assert task.devices_per_node == 2 and ns.Task(tables, 4, GIB).devices_per_node == 8
+    result = ns.plan(task, cuts="torchrec")
+    assert result.plan is not None and ns.check(task, result.plan) == []
+    devices: list[list[int]] = [[] for _ in kinds]
+    for device, shard in enumerate(result.plan.shards):
+        for index in shard:
+            devices[result.plan.slices[index].table].append(device)
+    assert devices[0] == [0, 1, 2, 3]
+    assert devices[1] in ([0, 1], [2, 3])
+    assert 2 in result.plan.replicas and devices[2] == []
+    assert len(devices[3]) == 1
+    by_columns = ns.plan(task, cuts="columns")
+    assert by_columns.infeasible is not None and "allow cuts any" in by_columns.infeasible.message
+    with pytest.raises(ns.Error, match="there is no kind of sharding 'rows'; did you mean 'row'"):
+        ns.TableRules(kinds=["rows"])
+    with pytest.raises(ns.Error, match="no_split and kinds contradict each other"):
+        ns.Task([ns.Table(1000, 32, 2.0, rules=ns.TableRules(no_split=True, kinds=["row"]))], 4, GIB)
+    with pytest.raises(ns.Error, match="devices_per_node is 0"):
+        ns.Task(tables, 4, GIB, devices_per_node=0)

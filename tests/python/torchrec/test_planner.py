@@ -134,12 +134,11 @@ def test_unpooled_and_constrained_tables_are_left_to_torchrec(caplog: pytest.Log
     warnings = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith("neuroshard"))
     for name, reason in [
         ("unpooled.word", "not pooled"),
-        ("pooled.b", "row_wise"),
         ("pooled.c", "fused_uvm_caching"),
         ("pooled.d", "data_parallel"),
     ]:
         assert f"{name} to TorchRec's planner" in warnings and reason in warnings
-    assert "pooled.a" not in warnings
+    assert "pooled.a" not in warnings and "pooled.b" not in warnings
     of = {name: sharding.sharding_type for module in plan.plan.values() for name, sharding in module.items()}  # type: ignore[attr-defined]
     assert of["b"] == "row_wise" and of["d"] == "data_parallel" and set(of) == {*MIXED, "word"}
     assert plan.plan["pooled"]["c"].compute_kernel == "fused_uvm_caching"  # type: ignore[index]

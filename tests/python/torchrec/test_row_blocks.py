@@ -124,11 +124,31 @@ def test_what_constraints_forbid_is_not_done(caplog: pytest.LogCaptureFixture) -
     with pytest.raises(PlannerError, match="dim 4"):
         planned(["row_wise", "column_wise"], cuts="columns")
     assert planned(["column_wise", "row_wise"])["huge"] == "row_wise"
-    # The search does not know that rows are not to be cut over all ranks, but says so and leaves it to TorchRec.
     with caplog.at_level(logging.WARNING):
         assert planned(["column_wise", "table_row_wise"], hbm_gib=40)["huge"] == "table_row_wise"
-    if "leaves table huge" in caplog.text:
-        assert "allowed here: table_row_wise" in caplog.text
+    assert "leaves table huge" not in caplog.text
+
+
+def test_kinds_that_constraints_force_are_planned(caplog: pytest.LogCaptureFixture) -> None:
+    """Beside tables that are planned freely, in nodes of four ranks."""
+    forced = {"a": "row_wise", "b": "table_row_wise", "d": "grid_shard", "e": "row_wise"}
+    constraints = {name: ParameterConstraints(sharding_types=[kind], min_partition=4) for name, kind in forced.items()}
+    used = planner(topology=topology(8, node=4), constraints=constraints)
+    with caplog.at_level(logging.WARNING):
+        plan = used.plan(bags(MIXED), SHARDERS)
+    assert "to TorchRec's planner" not in caplog.text
+    of = kinds(plan)
+    assert {name: of[name] for name in forced} == forced and of["c"] in ("table_wise", "column_wise")
+    assert used.cost is not None
+    assert used.cost.weight_bytes.sum() == sum(4 * rows * dim for rows, dim in MIXED.values())
+    assert fullest(used, 8) <= 16 * GIB
+    # Where the library may not cut rows, TorchRec's planner does.
+    by_columns = planner(topology=topology(8, node=4), constraints=constraints, cuts="columns")
+    with caplog.at_level(logging.WARNING):
+        assert kinds(by_columns.plan(bags(MIXED), SHARDERS))["a"] == "row_wise"
+    assert "a to TorchRec's planner" in caplog.text
+    alone = planner(topology=topology(1), constraints={"a": constraints["a"]})
+    assert kinds(alone.plan(bags(MIXED), SHARDERS))["a"] == "row_wise"
 
 
 def test_storage_decides_whether_rows_are_cut() -> None:

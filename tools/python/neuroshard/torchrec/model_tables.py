@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
-from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption, Topology
+from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
 from torchrec.modules.embedding_configs import EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface
@@ -27,9 +27,6 @@ FUSED = EmbeddingComputeKernel.FUSED.value
 DENSE = EmbeddingComputeKernel.DENSE.value
 
 Constraints = Mapping[str, ParameterConstraints]
-
-# Devices of a node, as the search cuts rows within nodes.
-NODE_OF_SEARCH = 8
 
 # By path of the module, a dot, name of the table; or by the latter, for all tables of this name.
 AccessHistograms = Mapping[str, Sequence[float]]
@@ -65,8 +62,8 @@ class ModelTable:
                 return option
         return None
 
-    def refusal(self, constraints: Constraints) -> str | None:
-        """Why plans cannot hold this table; None if they can."""
+    def refusal(self, constraints: Constraints, *, row_blocks: bool) -> str | None:
+        """Why plans, with `row_blocks` or without, cannot hold this table; None if they can."""
         first = self.options[0]
         constraint = constraints.get(self.name)
         if not first.is_pooled:
@@ -75,42 +72,40 @@ class ModelTable:
             return "it is kept in a key-value store"
         if first.dependency is not None:
             return "it is part of an embedding tower"
-        if self.option(TABLE_WISE) is None and self.option(COLUMN_WISE) is None:
+        if not self.may_be_in_columns() and not (row_blocks and self.row_kinds()):
             offered = sorted({f"{option.sharding_type} by {option.compute_kernel}" for option in self.options})
             return "its sharder and constraints allow only " + ", ".join(offered)
         if self.columns % 4 != 0:
             return f"it has {self.columns} columns, not a multiple of 4"
         return None
 
-    def rules(self, constraints: Constraints, topology: Topology | None, *, whole_columns: bool = False) -> TableRules:
+    def may_be_in_columns(self) -> bool:
+        """Whether it may be whole, or in slices of columns."""
+        return self.option(TABLE_WISE) is not None or self.option(COLUMN_WISE) is not None
+
+    def rules(
+        self,
+        constraints: Constraints,
+        *,
+        replicas: bool = False,
+        row_blocks: bool = False,
+        whole_columns: bool = False,
+    ) -> TableRules:
         """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
 
-        `topology`: where rows may be cut; None: the search cuts none anyway. `whole_columns`: neither does it cut
-        columns of this table.
+        `replicas` and `row_blocks`: whether there are any to be, those of tables that may be nothing else apart.
+        `whole_columns`: columns of this table are not cut.
         """
+        kinds = ["table"] if self.may_be_in_columns() else []
+        if self.option(COLUMN_WISE) is not None and not whole_columns:
+            kinds.append("column")
+        if replicas and self.may_be_replicated(constraints):
+            kinds.append("replicate")
+        if row_blocks or not self.may_be_in_columns():
+            kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
         width = (constraint.min_partition or 0) if constraint is not None else 0
-        if whole_columns or self.option(COLUMN_WISE) is None:
-            width = self.columns
-        width = min(width, self.columns)
-        if topology is None:
-            return TableRules(min_width=width)
-        world_size = topology.world_size
-        if not self.may_be_cut_by_rows(topology):
-            # Rows of tables that are bound to devices, even to all of them, are not cut.
-            return TableRules(min_width=width, devices=list(range(world_size)))
-        if may_have_node_blocks(world_size) and not self._may_have_node_blocks(topology):
-            # Nor does the search make blocks within nodes where slices are limited.
-            return TableRules(min_width=width, max_slices=world_size)
-        return TableRules(min_width=width)
-
-    def rules_with_replicas(self, constraints: Constraints, world_size: int, *, whole_columns: bool) -> TableRules:
-        """What a search keeps to that may replicate tables, and is not to cut rows."""
-        rules = self.rules(constraints, None, whole_columns=whole_columns)
-        if self.may_be_replicated(constraints):
-            return rules
-        # Tables that are bound to devices, even to all of them, are not replicated.
-        return TableRules(min_width=rules.min_width, devices=list(range(world_size)))
+        return TableRules(min_width=min(width, self.columns), kinds=kinds)
 
     def may_be_replicated(self, constraints: Constraints) -> bool:
         """Whether the search may. Only if constraints say so: fused optimizers do not update replicas."""
@@ -118,28 +113,23 @@ class ModelTable:
         kinds = constraint.sharding_types if constraint is not None else None
         return self._replica_option() is not None and DATA_PARALLEL in (kinds or [])
 
-    def may_be_cut_by_rows(self, topology: Topology) -> bool:
-        """Whether TorchRec could execute row blocks that the search may find."""
+    def row_kinds(self) -> list[str]:
+        """The library's names of the kinds by which TorchRec could execute row blocks."""
         if self.pools_by_mean():
-            return False
-        one_node = topology.intra_group_size >= topology.world_size and self.option(TABLE_ROW_WISE) is not None
-        return self.option(ROW_WISE) is not None or one_node or self._may_have_node_blocks(topology)
-
-    def _may_have_node_blocks(self, topology: Topology) -> bool:
-        kinds = (TABLE_ROW_WISE, GRID)
-        return (
-            may_have_node_blocks(topology.world_size)
-            and topology.intra_group_size == NODE_OF_SEARCH
-            and any(self.option(kind) is not None for kind in kinds)
-        )
+            return []
+        names = {ROW_WISE: "row", TABLE_ROW_WISE: "table_row", GRID: "grid"}
+        return [name for kind, name in names.items() if self.option(kind) is not None]
 
     def refusal_of(self, pieces: list[Piece], constraints: Constraints) -> str | None:
         """Why this table cannot be cut into `pieces`; None if it can."""
-        if len(pieces) == 1:
+        if len(pieces) == 1 and self.may_be_in_columns():
             return None
-        if self.has_row_blocks(pieces):
-            executed = self.by_rows(pieces) is not None and not self.pools_by_mean()
-            return None if executed else self._refusal_of_rows(pieces)
+        if self.has_row_blocks(pieces) or not self.may_be_in_columns():
+            if self.by_rows(pieces) is not None and not self.pools_by_mean():
+                return None
+            if not self.has_row_blocks(pieces):
+                return "its sharder and constraints let its rows be cut only, and the plan does not cut them"
+            return self._refusal_of_rows(pieces)
         if self.option(COLUMN_WISE) is None:
             return "its sharder and constraints forbid column-wise sharding, and the plan splits it"
         constraint = constraints.get(self.name)
@@ -192,6 +182,12 @@ class ModelTable:
             else:
                 return with_shards(option, shards)
         return None
+
+    def in_rows(self) -> ShardingOption:
+        """Of a table that may only be in row blocks: in some, on no ranks, without estimates."""
+        option = self.option(ROW_WISE) or self.option(TABLE_ROW_WISE) or self.option(GRID)
+        assert option is not None
+        return with_shards(option, [Shard(size=shard.size, offset=shard.offset) for shard in option.shards])
 
     def refusal_of_replicas(self) -> str | None:
         """Why the table cannot be on every rank; None if it can."""
@@ -275,7 +271,8 @@ class ModelTable:
 
     def sharded(self, pieces: list[Piece]) -> ShardingOption:
         """The option that cuts the table into `pieces`, which it may be (refusal_of), without estimates."""
-        by_rows = self.by_rows(pieces) if self.has_row_blocks(pieces) else None
+        in_blocks = self.has_row_blocks(pieces) or not self.may_be_in_columns()
+        by_rows = self.by_rows(pieces) if in_blocks else None
         if by_rows is not None:
             return by_rows
         # Whole tables may be allowed as columns only.
@@ -309,11 +306,6 @@ def wrong_means(options: Iterable[ShardingOption], tables: Iterable[ModelTable])
             if grid or (divided and not in_blocks):
                 wrong.append(option.fqn)
     return sorted(wrong)
-
-
-def may_have_node_blocks(world_size: int) -> bool:
-    """Whether the search cuts rows within nodes, too, on so many devices."""
-    return world_size > NODE_OF_SEARCH and world_size % NODE_OF_SEARCH == 0
 
 
 def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:

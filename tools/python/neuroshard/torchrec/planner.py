@@ -44,8 +44,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
     Plans pooled tables in device memory, table-wise and column-wise, data-parallel where constraints name that kind and
-    the weights price replicas, and by rows where columns alone find no room. Tables that it cannot hold (unpooled
-    ones; those whose constraints leave only row-wise, data-parallel or cached kinds; ...) are planned by EmbeddingShardingPlanner, and a warning names them.
+    the weights price replicas, and by rows where columns alone find no room or constraints leave nothing else. Tables
+    that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds; ...) are planned
+    by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
       weights: cost models; None for the built-in ones.
@@ -196,7 +197,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             constraints,
             self._access_histograms,
         )
-        refusals = {t.full_name: reason for t in tables if (reason := t.refusal(constraints)) is not None}
+        refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
         whole_columns: set[str] = set()
         while True:
             others = self._plan_others([t for t in tables if t.full_name in refusals], module, sharders, available)
@@ -221,6 +222,9 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         return [*chosen.options, *others], chosen.complete
 
+    def _refusal(self, table: ModelTable) -> str | None:
+        return table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
+
     def _stored(
         self, tables: Sequence[ModelTable], memory: MemoryCounter, rooms: list[int]
     ) -> list[ShardingOption] | None:
@@ -233,12 +237,12 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         except (AssertionError, PlannerContextFingerprintError) as error:
             logger.warning("neuroshard keeps no plan, since TorchRec has no fingerprint of its inputs: %s", error)
             return None
-        ours = [table for table in tables if table.refusal(constraints) is None]
+        ours = [table for table in tables if self._refusal(table) is None]
         by_search = ""
         try:
-            of_model = [t.table(constraints, self._access_histograms, t.rules(constraints, None)) for t in ours]
+            of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
-                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms)):016x}"
+                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms, self._topology)):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
@@ -310,7 +314,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         names = [f"{option.path}.{option.name}" if option.path else option.name for option in priced]
         try:
             of_model = [by_name[name].table(self._constraints or {}, self._access_histograms) for name in names]
-            task = task_of(of_model, rooms)
+            task = task_of(of_model, rooms, self._topology)
             return self._planners.by_columns.simulate(task, plan_of_options(priced, task))
         except Error as error:
             # Of plans that are TorchRec's alone, on more devices than cost models know, say.

@@ -66,7 +66,7 @@ def to_sharding_plan(
         if cut_by_rows and shape[0] != planned.rows:
             raise Error(f"plan: table {name} has {shape[0]} rows in the module and {planned.rows} in the task")
         of_table = [piece if cut_by_rows else piece._replace(rows=shape[0]) for piece in pieces[index]]
-        refusal = table.refusal(constraints) or table.refusal_of(of_table, constraints)
+        refusal = table.refusal(constraints, row_blocks=True) or table.refusal_of(of_table, constraints)
         if refusal is not None:
             raise Error(f"plan: table {name} cannot be sharded as planned: {refusal}")
         options.append(table.sharded(of_table))

@@ -13,17 +13,15 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from neuroshard._core import Infeasibility, Plan, Planner, Table, TableRules, Task
+from neuroshard._core import Infeasibility, Plan, Planner, Table, Task
 from neuroshard.errors import Error
 from neuroshard.placed_slices import PlacedSlice, plan_from_slices
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import (
-    NODE_OF_SEARCH,
     AccessHistograms,
     Constraints,
     ModelTable,
     Piece,
-    may_have_node_blocks,
 )
 from neuroshard.torchrec.sharding_plans import pieces_by_table
 
@@ -56,8 +54,12 @@ class Planners(NamedTuple):
     """Which may cut rows and replicate tables. The same one if neither is to be done."""
 
     @property
+    def cut_rows(self) -> bool:
+        return self.any_cuts is not self.by_columns
+
+    @property
     def replicate(self) -> bool:
-        return self.any_cuts is not self.by_columns and self.any_cuts.weights.prices_replicas
+        return self.cut_rows and self.any_cuts.weights.prices_replicas
 
 
 class TableSearch:
@@ -87,19 +89,23 @@ class TableSearch:
     def choose(self, tables: Sequence[ModelTable], rooms: Sequence[int], whole_columns: Set[str]) -> Chosen:
         """The plan of lowest predicted cost that was found, in `rooms` bytes of each rank.
 
-        `whole_columns`: tables that are not to be cut by columns. Rows are cut if columns alone find no room.
+        `whole_columns`: tables that are not to be cut by columns. Rows are cut if columns alone find no room, and those
+        of tables that may be nothing else.
         Raises PlannerError if there is no plan.
         """
         self._infeasible = None
         try:
             chosen = None
-            if self._planners.replicate and any(table.may_be_replicated(self._constraints) for table in tables):
+            # Row blocks are equal, and so have to be the devices.
+            equal = [min(rooms)] * len(rooms)
+            by_rows = not all(table.may_be_in_columns() for table in tables)
+            if by_rows:
+                chosen = self._with_rows_of_some(tables, equal, whole_columns)
+            elif self._planners.replicate and any(table.may_be_replicated(self._constraints) for table in tables):
                 chosen = self._search(self._planners.any_cuts, tables, rooms, whole_columns, cut_rows=False)
-            if chosen is None:
+            if chosen is None and not by_rows:
                 chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, cut_rows=False)
             if chosen is None and self._may_cut_rows(tables):
-                # Row blocks are equal, and so have to be the devices.
-                equal = [min(rooms)] * len(rooms)
                 chosen = self._search(self._planners.any_cuts, tables, equal, whole_columns, cut_rows=True)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
@@ -114,10 +120,23 @@ class TableSearch:
         chosen.complete = self._complete
         return chosen
 
+    def _with_rows_of_some(
+        self, tables: Sequence[ModelTable], rooms: Sequence[int], whole_columns: Set[str]
+    ) -> Chosen | None:
+        """Where some tables may be nothing but row blocks. If the library cannot do that, it refuses these."""
+        try:
+            chosen = self._search(self._planners.any_cuts, tables, rooms, whole_columns, cut_rows=False)
+            infeasible = self._infeasible
+            if chosen is not None or infeasible is None or infeasible.kind != "rules":
+                return chosen
+            why = infeasible.message
+        except Error as error:  # Cost models that do not know so many devices, say.
+            why = str(error)
+        self._infeasible = None
+        return Chosen(refusals={table.full_name: why for table in tables if not table.may_be_in_columns()})
+
     def _may_cut_rows(self, tables: Sequence[ModelTable]) -> bool:
-        return self._planners.any_cuts is not self._planners.by_columns and any(
-            table.may_be_cut_by_rows(self._topology) for table in tables
-        )
+        return self._planners.cut_rows and any(table.row_kinds() for table in tables)
 
     def _search(
         self,
@@ -132,25 +151,29 @@ class TableSearch:
         is first sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates
         then say that it does not fit, one for tables of as many rows as their whole storage would make. Those
         are the ones of which to know if columns suffice, so they come first where rows are cut."""
-        replicate = planner is not self._planners.by_columns and not cut_rows
+        replicas = planner is not self._planners.by_columns and self._planners.replicate
         as_is = [
             table.table(
                 self._constraints,
                 self._access_histograms,
-                self._rules(table, rooms, whole_columns, cut_rows, replicate),
+                table.rules(
+                    self._constraints,
+                    replicas=replicas,
+                    # Nothing is gained by cutting the rows of small tables.
+                    row_blocks=cut_rows and not self._is_small(table, rooms),
+                    whole_columns=table.full_name in whole_columns,
+                ),
             )
             for table in tables
         ]
-        real = task_of(as_is, rooms)
+        real = task_of(as_is, rooms, self._topology)
         weighed = self._weighed(tables, as_is) if cut_rows else None
         limits = list(rooms)
         for _ in range(MOST_TRIES_FOR_MEMORY):
             if max(limits) <= 0:
                 return None
-            sought = real if weighed is None else task_of(weighed, limits)
+            sought = real if weighed is None else task_of(weighed, limits, self._topology)
             plan = self._plan(planner, sought)
-            if plan is not None and not cut_rows and has_row_blocks(plan, sought):
-                plan = None  # Columns find no room for weights as they are; what is weighed decides that.
             excess = 0
             if plan is not None:
                 pieces = pieces_by_table(real, plan_for_other_rows(plan, sought, real))
@@ -177,17 +200,6 @@ class TableSearch:
             else:
                 limits = [limit - excess for limit in limits]
         return None
-
-    def _rules(
-        self, table: ModelTable, rooms: Sequence[int], whole_columns: Set[str], cut_rows: bool, replicate: bool
-    ) -> TableRules:
-        whole = table.full_name in whole_columns
-        if replicate:
-            return table.rules_with_replicas(self._constraints, self._topology.world_size, whole_columns=whole)
-        if cut_rows and self._is_small(table, rooms) and not table.may_be_replicated(self._constraints):
-            # Nothing is gained by cutting its rows, and such tables the search might replicate.
-            return table.rules_with_replicas(self._constraints, self._topology.world_size, whole_columns=whole)
-        return table.rules(self._constraints, self._topology if cut_rows else None, whole_columns=whole)
 
     def _is_small(self, table: ModelTable, rooms: Sequence[int]) -> bool:
         """Of `rooms`, what a rank has."""
@@ -220,16 +232,25 @@ class TableSearch:
         ]
 
     def _whole(self, tables: Sequence[ModelTable]) -> list[ShardingOption]:
-        """Each table on one device, with estimates."""
-        options = [table.sharded([Piece(0, table.columns, 0, 0, table.rows)]) for table in tables]
+        """Each table on one device, or in row blocks if it must be, with estimates."""
+        options = [
+            table.sharded([Piece(0, table.columns, 0, 0, table.rows)]) if table.may_be_in_columns() else table.in_rows()
+            for table in tables
+        ]
         self._enumerator.populate_estimates(options)
         return options
 
 
-def task_of(tables: Sequence[Table], rooms: Sequence[int]) -> Task:
+def task_of(tables: Sequence[Table], rooms: Sequence[int], topology: Topology) -> Task:
     """For devices of `rooms` bytes. Devices without room have one byte, since tasks want some."""
     rooms = [max(1, room) for room in rooms]
-    return Task(tables, len(rooms), rooms if min(rooms) != max(rooms) else min(rooms), name="model")
+    return Task(
+        tables,
+        len(rooms),
+        rooms if min(rooms) != max(rooms) else min(rooms),
+        name="model",
+        devices_per_node=min(topology.intra_group_size, len(rooms)),
+    )
 
 
 def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
@@ -244,10 +265,15 @@ def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
                 of_blocks.setdefault((piece.table, piece.first_column, piece.dim), []).append(device)
     for (table, first_column, columns), devices in of_blocks.items():
         rows = real.tables[table].rows
-        within_node = may_have_node_blocks(task.devices) and (
-            min(devices) // NODE_OF_SEARCH == max(devices) // NODE_OF_SEARCH
+        node = task.devices_per_node
+        nodes_divide = 1 < node < task.devices and task.devices % node == 0
+        kinds = real.tables[table].rules.kinds
+        within_node = (
+            nodes_divide
+            and ("table_row" in kinds or "grid" in kinds)
+            and min(devices) // node == max(devices) // node
         )
-        blocks = NODE_OF_SEARCH if within_node else task.devices
+        blocks = node if within_node else task.devices
         first_device = min(devices) // blocks * blocks
         of_block = math.ceil(rows / blocks)
         for block in range(math.ceil(rows / of_block)):
@@ -257,6 +283,3 @@ def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
             )
     return plan_from_slices(real, slices, plan.replicas)
 
-
-def has_row_blocks(plan: Plan, task: Task) -> bool:
-    return any(piece.rows != task.tables[piece.table].rows for piece in plan.slices)
