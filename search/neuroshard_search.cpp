@@ -357,6 +357,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
                 .stream = rounds_ + chain,
                 .hottest = chain == 0 ? hottest : kHot,
                 .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
+                .soften_ids = chain % 3 == 1,
                 .equal_widths = order_.equal_widths},
                order_.stop);
   };

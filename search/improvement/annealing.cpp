@@ -18,6 +18,9 @@ constexpr double kLeastGain = 1e-7;
 // Some ten microseconds, up to a hundred where a thousand devices are priced.
 constexpr std::uint64_t kStepsBetweenStops = 16;
 
+// Softened, ids have their price after this share of the steps.
+constexpr double kSoftIdsShare = 0.6;
+
 constexpr std::uint64_t kSeed = 0x6E736861;
 
 bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
@@ -69,8 +72,14 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   const double cooling =
       std::pow(options.coldest / options.hottest,
                1.0 / static_cast<double>(std::max<std::uint64_t>(options.steps, 1)));
+  const double soft_steps = std::max(1.0, kSoftIdsShare * static_cast<double>(options.steps));
   for (std::uint64_t step = 0; step < options.steps; ++step, temperature_ms *= cooling) {
-    if (step % kStepsBetweenStops == 0 && stop.reached()) break;
+    if (step % kStepsBetweenStops == 0) {
+      if (stop.reached()) break;
+      if (options.soften_ids) {
+        costs.set_ids_share(std::min(1.0, static_cast<double>(step) / soft_steps));
+      }
+    }
     ++best.edits;
     const std::optional<PlanEdit> edit = source.draw(costs.critical());
     if (!edit) continue;
@@ -78,7 +87,7 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
     if (!fits(plan, *edit, outcome, rooms)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).
-    double limit_ms = costs.cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
+    double limit_ms = costs.softened_cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
     std::int64_t moved_after = 0;
     double charge_after_ms = 0.0;
     if (moves != nullptr) {

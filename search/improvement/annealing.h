@@ -17,6 +17,9 @@ struct AnnealingOptions {
   double hottest = 3e-3;
   double coldest = 3e-5;
   Halves halves = Halves::kJoined;
+  /// Ids cost nothing at first, and ever more until they have their price: for the cost of the
+  /// device with most of them keeps tables with many lookups from passing each other.
+  bool soften_ids = false;
   bool equal_widths = false;         ///< As in WorkingPlan.
   const MoveCosts* moves = nullptr;  ///< If a plan runs already. Borrowed.
 };

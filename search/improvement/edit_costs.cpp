@@ -177,7 +177,7 @@ bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
 std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
                                           const float* sums, double limit_ms) {
   trial_ids_ms_ = ids_.priced() ? ids_.ms(id_columns(most_lookups(edit, outcome))) : 0.0;
-  limit_ms -= trial_ids_ms_;
+  limit_ms -= ids_share_ * trial_ids_ms_;
   const std::size_t rows = edit.one_device() ? 1 : 2;
   std::array<float, 2> compute_ms;
   models_->compute({sums, rows * width_}, std::span(compute_ms).first(rows));
@@ -197,7 +197,7 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
                                             : estimate_dense(columns_move, limit_ms);
   if (!cost_ms) return std::nullopt;
   estimate_ms_ = *cost_ms;
-  return estimate_ms_ + trial_ids_ms_;
+  return estimate_ms_ + ids_share_ * trial_ids_ms_;
 }
 
 std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_ms) {

@@ -26,6 +26,9 @@ class EditCosts {
 
   /// Cost of the plan: exact after synchronize(), an estimate after accept().
   [[nodiscard]] double cost_ms() const { return cost_ms_ + ids_ms_; }
+  /// The same with this share of what ids cost, as estimate() has it, too. 1 at first.
+  [[nodiscard]] double softened_cost_ms() const { return cost_ms_ + ids_share_ * ids_ms_; }
+  void set_ids_share(double share) { ids_share_ = share; }
   [[nodiscard]] bool exact() const { return exact_; }
   [[nodiscard]] const CriticalDevices& critical() const { return critical_; }
 
@@ -109,6 +112,7 @@ class EditCosts {
 
   IdExchange ids_;
   double ids_ms_ = 0.0;
+  double ids_share_ = 1.0;
   double trial_ids_ms_ = 0.0;  ///< Under the edit that was estimated last.
 
   // The edit that was estimated last.
