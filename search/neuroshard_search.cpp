@@ -227,10 +227,11 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
                                   PlacementSession& session) {
   std::vector<std::size_t> ranking(results.size());
   std::iota(ranking.begin(), ranking.end(), std::size_t{0});
-  // Placements leave out ids, which cost about what they would if all devices got as many.
+  // Placements leave out ids, which cost about what they would if all devices got as many, or one
+  // all of the heaviest piece.
   std::vector<double> cost_ms(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    cost_ms[i] = results[i].cost_ms + even_ids_ms(batch_.pieces_of(i));
+    cost_ms[i] = results[i].cost_ms + least_ids_ms(batch_.pieces_of(i));
   }
   const double best_ms =
       found_.empty() ? std::numeric_limits<double>::infinity() : found_.best().cost.cost_ms;
@@ -252,10 +253,14 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
   }
 }
 
-double NeuroshardSearch::even_ids_ms(std::span<const std::uint32_t> pieces) {
+double NeuroshardSearch::least_ids_ms(std::span<const std::uint32_t> pieces) {
   std::int64_t lookups = 0;
-  for (const std::uint32_t piece : pieces) lookups += catalog_.lookups()[piece];
-  return ids_.ms(id_columns(lookups / listed_.devices));
+  std::int64_t most = 0;  // No device that has this piece has fewer.
+  for (const std::uint32_t piece : pieces) {
+    lookups += catalog_.lookups()[piece];
+    most = std::max(most, catalog_.lookups()[piece]);
+  }
+  return ids_.ms(id_columns(std::max(most, lookups / listed_.devices)));
 }
 
 void NeuroshardSearch::after_ladder() {

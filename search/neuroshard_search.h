@@ -60,8 +60,9 @@ class NeuroshardSearch final : public TaskSearch {
   void start_ladder(Phase phase);
   void request_rungs();
   void take_rungs(std::span<const CandidateResult> results, PlacementSession& session);
-  /// Of ids, if these pieces' lookups were shared out evenly.
-  [[nodiscard]] double even_ids_ms(std::span<const std::uint32_t> pieces);
+  /// What ids cost at least: if the lookups of these pieces were shared out evenly, or all of the
+  /// one with most of them on its device.
+  [[nodiscard]] double least_ids_ms(std::span<const std::uint32_t> pieces);
   void after_ladder();
   void start_published();
   void after_published();
