@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -37,6 +39,7 @@ bytes.
 
 Examples:
   nsbench cuts
+  nsbench cuts --random-tasks 10
   nsbench cuts --devices 8,64 --effort fast --svg cuts.svg
   nsbench cuts --devices 8,16,64 --replica-gradients touched)";
 
@@ -45,7 +48,23 @@ struct CutsOptions {
   std::string effort = "default";
   std::string svg;
   std::string replica_gradients = "dense";
+  int random_tasks = 0;
+  std::uint64_t seed = 1;
 };
+
+std::vector<GapCase> cases_of(const CutsOptions& options) {
+  const TableSetOptions& of_sets = options.cases;
+  if (options.random_tasks == 0) {
+    return table_set_cases(of_sets.folder, of_sets.names, of_sets.devices, of_sets.memory_gib);
+  }
+  std::vector<GapCase> cases;
+  for (const int devices : of_sets.devices) {
+    std::ranges::move(wide_cases(options.random_tasks, devices, of_sets.memory_gib,
+                                 options.seed + static_cast<std::uint64_t>(devices)),
+                      std::back_inserter(cases));
+  }
+  return cases;
+}
 
 struct PricedPlan {
   Plan plan;
@@ -177,8 +196,7 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
                       "replicas", "row blocks", "CPU time, any / columns"});
   std::map<int, Gains> gains;
   std::map<std::string, std::map<int, double>> by_set;
-  for (const GapCase& one : table_set_cases(options.cases.folder, options.cases.names,
-                                            options.cases.devices, options.cases.memory_gib)) {
+  for (const GapCase& one : cases_of(options)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);
@@ -257,6 +275,14 @@ void add_cuts_command(CLI::App& program, Action& chosen) {
       ->add_option("--replica-gradients", options->replica_gradients,
                    "dense, or touched: compare both")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--random-tasks", options->random_tasks,
+          "So many random tasks of small and large tables, one dim in eight no power of two, "
+          "of each device count in place of the table sets")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
   command->add_option("--svg", options->svg, "Draw the ratios by set and devices")
       ->type_name("FILE");
   command->callback(

@@ -25,9 +25,6 @@ constexpr std::size_t kSharesOfFast = 1;
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
-// With so much less cost than the whole task's plan it is in vain to plan that once more.
-constexpr double kClearlyCheaper = 0.95;
-
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -143,10 +140,7 @@ void CutSearch::improve_best() {
 }
 
 void CutSearch::plan_whole_again() {
-  if (stop_.reached() ||
-      (!found_.empty() && found_.best().cost.cost_ms < kClearlyCheaper * whole_ms_)) {
-    return end();
-  }
+  if (stop_.reached()) return end();
   phase_ = Phase::kWholeAgain;
   (void)ask_for_rest({}, effort_);
 }

@@ -21,8 +21,9 @@ namespace neuroshard {
 /// Finds which tables are better replicated, row-wise, or in parts of columns that are no halves: a
 /// machine that hands out tasks to be planned by halving columns and takes in their plans. First
 /// the whole task, with little effort; then what is left of it if some tables are cut otherwise,
-/// for several choices of them; at last the best of these, the whole task if they gain little, or
-/// both, with all effort.
+/// for several choices of them; at last the best of these, and the whole task, with all effort, so
+/// that no plan is dearer than by halving alone. Tables that rules leave nothing else are
+/// replicated in all of that, and the whole task is then what is left.
 class CutSearch {
  public:
   /// Borrows all. `equal_widths`: PlannerOptions'.

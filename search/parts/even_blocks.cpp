@@ -91,8 +91,8 @@ void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device
   for (int i = 0; i < group && i * of_block < rows; ++i) {
     slice.first_row = i * of_block;
     slice.rows = std::min(of_block, rows - slice.first_row);
-    plan.shards[static_cast<std::size_t>(first_device + i)].push_back(
-        static_cast<int>(plan.slices.size()));
+    const std::size_t device = static_cast<std::size_t>(first_device) + static_cast<std::size_t>(i);
+    plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
     plan.slices.push_back(slice);
   }
 }
