@@ -1,10 +1,12 @@
 #include "tools/training_metadata.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <set>
+#include <string>
 
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
@@ -50,11 +52,20 @@ std::string training_text(const TrainingOptions& options, const TrainingSummary&
          format_short(options.final_learning_rate) + ", seed " + std::to_string(options.seed);
 }
 
-// "<part>.<...>.<field>" of all parts, each value once.
+// "<part>.<...>.<field>" of all parts, each value once. A part may have several pieces of hardware.
 std::string sum_up(const CostModels& models, const std::string& field) {
   std::set<std::string> values;
   for (const auto& [key, value] : models.metadata) {
-    if (key.ends_with("." + field)) values.insert(value);
+    if (!key.ends_with("." + field)) continue;
+    if (field != "hardware") {
+      values.insert(value);
+      continue;
+    }
+    for (std::size_t begin = 0; begin <= value.size();) {
+      const std::size_t end = std::min(value.find(", ", begin), value.size());
+      values.insert(value.substr(begin, end - begin));
+      begin = end + 2;
+    }
   }
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;

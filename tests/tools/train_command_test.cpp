@@ -118,6 +118,16 @@ TEST_F(Train, TheSameSeedGivesTheSameFileForEveryNumberOfThreads) {
   EXPECT_EQ(files[2], files[0]);
 }
 
+TEST_F(Train, ListsHardwareOfAllPartsOnce) {
+  std::filesystem::copy(shared("compute"), folder_ / "copy");
+  std::filesystem::remove(folder_ / "copy/collection.json");
+  const Outcome outcome =
+      run_command({"train", "compute", "--data", folder_ / "copy", "--output", output(), "--epochs",
+                   "1", "--hardware", "slide rule, abacus, slide rule"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(load_weights(output()).metadata.at("hardware"), "abacus, slide rule");
+}
+
 TEST_F(Train, SaysWhatTheDataAreIfTheFolderDoesNot) {
   std::filesystem::copy(shared("compute"), folder_ / "copy");
   std::filesystem::remove(folder_ / "copy/collection.json");
