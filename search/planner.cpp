@@ -243,23 +243,23 @@ ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
                             .plan_anew = plan_anew});
 }
 
-ReplanResult Planner::Impl::replan_with_replicas(const Task& task, const KeptReplicas& kept,
-                                                 ReplanRequest request) const {
+ReplanResult Planner::Impl::replan_with_kept(const Task& task, const KeptTables& kept,
+                                             ReplanRequest request) const {
   if (kept.rest.tables.empty()) {
-    ReplanResult all_replicated;
-    all_replicated.result.plan = kept.replicas;
-    return with_kept_replicas(*cpu, task, kept, std::move(all_replicated));
+    ReplanResult all_kept;
+    all_kept.result.plan.emplace().shards.resize(static_cast<std::size_t>(task.devices));
+    return with_kept_tables(*cpu, task, kept, std::move(all_kept));
   }
   if (request.most_moved_bytes) {
     if (*request.most_moved_bytes < kept.moved_bytes) {
       throw Error("the move budget is " + format_bytes(*request.most_moved_bytes) + ", but " +
                   format_bytes(kept.moved_bytes) +
-                  " of replicated tables are new or go to devices that have been added; give at "
+                  " of replicated and row-wise tables are new or go to other devices; give at "
                   "least as much");
     }
     *request.most_moved_bytes -= kept.moved_bytes;
   }
-  return with_kept_replicas(*cpu, task, kept, replan(kept.rest.task, kept.running, request));
+  return with_kept_tables(*cpu, task, kept, replan(kept.rest.task, kept.running, request));
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -301,10 +301,10 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
   const Clock::time_point start = Clock::now();
   const std::shared_ptr<const Impl> before = impl_->for_batch(running.task.batch_size);
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
-  const std::optional<KeptReplicas> kept = keep_replicas(task, running);
-  require_columns(task, kept ? kept->replicas.replicas : std::vector<int>{});
-  ReplanResult result = kept ? impl->replan_with_replicas(task, *kept, request)
-                             : impl->replan(task, running, request);
+  const std::optional<KeptTables> kept = keep_tables(task, running);
+  require_columns(task, kept ? kept->fixed : Plan{});
+  ReplanResult result =
+      kept ? impl->replan_with_kept(task, *kept, request) : impl->replan(task, running, request);
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);

@@ -17,7 +17,7 @@
 #include "search/infeasibility.h"
 #include "search/parts/required_blocks.h"
 #include "search/parts/row_blocks.h"
-#include "search/replanning/kept_replicas.h"
+#include "search/replanning/kept_tables.h"
 #include "search/search_driver.h"
 
 namespace neuroshard {
@@ -79,7 +79,7 @@ struct Planner::Impl {
   /// Without replicas.
   ReplanResult replan(const Task& task, const RunningPlan& running,
                       const ReplanRequest& request) const;
-  ReplanResult replan_with_replicas(const Task& task, const KeptReplicas& kept,
+  ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
                                     ReplanRequest request) const;
   /// For the searches of one thread and call: others try the GPU anew if it fails these.
   FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }

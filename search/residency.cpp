@@ -13,33 +13,6 @@
 namespace neuroshard {
 namespace {
 
-/// Device of the new task of each running one; nothing: it is lost.
-std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
-                                                            const RunningPlan& running) {
-  const int before = running.task.devices;
-  std::vector<bool> lost(static_cast<std::size_t>(before), false);
-  for (const int device : running.lost_devices) {
-    const std::string label = "lost device " + std::to_string(device) + ": ";
-    if (device < 0 || device >= before) {
-      throw Error(label + "the running plan has devices 0 to " + std::to_string(before - 1));
-    }
-    if (lost[static_cast<std::size_t>(device)]) throw Error(label + "is listed twice");
-    lost[static_cast<std::size_t>(device)] = true;
-  }
-  const auto left = before - static_cast<int>(running.lost_devices.size());
-  if (left > task.devices) {
-    throw Error("the running plan has " + std::to_string(before) + " devices, of which " +
-                std::to_string(running.lost_devices.size()) + " are lost, but the task has only " +
-                std::to_string(task.devices) + "; say which others are lost");
-  }
-  std::vector<std::optional<std::uint32_t>> survivors(static_cast<std::size_t>(before));
-  std::uint32_t next = 0;
-  for (std::size_t device = 0; device < survivors.size(); ++device) {
-    if (!lost[device]) survivors[device] = next++;
-  }
-  return survivors;
-}
-
 void require_columns(const RunningPlan& running) {
   for (const TableSlice& slice : running.plan.slices) {
     if (!is_row_block(running.task, slice)) continue;
@@ -120,6 +93,32 @@ void hand_out(const PieceCatalog& catalog, const Layout& layout, std::vector<std
 }
 
 }  // namespace
+
+std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
+                                                            const RunningPlan& running) {
+  const int before = running.task.devices;
+  std::vector<bool> lost(static_cast<std::size_t>(before), false);
+  for (const int device : running.lost_devices) {
+    const std::string label = "lost device " + std::to_string(device) + ": ";
+    if (device < 0 || device >= before) {
+      throw Error(label + "the running plan has devices 0 to " + std::to_string(before - 1));
+    }
+    if (lost[static_cast<std::size_t>(device)]) throw Error(label + "is listed twice");
+    lost[static_cast<std::size_t>(device)] = true;
+  }
+  const auto left = before - static_cast<int>(running.lost_devices.size());
+  if (left > task.devices) {
+    throw Error("the running plan has " + std::to_string(before) + " devices, of which " +
+                std::to_string(running.lost_devices.size()) + " are lost, but the task has only " +
+                std::to_string(task.devices) + "; say which others are lost");
+  }
+  std::vector<std::optional<std::uint32_t>> survivors(static_cast<std::size_t>(before));
+  std::uint32_t next = 0;
+  for (std::size_t device = 0; device < survivors.size(); ++device) {
+    if (!lost[device]) survivors[device] = next++;
+  }
+  return survivors;
+}
 
 std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
   // The how manieth of its name a table is says which one it is.

@@ -15,6 +15,11 @@ namespace neuroshard {
 [[nodiscard]] std::vector<std::optional<std::size_t>> running_tables(const Task& task,
                                                                      const Task& running);
 
+/// Device of the new task of each running one; nothing: it is lost. Throws Error unless the lost
+/// devices are devices of the running plan, each once, and leave no more than `task` has.
+[[nodiscard]] std::vector<std::optional<std::uint32_t>> surviving_devices(
+    const Task& task, const RunningPlan& running);
+
 /// What the devices of a task hold of its tables before the first plan of it runs.
 class Residency {
  public:

@@ -75,8 +75,7 @@ void CutSearch::take(PlanResult planned) {
 
 void CutSearch::after_whole(PlanResult planned) {
   start_from(std::move(planned));
-  whole_ms_ = found_.empty() ? kAnyCost : found_.best().cost.cost_ms;
-  most_ms_ = (1.0 - kLeastSaving) * whole_ms_;
+  if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
   if (stop_.reached() || task_.devices < 2) return end();
   phase_ = Phase::kColumnParts;
   try_more();

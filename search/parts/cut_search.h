@@ -93,7 +93,6 @@ class CutSearch {
   CountTrials replicas_;
   CountTrials row_wise_;
   std::size_t shares_tried_ = 0;
-  double whole_ms_ = 0.0;  ///< Of the whole task's first plan.
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
   Choice best_;       ///< Of the best plan.

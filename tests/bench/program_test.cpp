@@ -74,8 +74,8 @@ TEST(Program, ReportThatCannotBeWrittenIsAnError) {
 
 TEST(Program, AccuracyPricesPlansOfBothKinds) {
   const std::string data = std::string(NEUROSHARD_TEST_DATA) + "/../../tools/examples";
-  const Outcome outcome = run(
-      {"accuracy", "--data", data, "--devices", "16", "--random-tasks", "2", "--effort", "fast"});
+  const Outcome outcome = run({"accuracy", "--data", data, "--devices", "8", "--random-tasks", "2",
+                               "--seed", "2", "--effort", "fast"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* tables : {"public", "random"}) {
     for (const char* plans : {"uniform widths", "search"}) {

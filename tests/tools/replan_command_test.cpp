@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 class ReplanCommand : public ::testing::Test {
  protected:
   ReplanCommand() {
-    EXPECT_EQ(run_command("plan", {"--task", task_, "--effort", "fast", "--format", "json",
-                                   "--output", plan_})
+    EXPECT_EQ(run_command("plan", {"--task", task_, "--effort", "fast", "--cuts", "columns",
+                                   "--format", "json", "--output", plan_})
                   .code,
               kExitOk);
   }

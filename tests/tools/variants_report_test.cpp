@@ -43,7 +43,8 @@ TEST(WhatIfs, GetARowEach) {
 
 TEST(WhatIfs, JsonHasThePlansOfSinglePlans) {
   const TemporaryFolder folder;
-  const Outcome outcome = what_if(folder, {"--devices", "2,4", "--format", "json"});
+  const Outcome outcome =
+      what_if(folder, {"--devices", "2,4", "--cuts", "columns", "--format", "json"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   const json document = json::parse(outcome.out);
   EXPECT_EQ(document["format"], "neuroshard.variants");
@@ -52,8 +53,8 @@ TEST(WhatIfs, JsonHasThePlansOfSinglePlans) {
   ASSERT_EQ(document["variants"].size(), 2U);
   for (const json& variant : document["variants"]) {
     const std::string devices = std::to_string(variant["devices"].get<int>());
-    const json alone =
-        json::parse(what_if(folder, {"--devices", devices, "--format", "jsonl"}).out);
+    const json alone = json::parse(
+        what_if(folder, {"--devices", devices, "--cuts", "columns", "--format", "jsonl"}).out);
     EXPECT_EQ(variant["cost_ms"], alone["cost"]);
     EXPECT_EQ(variant["column_splits"], alone["steps"]);
     EXPECT_EQ(variant["shards"], alone["shards"]);

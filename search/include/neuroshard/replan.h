@@ -17,11 +17,12 @@ namespace neuroshard {
 /// A table of the new task is the running one of the same name (of several with one name, the first
 /// is the first, and so on). What a device holds of it need not be sent, whatever its statistics
 /// are now; of rows that have been added, only the new ones. A table of another dim is a new table.
-/// Tables that are replicated stay so, and no others become it, unless rules forbid it.
+/// Tables that are replicated or row-wise stay so, unless rules forbid it, and no others become it.
 struct RunningPlan {
   Task task;
-  /// Valid for `task`, and without row blocks: a device that holds rows of a table would keep a
-  /// part of what it needs of any columns, and nothing here reckons with that.
+  /// Valid for `task`. Row blocks are those of row-wise tables, an equal one on each device in
+  /// their order: of others, a device would keep a part of what it needs of any columns, and
+  /// nothing here reckons with that.
   Plan plan;
   /// Devices of `task` that are no longer there, by index. The others keep their order and become
   /// devices 0, 1, ... of the new task; what it has more of are empty.
@@ -39,7 +40,7 @@ struct ReplanRequest {
   double ms_per_moved_gib = 0.0;
 };
 
-/// Columns of a table, all rows of them.
+/// Columns of a table, all rows of them; of a row-wise table, those rows that are missing.
 struct TableColumns {
   int table = 0;
   int first_column = 0;
@@ -55,7 +56,7 @@ struct TableMove {
   int from = -1;
   int to = 0;
   /// Of the weights and the optimizer's state; where a device keeps its columns of a table that has
-  /// grown, of the new rows.
+  /// grown, of the new rows; of a row-wise table, of the rows that `to` did not have.
   std::int64_t bytes = 0;
 };
 
@@ -64,7 +65,8 @@ struct ReplanResult {
   PlanCost running_cost;         ///< Of the running plan for its own task.
   std::vector<TableMove> moves;  ///< By receiving device, then table and column.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
-  /// What no device holds: new tables and rows, and what was on lost devices. Every plan moves it.
+  /// What no device holds: new tables and rows, and what was on lost devices; and what row-wise
+  /// tables need on other devices than before. Every plan moves it.
   std::int64_t must_move_bytes = 0;
 };
 

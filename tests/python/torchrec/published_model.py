@@ -55,6 +55,7 @@ class PublishedModel(torch.nn.Module):
 def published_plan(
     task: neuroshard.Task, model: torch.nn.Module, topology: Topology, sharders: Sequence[ModuleSharder[torch.nn.Module]]
 ) -> ShardingPlan:
-    plan = neuroshard.plan(task, equal_widths=True, effort="fast").plan
+    # By columns: the tables of the model have few rows, in which blocks of the task's would not be.
+    plan = neuroshard.plan(task, equal_widths=True, effort="fast", cuts="columns").plan
     assert plan is not None
     return to_sharding_plan(task, plan, model, topology=topology, sharders=sharders)

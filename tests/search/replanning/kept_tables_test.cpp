@@ -1,0 +1,252 @@
+// Plans near to running ones that replicate tables, cut them row-wise, or to columns that are no
+// halves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "message_of.h"
+#include "neuroshard/column_halvings.h"
+#include "neuroshard/plan_check.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::message_of;
+using testing::random_models;
+
+Planner small_planner() {
+  return Planner(random_models(4, {.any_batch = true}), {.effort = Effort::kFast, .threads = 1});
+}
+
+/// Four tables on three devices; tables 1 and 3 are replicated.
+RunningPlan running_job() {
+  RunningPlan running;
+  running.task.devices = 3;
+  running.task.memory_bytes = 1 << 20;
+  for (int i = 0; i < 4; ++i) {
+    Table table;
+    table.name = "t" + std::to_string(i);
+    table.rows = 100 * (i + 1);
+    table.dim = 8;
+    table.pooling_factor = 2.0;
+    table.access_histogram[0] = 1.0;
+    running.task.tables.push_back(table);
+  }
+  running.plan = {.slices = {{0, 0, 8, 0, 100}, {2, 0, 4, 0, 300}, {2, 4, 4, 0, 300}},
+                  .shards = {{0}, {1}, {2}},
+                  .replicas = {1, 3}};
+  return running;
+}
+
+TEST(KeptTables, StayWhereNothingHasChanged) {
+  const RunningPlan running = running_job();
+  const ReplanResult result = small_planner().replan(running.task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_THAT(result.result.plan->replicas, ElementsAre(1, 3));
+  EXPECT_TRUE(check_plan(*result.result.plan, running.task).empty());
+  EXPECT_EQ(result.moved_bytes, 0);
+  EXPECT_EQ(result.result.cost.cost_ms,
+            small_planner().simulate(running.task, *result.result.plan).cost_ms);
+  EXPECT_EQ(result.running_cost.cost_ms,
+            small_planner().simulate(running.task, running.plan).cost_ms);
+}
+
+TEST(KeptTables, GoToAddedDevicesAndGetNewRowsEverywhere) {
+  const RunningPlan running = running_job();
+  Task task = running.task;
+  task.tables.erase(task.tables.begin());  // t0 goes: t1 and t3 are tables 0 and 2 now.
+  task.tables[2].rows += 50;
+  task.devices = 4;
+  const ReplanResult result = small_planner().replan(task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_THAT(result.result.plan->replicas, ElementsAre(0, 2));
+  EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+  std::int64_t of_replicas = 0;
+  for (const TableMove& move : result.moves) {
+    if (move.columns.table == 1) continue;
+    of_replicas += move.bytes;
+    const bool added = move.to == 3;
+    EXPECT_EQ(move.columns.dim, 8);
+    EXPECT_EQ(move.from, added ? 0 : -1);
+    EXPECT_EQ(move.bytes, (added ? task.tables[static_cast<std::size_t>(move.columns.table)].rows
+                                 : std::int64_t{50}) *
+                              8 * 4);
+  }
+  EXPECT_EQ(of_replicas, (200 + 450 + 3 * 50) * 8 * 4);
+  EXPECT_GE(result.must_move_bytes, of_replicas);
+  EXPECT_GE(result.moved_bytes, result.must_move_bytes);
+  EXPECT_THAT(
+      message_of([&] { (void)small_planner().replan(task, running, {.most_moved_bytes = 1000}); }),
+      HasSubstr("of replicated and row-wise tables are new or go to other devices"));
+}
+
+TEST(KeptTables, MayBeAllThatThereIs) {
+  RunningPlan running = running_job();
+  running.plan = {.slices = {}, .shards = {{}, {}, {}}, .replicas = {0, 1, 2, 3}};
+  running.lost_devices = {1};
+  Task task = running.task;
+  task.devices = 2;
+  const ReplanResult result = small_planner().replan(task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_THAT(result.result.plan->replicas, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(result.moved_bytes, 0);
+}
+
+/// Table 0 is in blocks of rows on all of `devices`; 1 is whole.
+RunningPlan row_wise_job(int devices) {
+  RunningPlan running = running_job();
+  running.task.devices = devices;
+  running.task.tables.resize(2);
+  running.task.tables[0].rows = 12 * 7;
+  const std::int64_t of_block = running.task.tables[0].rows / devices;
+  running.plan = {.slices = {{1, 0, 8, 0, 200}}, .shards = {{0}}};
+  running.plan.shards.resize(static_cast<std::size_t>(devices));
+  for (int device = 0; device < devices; ++device) {
+    running.plan.shards[static_cast<std::size_t>(device)].push_back(device + 1);
+    running.plan.slices.push_back({0, 0, 8, device * of_block, of_block});
+  }
+  return running;
+}
+
+TEST(KeptTables, RowWiseStaysAsItIs) {
+  const RunningPlan running = row_wise_job(3);
+  const ReplanResult result = small_planner().replan(running.task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_TRUE(check_plan(*result.result.plan, running.task).empty());
+  EXPECT_EQ(std::ranges::count(result.result.plan->slices, 0, &TableSlice::table), 3);
+  EXPECT_EQ(result.moved_bytes, 0);
+  EXPECT_TRUE(result.moves.empty());
+}
+
+// Counts for each row who has it before and after.
+TEST(KeptTables, RowWiseIsCutAnewForOtherDevices) {
+  for (const int devices : {2, 3, 4, 6}) {
+    for (const int lost : {-1, 0, 1}) {
+      for (const int added : {0, 1, 2}) {
+        SCOPED_TRACE(::testing::Message() << devices << ' ' << lost << ' ' << added);
+        RunningPlan running = row_wise_job(devices);
+        if (lost >= 0) running.lost_devices = {lost};
+        Task task = running.task;
+        task.devices += added - (lost >= 0 ? 1 : 0);
+        task.tables[0].rows += 5;
+        if (task.devices < 2) continue;
+        const ReplanResult result = small_planner().replan(task, running);
+        ASSERT_TRUE(result.result.plan);
+        EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+        std::vector<int> holder(static_cast<std::size_t>(task.tables[0].rows), -1);
+        int left = 0;
+        for (int device = 0; device < devices; ++device) {
+          if (device == lost) continue;
+          const auto of_block = 84 / devices;
+          std::fill_n(holder.begin() + device * of_block, of_block, left++);
+        }
+        std::map<std::pair<int, int>, std::int64_t> rows;  // From, to.
+        for (std::size_t d = 0; d < result.result.plan->shards.size(); ++d) {
+          for (const int slice : result.result.plan->shards[d]) {
+            const TableSlice& block = result.result.plan->slices[static_cast<std::size_t>(slice)];
+            if (block.table != 0) continue;
+            for (std::int64_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+              const int from = holder[static_cast<std::size_t>(row)];
+              if (from != static_cast<int>(d)) ++rows[{from, static_cast<int>(d)}];
+            }
+          }
+        }
+        std::map<std::pair<int, int>, std::int64_t> moved;
+        for (const TableMove& move : result.moves) {
+          if (move.columns.table == 0) moved[{move.from, move.to}] += move.bytes / (8 * 4);
+        }
+        EXPECT_EQ(moved, rows);
+        EXPECT_GE(result.must_move_bytes, 5 * 8 * 4);
+      }
+    }
+  }
+}
+
+TEST(KeptTables, OddColumnsStayWhereTheyAre) {
+  RunningPlan running = running_job();
+  for (Table& table : running.task.tables) table.name.clear();  // Known by their order.
+  running.task.tables[2].dim = 36;
+  running.task.tables.resize(3);
+  running.plan = {.slices = {{0, 0, 8, 0, 100},
+                             {2, 0, 12, 0, 300},
+                             {2, 12, 4, 0, 300},
+                             {2, 16, 20, 0, 300},
+                             {1, 0, 8, 0, 200}},
+                  .shards = {{0, 3}, {1, 4}, {2}}};
+  const ReplanResult same = small_planner().replan(running.task, running, {.most_moved_bytes = 0});
+  ASSERT_TRUE(same.result.plan);
+  EXPECT_TRUE(check_plan(*same.result.plan, running.task).empty());
+  EXPECT_EQ(same.moved_bytes, 0);
+  EXPECT_EQ(std::ranges::count(same.result.plan->slices, 2, &TableSlice::table), 3);
+
+  running.lost_devices = {0};
+  Task task = running.task;
+  task.devices = 2;
+  const ReplanResult result = small_planner().replan(task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+  EXPECT_EQ(result.must_move_bytes, (8 * 100 + 20 * 300) * 4);
+  int columns = 0;
+  for (const TableMove& move : result.moves) {
+    if (move.columns.table != 2 || move.from != -1) continue;
+    EXPECT_GE(move.columns.first_column, 16);
+    columns += move.columns.dim;
+  }
+  EXPECT_EQ(columns, 20);
+}
+
+// A plan of the search is a good one to run on.
+TEST(KeptTables, PlansOfTheSearchCanStay) {
+  const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+  std::mt19937_64 random(8);
+  int by_rows = 0;
+  int odd = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = testing::random_task(seed);
+    for (Table& table : task.tables) {
+      table.dim = 4 * static_cast<int>(1 + random() % 30);
+      if (random() % 3 == 0) table.pooling_factor *= 50.0;
+    }
+    const PlanResult plan = planner.plan(task);
+    if (!plan.plan) continue;
+    by_rows += has_row_blocks(task, *plan.plan) ? 1 : 0;
+    odd += halvings_of(*plan.plan) ? 0 : 1;
+    const auto kinds = sharding_kinds(task, *plan.plan);
+    const bool within_nodes = std::ranges::any_of(plan.plan->slices, [&](const TableSlice& slice) {
+      const auto& of_table = kinds[static_cast<std::size_t>(slice.table)];
+      return is_row_block(task, slice) &&
+             std::ranges::find(of_table, ShardingKind::kRow) == of_table.end();
+    });
+    if (within_nodes) continue;
+    const ReplanResult result =
+        planner.replan(task, {.task = task, .plan = *plan.plan}, {.most_moved_bytes = 0});
+    ASSERT_TRUE(result.result.plan);
+    EXPECT_EQ(result.moved_bytes, 0);
+    EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+    EXPECT_LE(result.result.cost.cost_ms, plan.cost.cost_ms * (1.0 + 1e-6));
+  }
+  EXPECT_GT(by_rows, 0);
+  EXPECT_GT(odd, by_rows);
+}
+
+TEST(KeptTables, NeedRoom) {
+  const RunningPlan running = running_job();
+  Task task = running.task;
+  task.memory_bytes = 30'000;
+  EXPECT_THAT(message_of([&] { (void)small_planner().replan(task, running); }),
+              HasSubstr("plan the task anew"));
+}
+
+}  // namespace
+}  // namespace neuroshard
