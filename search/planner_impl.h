@@ -80,7 +80,7 @@ struct Planner::Impl {
   ReplanResult replan(const Task& task, const RunningPlan& running,
                       const ReplanRequest& request) const;
   ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
-                                    ReplanRequest request) const;
+                                ReplanRequest request) const;
   /// For the searches of one thread and call: others try the GPU anew if it fails these.
   FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
   ThreadTeam& team() const;
