@@ -55,9 +55,8 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
                     [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
 }
 
-void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> jobs,
-                                          const PlanRequest& request,
-                                          const PlannerOptions& with) const {
+void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
+                              const PlannerOptions& with) const {
   std::vector<SearchDriver::Job> by_columns;
   std::vector<SearchDriver::Job> without_plan;
   for (const SearchDriver::Job& job : jobs) {
@@ -85,7 +84,7 @@ void Planner::Impl::plan_without_replicas(std::span<const SearchDriver::Job> job
 }
 
 // In rounds, so that what all tasks ask for next can be planned together.
-void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
+void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                                        const PlanRequest& request) const {
   struct Run {
     Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
@@ -121,7 +120,7 @@ void Planner::Impl::plan_with_replicas(std::span<const SearchDriver::Job> jobs,
           parts.push_back({*part->task, run->of_part});
         }
         if (parts.empty()) continue;
-        plan_without_replicas(parts, first && whole ? request : of_parts, options_with(effort));
+        plan_part(parts, first && whole ? request : of_parts, options_with(effort));
       }
     }
     team_of_batch.run(asking.size(), [&](std::size_t i, std::size_t) {
@@ -160,9 +159,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   }
   for (const auto& [impl, of_batch] : jobs) {
     if (impl->replicas) {
-      impl->plan_with_replicas(of_batch, request);
+      impl->plan_by_cut_search(of_batch, request);
     } else {
-      impl->plan_without_replicas(of_batch, request, impl->options);
+      impl->plan_part(of_batch, request, impl->options);
     }
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -204,20 +204,20 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
                : search(*cpu, warning, nullptr);
 }
 
-PlanResult Planner::Impl::plan_without_replicas(const Task& task, const PlanRequest& request,
-                                                const PlannerOptions& with) const {
+PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request,
+                                    const PlannerOptions& with) const {
   const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part...); };
   return tables_to_cut_by_rows(task).empty()
              ? with_row_blocks(task, request, with, plan_by_search(task, request, with), plan)
              : with_required_blocks(task, request, with, plan);
 }
 
-PlanResult Planner::Impl::plan_with_replicas(const Task& task, const PlanRequest& request) const {
+PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request) const {
   CutSearch search(*cpu, task, request, options.effort, options.equal_widths);
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
-    search.take(plan_without_replicas(*part->task, first && part->whole ? request : of_parts,
-                                      options_with(part->effort)));
+    search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
+                          options_with(part->effort)));
   }
   return search.finish();
 }
@@ -279,8 +279,8 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   validate(request);
   if (std::optional<PlanResult> none = impl->out_of_reach(task)) return *std::move(none);
   PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(task)
-                      : impl->replicas                   ? impl->plan_with_replicas(task, request)
-                                       : impl->plan_without_replicas(task, request, impl->options);
+                      : impl->replicas                   ? impl->plan_by_cut_search(task, request)
+                                       : impl->plan_part(task, request, impl->options);
   impl->add_warnings(task, result);
   return result;
 }

@@ -65,18 +65,19 @@ struct Planner::Impl {
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   /// By plan_by_search(), with row blocks if need be.
-  PlanResult plan_without_replicas(const Task& task, const PlanRequest& request,
-                                   const PlannerOptions& with) const;
+  PlanResult plan_part(const Task& task, const PlanRequest& request,
+                       const PlannerOptions& with) const;
   /// The same for many tasks.
-  void plan_without_replicas(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
-                             const PlannerOptions& with) const;
-  PlanResult plan_with_replicas(const Task& task, const PlanRequest& request) const;
-  void plan_with_replicas(std::span<const SearchDriver::Job> jobs,
+  void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
+                 const PlannerOptions& with) const;
+  /// By CutSearch, each of whose parts is planned by plan_part().
+  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request) const;
+  void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                           const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                         const PlannerOptions& with) const;
-  /// Without replicas.
+  /// Of slices of columns alone.
   ReplanResult replan(const Task& task, const RunningPlan& running,
                       const ReplanRequest& request) const;
   ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
@@ -105,7 +106,7 @@ struct Planner::Impl {
   std::unique_ptr<Backend> gpu;
   TrainingRanges ranges;  ///< Before `models`, which is moved from.
   bool any_cuts;          ///< Whether plans may have row blocks,
-  bool replicas;          ///< and replicas.
+  bool replicas;          ///< and replicas: then CutSearch plans.
   CostModels models;
   int threads;
   mutable std::mutex other_batches_lock;
