@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# usage: weights/pretrained/make.sh FOLDER [NEUROSHARD]
-# Makes default.safetensors anew: tables, samples and training, all in FOLDER (about 500 MB). The
-# same program gives the same file. docs/model_card.md describes the result.
+# usage: weights/pretrained/make.sh HARDWARE FOLDER [NEUROSHARD]
+# Makes HARDWARE.safetensors (a100, h100 or h200) anew: tables, samples and training, all in FOLDER
+# (about 500 MB; what is there already is not made again). The same program gives the same file.
+# docs/model_card.md describes the result.
 set -euo pipefail
-[ $# -ge 1 ] || {
-  sed -n '2,4s/^# //p' "$0" >&2
+[ $# -ge 2 ] || {
+  sed -n '2,5s/^# //p' "$0" >&2
   exit 2
 }
-folder=$1
-neuroshard=${2:-build/release/tools/neuroshard}
+hardware=$1
+folder=$2
+neuroshard=${3:-build/release/tools/neuroshard}
+case $hardware in
+  a100) gpu=a100-sxm-80gb network=a100-nvlink3-hdr ;;
+  h100) gpu=h100-sxm-80gb network=h100-nvlink4-ndr ;;
+  h200) gpu=h200-sxm-141gb network=h100-nvlink4-ndr ;;
+  *) echo "unknown hardware $hardware; give a100, h100 or h200" >&2 && exit 2 ;;
+esac
 other_tables=$(dirname "$0")/../../tests/data/golden/tables
 mkdir -p "$folder"
 
@@ -20,7 +28,7 @@ compute_data=()
 compute() {
   local name=$1 tables=$2
   shift 2
-  "$neuroshard" collect compute --backend analytic --table-configs "$tables/table_configs.json" \
+  "$neuroshard" collect compute --backend analytic --gpu "$gpu" --table-configs "$tables/table_configs.json" \
     --output "$folder/compute_$name" "$@"
   compute_data+=(--data "$folder/compute_$name")
 }
@@ -56,7 +64,7 @@ comm_data=()
 comm() {
   local name=$1 devices=$2 samples=$3
   shift 3
-  "$neuroshard" collect comm --backend analytic --devices "$devices" --samples "$samples" \
+  "$neuroshard" collect comm --backend analytic --network "$network" --devices "$devices" --samples "$samples" \
     --output "$folder/comm_${name}_$devices" "$@"
   comm_data+=(--data "$folder/comm_${name}_$devices")
 }
@@ -86,8 +94,8 @@ source="analytic: costs computed from datasheets, not measured on hardware"
 "$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 120 --batch 32 --seed 5 \
   --source "$source" --base "$folder/compute.safetensors" --output "$folder/comm.safetensors" \
   --log "$folder/comm.csv"
-"$neuroshard" collect all-reduce --backend analytic --samples 4000 --seed 41 \
-  --output "$folder/all_reduce"
+"$neuroshard" collect all-reduce --backend analytic --gpu "$gpu" --network "$network" \
+  --samples 4000 --seed 41 --output "$folder/all_reduce"
 "$neuroshard" train all-reduce --data "$folder/all_reduce" --source "$source" \
-  --base "$folder/comm.safetensors" --output "$folder/default.safetensors"
-echo "done: $folder/default.safetensors"
+  --base "$folder/comm.safetensors" --output "$folder/$hardware.safetensors"
+echo "done: $folder/$hardware.safetensors"
