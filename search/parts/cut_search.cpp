@@ -188,8 +188,13 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   if (choice.parts_share > 0.0) {
     std::optional<PartialTask> cut =
         with_column_parts(backend_, rest_, choice.parts_share, equal_widths_);
-    if (!cut) return false;
-    rest_ = *std::move(cut);
+    if (cut) {
+      rest_ = *std::move(cut);
+    } else if (fixed.empty()) {
+      return false;
+    } else {
+      trial_.parts_share = 0.0;  // What is left has no use for it.
+    }
   }
   next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};
   return true;
