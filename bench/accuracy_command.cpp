@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kAccuracyFooter =
     R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
-(docs/analytic_costs.md; A100, HDR InfiniBand). The plans: every table halved to at most 4, 8, ... 256
+(docs/analytic_costs.md). The plans: every table halved to at most 4, 8, ... 256
 columns and placed greedily, on all devices and on half of them; and those of the search, with replicas
 and row blocks; for public models' tables and for random tasks of small and large tables. Cases that do
 not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
@@ -25,11 +25,13 @@ not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bia
 
 Examples:
   nsbench accuracy
+  nsbench accuracy --hardware h100
   nsbench accuracy --devices 8,20,64 --no-search --weights my_gpu.safetensors)";
 
 struct AccuracyOptions {
   std::string data = "bench/data/table_sets";
   std::string weights = "builtin";
+  std::string hardware{kDefaultHardware};
   std::vector<int> devices = {2,  4,  6,  8,   12,  16,  20,  24,  32,  40,
                               48, 64, 96, 128, 200, 256, 384, 512, 768, 1024};
   double memory_gib = 40.0;
@@ -54,16 +56,16 @@ void add_row(MarkdownTable& table, int devices, const std::string& plans,
 }
 
 void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
-  const CostModels models =
-      options.weights == "builtin" ? builtin_weights() : load_weights(options.weights);
+  const CostModels models = options.weights == "builtin" ? builtin_weights(options.hardware)
+                                                         : load_weights(options.weights);
   const auto backend = make_cpu_backend(models);
   const Planner planner(models, {.effort = effort_from_name(options.effort), .threads = 1});
   MarkdownTable table(
       {"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "largest ratio"});
   for (const int devices : options.devices) {
     const auto add_rows = [&](const std::vector<GapCase>& cases, const std::string& tables) {
-      PlanAccuracy uniform;
-      PlanAccuracy searched;
+      PlanAccuracy uniform(options.hardware);
+      PlanAccuracy searched(options.hardware);
       for (const GapCase& gap_case : cases) {
         const Task& task = gap_case.task;
         for (const Plan& plan : uniform_width_plans(task)) uniform.add(*backend, task, plan);
@@ -95,6 +97,11 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_option("--weights", options->weights, "Weights file, or 'builtin'")
       ->type_name("FILE")
+      ->capture_default_str();
+  command
+      ->add_option("--hardware", options->hardware,
+                   "Of built-in weights, and of the datasheets that plans are priced by")
+      ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--devices", options->devices, "Device counts")
       ->delimiter(',')

@@ -23,6 +23,7 @@ void add_gap_command(CLI::App& program, Action& chosen);
 void add_cuts_command(CLI::App& program, Action& chosen);
 void add_ids_command(CLI::App& program, Action& chosen);
 void add_mixed_command(CLI::App& program, Action& chosen);
+void add_nodes_command(CLI::App& program, Action& chosen);
 void add_read_command(CLI::App& program, Action& chosen);
 void add_replan_command(CLI::App& program, Action& chosen);
 void add_scale_command(CLI::App& program, Action& chosen);

@@ -35,7 +35,7 @@ std::vector<Plan> uniform_width_plans(const Task& task) {
 
 void PlanAccuracy::add(const Backend& backend, const Task& task, const Plan& plan) {
   const double analytic_ms =
-      analytic_plan_cost(gpu_named("a100-sxm-80gb"), network_named("a100-nvlink3-hdr"), task, plan)
+      analytic_plan_cost(gpu_named(machine_.gpu), network_named(machine_.network), task, plan)
           .cost_ms;
   ratios_.push_back(simulate(backend, task, plan).cost_ms / analytic_ms);
 }

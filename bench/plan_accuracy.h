@@ -1,11 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
+#include "neuroshard/weights.h"
+#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::bench {
 
@@ -17,10 +20,13 @@ namespace neuroshard::bench {
 /// are several, on half of them.
 [[nodiscard]] std::vector<Plan> uniform_width_plans(const Task& task);
 
-/// How far the costs that models predict for whole plans are from the analytic costs of an
-/// A100 with HDR InfiniBand, which the built-in weights were trained on.
+/// How far the costs that models predict for whole plans are from analytic ones.
 class PlanAccuracy {
  public:
+  /// Of the datasheets that the built-in weights of `hardware` were trained on.
+  explicit PlanAccuracy(std::string_view hardware = kDefaultHardware)
+      : machine_(machine_of(hardware)) {}
+
   void add(const Backend& backend, const Task& task, const Plan& plan);
 
   [[nodiscard]] std::size_t plans() const { return ratios_.size(); }
@@ -33,6 +39,7 @@ class PlanAccuracy {
   [[nodiscard]] double largest_ratio() const;
 
  private:
+  MachineSpec machine_;
   std::vector<double> ratios_;
 };
 

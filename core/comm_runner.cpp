@@ -29,6 +29,10 @@ CommRunner::CommRunner(const CpuKernels& kernels, const PackedCommNetwork& netwo
       kernels_(kernels),
       mlp_(kernels, network.mlp, /*relu_last=*/false),
       log2_devices_(log2_of_devices(devices)) {
+  if (network.nodes && network.nodes->devices() == devices) {
+    nodes_ = &*network.nodes;
+    seen_.resize(static_cast<std::size_t>(block_rows_) * static_cast<std::size_t>(devices));
+  }
   if (network.symmetric) {
     for (const PackedLayer& layer : network.mlp.layers) layers_.push_back(layer.view());
     input_stride_ = padded_columns(block_rows_ * devices);
@@ -51,12 +55,22 @@ void CommRunner::run(const float* dim_sums, const float* start_offsets_ms, int r
     const int block = std::min(block_rows_, rows - first);
     const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(first) * devices_;
     const float* offsets = start_offsets_ms == nullptr ? nullptr : start_offsets_ms + skip;
+    const float* columns = seen(dim_sums + skip, block);
     if (network_.symmetric) {
-      run_symmetric(dim_sums + skip, offsets, block, cost_ms + skip);
+      run_symmetric(columns, offsets, block, cost_ms + skip);
     } else {
-      run_dense(dim_sums + skip, offsets, block, cost_ms + skip);
+      run_dense(columns, offsets, block, cost_ms + skip);
     }
   }
+}
+
+const float* CommRunner::seen(const float* dim_sums, int rows) {
+  if (nodes_ == nullptr) return dim_sums;
+  const auto devices = static_cast<std::size_t>(devices_);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    nodes_->see({dim_sums + row * devices, devices}, {seen_.data() + row * devices, devices});
+  }
+  return seen_.data();
 }
 
 void CommRunner::run_dense(const float* dim_sums, const float* start_offsets_ms, int rows,

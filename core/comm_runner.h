@@ -17,15 +17,18 @@ class CommRunner {
 
   [[nodiscard]] std::size_t held_bytes() const {
     return mlp_.held_bytes() + heap_bytes(layers_) + heap_bytes(inputs_) + heap_bytes(outputs_) +
-           heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
+           heap_bytes(seen_) + heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
   }
 
  private:
+  /// Columns of rows as the network sees them.
+  const float* seen(const float* dim_sums, int rows);
   void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
   void run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,
                      float* cost_ms);
 
   const PackedCommNetwork& network_;
+  const NodeColumns* nodes_ = nullptr;  ///< Null: as they are.
   int devices_;
   int input_stride_;  ///< Dense: of a row. Symmetric: of an input.
   int output_stride_;
@@ -37,6 +40,7 @@ class CommRunner {
   AlignedVector<float> inputs_;  ///< Dense: a row a placement. Symmetric: a column a device.
   AlignedVector<float> scratch_[2];
   AlignedVector<float> outputs_;
+  AlignedVector<float> seen_;
 };
 
 }  // namespace neuroshard

@@ -93,7 +93,8 @@ std::unique_ptr<PlacementSession> CpuBackend::start(const PlacementProblem& prob
 Backend::Backend(const CostModels& models)
     : traits_{.table_features = models.compute.table_network.inputs(),
               .embedding_width = padded_width(models.compute.table_network.outputs()),
-              .batch_size = models.batch_size,
+              .setting = models.setting,
+              .nodes = models.nodes,
               .prices_ids = models.prices_ids(),
               .all_reduce = models.all_reduce} {}
 

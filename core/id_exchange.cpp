@@ -48,6 +48,10 @@ std::int64_t id_columns(std::int64_t lookup_units) {
       std::ceil(static_cast<double>(lookup_units) * (kColumnsOfLookup / kUnitsOfLookup)));
 }
 
+std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::int64_t> lookups) {
+  return nodes == nullptr ? std::ranges::max(lookups) : nodes->most_seen(lookups);
+}
+
 IdExchange::IdExchange(const Backend& backend, int devices)
     : devices_(devices), remembered_(backend.prices_ids() ? kMostRemembered : 0) {
   if (backend.prices_ids()) models_ = backend.cost_runner(devices);

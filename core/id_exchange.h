@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -17,6 +18,11 @@ namespace neuroshard {
 /// A device's slices are sent the ids of all samples, 8 bytes a lookup, as their gradients are, 4
 /// bytes a column: so many columns come to the same bytes, rounded up.
 [[nodiscard]] std::int64_t id_columns(std::int64_t lookup_units);
+
+/// Of the device that the others wait for, [devices]: most of all, or what NodeColumns sees as
+/// that. `nodes` may be null.
+[[nodiscard]] std::int64_t most_lookups_seen(const NodeColumns* nodes,
+                                             std::span<const std::int64_t> lookups);
 
 /// What the all-to-all of ids takes, by the backward communication model.
 class IdExchange {

@@ -1,6 +1,7 @@
 #include "core/message_text.h"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
 
@@ -104,6 +105,11 @@ std::string format_count(std::uint64_t count) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
   return format_count(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
+std::string shortest_text(double value) {
+  std::array<char, 40> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 }  // namespace neuroshard

@@ -19,6 +19,8 @@ namespace neuroshard {
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);
 /// `digits` after the point.
 [[nodiscard]] std::string format_number(double value, int digits);
+/// With the fewest digits that give back the number.
+[[nodiscard]] std::string shortest_text(double value);
 /// 12,345,678.
 [[nodiscard]] std::string format_count(std::uint64_t count);
 /// "1 device", "1,022 devices".

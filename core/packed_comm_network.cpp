@@ -15,9 +15,11 @@ const Normalization& features_of(const CommNetwork& network) {
 
 }  // namespace
 
-PackedCommNetwork::PackedCommNetwork(const CommNetwork& network)
+PackedCommNetwork::PackedCommNetwork(const CommNetwork& network,
+                                     const std::optional<NodeColumns>& nodes)
     : symmetric(std::holds_alternative<SymmetricCommNetwork>(network)),
       features(features_of(network)),
-      mlp(mlp_of(network)) {}
+      mlp(mlp_of(network)),
+      nodes(nodes) {}
 
 }  // namespace neuroshard

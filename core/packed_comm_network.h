@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "core/packed_mlp.h"
 #include "neuroshard/cost_models.h"
 
@@ -7,11 +9,14 @@ namespace neuroshard {
 
 /// Weights of one communication network as the CPU kernels read them.
 struct PackedCommNetwork {
-  explicit PackedCommNetwork(const CommNetwork& network);
+  /// `nodes`: CostModels'.
+  explicit PackedCommNetwork(const CommNetwork& network,
+                             const std::optional<NodeColumns>& nodes = std::nullopt);
 
   bool symmetric = false;
   Normalization features;
   PackedMlp mlp;
+  std::optional<NodeColumns> nodes;
 };
 
 }  // namespace neuroshard

@@ -5,8 +5,10 @@
 namespace neuroshard {
 
 PackedModels::PackedModels(const CostModels& models) : compute_(models.compute) {
-  for (const auto& [devices, model] : models.dense_comm) dense_.try_emplace(devices, model);
-  if (models.symmetric_comm) symmetric_.emplace(*models.symmetric_comm);
+  for (const auto& [devices, model] : models.dense_comm) {
+    dense_.try_emplace(devices, model, models.nodes);
+  }
+  if (models.symmetric_comm) symmetric_.emplace(*models.symmetric_comm, models.nodes);
 }
 
 const PackedCommModel& PackedModels::comm_for(int devices) const {

@@ -20,8 +20,9 @@ struct PackedComputeModel {
 };
 
 struct PackedCommModel {
-  explicit PackedCommModel(const CommModel& model)
-      : forward(model.forward), backward(model.backward) {}
+  explicit PackedCommModel(const CommModel& model,
+                           const std::optional<NodeColumns>& nodes = std::nullopt)
+      : forward(model.forward, nodes), backward(model.backward, nodes) {}
 
   PackedCommNetwork forward;
   PackedCommNetwork backward;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/table_kind.h"
-#include "neuroshard/batch_support.h"
 #include "neuroshard/table_features.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard {
 namespace {

@@ -56,7 +56,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   PlanCost cost;
   cost.devices.resize(devices);
   std::vector<float> dim_sums(devices);
-  std::int64_t most_lookups = 0;
+  std::vector<std::int64_t> lookups_of_devices;
   for (std::size_t d = 0; d < devices; ++d) {
     DeviceCost& device = cost.devices[d];
     const std::uint32_t first = placed.shards.offsets[d];
@@ -67,7 +67,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
       device.memory += placed.memory[placed.shards.piece_ids[i]];
       device.dim_sum += placed.dims[placed.shards.piece_ids[i]];
     }
-    most_lookups = std::max(most_lookups, lookups);
+    lookups_of_devices.push_back(lookups);
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
@@ -97,7 +97,9 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
-  const double ids_ms = IdExchange(backend, task.devices).ms(id_columns(most_lookups));
+  const double ids_ms =
+      IdExchange(backend, task.devices)
+          .ms(id_columns(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices)));
   for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
   cost.cost_ms = ids_ms + slowest_device_ms(compute_ms.data(), backward_ms.data(),
                                             forward_ms.data(), task.devices);

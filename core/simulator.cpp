@@ -7,14 +7,14 @@
 #include "core/replicas.h"
 #include "core/shards_cost.h"
 #include "core/slice_tables.h"
-#include "neuroshard/batch_support.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard {
 
 PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   validate(task);
   validate(plan, task);
-  require_batch(backend, task);
+  require_setting(backend, task);
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;

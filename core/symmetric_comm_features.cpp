@@ -25,11 +25,11 @@ std::int64_t offset_units(float offset_ms) {
 
 SharedCommFeatures shared_comm_features(const float* dim_sums, const float* start_offsets_ms,
                                         int devices, float log2_devices) {
-  std::int64_t dim_total = 0;
+  std::int64_t dim_total = 0;  // In parts of a column.
   float max_dim = dim_sums[0];
   float min_dim = dim_sums[0];
   for (int d = 0; d < devices; ++d) {
-    dim_total += static_cast<std::int64_t>(dim_sums[d]);
+    dim_total += static_cast<std::int64_t>(static_cast<double>(dim_sums[d]) * kPartsOfColumn);
     max_dim = std::max(max_dim, dim_sums[d]);
     min_dim = std::min(min_dim, dim_sums[d]);
   }
@@ -40,7 +40,7 @@ SharedCommFeatures shared_comm_features(const float* dim_sums, const float* star
     max_offset = std::max(max_offset, start_offsets_ms[d]);
   }
   const double count = devices;
-  return {static_cast<float>(static_cast<double>(dim_total) / count),
+  return {static_cast<float>(static_cast<double>(dim_total) / kPartsOfColumn / count),
           max_dim,
           min_dim,
           static_cast<float>(static_cast<double>(offset_total) / kOffsetUnitsPerMs / count),

@@ -10,7 +10,8 @@ namespace neuroshard {
 /// sum and start offset (ms): what all devices of a placement share. Not normalised.
 using SharedCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
 
-/// `dim_sums`, `start_offsets_ms`: [devices]; null offsets are all 0. Dim sums are whole numbers.
+/// `dim_sums`, `start_offsets_ms`: [devices]; null offsets are all 0. Dim sums are whole numbers,
+/// or what NodeColumns makes of them.
 /// Does not depend on the order of the devices, to the last bit (docs/arithmetic.md, rule 8).
 [[nodiscard]] SharedCommFeatures shared_comm_features(const float* dim_sums,
                                                       const float* start_offsets_ms, int devices,

@@ -265,6 +265,17 @@ void validate_reserved(const Task& task, const std::string& where) {
   }
 }
 
+void validate_links(const NodeLinks& links, const std::string& where) {
+  const std::pair<const char*, double> fields[] = {{"in_node_gb_s", links.in_node_gb_s},
+                                                   {"between_nodes_gb_s", links.between_nodes_gb_s},
+                                                   {"node_gb_s", links.node_gb_s}};
+  for (const auto& [name, gb_s] : fields) {
+    if (gb_s == 0.0 || (gb_s >= kLeastGbPerSecond && gb_s <= kMostGbPerSecond)) continue;
+    throw Error(in_place(where, std::string("links: ") + name + " is " + std::to_string(gb_s) +
+                                    "; give GB/s between 0.001 and 1e6, or leave it out"));
+  }
+}
+
 }  // namespace
 
 void validate(const Task& task, const std::string& where) {
@@ -278,6 +289,7 @@ void validate(const Task& task, const std::string& where) {
                                     "; give a number between 1 and " +
                                     std::to_string(kMaxDevices)));
   }
+  if (task.links) validate_links(*task.links, where);
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {
     throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +

@@ -18,11 +18,6 @@ namespace {
 constexpr std::string_view kRangeInfix = ".range.";
 constexpr std::string_view kRangeSeparator = " to ";
 
-std::string shortest_text(double value) {
-  std::array<char, 40> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
 std::optional<double> finite_number(std::string_view text) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -14,6 +14,7 @@ CanonicalTask::CanonicalTask(const Task& listed) : original(listed.tables.size()
   });
   task.devices = listed.devices;
   task.devices_per_node = listed.devices_per_node;
+  task.links = listed.links;
   task.memory_bytes = listed.memory_bytes;
   task.reserved = listed.reserved;
   task.device_list = listed.device_list;

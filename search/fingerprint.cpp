@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "core/fingerprint.h"
+#include "neuroshard/task_models.h"
 #include "search/parts/row_blocks.h"
 
 namespace neuroshard {
@@ -131,6 +133,13 @@ void add_task(Items& items, const Task& task) {
     items.add("devices_per_node");
     items.add_integer(static_cast<std::uint64_t>(task.devices_per_node));
   }
+  if (task.links) {
+    items.add("links");
+    for (const double gb_s :
+         {task.links->in_node_gb_s, task.links->between_nodes_gb_s, task.links->node_gb_s}) {
+      items.add_float(static_cast<float>(gb_s));
+    }
+  }
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));
@@ -205,6 +214,15 @@ void add_models(Items& items, const CostModels& models, int devices) {
   }
 }
 
+/// Which links of a task are seen beside.
+void add_network(Items& items, const std::optional<KnownNetwork>& network) {
+  if (!network) return;
+  items.add("network");
+  items.add_integer(static_cast<std::uint64_t>(network->devices_per_node));
+  items.add_float(static_cast<float>(network->in_node_gb_s));
+  items.add_float(static_cast<float>(network->between_nodes_gb_s));
+}
+
 }  // namespace
 
 std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
@@ -215,6 +233,7 @@ std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
   add_task(items, task);
   add_options(items, options, models);
   add_models(items, models, task.devices);
+  if (task.links) add_network(items, known_network(models));
   return items.value();
 }
 

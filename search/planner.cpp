@@ -7,11 +7,11 @@
 
 #include "core/message_text.h"
 #include "core/team_backend.h"
-#include "neuroshard/batch_support.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
 
-// Kept at hand beside that of kDefaultBatchSize.
-constexpr std::size_t kMostOtherBatches = 8;
+// Kept at hand beside the planner's own.
+constexpr std::size_t kMostOtherSettings = 8;
 
 // As much as a plan can cost.
 constexpr double kMostMsPerGib = 1e6;
@@ -76,6 +76,7 @@ void validate(const ReplanRequest& request) {
 // "cuda" throws.
 std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
                                      std::string& warning) {
+  if (models.nodes) return nullptr;  // CPUs place on nodes, as on devices that differ.
   if (name == kCudaBackend) return make_cuda_backend(models);
   if (name != "auto" || !cuda_backend_built() || cuda_devices().empty()) return nullptr;
   try {
@@ -124,29 +125,29 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
                   ? options.threads
                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
 
-std::shared_ptr<const Planner::Impl> Planner::Impl::for_batch(std::int64_t batch_size) const {
-  if (batch_size == models.batch_size) return {std::shared_ptr<const Impl>(), this};
-  const std::lock_guard lock(other_batches_lock);
-  std::shared_ptr<const Impl>& other = other_batches[batch_size];
+std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting(const CommSetting& setting) const {
+  if (setting == models.setting) return {std::shared_ptr<const Impl>(), this};
+  const std::lock_guard lock(other_settings_lock);
+  std::shared_ptr<const Impl>& other = other_settings[setting];
   if (!other) {
     try {
-      other = std::make_shared<const Impl>(models_for_batch(models, batch_size), options);
+      other = std::make_shared<const Impl>(models_for(models, setting), options);
     } catch (...) {
-      other_batches.erase(batch_size);
+      other_settings.erase(setting);
       throw;
     }
   }
   std::shared_ptr<const Impl> found = other;
-  if (other_batches.size() > kMostOtherBatches) {
-    other_batches.erase(std::find_if(other_batches.begin(), other_batches.end(),
-                                     [&](const auto& one) { return one.first != batch_size; }));
+  if (other_settings.size() > kMostOtherSettings) {
+    other_settings.erase(std::find_if(other_settings.begin(), other_settings.end(),
+                                      [&](const auto& one) { return one.first != setting; }));
   }
   return found;
 }
 
 std::shared_ptr<const Planner::Impl> Planner::Impl::for_task(const Task& task) const {
   neuroshard::validate(task);
-  std::shared_ptr<const Impl> impl = for_batch(task.batch_size);
+  std::shared_ptr<const Impl> impl = for_setting(comm_setting(task));
   (void)models.comm_for(task.devices);
   return impl;
 }
@@ -299,7 +300,7 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
         "with a planner without equal_widths, which the cuts torchrec imply");
   }
   const Clock::time_point start = Clock::now();
-  const std::shared_ptr<const Impl> before = impl_->for_batch(running.task.batch_size);
+  const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const std::optional<KeptTables> kept = keep_tables(task, running);
   require_columns(task, kept ? kept->fixed : Plan{});
@@ -312,14 +313,14 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_batch(task.batch_size);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting(comm_setting(task));
   PlanCost cost = neuroshard::simulate(*impl->cpu, task, plan);
   impl->add_warning(task, plan, cost);
   return cost;
 }
 
 PlanExplanation Planner::explain(const Task& task, const Plan& plan) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_batch(task.batch_size);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting(comm_setting(task));
   PlanExplanation explanation = neuroshard::explain(*impl->cpu, task, plan);
   impl->add_warning(task, plan, explanation.cost);
   return explanation;

@@ -42,9 +42,9 @@ void validate(const PlanRequest& request);
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options);
 
-  /// What plans tasks of this batch, of the planner's own. Throws Error if its models do not know
+  /// What plans tasks of this setting, of the planner's own. Throws Error if its models do not know
   /// it.
-  std::shared_ptr<const Impl> for_batch(std::int64_t batch_size) const;
+  std::shared_ptr<const Impl> for_setting(const CommSetting& setting) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
   PlanResult plan_by_baseline(const Task& task) const;
@@ -109,9 +109,9 @@ struct Planner::Impl {
   bool replicas;          ///< and replicas: then CutSearch plans.
   CostModels models;
   int threads;
-  mutable std::mutex other_batches_lock;
-  /// Made when asked for. Of so many batches as a scheduler might plan for in turn.
-  mutable std::map<std::int64_t, std::shared_ptr<const Impl>> other_batches;
+  mutable std::mutex other_settings_lock;
+  /// Made when asked for. Of so many settings as a scheduler might plan for in turn.
+  mutable std::map<CommSetting, std::shared_ptr<const Impl>> other_settings;
   mutable std::once_flag team_started;
   mutable std::optional<ThreadTeam> team_of_plans;  ///< For single plans; the first one starts it.
 };

@@ -60,7 +60,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
   }
   if (loaded.errors[0]) throw Error(*loaded.errors[0]);
   const Task& task = loaded.tasks[0];
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
   require_comm_model(models, task.devices);
   const Planner planner(models.models, options);
   ResultOutput output(console, command.output);

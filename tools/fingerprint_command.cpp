@@ -35,7 +35,7 @@ int run_fingerprint(const FingerprintCommand& command, Console& console) {
   const PlannerOptions options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.tasks);
   require_one_for_json(format, loaded.tasks.size(), "task");
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
   ResultOutput output(console, command.output);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
     if (loaded.errors[i]) throw Error(*loaded.errors[i]);

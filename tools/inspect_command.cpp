@@ -67,7 +67,7 @@ std::string page_of(const std::string& bytes, const std::string& file) {
 }
 
 int run_inspect(const std::string& file, Console& console) {
-  console.out << (file.empty() ? weights_page(builtin_weights(), "built-in weights")
+  console.out << (file.empty() ? weights_page(builtin_weights(), builtin_place())
                                : page_of(read_file(file), file));
   return kExitOk;
 }

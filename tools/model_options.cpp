@@ -9,6 +9,16 @@ namespace neuroshard::tools {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   const std::string group = "Cost models (none given: those built into the program)";
+  std::string known;
+  for (const std::string_view name : builtin_hardware()) {
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  command
+      .add_option("--hardware", options.hardware,
+                  "Built-in weights of " + known + ", in place of what the task says (default: " +
+                      std::string(kDefaultHardware) + ")")
+      ->type_name("NAME")
+      ->group(group);
   command.add_option("--weights", options.weights, "Weights file (.safetensors)")
       ->type_name("FILE")
       ->group(group);
@@ -29,7 +39,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->group(group);
 }
 
-LoadedModels load_models(const ModelOptions& options) {
+std::string_view hardware_of(const ModelOptions& options, std::string_view of_task) {
+  if (!options.hardware.empty()) return options.hardware;
+  return of_task.empty() ? kDefaultHardware : of_task;
+}
+
+LoadedModels load_models(const ModelOptions& options, std::string_view hardware_of_task) {
   const int checkpoints = (options.compute_model.empty() ? 0 : 1) +
                           (options.forward_comm_model.empty() ? 0 : 1) +
                           (options.backward_comm_model.empty() ? 0 : 1);
@@ -41,6 +56,9 @@ LoadedModels load_models(const ModelOptions& options) {
         "the published checkpoints come as three; give --compute-model, --forward-comm-model and "
         "--backward-comm-model");
   }
+  if (!options.hardware.empty() && (checkpoints > 0 || !options.weights.empty())) {
+    throw Error("--hardware chooses built-in weights; leave it out, or give no other models");
+  }
   LoadedModels loaded;
   if (checkpoints == 3) {
     loaded.models = load_checkpoints(options.compute_model, options.forward_comm_model,
@@ -50,8 +68,9 @@ LoadedModels load_models(const ModelOptions& options) {
     loaded.models = load_weights(options.weights);
     loaded.place = options.weights;
   } else {
-    loaded.models = builtin_weights();
-    loaded.place = "built-in weights";
+    const std::string_view hardware = hardware_of(options, hardware_of_task);
+    loaded.models = builtin_weights(hardware);
+    loaded.place = builtin_place(hardware);
   }
   loaded.origin = origin_of(loaded.models, loaded.place);
   return loaded;

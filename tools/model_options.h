@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "neuroshard/cost_models.h"
 
@@ -13,6 +14,7 @@ namespace neuroshard::tools {
 /// Where the cost models come from: a weights file, the published trio, or (none given) the
 /// library.
 struct ModelOptions {
+  std::string hardware;  ///< That built-in weights are of; empty: what the task says.
   std::string weights;
   std::string compute_model;
   std::string forward_comm_model;
@@ -27,8 +29,13 @@ struct LoadedModels {
   std::string origin;  ///< As origin_of() says it.
 };
 
+/// What --hardware says, else the task (`of_task`, may be empty), else kDefaultHardware.
+[[nodiscard]] std::string_view hardware_of(const ModelOptions& options, std::string_view of_task);
+
+/// `hardware_of_task`: of which the built-in weights are if no option says otherwise; may be empty.
 /// Throws Error if the options do not fit together or a file cannot be used.
-[[nodiscard]] LoadedModels load_models(const ModelOptions& options);
+[[nodiscard]] LoadedModels load_models(const ModelOptions& options,
+                                       std::string_view hardware_of_task = {});
 
 /// Throws Error naming `models.place` if there is no communication model for `devices`.
 void require_comm_model(const LoadedModels& models, int devices);

@@ -113,7 +113,7 @@ int run_plan(const PlanCommand& command, Console& console) {
   if (!command.svg.empty() && !command.asks_what_if()) {
     throw Error("--svg draws costs over devices; give several with --devices");
   }
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
     if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
   }

@@ -106,7 +106,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   const LoadedTasks loaded = load_tasks(command.task);
   const Task& task = only_task(loaded);
   const RunningPlan running = load_running(command);
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
   require_comm_model(models, task.devices);
   require_comm_model(models, running.task.devices);
   ResultOutput output(console, command.output);

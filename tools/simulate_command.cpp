@@ -35,8 +35,8 @@ struct SimulateCommand {
   ModelOptions models;
   PlannerOptions planner;
   std::string cost_source = "models";
-  std::string gpu = std::string(kDefaultGpu);
-  std::string network = std::string(kDefaultNetwork);
+  std::string gpu;
+  std::string network;
   std::string plan;
   std::string format = "table";
   std::string output;
@@ -101,7 +101,7 @@ struct CostSource {
 };
 
 CostSource models_source(const SimulateCommand& command, const LoadedTasks& loaded) {
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
     if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
   }
@@ -110,12 +110,14 @@ CostSource models_source(const SimulateCommand& command, const LoadedTasks& load
           models.origin};
 }
 
-CostSource analytic_source(const SimulateCommand& command) {
+CostSource analytic_source(const SimulateCommand& command, const LoadedTasks& loaded) {
   if (!command.models.weights.empty() || !command.models.compute_model.empty()) {
     throw Error("--cost-source analytic takes no cost models; leave them out");
   }
-  const GpuSpec& gpu = gpu_named(command.gpu);
-  const NetworkSpec& network = network_named(command.network);
+  const MachineSpec& machine = machine_of(hardware_of(command.models, loaded.hardware));
+  const GpuSpec& gpu = gpu_named(command.gpu.empty() ? machine.gpu : command.gpu);
+  const NetworkSpec& network =
+      network_named(command.network.empty() ? machine.network : command.network);
   return {[&gpu, &network](const Task& task, const Plan& plan) {
             return analytic_plan_cost(gpu, network, task, plan);
           },
@@ -124,7 +126,7 @@ CostSource analytic_source(const SimulateCommand& command) {
 
 CostSource cost_source(const SimulateCommand& command, const LoadedTasks& loaded) {
   if (command.cost_source == "models") return models_source(command, loaded);
-  if (command.cost_source == "analytic") return analytic_source(command);
+  if (command.cost_source == "analytic") return analytic_source(command, loaded);
   throw Error("--cost-source '" + command.cost_source + "' is not known; give models or analytic");
 }
 
@@ -174,13 +176,15 @@ void add_simulate_command(CLI::App& program, Action& chosen) {
                    "trained on")
       ->capture_default_str()
       ->group(judge);
-  command->add_option("--gpu", options->gpu, "Datasheet of the analytic source")
+  command
+      ->add_option("--gpu", options->gpu,
+                   "Datasheet of the analytic source (default: that of --hardware)")
       ->type_name("NAME")
-      ->capture_default_str()
       ->group(judge);
-  command->add_option("--network", options->network, "Datasheet of the analytic source")
+  command
+      ->add_option("--network", options->network,
+                   "Datasheet of the analytic source (default: that of --hardware)")
       ->type_name("NAME")
-      ->capture_default_str()
       ->group(judge);
   add_output_options(*command, options->format, options->output);
   add_report_option(*command, options->report);

@@ -45,15 +45,41 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
   return {std::move(files[static_cast<std::size_t>(index)])};
 }
 
+void apply_links(const NodeLinks& stated, Task& task) {
+  if (stated == NodeLinks{}) return;
+  NodeLinks links = task.links.value_or(NodeLinks{});
+  for (double NodeLinks::*const field :
+       {&NodeLinks::in_node_gb_s, &NodeLinks::between_nodes_gb_s, &NodeLinks::node_gb_s}) {
+    if (stated.*field != 0.0) links.*field = stated.*field;
+  }
+  task.links = links;
+}
+
 Task complete_task(const TaskFile& file, const TaskOptions& options) {
   OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
   if (!options.devices.empty()) other.devices = options.devices.front();
   if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
   Task task = task_of(file, other);
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
+  apply_links(options.links, task);
   options.memory.apply(task);
   validate(task, file.where);
   return task;
+}
+
+void add_link_options(CLI::App& command, NodeLinks& links, const std::string& group) {
+  const auto add = [&](const char* name, double& gb_s, const char* help) {
+    command.add_option(name, gb_s, help)
+        ->type_name("GB/s")
+        ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
+        ->group(group);
+  };
+  add("--in-node-gb-s", links.in_node_gb_s,
+      "From a device to the others of its node, in place of the task file's");
+  add("--between-nodes-gb-s", links.between_nodes_gb_s,
+      "From a device to those of other nodes, likewise");
+  add("--node-gb-s", links.node_gb_s,
+      "From all devices of a node together to those of other nodes, likewise");
 }
 
 }  // namespace
@@ -96,6 +122,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
                   "devices or over those of a node (default: 8)")
       ->type_name("N")
       ->group(group);
+  add_link_options(command, options.links, group);
   add_memory_options(command, options.memory);
 }
 
@@ -119,6 +146,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     loaded.errors.push_back(std::move(error));
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
     loaded.titles.push_back(file.name.empty() ? file.where : file.name);
+    if (!file.hardware.empty()) loaded.hardware = file.hardware;
     derived += file.derived_histograms.size();
     if (!file.notes.empty()) loaded.notes.push_back(file.notes);
   }

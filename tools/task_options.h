@@ -23,6 +23,7 @@ struct TaskOptions {
   std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
   std::vector<double> memory_gb;  ///< The same.
   std::optional<int> devices_per_node;
+  NodeLinks links;  ///< What they state, in place of the task's.
   MemoryOptions memory;
 };
 
@@ -36,6 +37,7 @@ struct LoadedTasks {
   std::vector<std::optional<Error>> errors;  ///< Of each task: why it is none. Then it is empty.
   std::vector<int> indices;                  ///< Line of each in its file, from 0.
   std::vector<std::string> titles;           ///< For people.
+  std::string hardware;                      ///< What the task file says; may be empty.
   std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
   double read_ms = 0.0;                      ///< What reading all of them took.
 };

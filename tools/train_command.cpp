@@ -3,9 +3,11 @@
 #include <optional>
 
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
 #include "tools/commands.h"
 #include "tools/training_session.h"
+#include "weights/collection/hardware_specs.h"
 #include "weights/training/sample_ranges.h"
 
 namespace neuroshard::tools {
@@ -41,6 +43,7 @@ struct TrainComm {
   TrainOptions common;
   std::string architecture = "symmetric";
   std::vector<int> hidden;
+  KnownNetwork network;
 };
 
 void add_file_options(CLI::App& command, TrainOptions& options) {
@@ -128,6 +131,17 @@ int run(const TrainCompute& command, Console& console) {
   return kExitOk;
 }
 
+/// Of the samples: what the options say, or the datasheet of the network if it is a known one.
+std::optional<KnownNetwork> network_of(const TrainComm& command, const std::string& hardware) {
+  const KnownNetwork& stated = command.network;
+  if (stated.devices_per_node > 0) return stated;
+  for (const NetworkSpec& known : known_networks()) {
+    if (known.name != hardware) continue;
+    return KnownNetwork{known.gpus_per_node, known.intra_gb_per_s, known.inter_gb_per_s};
+  }
+  return std::nullopt;
+}
+
 std::optional<CommModel> train_part(TrainingSession& session, const std::string& part,
                                     std::span<const CommSamples> samples,
                                     const CommNetworkSizes& sizes) {
@@ -164,6 +178,7 @@ int run(const TrainComm& command, Console& console) {
       }
     }
   }
+  set_known_network(models, network_of(command, session.hardware()));
   session.finish();
   return kExitOk;
 }
@@ -215,6 +230,25 @@ void add_train_comm(CLI::App& train, Action& chosen) {
                    "dense)")
       ->delimiter(',')
       ->group("Network");
+  const std::string network = "Network that was measured, for tasks that state links";
+  CLI::Option* const per_node =
+      command->add_option("--devices-per-node", options->network.devices_per_node)
+          ->check(CLI::Range(1, kMaxDevices))
+          ->type_name("N")
+          ->description("Devices of a node; with the other two")
+          ->group(network);
+  const auto add_link = [&](const char* name, double& gb_s, const char* help) {
+    CLI::Option* const link = command->add_option(name, gb_s, help)
+                                  ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
+                                  ->type_name("GB/s")
+                                  ->needs(per_node)
+                                  ->group(network);
+    per_node->needs(link);
+  };
+  add_link("--in-node-gb-s", options->network.in_node_gb_s,
+           "From a device to the others of its node");
+  add_link("--between-nodes-gb-s", options->network.between_nodes_gb_s,
+           "From a device to those of other nodes");
   command->callback([options, &chosen] {
     chosen = [options](Console& console) { return run(*options, console); };
   });

@@ -44,6 +44,8 @@ class TrainingSession {
   /// Those of the base file.
   [[nodiscard]] CostModels& models() { return models_; }
   /// What the samples say of it takes the place of what the folders say.
+  /// What the samples are costs of, as far as it is known.
+  [[nodiscard]] const std::string& hardware() const { return origin_.hardware; }
   void describe_batches(const TrainingRange& samples) { origin_.batch_size = samples.text(); }
   [[nodiscard]] bool interrupted() const { return guard_.interrupted(); }
 

@@ -29,7 +29,7 @@ std::string backends() {
 std::string version_page() {
   return std::string("neuroshard " NEUROSHARD_VERSION "\ncommit    ") + build_info::kCommit +
          "\nbackends  " + backends() + "\nweights   " +
-         printable(origin_of(builtin_weights(), "built-in weights")) + "\n";
+         printable(origin_of(builtin_weights(), builtin_place())) + "\n";
 }
 
 }  // namespace neuroshard::tools

@@ -31,8 +31,14 @@ PlannerOptions planner_options(const ns_planner_options& given) {
 
 std::unique_ptr<ns_planner> planner_handle(const ns_planner_options& given) {
   const bool builtin = given.weights_path == nullptr;
-  const CostModels models = builtin ? builtin_weights() : load_weights(given.weights_path);
-  std::string weights = origin_of(models, builtin ? "built-in weights" : given.weights_path);
+  if (!builtin && given.hardware != nullptr) {
+    throw Error("hardware chooses built-in weights, but there is a weights_path; give one of them");
+  }
+  const std::string_view hardware =
+      given.hardware != nullptr ? std::string_view(given.hardware) : kDefaultHardware;
+  const CostModels models = builtin ? builtin_weights(hardware) : load_weights(given.weights_path);
+  std::string weights =
+      origin_of(models, builtin ? builtin_place(hardware) : std::string(given.weights_path));
   Planner planner(models, planner_options(given));
   std::string backend(planner.backend());
   return std::make_unique<ns_planner>(

@@ -6,6 +6,7 @@
 
 #include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "neuroshard/weights.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 #include "weights/files/table_reader.h"
@@ -34,6 +35,18 @@ std::string table_label(JsonValue table, std::size_t index) {
     label.append(" ('").append(name).append("')");
   }
   return label;
+}
+
+std::string read_hardware(const JsonObject& file) {
+  std::string hardware = file.text("hardware");
+  std::string known;
+  for (const std::string_view name : builtin_hardware()) {
+    if (name == hardware) return hardware;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(file.place("hardware") + " is '" + printable(hardware) +
+              "', of which there are no built-in weights; use one of " + known +
+              ", or leave it out and give weights of your own");
 }
 
 ReservedMemory read_reserved(const JsonObject& file) {
@@ -65,6 +78,17 @@ Device read_device(const JsonObject& object, Device device) {
   }
   if (object.has("speed")) device.speed = object.number("speed", kLeastSpeed, kMostSpeed);
   return device;
+}
+
+NodeLinks read_links(const JsonObject& object) {
+  const auto gb_s = [&](const char* name) {
+    return object.number_if_any(name, kLeastGbPerSecond, kMostGbPerSecond).value_or(0.0);
+  };
+  const NodeLinks links{.in_node_gb_s = gb_s("in_node_gb_s"),
+                        .between_nodes_gb_s = gb_s("between_nodes_gb_s"),
+                        .node_gb_s = gb_s("node_gb_s")};
+  object.reject_unknown_fields();
+  return links;
 }
 
 using DeviceClasses = std::map<std::string, Device, std::less<>>;
@@ -143,6 +167,7 @@ Task task_of(const TaskFile& file, const OtherDevices& other) {
   task.reserved = file.reserved;
   task.batch_size = file.batch_size;
   task.devices_per_node = file.devices_per_node;
+  task.links = file.links;
   return task;
 }
 
@@ -155,6 +180,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (file.has("name")) task.name = file.text("name");
   if (file.has("source")) task.source = read_source(file);
   if (file.has("notes")) task.notes = file.text("notes");
+  if (file.has("hardware")) task.hardware = read_hardware(file);
   if (file.has("memory_gb")) task.memory_bytes = read_memory(file);
   const Device unlike{.memory_bytes = task.memory_bytes.value_or(0)};
   const DeviceClasses classes = read_classes(file, unlike);
@@ -169,6 +195,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (file.has("devices_per_node")) {
     task.devices_per_node = file.small_integer("devices_per_node", 1, kMaxDevices);
   }
+  if (file.has("links")) task.links = read_links(file.object("links"));
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
   if (file.has("batch_size")) {
@@ -200,6 +227,11 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
 std::string derived_histograms_note(std::size_t tables) {
   return "the access histograms of " + counted(tables, "table") +
          " are not measured: they are computed from rows, pooling factor and a Zipf exponent";
+}
+
+std::string hardware_note(std::string_view hardware) {
+  return "the task is for " + std::string(hardware) +
+         ": costs are of the weights that it is planned with";
 }
 
 TaskFile load_task(const std::filesystem::path& path) {

@@ -1,7 +1,9 @@
 #include "search/improvement/edit_costs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/cost_range.h"
@@ -36,7 +38,9 @@ EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, ComputeOnD
       width_(static_cast<std::size_t>(backend.embedding_width())),
       compute_(std::move(compute)),
       log2_devices_(log2_of_devices(static_cast<int>(devices_))),
+      nodes_(backend.nodes(static_cast<int>(devices_))),
       dim_sum_(devices_),
+      columns_(devices_),
       compute_ms_(devices_),
       backward_ms_(devices_),
       forward_ms_(devices_),
@@ -54,9 +58,6 @@ EditCosts::EditCosts(const Backend& backend, const WorkingPlan& plan, ComputeOnD
     compute_ms_[d] = compute_.compute_ms(d, compute_ms_[d]);
   }
   head_evaluations_ += devices_;
-  double dims = 0.0;
-  for (const std::int64_t dim_sum : plan.dim_sums()) dims += static_cast<double>(dim_sum);
-  mean_dim_sum_ = static_cast<float>(dims / static_cast<double>(devices_));
   synchronize();
 }
 
@@ -67,6 +68,15 @@ void EditCosts::synchronize() {
       compute_ms_[d] = compute_.compute_ms(d, empty_ms_);
     }
   }
+  if (nodes_ == nullptr) {
+    columns_ = dim_sum_;
+  } else {
+    nodes_->see(dim_sum_, columns_);
+    trial_columns_ = columns_;
+    trial_nodes_.clear();
+  }
+  range_.mean = static_cast<float>(std::accumulate(columns_.begin(), columns_.end(), 0.0) /
+                                   static_cast<double>(devices_));
   find_busiest();
   const int devices = static_cast<int>(devices_);
   models_->backward(dim_sum_, backward_ms_);
@@ -88,12 +98,17 @@ void EditCosts::find_busiest() {
   const std::span<const std::int64_t> lookups = plan_.lookups();
   const auto busiest = std::ranges::max_element(lookups);
   critical_.busiest = static_cast<std::uint32_t>(busiest - lookups.begin());
-  ids_ms_ = ids_.ms(id_columns(*busiest));
+  ids_ms_ = ids_.ms(id_columns(most_lookups_seen(nodes_, lookups)));
 }
 
 std::int64_t EditCosts::most_lookups(const PlanEdit& edit,
                                      const WorkingPlan::Outcome& outcome) const {
   const std::span<const std::int64_t> lookups = plan_.lookups();
+  if (nodes_ != nullptr) {
+    trial_lookups_.assign(lookups.begin(), lookups.end());
+    for (std::size_t i = 0; i < 2; ++i) trial_lookups_[edit.device(i)] = outcome.lookups[i];
+    return nodes_->most_seen(trial_lookups_);
+  }
   const std::uint32_t busiest = *critical_.busiest;
   const std::int64_t now = lookups[busiest];
   const std::int64_t most = std::max(outcome.lookups[0], outcome.lookups[1]);
@@ -111,7 +126,7 @@ void EditCosts::rank_devices() {
   first_ready_ = 0;
   second_slowest_ = 0;
   sum_of_ready_ms_ = 0.0;
-  max_dim_sum_ = min_dim_sum_ = dim_sum_[0];
+  range_.max = range_.min = columns_[0];
   double first_ms = ready_ms(0);
   double last_ms = first_ms;
   for (std::uint32_t d = 0; d < devices_; ++d) {
@@ -131,39 +146,90 @@ void EditCosts::rank_devices() {
     } else if (second_slowest_ == critical_.slowest || total_ms_[d] > total_ms_[second_slowest_]) {
       second_slowest_ = d;
     }
-    if (dim_sum_[d] > max_dim_sum_) {
-      max_dim_sum_ = dim_sum_[d];
+    const std::uint32_t widest = critical_.widest;
+    if (columns_[d] > range_.max ||
+        // All of a node may be seen to have as many.
+        (columns_[d] == range_.max && dim_sum_[d] > dim_sum_[widest])) {
+      range_.max = columns_[d];
       critical_.widest = d;
     }
-    min_dim_sum_ = std::min(min_dim_sum_, dim_sum_[d]);
+    range_.min = std::min(range_.min, columns_[d]);
   }
 }
 
-float EditCosts::backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum) {
-  const auto hash = static_cast<std::uint32_t>(dim_sum) * 2654435761U ^
-                    static_cast<std::uint32_t>(max_dim_sum) * 2246822519U ^
-                    static_cast<std::uint32_t>(min_dim_sum) * 3266489917U;
+float EditCosts::backward_ms(float columns, const ColumnRange& range) {
+  const auto hash = std::bit_cast<std::uint32_t>(columns) * 2654435761U ^
+                    std::bit_cast<std::uint32_t>(range.max) * 2246822519U ^
+                    std::bit_cast<std::uint32_t>(range.min) * 3266489917U;
   Remembered& entry = remembered_[(hash >> 16U) % kRemembered];
-  if (entry.dim_sum != dim_sum || entry.max_dim_sum != max_dim_sum ||
-      entry.min_dim_sum != min_dim_sum) {
+  if (entry.columns != columns || entry.range != range) {
     float cost_ms = 0.0F;
-    models_->backward_rows(row_of(dim_sum, 0.0F, {max_dim_sum, min_dim_sum, 0.0F, 0.0F}),
-                           {&cost_ms, 1});
-    entry = {dim_sum, max_dim_sum, min_dim_sum, cost_ms};
+    models_->backward_rows(row_of(columns, 0.0F, range, {}), {&cost_ms, 1});
+    entry = {columns, range, cost_ms};
   }
   return entry.backward_ms;
 }
 
-std::array<float, kSymmetricCommFeatures> EditCosts::row_of(float dim_sum, float offset_ms,
-                                                            const SharedInputs& shared) const {
-  return {dim_sum,
-          offset_ms,
-          mean_dim_sum_,
-          shared.max_dim_sum,
-          shared.min_dim_sum,
-          shared.mean_offset_ms,
-          shared.max_offset_ms,
-          log2_devices_};
+std::array<float, kSymmetricCommFeatures> EditCosts::row_of(float columns, float offset_ms,
+                                                            const ColumnRange& range,
+                                                            const OffsetRange& offsets) const {
+  return {columns,   offset_ms,       range.mean,     range.max,
+          range.min, offsets.mean_ms, offsets.max_ms, log2_devices_};
+}
+
+void EditCosts::see_columns(bool columns_move) {
+  for (Side& side : sides_) side.columns = side.dim_sum;
+  if (nodes_ == nullptr) return;
+  for (const std::size_t node : trial_nodes_) {
+    for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
+      trial_columns_[d] = columns_[d];
+    }
+  }
+  trial_nodes_.clear();
+  if (columns_move) {
+    trial_nodes_ = {nodes_->node_of(sides_[0].device), nodes_->node_of(sides_[1].device)};
+    const auto dim_sum = [&](std::size_t d) {
+      for (const Side& side : sides_) {
+        if (side.device == d) return static_cast<double>(side.dim_sum);
+      }
+      return static_cast<double>(dim_sum_[d]);
+    };
+    for (const std::size_t node : trial_nodes_) {
+      double of_node = 0.0;
+      for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
+        of_node += dim_sum(d);
+      }
+      for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
+        trial_columns_[d] = nodes_->seen(node, dim_sum(d), of_node);
+      }
+    }
+  }
+  for (Side& side : sides_) side.columns = trial_columns_[side.device];
+}
+
+EditCosts::ColumnRange EditCosts::range_after_move() const {
+  ColumnRange range = range_;
+  if (nodes_ != nullptr) {
+    const auto [low, high] = std::ranges::minmax(trial_columns_);
+    const double sum = std::accumulate(trial_columns_.begin(), trial_columns_.end(), 0.0);
+    return {static_cast<float>(sum / static_cast<double>(devices_)), high, low};
+  }
+  const auto [low, high] = std::minmax(sides_[0].columns, sides_[1].columns);
+  const auto held = [&](float extreme) {
+    return columns_[sides_[0].device] == extreme || columns_[sides_[1].device] == extreme;
+  };
+  range.max = std::max(range.max, high);
+  range.min = std::min(range.min, low);
+  if ((held(range_.max) && high < range_.max) || (held(range_.min) && low > range_.min)) {
+    range.max = high;
+    range.min = low;
+    for (std::uint32_t d = 0; d < devices_; ++d) {
+      if (touched(d)) continue;
+      range.max = std::max(range.max, columns_[d]);
+      range.min = std::min(range.min, columns_[d]);
+    }
+  }
+  return range;
 }
 
 // Whether the devices of the edit are ready so late, with all others `shift_ms` later than now,
@@ -186,6 +252,7 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
     const std::uint32_t device = edit.device(i);
     sides_[i] = {.device = device,
                  .dim_sum = static_cast<float>(outcome.dim_sum[i]),
+                 .columns = 0.0F,
                  .compute_ms = compute_.compute_ms(
                      device, outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i]),
                  .backward_ms = backward_ms_[device]};
@@ -224,47 +291,32 @@ std::optional<double> EditCosts::estimate_dense(bool columns_move, double limit_
 }
 
 std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double limit_ms) {
-  float max_dim_sum = max_dim_sum_;
-  float min_dim_sum = min_dim_sum_;
+  see_columns(columns_move);
   double shift_ms = 0.0;
   range_changed_ = false;
+  trial_range_ = range_;
+  const auto columns_after = [&](std::uint32_t device) {
+    return nodes_ == nullptr ? columns_[device] : trial_columns_[device];
+  };
   if (columns_move) {
-    const auto [low, high] = std::minmax(sides_[0].dim_sum, sides_[1].dim_sum);
-    const auto held = [&](float extreme) {
-      return dim_sum_[sides_[0].device] == extreme || dim_sum_[sides_[1].device] == extreme;
-    };
-    max_dim_sum = std::max(max_dim_sum, high);
-    min_dim_sum = std::min(min_dim_sum, low);
-    if ((held(max_dim_sum_) && high < max_dim_sum_) || (held(min_dim_sum_) && low > min_dim_sum_)) {
-      max_dim_sum = high;
-      min_dim_sum = low;
-      for (std::uint32_t d = 0; d < devices_; ++d) {
-        if (touched(d)) continue;
-        max_dim_sum = std::max(max_dim_sum, dim_sum_[d]);
-        min_dim_sum = std::min(min_dim_sum, dim_sum_[d]);
-      }
-    }
-    for (Side& side : sides_) {
-      side.backward_ms = backward_ms(side.dim_sum, max_dim_sum, min_dim_sum);
-    }
-    range_changed_ = max_dim_sum != max_dim_sum_ || min_dim_sum != min_dim_sum_;
-    trial_max_dim_sum_ = max_dim_sum;
-    trial_min_dim_sum_ = min_dim_sum;
+    trial_range_ = range_after_move();
+    for (Side& side : sides_) side.backward_ms = backward_ms(side.columns, trial_range_);
+    range_changed_ = trial_range_.max != range_.max || trial_range_.min != range_.min;
     if (range_changed_) {
       // All other devices change by about as much as the one that is ready last.
       const std::uint32_t last = critical_.last_ready;
-      shift_ms = static_cast<double>(backward_ms(dim_sum_[last], max_dim_sum, min_dim_sum)) -
+      shift_ms = static_cast<double>(backward_ms(columns_after(last), trial_range_)) -
                  static_cast<double>(backward_ms_[last]);
     }
     if (surely_above(limit_ms, std::min(shift_ms, 0.0))) return std::nullopt;
   }
+  const bool others_change = range_changed_ || (columns_move && nodes_ != nullptr);
 
   const bool one_device = sides_[0].device == sides_[1].device;
   const auto ready_after = [&](std::uint32_t device) {
-    return range_changed_
-               ? static_cast<double>(compute_ms_[device]) +
-                     static_cast<double>(backward_ms(dim_sum_[device], max_dim_sum, min_dim_sum))
-               : ready_ms(device);
+    return others_change ? static_cast<double>(compute_ms_[device]) +
+                               static_cast<double>(backward_ms(columns_after(device), trial_range_))
+                         : ready_ms(device);
   };
   // With few devices all are priced, and no cost is guessed.
   const bool all = devices_ <= kMostRows;
@@ -297,23 +349,22 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
       sum += sides_[i].ready_ms() - ready_ms(sides_[i].device) - shift_ms;
     }
   }
-  const SharedInputs shared = {
-      max_dim_sum, min_dim_sum,
-      static_cast<float>(std::max(sum / static_cast<double>(devices_) - first, 0.0)),
-      static_cast<float>(last - first)};
+  const OffsetRange offsets = {
+      .mean_ms = static_cast<float>(std::max(sum / static_cast<double>(devices_) - first, 0.0)),
+      .max_ms = static_cast<float>(last - first)};
 
   std::array<double, kMostRows> ready{};
   std::array<float, kMostRows> forward_ms{};
   std::size_t rows = 0;
   std::array<std::array<float, kSymmetricCommFeatures>, kMostRows> features;
-  const auto put = [&](float dim_sum, double ready_at) {
-    features[rows] = row_of(dim_sum, static_cast<float>(ready_at - first), shared);
+  const auto put = [&](float columns, double ready_at) {
+    features[rows] = row_of(columns, static_cast<float>(ready_at - first), trial_range_, offsets);
     ready[rows++] = ready_at;
   };
-  put(sides_[0].dim_sum, sides_[0].ready_ms());
-  if (!one_device) put(sides_[1].dim_sum, sides_[1].ready_ms());
+  put(sides_[0].columns, sides_[0].ready_ms());
+  if (!one_device) put(sides_[1].columns, sides_[1].ready_ms());
   const auto put_other = [&](std::uint32_t device) {
-    if (!touched(device)) put(dim_sum_[device], ready_after(device));
+    if (!touched(device)) put(columns_after(device), ready_after(device));
   };
   if (all) {
     for (std::uint32_t d = 0; d < devices_; ++d) put_other(d);
@@ -348,16 +399,24 @@ void EditCosts::accept(const PlanEdit& edit) {
   if (range_changed_) {
     for (std::uint32_t d = 0; d < devices_; ++d) {
       const float before_ms = backward_ms_[d];
-      backward_ms_[d] = backward_ms(dim_sum_[d], trial_max_dim_sum_, trial_min_dim_sum_);
+      backward_ms_[d] =
+          backward_ms(nodes_ == nullptr ? columns_[d] : trial_columns_[d], trial_range_);
       total_ms_[d] += static_cast<double>(backward_ms_[d]) - static_cast<double>(before_ms);
     }
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const std::uint32_t device = edit.device(i);
     dim_sum_[device] = sides_[i].dim_sum;
+    columns_[device] = sides_[i].columns;
     backward_ms_[device] = sides_[i].backward_ms;
     total_ms_[device] = side_total_ms_[i];
   }
+  for (const std::size_t node : trial_nodes_) {
+    for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
+      columns_[d] = trial_columns_[d];
+    }
+  }
+  range_.mean = trial_range_.mean;
   cost_ms_ = estimate_ms_;
   exact_ = false;
   find_busiest();

@@ -47,17 +47,23 @@ class EditCosts {
   [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_evaluations_; }
 
  private:
-  // Shared inputs of the symmetric network that depend on the placement.
-  struct SharedInputs {
-    float max_dim_sum;
-    float min_dim_sum;
-    float mean_offset_ms;
-    float max_offset_ms;
+  // Of the columns of all devices, as the symmetric network sees them.
+  struct ColumnRange {
+    float mean = 0.0F;
+    float max = 0.0F;
+    float min = 0.0F;
+    friend bool operator==(const ColumnRange&, const ColumnRange&) = default;
+  };
+  // Of start offsets.
+  struct OffsetRange {
+    float mean_ms = 0.0F;
+    float max_ms = 0.0F;
   };
   // The two devices of an edit, as it would leave them.
   struct Side {
     std::uint32_t device;
     float dim_sum;
+    float columns;  // As seen.
     float compute_ms;
     float backward_ms;
     [[nodiscard]] double ready_ms() const {
@@ -79,10 +85,14 @@ class EditCosts {
   [[nodiscard]] bool touched(std::uint32_t device) const {
     return device == sides_[0].device || device == sides_[1].device;
   }
-  [[nodiscard]] float backward_ms(float dim_sum, float max_dim_sum, float min_dim_sum);
+  /// Sets what is seen of the columns under an edit that leaves `sides_` so.
+  void see_columns(bool columns_move);
+  [[nodiscard]] ColumnRange range_after_move() const;
+  [[nodiscard]] float backward_ms(float columns, const ColumnRange& range);
   /// Features of a device for a symmetric network.
-  [[nodiscard]] std::array<float, kSymmetricCommFeatures> row_of(float dim_sum, float offset_ms,
-                                                                 const SharedInputs& shared) const;
+  [[nodiscard]] std::array<float, kSymmetricCommFeatures> row_of(float columns, float offset_ms,
+                                                                 const ColumnRange& range,
+                                                                 const OffsetRange& offsets) const;
 
   const WorkingPlan& plan_;
   std::unique_ptr<CostRunner> models_;
@@ -90,11 +100,12 @@ class EditCosts {
   std::size_t width_;
   ComputeOnDevices compute_;
   float empty_ms_ = 0.0F;  ///< head(0)
-  float mean_dim_sum_ = 0.0F;
   float log2_devices_ = 0.0F;
+  const NodeColumns* nodes_;  ///< Null: columns are seen as they are.
 
   // Of each device; forward costs and totals as of the last time that they were asked for.
   std::vector<float> dim_sum_;
+  std::vector<float> columns_;  ///< As seen.
   std::vector<float> compute_ms_;
   std::vector<float> backward_ms_;
   std::vector<float> forward_ms_;
@@ -107,8 +118,7 @@ class EditCosts {
   std::uint32_t second_slowest_ = 0;
   std::uint32_t first_ready_ = 0;
   double sum_of_ready_ms_ = 0.0;
-  float max_dim_sum_ = 0.0F;
-  float min_dim_sum_ = 0.0F;
+  ColumnRange range_;
 
   IdExchange ids_;
   double ids_ms_ = 0.0;
@@ -119,9 +129,11 @@ class EditCosts {
   std::array<Side, 2> sides_{};
   std::array<double, 2> side_total_ms_{};
   double estimate_ms_ = 0.0;
-  bool range_changed_ = false;  ///< By the edit: highest or lowest dim sum.
-  float trial_max_dim_sum_ = 0.0F;
-  float trial_min_dim_sum_ = 0.0F;
+  bool range_changed_ = false;  ///< By the edit: most or fewest columns.
+  ColumnRange trial_range_;
+  std::vector<float> trial_columns_;  ///< With nodes: `columns_`, but for those of `trial_nodes_`.
+  std::vector<std::size_t> trial_nodes_;
+  mutable std::vector<std::int64_t> trial_lookups_;  ///< With nodes; scratch.
 
   std::vector<float> offsets_ms_;
   std::vector<float> trial_dim_sum_;  ///< Of all devices under an edit; of a dense network.
@@ -129,9 +141,8 @@ class EditCosts {
   std::vector<float> trial_forward_ms_;
   // Backward costs of a symmetric network that were asked for lately: dim sums recur.
   struct Remembered {
-    float dim_sum = -1.0F;
-    float max_dim_sum = 0.0F;
-    float min_dim_sum = 0.0F;
+    float columns = -1.0F;
+    ColumnRange range;
     float backward_ms = 0.0F;
   };
   std::vector<Remembered> remembered_;

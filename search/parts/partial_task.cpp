@@ -18,6 +18,7 @@ PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& ta
   }
   part.task.devices = whole.devices;
   part.task.devices_per_node = whole.devices_per_node;
+  part.task.links = whole.links;
   part.task.batch_size = whole.batch_size;
   part.task.memory_bytes = whole.memory_bytes;
   part.task.device_list = whole.device_list;

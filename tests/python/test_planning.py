@@ -326,6 +326,10 @@ def test_ctrl_c_ends_a_long_search() -> None:
 
 def test_weights() -> None:
     weights = ns.Weights.builtin()
+    assert weights is ns.Weights.builtin("a100")
+    assert "h200-sxm-141gb" in ns.Weights.builtin(hardware="h200").origin
+    with pytest.raises(ns.Error, match="no built-in weights of 'b200'; use one of a100, h100, h200"):
+        ns.Weights.builtin("b200")
     assert weights.metadata["hardware"] and weights.origin.startswith("built-in weights")
     assert weights.has_comm_for(8) and weights.origin in repr(weights)
     planner = ns.Planner(weights)

@@ -252,6 +252,22 @@ def test_task_files(tmp_path: Path) -> None:
     assert raised.value.kind == "io"
 
 
+def test_links_of_nodes_count() -> None:
+    tables = [ns.Table(50_000_000, 64, 20.0, name=str(i)) for i in range(12)]
+    links = ns.NodeLinks(node_gb_s=5)
+    assert links == ns.NodeLinks(node_gb_s=5.0) and repr(links) == "NodeLinks(node 5.0 GB/s)"
+    task = ns.Task(tables, 16, 40 * GIB, links=links)
+    assert task.links == links and ns.Task(tables, 16, GIB).links is None
+    plan = ns.plan(task).plan
+    assert plan is not None
+    anywhere = ns.Task(tables, 16, 40 * GIB)
+    assert ns.simulate(task, plan).cost_ms > 2 * ns.simulate(anywhere, plan).cost_ms
+    priced = ns.analytic_cost(task, plan).cost_ms
+    assert priced == pytest.approx(ns.simulate(task, plan).cost_ms, rel=0.05)
+    with pytest.raises(ns.Error, match="links: node_gb_s is -1.0"):
+        ns.Task(tables, 16, GIB, links=ns.NodeLinks(node_gb_s=-1))
+
+
 def test_rules_say_in_which_ways_tables_are_sharded() -> None:
     kinds = [["row"], ["table_row"], ["replicate"], ["table"], []]
     tables = [

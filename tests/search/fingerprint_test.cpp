@@ -6,6 +6,7 @@
 #include <set>
 
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard {
 namespace {
@@ -117,6 +118,13 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow, kTable, kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices_per_node = 4; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M& m) {
+    t.links = NodeLinks{.node_gb_s = 25.0};
+    set_known_network(m, KnownNetwork{8, 300.0, 25.0});
+  }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {0, 1}; }));
   EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.not_devices = {1, 0, 1}; }));
   const auto list = [](Task& task) -> Device& {

@@ -16,6 +16,7 @@
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -40,6 +41,14 @@ Task task_of_seed(std::uint64_t seed) {
   Task task = testing::random_task_of_all_kinds(seed);
   Random random(seed, 23);
   if (random.below(2) == 0) testing::add_random_rules(task, random);
+  Random of_links(seed, 24);
+  if (of_links.below(4) == 0) {
+    const auto gb_s = [&](double most) {
+      return of_links.below(2) == 0 ? 0.0 : 1.0 + most * of_links.uniform();
+    };
+    task.links = NodeLinks{
+        .in_node_gb_s = gb_s(300), .between_nodes_gb_s = gb_s(50), .node_gb_s = gb_s(200)};
+  }
   return task;
 }
 
@@ -296,6 +305,7 @@ struct Seen {
   int replicas = 0;
   int gathered = 0;
   int infeasible = 0;
+  int on_nodes = 0;  ///< Whose links are stated.
 };
 
 void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
@@ -320,6 +330,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
     EXPECT_EQ(priced.devices[d].memory, result.cost.devices[d].memory);
   }
   ++seen.plans;
+  seen.on_nodes += task.links ? 1 : 0;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
       std::ranges::any_of(
@@ -348,7 +359,9 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   const Planner fast = planner_of(builtin_weights(), Effort::kFast);
   const Planner longer = planner_of(builtin_weights(), Effort::kDefault);
   // Models that know nothing of what is plausible, negative costs among what they predict.
-  const Planner strange = planner_of(testing::random_models(5, {.any_batch = true}), Effort::kFast);
+  CostModels strange_models = testing::random_models(5, {.any_batch = true});
+  set_known_network(strange_models, KnownNetwork{8, 300.0, 25.0});
+  const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
   const std::uint64_t tasks = random_tasks();
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
@@ -363,6 +376,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   RecordProperty("replicas", seen.replicas);
   RecordProperty("gathered", seen.gathered);
   RecordProperty("infeasible", seen.infeasible);
+  RecordProperty("on_nodes", seen.on_nodes);
   // All kinds are there.
   if (tasks < 30) return;
   EXPECT_GT(seen.plans, seen.infeasible);
@@ -371,6 +385,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.replicas, 0);
   EXPECT_GT(seen.gathered, 0);
   EXPECT_GT(seen.infeasible, 0);
+  EXPECT_GT(seen.on_nodes, 0);
 }
 
 }  // namespace

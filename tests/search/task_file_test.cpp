@@ -192,6 +192,32 @@ TEST(TaskFile, ReadsDevicesOfANode) {
   }
 }
 
+TEST(TaskFile, ReadsLinks) {
+  const std::string devices = R"("devices": 8, "memory_gb": 1, )";
+  EXPECT_FALSE(task_of(parse_task(task_with(devices), "a.json")).links);
+  const TaskFile file = parse_task(
+      task_with(devices + R"("links": {"in_node_gb_s": 31.5, "node_gb_s": 50}, )"), "a.json");
+  EXPECT_EQ(task_of(file).links, (NodeLinks{.in_node_gb_s = 31.5, .node_gb_s = 50.0}));
+  EXPECT_EQ(task_of(file, {.devices = 2}).links, task_of(file).links);
+  const auto error_of = [&](const std::string& links) {
+    return task_error(task_with(devices + R"("links": )" + links + ", "));
+  };
+  for (const char* wrong : {"0", "-3", "1e7"}) {
+    EXPECT_THAT(error_of(R"({"between_nodes_gb_s": )" + std::string(wrong) + "}"),
+                StartsWith("a.json: links: between_nodes_gb_s is "));
+  }
+  EXPECT_THAT(error_of(R"({"node_gbs": 3})"), HasSubstr("did you mean 'node_gb_s'"));
+  EXPECT_THAT(error_of("25"), StartsWith("a.json: links"));
+}
+
+TEST(TaskFile, ReadsHardware) {
+  EXPECT_EQ(parse_task(task_with(""), "a.json").hardware, "");
+  EXPECT_EQ(parse_task(task_with(R"("hardware": "h200", )"), "a.json").hardware, "h200");
+  EXPECT_THAT(task_error(task_with(R"("hardware": "b200", )")),
+              StartsWith("a.json: hardware is 'b200', of which there are no built-in weights; use "
+                         "one of a100, h100, h200"));
+}
+
 TEST(TaskFile, ReadsClassesOfDevices) {
   const std::string devices =
       R"("memory_gb": 2, "devices": [{"class": "slow"}, {"class": "fast", "count": 2},

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "neuroshard/task_models.h"
 #include "neuroshard/training_ranges.h"
 #include "neuroshard/weights.h"
 #include "tools/run_command.h"
@@ -106,6 +109,36 @@ TEST_F(Train, OneFileTakesTheModelsOneAfterTheOther) {
   CostModels untouched;
   untouched.compute = models.compute;
   EXPECT_EQ(serialize_weights(untouched), contents_of(base));
+}
+
+TEST_F(Train, CommunicationSaysWhatNetworkItKnows) {
+  const std::vector<std::string> base{"--base", shared("base.safetensors"), "--layers", "10"};
+  // Of a network that has a datasheet.
+  ASSERT_EQ(train("comm", {"comm_2"}, base).code, kExitOk);
+  std::optional<KnownNetwork> network = known_network(load_weights(output()));
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->devices_per_node, 8);
+  EXPECT_EQ(network->between_nodes_gb_s, 25.0);
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), base.begin(), base.end());
+    return train("comm", {"comm_2"}, more);
+  };
+  // Of one that the user knows.
+  ASSERT_EQ(
+      with({"--devices-per-node", "4", "--in-node-gb-s", "12.5", "--between-nodes-gb-s", "0.125"})
+          .code,
+      kExitOk);
+  network = known_network(load_weights(output()));
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->devices_per_node, 4);
+  EXPECT_EQ(network->in_node_gb_s, 12.5);
+  EXPECT_EQ(network->between_nodes_gb_s, 0.125);
+  // Of one that nobody knows.
+  ASSERT_EQ(with({"--hardware", "tin cans"}).code, kExitOk);
+  EXPECT_FALSE(known_network(load_weights(output())));
+  // One number is no network.
+  EXPECT_EQ(with({"--devices-per-node", "4"}).code, kExitBadInput);
+  EXPECT_EQ(with({"--in-node-gb-s", "4"}).code, kExitBadInput);
 }
 
 TEST_F(Train, TheSameSeedGivesTheSameFileForEveryNumberOfThreads) {

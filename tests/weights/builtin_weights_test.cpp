@@ -1,16 +1,21 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "golden.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "neuroshard/zipf_histogram.h"
+#include "tests/message_of.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/sample_draws.h"
 #include "weights/lookups/table_population.h"
@@ -24,28 +29,54 @@ const Backend& builtin_backend() {
   return *backend;
 }
 
-TEST(BuiltinWeights, SayWhatTheyWereTrainedOn) {
-  const auto& metadata = builtin_weights().metadata;
+class BuiltinHardware : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  [[nodiscard]] static const CostModels& models() { return builtin_weights(GetParam()); }
+  [[nodiscard]] static const MachineSpec& machine() { return machine_of(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(All, BuiltinHardware,
+                         ::testing::ValuesIn(builtin_hardware().begin(), builtin_hardware().end()),
+                         [](const auto& named) { return std::string(named.param); });
+
+TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
+  const auto& metadata = models().metadata;
   for (const char* key : {"source", "hardware", "batch_size", "compute.training", "compute.test",
                           "compute.trained_on", "comm.symmetric.forward.training",
                           "comm.symmetric.backward.test.0128"}) {
     ASSERT_TRUE(metadata.contains(key)) << key;
     EXPECT_FALSE(metadata.at(key).empty()) << key;
   }
+  EXPECT_EQ(metadata.at("hardware"),
+            std::string(machine().network) + ", " + std::string(machine().gpu));
+  const std::optional<KnownNetwork> network = known_network(models());
+  const NetworkSpec& spec = network_named(machine().network);
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->devices_per_node, spec.gpus_per_node);
+  EXPECT_EQ(network->in_node_gb_s, spec.intra_gb_per_s);
+  EXPECT_EQ(network->between_nodes_gb_s, spec.inter_gb_per_s);
 }
 
-TEST(BuiltinWeights, SurviveAFile) {
-  const std::string bytes = serialize_weights(builtin_weights());
+TEST_P(BuiltinHardware, SurvivesAFile) {
+  const std::string bytes = serialize_weights(models());
   EXPECT_EQ(serialize_weights(parse_weights(bytes, "copy")), bytes);
 }
 
+TEST(BuiltinWeights, AreOfThreeKindsOfHardware) {
+  EXPECT_EQ(&builtin_weights(), &builtin_weights("a100"));
+  EXPECT_NE(&builtin_weights("h100"), &builtin_weights("h200"));
+  EXPECT_EQ(builtin_place("a100"), "built-in weights");
+  EXPECT_EQ(builtin_place("h200"), "built-in weights of h200");
+  EXPECT_THAT(testing::message_of([] { (void)builtin_weights("b200"); }),
+              ::testing::HasSubstr("no built-in weights of 'b200'; use one of a100, h100, h200"));
+}
+
 ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDrawOptions& draw,
-                                std::int64_t served = kDefaultBatchSize,
-                                std::uint64_t count = 1500) {
+                                std::int64_t served = kDefaultBatchSize, std::uint64_t count = 1500,
+                                std::string_view gpu = kDefaultGpu) {
   ComputeSamples samples;
   samples.tables = augment_dims(tables);
   const auto source =
-      make_analytic_compute_source(gpu_named("a100-sxm-80gb"), samples.tables, kDefaultBatchSize);
+      make_analytic_compute_source(gpu_named(gpu), samples.tables, kDefaultBatchSize);
   source->serve(served);
   samples.served.assign(count, served);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -58,8 +89,9 @@ ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDraw
   return samples;
 }
 
-void expect_accurate(const ComputeSamples& samples, double mape, double kendall_tau = 0.95) {
-  const Accuracy accuracy = evaluate_compute(builtin_backend(), samples).accuracy;
+void expect_accurate(const ComputeSamples& samples, double mape, double kendall_tau = 0.95,
+                     const Backend& backend = builtin_backend()) {
+  const Accuracy accuracy = evaluate_compute(backend, samples).accuracy;
   EXPECT_LE(accuracy.mape, mape);
   EXPECT_GE(accuracy.kendall_tau, kendall_tau);
 }
@@ -98,14 +130,28 @@ TEST(BuiltinWeights, PredictOperatorsOfAnyNumberOfSamples) {
   }
 }
 
+TEST_P(BuiltinHardware, PredictsItsOwnOperators) {
+  const auto backend = make_cpu_backend(models());
+  const ComputeDrawOptions roomy{.memory_bytes = std::int64_t{1} << 50};
+  const std::vector<Table> wide = draw_wide_population({.tables = 300, .seed = 99});
+  for (const std::int64_t samples : {4096, 65536, 1048576}) {
+    SCOPED_TRACE(samples);
+    expect_accurate(analytic_samples(wide, roomy, samples, 300, machine().gpu), 0.05, 0.95,
+                    *backend);
+    expect_accurate(
+        analytic_samples(testing::golden_tables(), kDozensOfTables, samples, 300, machine().gpu),
+        0.05, 0.95, *backend);
+  }
+}
+
 class BuiltinComm : public ::testing::TestWithParam<int> {};
 
-TEST_P(BuiltinComm, PredictsUnseenPlacements) {
+void expect_accurate_comm(std::string_view hardware, int devices, std::uint64_t count) {
   CommSamples samples;
-  samples.devices = GetParam();
+  samples.devices = devices;
   const auto source =
-      make_analytic_comm_source(network_named("a100-nvlink3-hdr"), kDefaultBatchSize);
-  for (std::uint64_t i = 0; i < 400; ++i) {
+      make_analytic_comm_source(network_named(machine_of(hardware).network), kDefaultBatchSize);
+  for (std::uint64_t i = 0; i < count; ++i) {
     Random random(12345, i);
     const CommDraw draw = draw_comm({.devices = samples.devices}, random);
     const CommCost cost = source->cost(draw);
@@ -116,10 +162,18 @@ TEST_P(BuiltinComm, PredictsUnseenPlacements) {
       samples.backward_ms.push_back(static_cast<float>(cost.backward_ms[r]));
     }
   }
-  const CommTestResult result = evaluate_comm(builtin_backend(), samples);
+  const CommTestResult result =
+      evaluate_comm(*make_cpu_backend(builtin_weights(hardware)), samples);
   for (const TestResult* pass : {&result.forward, &result.backward}) {
     EXPECT_LE(pass->accuracy.mape, 0.05);
     EXPECT_GE(pass->accuracy.kendall_tau, 0.95);
+  }
+}
+
+TEST_P(BuiltinComm, PredictsUnseenPlacements) {
+  for (const std::string_view hardware : builtin_hardware()) {
+    SCOPED_TRACE(hardware);
+    expect_accurate_comm(hardware, GetParam(), hardware == kDefaultHardware ? 400 : 100);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "neuroshard/error.h"
@@ -49,39 +50,89 @@ void check(std::span<const std::int64_t> dim_sums, std::span<const double> start
   }
 }
 
-}  // namespace
+double latency_ms(double intra_peers, double inter_peers) {
+  return kBaseMs + kIntraPeerMs * intra_peers + kInterPeerMs * inter_peers;
+}
 
-CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
-                       std::span<const double> start_offsets_ms, double batch) {
-  check(dim_sums, start_offsets_ms);
-  const std::size_t devices = dim_sums.size();
-  CommCost cost{std::vector<double>(devices, 0.0), std::vector<double>(devices, 0.0)};
-
-  std::int64_t total_dim = 0;
-  for (const std::int64_t dim_sum : dim_sums) total_dim += dim_sum;
-  const double count = static_cast<double>(devices);
-  const double samples_each = batch / count;  // Data-parallel part of a device.
-
+// All leave together: every device waits for data from the one that has most to send (forward)
+// or for the one that has most to receive (backward; the same bytes the other way).
+double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
+                            double column_bytes) {
+  const double count = static_cast<double>(dim_sums.size());
+  const double total_dim = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
   const auto [nodes, in_node] = nodes_of(network, count);
   const double intra_peers = in_node - 1.0;
   const double inter_peers = count - in_node;
-
-  // All leave together: every device waits for data from the one that has most to send (forward)
-  // or for the one that has most to receive (backward; the same bytes the other way).
   double transfer_ms = 0.0;
   for (const std::int64_t dim_sum : dim_sums) {
     const double own = static_cast<double>(dim_sum);
-    const double others =
-        devices > 1 ? static_cast<double>(total_dim - dim_sum) / (count - 1.0) : 0.0;
-    const double bytes_per_peer = 4.0 * samples_each * std::max(own, others);
+    const double others = count > 1.0 ? (total_dim - own) / (count - 1.0) : 0.0;
+    const double bytes_per_peer = column_bytes * std::max(own, others);
     const double intra_ms =
         milliseconds(bytes_per_peer * intra_peers, network.intra_gb_per_s * kReachableBandwidth);
     const double inter_ms =
         milliseconds(bytes_per_peer * inter_peers, network.inter_gb_per_s * kReachableBandwidth);
     transfer_ms = std::max({transfer_ms, intra_ms, inter_ms});
   }
-  const double latency_ms = kBaseMs + kIntraPeerMs * intra_peers + kInterPeerMs * inter_peers;
-  const double together_ms = latency_ms + transfer_ms;
+  return latency_ms(intra_peers, inter_peers) + transfer_ms;
+}
+
+// The same with what each device and each node really send and receive.
+double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
+                            double column_bytes) {
+  const std::size_t devices = dim_sums.size();
+  const double total_dim = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
+  const auto ms_of = [&](double columns, double gb_per_s) {
+    return milliseconds(column_bytes * columns, gb_per_s * kReachableBandwidth);
+  };
+  double longest_ms = 0.0;
+  const auto per_node = static_cast<std::size_t>(network.gpus_per_node);
+  for (std::size_t first = 0; first < devices; first += per_node) {
+    const auto node = dim_sums.subspan(first, std::min(per_node, devices - first));
+    const double of_node = std::accumulate(node.begin(), node.end(), 0.0);
+    const double inside = static_cast<double>(node.size());
+    const double intra_peers = inside - 1.0;
+    const double inter_peers = static_cast<double>(devices) - inside;
+    double transfer_ms = 0.0;
+    for (const std::int64_t dim_sum : node) {
+      const double own = static_cast<double>(dim_sum);
+      const double within = std::max(own * intra_peers, of_node - own);
+      const double beyond = std::max(own * inter_peers, total_dim - of_node);
+      transfer_ms = std::max({transfer_ms, ms_of(within, network.intra_gb_per_s),
+                              ms_of(beyond, network.inter_gb_per_s)});
+    }
+    if (network.node_gb_per_s > 0.0) {
+      const double beyond = std::max(of_node * inter_peers, (total_dim - of_node) * inside);
+      transfer_ms = std::max(transfer_ms, ms_of(beyond, network.node_gb_per_s));
+    }
+    longest_ms = std::max(longest_ms, latency_ms(intra_peers, inter_peers) + transfer_ms);
+  }
+  return longest_ms;
+}
+
+}  // namespace
+
+NetworkSpec network_of(NetworkSpec network, const Task& task) {
+  if (!task.links) return network;
+  network.gpus_per_node = task.devices_per_node;
+  if (task.links->in_node_gb_s > 0.0) network.intra_gb_per_s = task.links->in_node_gb_s;
+  if (task.links->between_nodes_gb_s > 0.0) {
+    network.inter_gb_per_s = task.links->between_nodes_gb_s;
+  }
+  network.node_gb_per_s = task.links->node_gb_s;
+  return network;
+}
+
+CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
+                       std::span<const double> start_offsets_ms, double batch, NodeOrder order) {
+  check(dim_sums, start_offsets_ms);
+  const std::size_t devices = dim_sums.size();
+  CommCost cost{std::vector<double>(devices, 0.0), std::vector<double>(devices, 0.0)};
+
+  const double samples_each = batch / static_cast<double>(devices);  // Data-parallel part of each.
+  const double together_ms = order == NodeOrder::kAny
+                                 ? exchange_anywhere_ms(network, dim_sums, 4.0 * samples_each)
+                                 : exchange_in_order_ms(network, dim_sums, 4.0 * samples_each);
 
   const double last_start = *std::max_element(start_offsets_ms.begin(), start_offsets_ms.end());
   for (std::size_t r = 0; r < devices; ++r) {
@@ -113,8 +164,12 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
   const double in_ring = in_node - 1.0;
   const double intra_ms =
       milliseconds(2.0 * bytes * in_ring / in_node, network.intra_gb_per_s * kReachableBandwidth);
+  const double inter_gb_per_s =
+      network.node_gb_per_s > 0.0
+          ? std::min(network.inter_gb_per_s, network.node_gb_per_s / in_node)
+          : network.inter_gb_per_s;
   const double inter_ms = milliseconds(2.0 * bytes / in_node * (nodes - 1.0) / nodes,
-                                       network.inter_gb_per_s * kReachableBandwidth);
+                                       inter_gb_per_s * kReachableBandwidth);
   const double latency_ms =
       kBaseMs + 2.0 * kIntraPeerMs * in_ring + 2.0 * kInterPeerMs * std::ceil(std::log2(nodes));
   return latency_ms + intra_ms + inter_ms;

@@ -16,20 +16,28 @@ struct CommCost {
   std::vector<double> backward_ms;
 };
 
+/// Which devices share a node: any, all nodes as full as each other; or each `gpus_per_node` that
+/// follow each other.
+enum class NodeOrder { kAny, kInOrder };
+
+/// The network that a task says it has, else `network`.
+[[nodiscard]] NetworkSpec network_of(NetworkSpec network, const Task& task);
+
 /// The all-to-all of embedding outputs (forward) and of their gradients (backward), fp32, between
 /// `dim_sums.size()` devices of which device `r` holds `dim_sums[r]` columns and is ready to send
 /// `start_offsets_ms[r]` after the first. A device's forward cost runs from its own start until all
 /// are done. An alpha-beta model; docs/analytic_costs.md derives it. Not a measurement.
 ///
-/// Which devices share a node is left out (peers hold the mean of the other devices' columns), so
-/// permuting the devices permutes the costs.
+/// With NodeOrder::kAny it is left out which devices share a node (peers hold the mean of the other
+/// devices' columns), so permuting the devices permutes the costs.
 ///
 /// Throws Error if the spans differ in length, are empty or longer than kMaxDevices, or a number is
 /// negative or not finite.
 [[nodiscard]] CommCost analytic_comm(const NetworkSpec& network,
                                      std::span<const std::int64_t> dim_sums,
                                      std::span<const double> start_offsets_ms,
-                                     double batch = kDefaultBatchSize);
+                                     double batch = kDefaultBatchSize,
+                                     NodeOrder order = NodeOrder::kAny);
 
 /// The all-reduce of `bytes` of dense fp32 gradients between `devices` devices that hold the same
 /// tables, within nodes and between them in turn, and the optimizer's pass over all of the weights,

@@ -37,14 +37,16 @@ class TablesOfSamples {
   HistogramScale scale_;
 };
 
-PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, const Task& task,
+PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network, const Task& task,
                    const Plan& plan, const ReplicaGradientsCost& gradients_ms) {
   validate(task);
   validate(plan, task);
+  const NetworkSpec network = network_of(known_network, task);
+  const NodeOrder order = task.links ? NodeOrder::kInOrder : NodeOrder::kAny;
   PlanCost cost;
   cost.fits_memory = true;
   std::vector<std::int64_t> dim_sums;
-  std::int64_t most_lookups = 0;
+  std::vector<std::int64_t> id_sums;
   const TablesOfSamples of_batch(static_cast<double>(task.batch_size));
   SliceTables slice_tables(task);
   for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
@@ -58,7 +60,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, cons
       device.dim_sum += slice.dim;
       tables.push_back(of_batch(std::move(table)));
     }
-    most_lookups = std::max(most_lookups, lookups);
+    id_sums.push_back(id_columns(lookups));
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
@@ -72,20 +74,21 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& network, cons
   // The backward pass does not depend on when the devices start; the forward pass does.
   std::vector<double> offsets(cost.devices.size(), 0.0);
   const std::vector<double> backward_ms =
-      analytic_comm(network, dim_sums, offsets, of_batch.samples()).backward_ms;
+      analytic_comm(network, dim_sums, offsets, of_batch.samples(), order).backward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].backward_ms = backward_ms[d];
     offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
   }
-  // All devices are as busy as the busiest, for which they wait.
-  const std::vector<std::int64_t> id_sums(dim_sums.size(), id_columns(most_lookups));
-  const double ids_ms =
-      analytic_comm(network, id_sums, std::vector<double>(offsets.size(), 0.0), of_batch.samples())
-          .backward_ms.front();
+  // All wait for the busiest, so that the others may as well be as busy; but not in nodes whose
+  // devices share what connects them.
+  if (order == NodeOrder::kAny) std::ranges::fill(id_sums, std::ranges::max(id_sums));
+  const double ids_ms = analytic_comm(network, id_sums, std::vector<double>(offsets.size(), 0.0),
+                                      of_batch.samples(), order)
+                            .backward_ms.front();
   const double first = *std::min_element(offsets.begin(), offsets.end());
   for (double& offset : offsets) offset -= first;
   const std::vector<double> forward_ms =
-      analytic_comm(network, dim_sums, offsets, of_batch.samples()).forward_ms;
+      analytic_comm(network, dim_sums, offsets, of_batch.samples(), order).forward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.devices[d].ids_ms = ids_ms;
@@ -125,7 +128,7 @@ PlanCost analytic_plan_cost(const GpuSpec& gpu, const NetworkSpec& network, cons
     return task.device_list.empty() ? ms : ms / task.device_list[device].speed;
   };
   return plan_cost(tables_ms, network, task, plan, [&](const ReplicaTraffic& traffic) {
-    return replica_gradients_ms(gpu, network, task.devices, traffic);
+    return replica_gradients_ms(gpu, network_of(network, task), task.devices, traffic);
   });
 }
 
@@ -141,7 +144,8 @@ PlanCost analytic_plan_cost(std::span<const GpuSpec> gpus, const NetworkSpec& ne
   const auto gradients_ms = [&](const ReplicaTraffic& traffic) {
     double slowest = 0.0;
     for (const GpuSpec& gpu : gpus) {
-      slowest = std::max(slowest, replica_gradients_ms(gpu, network, task.devices, traffic));
+      slowest = std::max(
+          slowest, replica_gradients_ms(gpu, network_of(network, task), task.devices, traffic));
     }
     return slowest;
   };

@@ -24,12 +24,24 @@ constexpr NetworkSpec kNetworks[] = {
     {"h100-nvlink4-ndr", 8, 450.0, 50.0},  // H200 has the same links.
 };
 
+constexpr MachineSpec kMachines[] = {
+    {"a100", kDefaultGpu, kDefaultNetwork},
+    {"h100", "h100-sxm-80gb", "h100-nvlink4-ndr"},
+    {"h200", "h200-sxm-141gb", "h100-nvlink4-ndr"},
+};
+
+std::string_view name_of(const MachineSpec& machine) { return machine.hardware; }
+template <typename Spec>
+std::string_view name_of(const Spec& spec) {
+  return spec.name;
+}
+
 template <typename Spec>
 const Spec& find(std::span<const Spec> specs, std::string_view name, const std::string& kind) {
   std::string names;
   for (const Spec& spec : specs) {
-    if (spec.name == name) return spec;
-    names += (names.empty() ? "" : ", ") + std::string(spec.name);
+    if (name_of(spec) == name) return spec;
+    names += (names.empty() ? "" : ", ") + std::string(name_of(spec));
   }
   throw Error("no data for " + kind + " '" + std::string(name) + "'; known are " + names);
 }
@@ -42,6 +54,9 @@ std::span<const NetworkSpec> known_networks() { return kNetworks; }
 const GpuSpec& gpu_named(std::string_view name) { return find(known_gpus(), name, "GPU"); }
 const NetworkSpec& network_named(std::string_view name) {
   return find(known_networks(), name, "network");
+}
+const MachineSpec& machine_of(std::string_view hardware) {
+  return find(std::span<const MachineSpec>(kMachines), hardware, "hardware");
 }
 
 }  // namespace neuroshard

@@ -20,6 +20,15 @@ struct NetworkSpec {
   int gpus_per_node;
   double intra_gb_per_s;  ///< GPU to GPUs of its node.
   double inter_gb_per_s;  ///< GPU to GPUs of other nodes.
+  /// All GPUs of a node together to those of other nodes; 0: no limit but theirs.
+  double node_gb_per_s = 0.0;
+};
+
+/// The datasheets that built-in weights were trained on.
+struct MachineSpec {
+  std::string_view hardware;  ///< One of builtin_hardware().
+  std::string_view gpu;
+  std::string_view network;
 };
 
 [[nodiscard]] std::span<const GpuSpec> known_gpus();
@@ -28,6 +37,7 @@ struct NetworkSpec {
 /// Throw Error listing the known names.
 [[nodiscard]] const GpuSpec& gpu_named(std::string_view name);
 [[nodiscard]] const NetworkSpec& network_named(std::string_view name);
+[[nodiscard]] const MachineSpec& machine_of(std::string_view hardware);
 
 /// What a machine that nobody has named is taken for.
 inline constexpr std::string_view kDefaultGpu = "a100-sxm-80gb";

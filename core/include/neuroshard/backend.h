@@ -174,8 +174,12 @@ class Backend {
   [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
   /// Features that the compute model takes of a piece: kTableFeatures or kTrafficFeatures.
   [[nodiscard]] int table_features() const { return traits_.table_features; }
-  /// Samples of an iteration that costs are of.
-  [[nodiscard]] std::int64_t batch_size() const { return traits_.batch_size; }
+  /// CostModels::setting.
+  [[nodiscard]] const CommSetting& comm_setting() const { return traits_.setting; }
+  /// How the communication models see the columns of so many devices. Null: as they are.
+  [[nodiscard]] const NodeColumns* nodes(int devices) const {
+    return traits_.nodes && traits_.nodes->devices() == devices ? &*traits_.nodes : nullptr;
+  }
   /// CostModels::prices_ids().
   [[nodiscard]] bool prices_ids() const { return traits_.prices_ids; }
   /// Null: the models do not price all-reduces.
@@ -193,7 +197,8 @@ class Backend {
   struct Traits {
     int table_features;
     int embedding_width;
-    std::int64_t batch_size;
+    CommSetting setting;
+    std::optional<NodeColumns> nodes;
     bool prices_ids;
     std::optional<AllReduceModel> all_reduce;
   };

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "neuroshard/all_reduce_model.h"
+#include "neuroshard/comm_setting.h"
+#include "neuroshard/node_columns.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task.h"
 
@@ -78,8 +80,8 @@ struct CostModels {
   std::map<int, CommModel> dense_comm;         ///< By device count.
   std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
   std::optional<AllReduceModel> all_reduce{};  ///< Of tables that every device holds.
-  /// Samples of an iteration that the communication models are for (models_for_batch()).
-  std::int64_t batch_size = kDefaultBatchSize;
+  CommSetting setting{};               ///< That the communication models are for (models_for()).
+  std::optional<NodeColumns> nodes{};  ///< How they see columns; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
 
   /// The model for `devices` devices: the dense one if there is one, else the symmetric one.

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "neuroshard/devices.h"
+#include "neuroshard/node_links.h"
 #include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/table_memory.h"
@@ -88,8 +90,11 @@ struct Task {
   /// nothing.
   std::vector<Device> device_list{};
   /// Devices 0 to `devices_per_node` - 1 share a node, and so on. Says what tables of kinds
-  /// kTableRow and kGrid are; costs do not depend on it.
+  /// kTableRow and kGrid are; costs depend on it if `links` are stated.
   int devices_per_node = kDefaultDevicesPerNode;
+  /// Nothing: communication costs are those of the network that the cost models know, where it does
+  /// not matter which devices share a node.
+  std::optional<NodeLinks> links{};
 };
 
 /// All memory of a device.
@@ -133,11 +138,11 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
-/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024], row
-/// shares at most kMaxRowShares that sum to 1 (within 0.001); if devices that are listed are not as
-/// many as `devices`, or have loads out of range; if all of a device is reserved; if tables cut as
-/// finely as can be take more than kMaxTaskBytes; or if rules contradict each other or the task.
-/// `where` opens the message, e.g. a file name; may be empty.
+/// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024],
+/// links in [0.001, 1e6] GB/s or 0, row shares at most kMaxRowShares that sum to 1 (within 0.001);
+/// if devices that are listed are not as many as `devices`, or have loads out of range; if all of a
+/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; or if rules
+/// contradict each other or the task. `where` opens the message, e.g. a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

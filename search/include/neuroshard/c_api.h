@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 3
+#define NS_ABI_VERSION 4
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -82,6 +82,8 @@ typedef struct ns_planner_options {
   /// "any", with all slices of a table of one width; or "columns", which ns_plan_get_slices() does.
   /// NULL: "columns".
   const char* cuts;
+  // Since version 4.
+  const char* hardware;  ///< Of the built-in weights: "a100", "h100", "h200". NULL: "a100".
 } ns_planner_options;
 
 /// `options` may be NULL. Takes some milliseconds; make one planner and share it.

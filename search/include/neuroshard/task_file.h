@@ -24,6 +24,7 @@ struct TaskFile {
   std::string name;                 ///< May be empty.
   std::vector<std::string> source;  ///< Where the table sizes come from; may be empty.
   std::string notes;                ///< Assumptions; may be empty.
+  std::string hardware;             ///< That built-in weights are to be of; may be empty.
   std::vector<Table> tables;
   std::optional<int> devices;
   /// If the file lists devices, all of them; a `memory_bytes` is then that of those that say
@@ -33,6 +34,7 @@ struct TaskFile {
   ReservedMemory reserved;
   std::int64_t batch_size = kDefaultBatchSize;
   int devices_per_node = kDefaultDevicesPerNode;
+  std::optional<NodeLinks> links;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 
@@ -52,6 +54,8 @@ struct OtherDevices {
 
 /// What to say of so many tables whose histograms are derived: an assumption. Not empty.
 [[nodiscard]] std::string derived_histograms_note(std::size_t tables);
+/// What to say of a task that states its hardware to those who choose cost models by themselves.
+[[nodiscard]] std::string hardware_note(std::string_view hardware);
 
 /// A task in our JSON schema.
 [[nodiscard]] TaskFile load_task(const std::filesystem::path& path);

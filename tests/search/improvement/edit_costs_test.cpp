@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "golden.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -115,6 +116,52 @@ TEST(EditCosts, AreExactWithASymmetricModelOfFewDevices) {
       EXPECT_GT(agreement.lowest, -1e-4);
     }
   }
+}
+
+CostModels models_on_nodes(CostModels models, int devices, int devices_per_node,
+                           const NodeLinks& links) {
+  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  return models_for(std::move(models),
+                    {.devices = devices, .devices_per_node = devices_per_node, .links = links});
+}
+
+TEST(EditCosts, AreExactOnNodesOfFewDevices) {
+  std::mt19937_64 random(64);
+  for (const CostModels& models :
+       {builtin_weights(), random_models(63), random_models(61, {.devices = {4, 6}})}) {
+    for (const int devices : {4, 6}) {
+      SCOPED_TRACE(devices);
+      const CpuBackend backend = cpu_backend_of(
+          models_on_nodes(models, devices, 2, {.between_nodes_gb_s = 20.0, .node_gb_s = 30.0}));
+      Agreement agreement;
+      for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
+        Task task = random_task(seed);
+        task.devices = devices;
+        const CatalogedTask cataloged(backend, task);
+        walk(backend, cataloged, random_layout(cataloged, 1.5, random), 50, kInfinity, agreement);
+      }
+      EXPECT_GT(agreement.estimates, repetitions(20) * 10);
+      EXPECT_LT(agreement.highest, 1e-4);
+      EXPECT_GT(agreement.lowest, -1e-4);
+    }
+  }
+}
+
+// Of more devices some costs are guessed; the guesses must serve an improvement.
+TEST(EditCosts, SeldomRefuseWhatIsAffordableOnManyNodes) {
+  std::mt19937_64 random(65);
+  const CpuBackend backend =
+      cpu_backend_of(models_on_nodes(builtin_weights(), 32, 8, {.node_gb_s = 25.0}));
+  Agreement agreement;
+  for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
+    Task task = random_task(seed);
+    task.devices = 32;
+    const CatalogedTask cataloged(backend, task);
+    walk(backend, cataloged, random_layout(cataloged, 3.0, random), 60, 0.003, agreement);
+  }
+  EXPECT_GT(agreement.affordable, repetitions(20));
+  EXPECT_LT(agreement.wrongly_refused, agreement.affordable / 10 + 1);
+  EXPECT_LT(agreement.highest, 0.02);
 }
 
 TEST(EditCosts, CountIdsExactly) {

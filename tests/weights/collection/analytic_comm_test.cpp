@@ -31,6 +31,74 @@ TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
   }
 }
 
+// Byte by byte, from every device to every other one.
+TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
+  Random random(3, 1);
+  for (int trial = 0; trial < 100; ++trial) {
+    const int per_node = 1 + static_cast<int>(random.below(8));
+    const int devices = 1 + static_cast<int>(random.below(30));
+    const NetworkSpec network{"test", per_node, 50.0 + static_cast<double>(random.below(100)),
+                              5.0 + static_cast<double>(random.below(50)),
+                              static_cast<double>(random.below(3)) * 40.0};
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(devices));
+    for (std::int64_t& dim : dims) dim = static_cast<std::int64_t>(4 * random.below(200));
+    // GB that a device, or a node, sends and receives.
+    std::vector<double> in_node_out(dims.size());
+    std::vector<double> in_node_in(dims.size());
+    std::vector<double> beyond_out(dims.size());
+    std::vector<double> beyond_in(dims.size());
+    std::vector<double> node_out(dims.size());
+    std::vector<double> node_in(dims.size());
+    for (int from = 0; from < devices; ++from) {
+      for (int to = 0; to < devices; ++to) {
+        if (from == to) continue;
+        const double gb = 65536.0 / devices * 4.0 * static_cast<double>(dims[from]) / 1e9;
+        const bool same_node = from / per_node == to / per_node;
+        (same_node ? in_node_out : beyond_out)[from] += gb;
+        (same_node ? in_node_in : beyond_in)[to] += gb;
+        if (same_node) continue;
+        node_out[from / per_node] += gb;
+        node_in[to / per_node] += gb;
+      }
+    }
+    double longest_ms = 0.0;
+    for (int d = 0; d < devices; ++d) {
+      const int node = d / per_node;
+      const int peers = std::min(per_node, devices - node * per_node) - 1;
+      double seconds = 0.0;
+      for (const double gb : {in_node_out[d], in_node_in[d]}) {
+        seconds = std::max(seconds, gb / (0.8 * network.intra_gb_per_s));
+      }
+      for (const double gb : {beyond_out[d], beyond_in[d]}) {
+        seconds = std::max(seconds, gb / (0.8 * network.inter_gb_per_s));
+      }
+      for (const double gb : {node_out[node], node_in[node]}) {
+        if (network.node_gb_per_s > 0.0) {
+          seconds = std::max(seconds, gb / (0.8 * network.node_gb_per_s));
+        }
+      }
+      longest_ms = std::max(longest_ms,
+                            0.020 + 0.001 * peers + 0.0025 * (devices - 1 - peers) + 1e3 * seconds);
+    }
+    const CommCost cost =
+        analytic_comm(network, dims, std::vector<double>(dims.size()), 65536, NodeOrder::kInOrder);
+    for (const double ms : cost.backward_ms) EXPECT_NEAR(ms, longest_ms, 1e-9 * longest_ms);
+    EXPECT_EQ(cost.forward_ms, cost.backward_ms);
+  }
+}
+
+TEST(AnalyticComm, NetworksAreTheTasksIfItStatesLinks) {
+  Task task{.tables = {}, .devices = 16, .devices_per_node = 4};
+  const NetworkSpec& known = network_named(kDefaultNetwork);
+  EXPECT_EQ(network_of(known, task).gpus_per_node, 8);
+  task.links = NodeLinks{.between_nodes_gb_s = 7.0, .node_gb_s = 9.0};
+  const NetworkSpec stated = network_of(known, task);
+  EXPECT_EQ(stated.gpus_per_node, 4);
+  EXPECT_EQ(stated.intra_gb_per_s, known.intra_gb_per_s);
+  EXPECT_EQ(stated.inter_gb_per_s, 7.0);
+  EXPECT_EQ(stated.node_gb_per_s, 9.0);
+}
+
 const GpuSpec kGpu{"test", 1000.0, 1e7, 5000.0};
 constexpr double kDense = 2 * 0.004 + 4.0 * 1e9 / (0.9 * 1000.0 * 1e6);
 
@@ -46,6 +114,15 @@ TEST(AnalyticAllReduce, IsTreesOfADevicesPartBetweenNodes) {
   const double between_ms = 2.0 * 1e9 / 8.0 * 7.0 / 8.0 / (0.8 * 10.0 * 1e6);
   EXPECT_NEAR(analytic_all_reduce(kGpu, network, 64, 1e9),
               0.020 + 14 * 0.001 + 6 * 0.0025 + within_ms + between_ms + kDense, 1e-9);
+}
+
+TEST(AnalyticAllReduce, NodesShareTheirLinks) {
+  const NetworkSpec own{"test", 8, 100.0, 10.0, 80.0};
+  const NetworkSpec shared{"test", 8, 100.0, 10.0, 16.0};
+  const NetworkSpec slow{"test", 8, 100.0, 2.0};
+  EXPECT_EQ(analytic_all_reduce(kGpu, own, 64, 1e9),
+            analytic_all_reduce(kGpu, {"test", 8, 100.0, 10.0}, 64, 1e9));
+  EXPECT_EQ(analytic_all_reduce(kGpu, shared, 64, 1e9), analytic_all_reduce(kGpu, slow, 64, 1e9));
 }
 
 TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {

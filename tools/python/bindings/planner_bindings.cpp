@@ -34,9 +34,15 @@ struct ImprovedPlan {
 
 using OnImprovement = std::optional<std::function<void(const ImprovedPlan&)>>;
 
-const std::shared_ptr<Weights>& shared_builtin_weights() {
-  static const auto weights = std::make_shared<Weights>(
-      Weights{builtin_weights(), origin_of(builtin_weights(), "built-in weights")});
+// Called with Python's lock held.
+const std::shared_ptr<Weights>& shared_builtin_weights(const std::string& hardware) {
+  static std::map<std::string, std::shared_ptr<Weights>> all;
+  const CostModels& models = builtin_weights(hardware);
+  std::shared_ptr<Weights>& weights = all[hardware];
+  if (!weights) {
+    weights =
+        std::make_shared<Weights>(Weights{models, origin_of(models, builtin_place(hardware))});
+  }
   return weights;
 }
 
@@ -90,8 +96,9 @@ CostedTaskPlan simulate(const PythonPlanner& planner, std::shared_ptr<NamedTask>
 
 void bind_weights(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "Cost models: what the search knows of the hardware.")
-      .def_static("builtin", &shared_builtin_weights,
-                  "Those compiled into the package; see `metadata`.")
+      .def_static("builtin", &shared_builtin_weights, "hardware"_a = std::string(kDefaultHardware),
+                  "Those compiled into the package, of \"a100\", \"h100\" or \"h200\"; see "
+                  "`metadata`.")
       .def_static(
           "load",
           [](const std::filesystem::path& path) {
@@ -136,7 +143,7 @@ void bind_planner_class(nb::module_& module) {
                  const std::string& algorithm, const std::string& effort,
                  const std::string& backend, int threads, std::uint64_t seed, bool equal_widths,
                  const std::optional<std::string>& cuts) {
-                if (!weights) weights = shared_builtin_weights();
+                if (!weights) weights = shared_builtin_weights(std::string(kDefaultHardware));
                 PlannerOptions options;
                 options.algorithm = algorithm_from_name(algorithm);
                 options.effort = effort_from_name(effort);

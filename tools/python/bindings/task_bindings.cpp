@@ -95,11 +95,12 @@ std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, Devices devices,
                                      const std::optional<MemoryBytes>& memory_bytes,
                                      std::string name, std::vector<std::string> notes,
                                      const ReservedMemory& reserved, std::int64_t batch_size,
-                                     int devices_per_node) {
+                                     int devices_per_node, std::optional<NodeLinks> links) {
   auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
                                                      .reserved = reserved,
                                                      .batch_size = batch_size,
-                                                     .devices_per_node = devices_per_node},
+                                                     .devices_per_node = devices_per_node,
+                                                     .links = links},
                                                     std::move(name),
                                                     std::move(notes)});
   std::visit([&](auto& given) { set_devices(task->task, std::move(given), memory_bytes); },
@@ -113,13 +114,13 @@ std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, Devices de
                                            std::string name, std::vector<std::string> notes,
                                            std::int64_t reserved_bytes, double reserved_share,
                                            std::optional<std::int64_t> batch_size,
-                                           int devices_per_node) {
+                                           int devices_per_node, std::optional<NodeLinks> links) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
   return make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
                    std::move(notes), {.bytes = reserved_bytes, .share = reserved_share},
-                   batch_size.value_or(kDefaultBatchSize), devices_per_node);
+                   batch_size.value_or(kDefaultBatchSize), devices_per_node, links);
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -130,6 +131,7 @@ std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devic
                              .memory_remedy = "give memory_bytes="});
   std::vector<std::string> notes;
   if (!file.notes.empty()) notes.push_back(std::move(file.notes));
+  if (!file.hardware.empty()) notes.push_back(hardware_note(file.hardware));
   if (!file.derived_histograms.empty()) {
     notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
@@ -179,6 +181,39 @@ std::vector<std::string> names_of(const std::vector<ShardingKind>& kinds) {
   std::vector<std::string> names;
   for (const ShardingKind kind : kinds) names.emplace_back(name_of(kind));
   return names;
+}
+
+std::string links_text(const NodeLinks& links) {
+  std::string text;
+  const auto add = [&](const char* name, double gb_s) {
+    if (gb_s == 0.0) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + format_number(gb_s, 1) + " GB/s";
+  };
+  add("in node", links.in_node_gb_s);
+  add("between nodes", links.between_nodes_gb_s);
+  add("node", links.node_gb_s);
+  return "NodeLinks(" + text + ")";
+}
+
+void bind_links(nb::module_& module) {
+  nb::class_<NodeLinks>(module, "NodeLinks", "What connects devices, and nodes of devices.")
+      .def(
+          "__init__",
+          [](NodeLinks* self, double in_node_gb_s, double between_nodes_gb_s, double node_gb_s) {
+            new (self) NodeLinks{.in_node_gb_s = in_node_gb_s,
+                                 .between_nodes_gb_s = between_nodes_gb_s,
+                                 .node_gb_s = node_gb_s};
+          },
+          nb::kw_only(), "in_node_gb_s"_a = 0.0, "between_nodes_gb_s"_a = 0.0, "node_gb_s"_a = 0.0,
+          "GB/s (1e9 bytes) in each direction: of a device to the others of its node, of a device "
+          "to those of other nodes, and of all devices of a node together to those of other "
+          "nodes. 0: as in the network that the cost models know, and no limit of nodes. Tasks "
+          "check them.")
+      .def_ro("in_node_gb_s", &NodeLinks::in_node_gb_s)
+      .def_ro("between_nodes_gb_s", &NodeLinks::between_nodes_gb_s)
+      .def_ro("node_gb_s", &NodeLinks::node_gb_s)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", &links_text);
 }
 
 void bind_rules(nb::module_& module) {
@@ -267,7 +302,7 @@ void bind_task(nb::module_& module) {
       .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(),
            nb::kw_only(), "name"_a = "", "notes"_a = std::vector<std::string>{},
            "reserved_bytes"_a = 0, "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
-           "devices_per_node"_a = kDefaultDevicesPerNode,
+           "devices_per_node"_a = kDefaultDevicesPerNode, "links"_a = nb::none(),
            "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
            "list of "
            "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
@@ -275,11 +310,15 @@ void bind_task(nb::module_& module) {
            "each device tables may not take. `batch_size`: samples of an iteration, on all "
            "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
            "are of 65,536, and memory counts none, or as tables of another task say. "
-           "`devices_per_node`: devices that share a node, within which rows may be cut.")
+           "`devices_per_node`: devices that share a node, within which rows may be cut. "
+           "`links`: what connects them; None: as in the network that the cost models know, where "
+           "it "
+           "does not matter which devices share a node.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
       .def_prop_ro("devices_per_node",
                    [](const NamedTask& task) { return task.task.devices_per_node; })
+      .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },
           "All of them where they are listed, else empty: equal ones.")
@@ -317,6 +356,7 @@ void bind_task(nb::module_& module) {
 
 void bind_tasks(nb::module_& module) {
   bind_device(module);
+  bind_links(module);
   bind_rules(module);
   bind_table(module);
   bind_task(module);

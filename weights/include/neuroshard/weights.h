@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,16 @@ namespace neuroshard {
 void save_weights(const CostModels& models, const std::filesystem::path& path);
 [[nodiscard]] std::string serialize_weights(const CostModels& models);
 
+/// What there are built-in weights of: "a100", "h100" and "h200".
+[[nodiscard]] std::span<const std::string_view> builtin_hardware();
+inline constexpr std::string_view kDefaultHardware = "a100";
+
 /// The models compiled into the library, for use without any file. Their metadata say what they
-/// were trained on. Read at the first call; threads may share the result.
-[[nodiscard]] const CostModels& builtin_weights();
+/// were trained on. Read at the first call; threads may share the result. Throws Error unless
+/// `hardware` is one of builtin_hardware().
+[[nodiscard]] const CostModels& builtin_weights(std::string_view hardware = kDefaultHardware);
+/// The place where they were found, for origin_of() and messages.
+[[nodiscard]] std::string builtin_place(std::string_view hardware = kDefaultHardware);
 
 /// Checkpoints of the published training code: files of `torch.save` (PyTorch 1.6 or later).
 [[nodiscard]] ComputeModel load_compute_checkpoint(const std::filesystem::path& path);

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "neuroshard/node_links.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// What of a task communication models are made for, besides where its columns are. Devices and
+/// nodes count if the task states links.
+struct CommSetting {
+  std::int64_t batch_size = kDefaultBatchSize;
+  int devices = 0;
+  int devices_per_node = 0;
+  NodeLinks links{};
+
+  friend auto operator<=>(const CommSetting&, const CommSetting&) = default;
+};
+
+[[nodiscard]] inline CommSetting comm_setting(const Task& task) {
+  if (!task.links) return {.batch_size = task.batch_size};
+  return {task.batch_size, task.devices, task.devices_per_node, *task.links};
+}
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

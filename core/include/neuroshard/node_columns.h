@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/node_links.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Seen columns are multiples of one part in so many, and sums of them do not depend on their
+/// order.
+inline constexpr double kPartsOfColumn = 16.0;
+
+/// Columns as communication models see them where nodes are connected otherwise than in the network
+/// that they were trained on. There, every device sends over links of its own, so that the one with
+/// most columns decides. Here a device may have to wait for its node, too:
+///
+///     seen columns = max(own share * columns of the device, node share * columns of its node)
+///
+/// Shares are such that equal columns are seen as they are: that all of them take longer or less
+/// long is factor(). docs/analytic_costs.md derives it.
+class NodeColumns {
+ public:
+  /// `links`: stated in full, but for `node_gb_s`. Both numbers of devices are at least 1.
+  NodeColumns(const KnownNetwork& known, const NodeLinks& links, int devices, int devices_per_node);
+
+  /// How many times as long as in the known network bytes take if all devices have equal columns.
+  [[nodiscard]] double factor() const { return factor_; }
+  /// Whether devices see nothing but their own columns, as they are.
+  [[nodiscard]] bool same() const { return same_; }
+
+  [[nodiscard]] int devices() const { return devices_; }
+  [[nodiscard]] std::size_t nodes() const { return own_share_.size(); }
+  [[nodiscard]] std::size_t node_of(std::size_t device) const { return device / per_node_; }
+  /// Devices of a node: from, and up to but without.
+  [[nodiscard]] std::size_t first_of(std::size_t node) const { return node * per_node_; }
+  [[nodiscard]] std::size_t end_of(std::size_t node) const;
+
+  /// Of a device of `node`.
+  [[nodiscard]] float seen(std::size_t node, double of_device, double of_node) const;
+  /// Of all: both [devices].
+  void see(std::span<const float> dim_sums, std::span<float> seen) const;
+  /// What the device that is seen to have most lookups has, [devices], in their unit.
+  [[nodiscard]] std::int64_t most_seen(std::span<const std::int64_t> lookups) const;
+
+ private:
+  int devices_;
+  std::size_t per_node_;
+  double factor_ = 1.0;
+  bool same_ = true;
+  std::vector<double> own_share_;   ///< [nodes]
+  std::vector<double> node_share_;  ///< [nodes]
+};
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

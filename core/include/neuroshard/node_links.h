@@ -1,0 +1,31 @@
+#pragma once
+
+#include <compare>
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// What connects the devices of a task, in GB/s (1e9 bytes) in each direction, as on datasheets.
+/// 0: not stated. Then it is as in the network that the cost models were trained on, and a node has
+/// no limit but that of its devices.
+struct NodeLinks {
+  double in_node_gb_s = 0.0;        ///< A device to the others of its node.
+  double between_nodes_gb_s = 0.0;  ///< A device to those of other nodes, by itself.
+  double node_gb_s = 0.0;           ///< All devices of a node together to those of other nodes.
+
+  friend auto operator<=>(const NodeLinks&, const NodeLinks&) = default;
+};
+
+inline constexpr double kLeastGbPerSecond = 1e-3;
+inline constexpr double kMostGbPerSecond = 1e6;
+
+/// The network that communication models were trained on: as many devices in each node, with these
+/// links in it and between nodes.
+struct KnownNetwork {
+  int devices_per_node = 0;
+  double in_node_gb_s = 0.0;
+  double between_nodes_gb_s = 0.0;
+};
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/comm_setting.h"
+#include "neuroshard/cost_models.h"
+#include "neuroshard/node_links.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Samples of an iteration whose costs can be predicted, by models of any batch.
+inline constexpr std::int64_t kMinPricedBatch = 1024;
+inline constexpr std::int64_t kMaxPricedBatch = std::int64_t{1} << 22;
+
+/// Throws Error unless `models` know what an iteration of `batch_size` samples costs: between
+/// kMinPricedBatch and kMaxPricedBatch, or just kDefaultBatchSize if they have the published table
+/// features.
+void require_batch(const CostModels& models, std::int64_t batch_size);
+
+/// The network that the communication models were trained on, by their metadata
+/// (docs/weights_format.md); nothing if they do not say. Throws Error if what they say is no
+/// network.
+[[nodiscard]] std::optional<KnownNetwork> known_network(const CostModels& models);
+/// Writes it down there, or that it is not known.
+void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network);
+
+/// The same models for iterations, and nodes, of `setting`, from models for kDefaultBatchSize on
+/// the network that they know: those of communication by scaled_comm(), and by NodeColumns where
+/// links are stated. Throws Error as require_batch() does, and if there are links but the models do
+/// not say what network they know.
+[[nodiscard]] CostModels models_for(CostModels models, const CommSetting& setting);
+
+/// Throws Error unless the models of `backend` are for the comm_setting() of `task`.
+void require_setting(const Backend& backend, const Task& task);
+
+/// Throws Error unless `backend` can price tables that every device holds.
+void require_replicas(const Backend& backend);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

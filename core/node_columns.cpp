@@ -1,0 +1,80 @@
+#include "neuroshard/node_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace neuroshard {
+namespace {
+
+/// Time in proportion to which a device sends each of its columns to `devices` devices, of which
+/// `in_node` share its node.
+double own_time(double devices, double in_node, double in_node_gb_s, double between_nodes_gb_s) {
+  return std::max((in_node - 1.0) / in_node_gb_s, (devices - in_node) / between_nodes_gb_s);
+}
+
+}  // namespace
+
+NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int devices,
+                         int devices_per_node)
+    : devices_(devices),
+      per_node_(static_cast<std::size_t>(std::min(devices_per_node, devices))),
+      own_share_((static_cast<std::size_t>(devices) + per_node_ - 1) / per_node_, 1.0),
+      node_share_(own_share_.size(), 0.0) {
+  const double count = devices;
+  const double known_nodes = std::ceil(count / known.devices_per_node);
+  const double known_time =
+      own_time(count, count / known_nodes, known.in_node_gb_s, known.between_nodes_gb_s);
+  if (known_time == 0.0) return;  // One device.
+  factor_ = 0.0;
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    const auto size = static_cast<double>(end_of(node) - first_of(node));
+    own_share_[node] =
+        own_time(count, size, links.in_node_gb_s, links.between_nodes_gb_s) / known_time;
+    if (links.node_gb_s > 0.0) {
+      node_share_[node] = (count - size) / links.node_gb_s / known_time;
+    }
+    factor_ = std::max({factor_, own_share_[node], size * node_share_[node]});
+  }
+  for (double& share : own_share_) share /= factor_;
+  for (double& share : node_share_) share /= factor_;
+  same_ = std::ranges::all_of(own_share_, [](double share) { return share == 1.0; }) &&
+          std::ranges::all_of(node_share_, [](double share) { return share == 0.0; });
+}
+
+std::size_t NodeColumns::end_of(std::size_t node) const {
+  return std::min(first_of(node) + per_node_, static_cast<std::size_t>(devices_));
+}
+
+float NodeColumns::seen(std::size_t node, double of_device, double of_node) const {
+  const double columns = std::max(own_share_[node] * of_device, node_share_[node] * of_node);
+  return static_cast<float>(std::round(columns * kPartsOfColumn) / kPartsOfColumn);
+}
+
+void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_columns) const {
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    const auto of_devices = dim_sums.subspan(first_of(node), end_of(node) - first_of(node));
+    const double of_node = std::accumulate(of_devices.begin(), of_devices.end(), 0.0);
+    for (std::size_t d = first_of(node); d < end_of(node); ++d) {
+      seen_columns[d] = seen(node, static_cast<double>(dim_sums[d]), of_node);
+    }
+  }
+}
+
+std::int64_t NodeColumns::most_seen(std::span<const std::int64_t> lookups) const {
+  double most = 0.0;
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    const auto of_devices = lookups.subspan(first_of(node), end_of(node) - first_of(node));
+    std::int64_t sum = 0;
+    std::int64_t highest = 0;
+    for (const std::int64_t of_device : of_devices) {
+      sum += of_device;
+      highest = std::max(highest, of_device);
+    }
+    most = std::max({most, own_share_[node] * static_cast<double>(highest),
+                     node_share_[node] * static_cast<double>(sum)});
+  }
+  return std::llround(most);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,214 @@
+#include "neuroshard/task_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "neuroshard/error.h"
+#include "random_tasks.h"
+#include "tests/message_of.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::message_of;
+using testing::random_models;
+
+CostModels models_with(int inputs) {
+  CostModels models;
+  models.compute.table_network.layers = {
+      {.inputs = inputs, .outputs = 8, .weight = {}, .bias = {}}};
+  return models;
+}
+
+std::string batch_error(int inputs, std::int64_t batch) {
+  const CostModels models = models_with(inputs);
+  try {
+    require_batch(models, batch);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(TaskModels, ModelsOfPublishedFeaturesKnowOneBatch) {
+  EXPECT_EQ(batch_error(kTableFeatures, 65536), "");
+  EXPECT_THAT(batch_error(kTableFeatures, 4096),
+              HasSubstr("batch_size is 4096, but these cost models know batches of 65,536"));
+}
+
+TEST(TaskModels, OthersKnowARange) {
+  for (const std::int64_t batch : {1024, 5000, 65536, 4194304}) {
+    EXPECT_EQ(batch_error(kTrafficFeatures, batch), "") << batch;
+  }
+  for (const std::int64_t batch : {1, 1023, 4194305}) {
+    EXPECT_THAT(batch_error(kTrafficFeatures, batch), HasSubstr("1,024 to 4,194,304")) << batch;
+  }
+}
+
+TEST(TaskModels, ReplicasNeedAnyBatchAndAllReduces) {
+  CostModels models = random_models(1, {.any_batch = true});
+  EXPECT_NO_THROW(require_replicas(*make_cpu_backend(models)));
+  models.all_reduce.reset();
+  EXPECT_THAT(message_of([&] { require_replicas(*make_cpu_backend(models)); }),
+              HasSubstr("do not price all-reduces"));
+  models = random_models(1);
+  models.all_reduce = AllReduceModel{.lines = {{8, {}}}};
+  EXPECT_THAT(message_of([&] { require_replicas(*make_cpu_backend(models)); }),
+              HasSubstr("part of the batch"));
+}
+
+TEST(TaskModels, ModelsOfAnotherBatchHaveScaledAllToAlls) {
+  for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
+    const CostModels models = random_models(2, {.devices = dense, .any_batch = true});
+    const auto backend = make_cpu_backend(models);
+    const auto doubled =
+        make_cpu_backend(models_for(models, {.batch_size = 2 * kDefaultBatchSize}));
+    EXPECT_EQ(doubled->comm_setting().batch_size, 2 * kDefaultBatchSize);
+    const std::vector<float> columns = {8.0F, 120.0F, 0.0F, 64.0F};
+    std::vector<float> once(4);
+    std::vector<float> none(4);
+    std::vector<float> got(4);
+    backend->backward_comm(4, columns, once);
+    backend->backward_comm(4, std::vector<float>(4, 0.0F), none);
+    doubled->backward_comm(4, columns, got);
+    for (std::size_t d = 0; d < 4; ++d) EXPECT_NEAR(got[d], 2.0F * once[d] - none[d], 1e-4F);
+  }
+  EXPECT_EQ(models_for(random_models(2), {}).setting.batch_size, kDefaultBatchSize);
+}
+
+TEST(TaskModels, ABackendServesTasksOfItsBatch) {
+  const auto backend = make_cpu_backend(random_models(3, {.any_batch = true}));
+  Task task;
+  EXPECT_NO_THROW(require_setting(*backend, task));
+  task.batch_size = 4096;
+  EXPECT_THAT(message_of([&] { require_setting(*backend, task); }),
+              HasSubstr("batch_size is 4096, but the backend has models for 65,536"));
+}
+
+CostModels models_of_a_network(std::uint64_t seed) {
+  CostModels models = random_models(seed, {.any_batch = true});
+  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  return models;
+}
+
+TEST(TaskModels, SayWhichNetworkTheyKnow) {
+  CostModels models = random_models(4);
+  EXPECT_FALSE(known_network(models));
+  set_known_network(models, KnownNetwork{4, 31.5, 12.5});
+  const std::optional<KnownNetwork> network = known_network(models);
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->devices_per_node, 4);
+  EXPECT_EQ(network->in_node_gb_s, 31.5);
+  EXPECT_EQ(network->between_nodes_gb_s, 12.5);
+  set_known_network(models, std::nullopt);
+  EXPECT_FALSE(known_network(models));
+}
+
+TEST(TaskModels, RefuseANetworkThatIsNone) {
+  for (const char* text : {"", "many", "0", "-3", "1e9", "12 GB/s", "nan"}) {
+    CostModels models = models_of_a_network(4);
+    models.metadata["network.in_node_gb_s"] = text;
+    EXPECT_THAT(message_of([&] { (void)known_network(models); }),
+                HasSubstr("'network.in_node_gb_s' is '" + std::string(text) +
+                          "'; expected a number from 0.001 to 1e+06"));
+  }
+}
+
+TEST(TaskModels, LinksNeedAKnownNetwork) {
+  const CommSetting setting{.devices = 16, .devices_per_node = 8, .links = {.node_gb_s = 10.0}};
+  EXPECT_THAT(message_of([&] { (void)models_for(random_models(4), setting); }),
+              HasSubstr("do not say which network they know; train them with --devices-per-node"));
+}
+
+TEST(TaskModels, LinksAsInTheKnownNetworkChangeNothing) {
+  const CostModels models = models_of_a_network(5);
+  const CostModels same = models_for(
+      models, {.devices = 16, .devices_per_node = 8, .links = {.between_nodes_gb_s = 25.0}});
+  EXPECT_FALSE(same.nodes);
+  const std::vector<float> columns = {8.0F, 120.0F, 0.0F, 64.0F, 4.0F, 40.0F, 12.0F, 44.0F,
+                                      8.0F, 20.0F,  0.0F, 16.0F, 4.0F, 40.0F, 12.0F, 44.0F};
+  std::vector<float> before(16);
+  std::vector<float> after(16);
+  make_cpu_backend(models)->backward_comm(16, columns, before);
+  make_cpu_backend(same)->backward_comm(16, columns, after);
+  EXPECT_EQ(before, after);
+}
+
+// T'(c) = f T(seen c) + (1 - f) T(0), of dense and of symmetric networks.
+TEST(TaskModels, OnNodesColumnsAreSeenAndBytesTakeLonger) {
+  for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
+    CostModels models = random_models(6, {.devices = dense, .any_batch = true});
+    set_known_network(models, KnownNetwork{2, 300.0, 25.0});
+    const CostModels on_nodes =
+        models_for(models, {.devices = 4, .devices_per_node = 2, .links = {.node_gb_s = 10.0}});
+    ASSERT_TRUE(on_nodes.nodes);
+    const double factor = on_nodes.nodes->factor();
+    EXPECT_DOUBLE_EQ(factor, 5.0);
+    const auto backend = make_cpu_backend(models);
+    const auto slow = make_cpu_backend(on_nodes);
+    EXPECT_NE(slow->nodes(4), nullptr);
+    EXPECT_EQ(slow->nodes(8), nullptr);
+    EXPECT_EQ(backend->nodes(4), nullptr);
+    std::vector<float> once(4);
+    std::vector<float> none(4);
+    std::vector<float> got(4);
+    backend->backward_comm(4, std::vector<float>{60.0F, 60.0F, 32.0F, 32.0F}, once);
+    backend->backward_comm(4, std::vector<float>(4, 0.0F), none);
+    slow->backward_comm(4, std::vector<float>{8.0F, 112.0F, 40.0F, 24.0F}, got);
+    for (std::size_t d = 0; d < 4; ++d) {
+      EXPECT_NEAR(got[d], factor * once[d] + (1.0 - factor) * none[d],
+                  1e-4 * (1.0 + std::abs(got[d])));
+    }
+    // One by one as many rows at once.
+    const auto runner = slow->cost_runner(4);
+    std::vector<float> single(4);
+    runner->backward(std::vector<float>{8.0F, 112.0F, 40.0F, 24.0F}, single);
+    EXPECT_EQ(single, got);
+  }
+}
+
+TEST(TaskModels, AllReducesOnNodesTakeAsLongAsTheirLinks) {
+  CostModels models = models_of_a_network(7);
+  models.all_reduce = AllReduceModel{.lines = {{1, {.latency_ms = 0.01, .ms_per_gib = 2.0}},
+                                               {8, {.latency_ms = 0.02, .ms_per_gib = 9.0}},
+                                               {64, {.latency_ms = 0.05, .ms_per_gib = 22.0}}}};
+  const auto lines = [&](const NodeLinks& links) {
+    return models_for(models, {.devices = 64, .devices_per_node = 8, .links = links})
+        .all_reduce->lines;
+  };
+  // Of one node, half as fast; of one device, no links.
+  const auto half = lines({.in_node_gb_s = 150.0});
+  EXPECT_EQ(half.at(1).ms_per_gib, 2.0);
+  EXPECT_DOUBLE_EQ(half.at(8).ms_per_gib, 2.0 + 14.0);
+  EXPECT_EQ(half.at(8).latency_ms, 0.02);
+  // 7/8 over 300 GB/s and 7/64 over 25; then the latter over an eighth of 50.
+  const double known = 7.0 / 8.0 / 300.0 + 7.0 / 64.0 / 25.0;
+  const double shared = 7.0 / 8.0 / 300.0 + 7.0 / 64.0 / 6.25;
+  EXPECT_NEAR(lines({.node_gb_s = 50.0}).at(64).ms_per_gib, 2.0 + 20.0 * shared / known, 1e-9);
+}
+
+TEST(TaskModels, ABackendServesTasksOfItsNodes) {
+  Task task{.tables = {}, .devices = 16, .links = NodeLinks{.node_gb_s = 50.0}};
+  const CostModels models = models_of_a_network(8);
+  const auto backend = make_cpu_backend(models_for(models, comm_setting(task)));
+  EXPECT_NO_THROW(require_setting(*backend, task));
+  const auto refused = [&](const Backend& by) {
+    return message_of([&] { require_setting(by, task); });
+  };
+  EXPECT_THAT(refused(*make_cpu_backend(models)), HasSubstr("other nodes, or links"));
+  task.devices_per_node = 4;
+  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, or links"));
+  task.links.reset();
+  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, or links"));
+}
+
+TEST(TaskModels, ModelsOfPublishedFeaturesLeaveIdsOut) {
+  EXPECT_FALSE(models_with(kTableFeatures).prices_ids());
+  EXPECT_TRUE(models_with(kTrafficFeatures).prices_ids());
+}
+
+}  // namespace
+}  // namespace neuroshard
