@@ -9,6 +9,7 @@
 
 #include "core/message_text.h"
 #include "core/rule_validation.h"
+#include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
@@ -304,6 +305,9 @@ void validate(const Task& task, const std::string& where) {
       if (table.memory.batch_size > 0) *problem += " and batch_size";
     }
     throw Error(in_place(where, label_of(table, i) + ": " + *problem));
+  }
+  if (const std::optional<std::string> problem = group_problem_of(task)) {
+    throw Error(in_place(where, *problem));
   }
 }
 

@@ -90,6 +90,9 @@ struct Task {
   /// Devices 0 to `devices_per_node` - 1 share a node, and so on. Says what tables of kinds
   /// kTableRow and kGrid are; costs do not depend on it.
   int devices_per_node = kDefaultDevicesPerNode;
+  /// Tables that every plan keeps together or apart. A table may be in several groups; those that
+  /// share a table and are kept together are as one.
+  std::vector<TableGroup> groups{};
 };
 
 /// All memory of a device.
@@ -136,8 +139,9 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024], row
 /// shares at most kMaxRowShares that sum to 1 (within 0.001); if devices that are listed are not as
 /// many as `devices`, or have loads out of range; if all of a device is reserved; if tables cut as
-/// finely as can be take more than kMaxTaskBytes; or if rules contradict each other or the task.
-/// `where` opens the message, e.g. a file name; may be empty.
+/// finely as can be take more than kMaxTaskBytes; if rules contradict each other or the task; or if
+/// a group does not name two tables of the task, or groups contradict each other or rules of
+/// tables. `where` opens the message, e.g. a file name; may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

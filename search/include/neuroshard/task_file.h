@@ -33,6 +33,7 @@ struct TaskFile {
   ReservedMemory reserved;
   std::int64_t batch_size = kDefaultBatchSize;
   int devices_per_node = kDefaultDevicesPerNode;
+  std::vector<TableGroup> groups;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };
 
