@@ -295,7 +295,25 @@ class UndoneCuts {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
     return bytes <= room_bytes(task_, device) && table.rules.allow(static_cast<int>(device)) &&
-           may_be_in_columns(task_, table);
+           may_be_in_columns(task_, table) && keeps_groups(device);
+  }
+
+  /// Whether groups let all of the table be on `device`, where the others are as they are.
+  [[nodiscard]] bool keeps_groups(std::size_t device) const {
+    return std::ranges::all_of(task_.groups, [&](const TableGroup& group) {
+      if (std::ranges::find(group.tables, table_) == group.tables.end()) return true;
+      for (std::size_t d = 0; d < slices_.size(); ++d) {
+        // Together, the others are nowhere else; apart, they are not there.
+        if ((d == device) == (group.keep == Keep::kTogether)) continue;
+        for (const TableSlice& slice : slices_[d]) {
+          if (slice.table != table_ &&
+              std::ranges::find(group.tables, slice.table) != group.tables.end()) {
+            return false;
+          }
+        }
+      }
+      return true;
+    });
   }
 
   [[nodiscard]] Change moved_to(std::size_t target, const std::vector<Shard>& shards) const {

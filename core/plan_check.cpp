@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "core/column_split.h"
 #include "core/message_text.h"
 #include "core/sharding_kinds.h"
 #include "core/slice_tiling.h"
+#include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
 
@@ -132,6 +135,7 @@ class ShardChecker {
                  "split the table less");
     }
     if (any_limits_kinds(task_)) check_kinds();
+    if (!task_.groups.empty()) check_groups();
   }
 
  private:
@@ -166,6 +170,56 @@ class ShardChecker {
                label_of(task_, table) + ": is of kind " + listed_kinds(kinds) +
                    ", but its rule kinds allows " + listed_kinds(rules.kinds),
                "shard it in one of these ways");
+  }
+
+  /// A replicated table is on every device.
+  void check_groups() {
+    std::vector<std::set<int>> holders(task_.tables.size());
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      if (holder_of_[i] < 0 || !lies_in_its_table(slices_[i], task_)) continue;
+      holders[static_cast<std::size_t>(slices_[i].table)].insert(holder_of_[i]);
+    }
+    for (const int table : replicas_) {
+      if (!has_table(task_, table)) continue;
+      for (int device = 0; device < task_.devices; ++device) {
+        holders[static_cast<std::size_t>(table)].insert(device);
+      }
+    }
+    for (std::size_t g = 0; g < task_.groups.size(); ++g) {
+      const TableGroup& group = task_.groups[g];
+      std::map<int, std::vector<int>> tables_on;  // By device.
+      for (const int table : group.tables) {
+        for (const int device : holders[static_cast<std::size_t>(table)]) {
+          tables_on[device].push_back(table);
+        }
+      }
+      group.keep == Keep::kTogether ? check_together(g, tables_on) : check_apart(g, tables_on);
+    }
+  }
+
+  void check_together(std::size_t group, const std::map<int, std::vector<int>>& tables_on) {
+    if (tables_on.size() < 2) return;
+    const auto& [device, tables] = *tables_on.begin();
+    const auto& [other_device, other_tables] = *tables_on.rbegin();
+    add_broken(-1, -1, other_tables.front(),
+               group_label(task_, group) + ": keeps its tables together, but they are on " +
+                   counted(tables_on.size(), "device") + ", " + label_of(task_, tables.front()) +
+                   " on device " + std::to_string(device) + " and " +
+                   label_of(task_, other_tables.front()) + " on device " +
+                   std::to_string(other_device),
+               "move all of them to one device");
+  }
+
+  void check_apart(std::size_t group, const std::map<int, std::vector<int>>& tables_on) {
+    for (const auto& [device, tables] : tables_on) {
+      if (tables.size() < 2) continue;
+      add_broken(device, -1, tables[1],
+                 group_label(task_, group) + ": keeps its tables apart, but device " +
+                     std::to_string(device) + " holds " + counted(tables.size(), "table") +
+                     " of it, " + label_of(task_, tables[0]) + " and " +
+                     label_of(task_, tables[1]) + (tables.size() > 2 ? " among them" : ""),
+                 "move all but one of them to other devices");
+    }
   }
 
   void check_rules_of_replicas() {

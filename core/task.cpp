@@ -9,6 +9,7 @@
 
 #include "core/message_text.h"
 #include "core/rule_validation.h"
+#include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
@@ -119,6 +120,17 @@ std::int64_t total_bytes(const Task& task) {
   std::int64_t bytes = 0;
   for (const Table& table : task.tables) bytes += table.size_bytes();
   return bytes;
+}
+
+Task without_tables(const Task& task) {
+  return {.tables = {},
+          .devices = task.devices,
+          .memory_bytes = task.memory_bytes,
+          .reserved = task.reserved,
+          .batch_size = task.batch_size,
+          .device_list = task.device_list,
+          .devices_per_node = task.devices_per_node,
+          .links = task.links};
 }
 
 std::int64_t largest_room_bytes(const Task& task) {
@@ -316,6 +328,9 @@ void validate(const Task& task, const std::string& where) {
       if (table.memory.batch_size > 0) *problem += " and batch_size";
     }
     throw Error(in_place(where, label_of(table, i) + ": " + *problem));
+  }
+  if (const std::optional<std::string> problem = group_problem_of(task)) {
+    throw Error(in_place(where, *problem));
   }
 }
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "search/bundled_task.h"
+
 namespace neuroshard {
 namespace {
 
@@ -39,6 +41,13 @@ std::uint64_t draw_below(std::mt19937_64& random, std::uint64_t bound) { return 
 }  // namespace
 
 std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std::uint64_t seed) {
+  if (!task.groups.empty()) {
+    const BundledTask bundled(task);
+    const Task* const starts = bundled.task_of_starts();
+    if (starts == nullptr) return std::nullopt;
+    const std::optional<Plan> plan = place_by_baseline(*starts, algorithm, seed);
+    return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
+  }
   const std::size_t tables = task.tables.size();
   const auto devices = static_cast<std::size_t>(task.devices);
   std::vector<double> keys(tables);

@@ -1,29 +1,40 @@
 #include "search/canonical_task.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <vector>
 
+#include "core/table_groups.h"
 #include "core/table_kind.h"
 
 namespace neuroshard {
+namespace {
 
-CanonicalTask::CanonicalTask(const Task& listed) : original(listed.tables.size()) {
-  std::iota(original.begin(), original.end(), 0U);
-  std::stable_sort(original.begin(), original.end(), [&](std::uint32_t a, std::uint32_t b) {
+std::vector<std::uint32_t> canonical_order(const Task& listed) {
+  std::vector<std::uint32_t> order(listed.tables.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(listed.tables[a]) < kind_of(listed.tables[b]);
   });
-  task.devices = listed.devices;
-  task.devices_per_node = listed.devices_per_node;
-  task.links = listed.links;
-  task.memory_bytes = listed.memory_bytes;
-  task.reserved = listed.reserved;
-  task.device_list = listed.device_list;
-  task.batch_size = listed.batch_size;
-  task.tables.reserve(original.size());
-  for (const std::uint32_t index : original) {
-    task.tables.push_back(listed.tables[index]);
-    task.tables.back().name.clear();
+  if (listed.groups.empty()) return order;
+  // Equal tables are told apart by their groups.
+  std::vector<std::uint64_t> kinds(order.size(), 0);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const bool same = kind_of(listed.tables[order[i - 1]]) == kind_of(listed.tables[order[i]]);
+    kinds[order[i]] = same ? kinds[order[i - 1]] : i;
   }
+  const std::vector<std::uint64_t> in_groups = with_groups(listed, kinds);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(kinds[a], in_groups[a]) < std::pair(kinds[b], in_groups[b]);
+  });
+  return order;
+}
+
+}  // namespace
+
+CanonicalTask::CanonicalTask(const Task& listed) : BundledTask(listed, canonical_order(listed)) {
+  for (Table& table : task.tables) table.name.clear();
 }
 
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 
 #include "core/fingerprint.h"
 #include "neuroshard/task_models.h"
+#include "core/table_groups.h"
 #include "search/parts/row_blocks.h"
 
 namespace neuroshard {
@@ -143,6 +144,7 @@ void add_task(Items& items, const Task& task) {
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));
+  tables = with_groups(task, std::move(tables));
   std::ranges::sort(tables);
   items.add_integer(tables.size());
   for (const std::uint64_t table : tables) items.add_integer(table);

@@ -9,6 +9,7 @@
 #include "core/devices_text.h"
 #include "core/message_text.h"
 #include "core/sharding_kinds.h"
+#include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
 #include "search/parts/even_blocks.h"
@@ -115,13 +116,73 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
          " devices, as many as there are nodes; use other models";
 }
 
+// Tables that must be on one device need one that has room for all of them.
+std::optional<Infeasibility> proof_by_bundles(const Task& task) {
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  for (const TableBundle& bundle : table_bundles(task)) {
+    Guests all;
+    for (const std::uint32_t t : bundle) {
+      all.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
+              task);
+    }
+    const std::vector<bool> allowed = allowed_devices(task, bundle);
+    std::int64_t room = 0;
+    for (std::size_t d = 0; d < rooms.size(); ++d) {
+      if (allowed[d]) room = std::max(room, rooms[d]);
+    }
+    if (all.bytes <= room) continue;
+    Infeasibility why = totals(task, Infeasibility::Kind::kRules);
+    why.table = all.largest;
+    why.largest_piece_bytes = all.bytes;
+    why.message = "groups keep " + counted(all.tables, "table") +
+                  " together, the largest of which is " + label_of(task, all.largest) +
+                  ", and they need " + format_bytes(all.bytes) +
+                  " on one device, but the largest device for them has room for " +
+                  format_bytes(room) + ": " + format_bytes(all.bytes - room) +
+                  " are short; take tables out of the group, or use devices with more memory";
+    return why;
+  }
+  return std::nullopt;
+}
+
+// Tables that are kept apart need as many devices as they are.
+std::optional<Infeasibility> proof_by_apart_tables(const Task& task) {
+  for (std::size_t g = 0; g < task.groups.size(); ++g) {
+    const TableGroup& group = task.groups[g];
+    if (group.keep != Keep::kApart) continue;
+    std::vector<bool> any(static_cast<std::size_t>(task.devices), false);
+    for (const int table : group.tables) {
+      const std::vector<bool> allowed =
+          allowed_devices(task.tables[static_cast<std::size_t>(table)].rules, task.devices);
+      for (std::size_t d = 0; d < any.size(); ++d) any[d] = any[d] || allowed[d];
+    }
+    const auto devices = static_cast<std::size_t>(std::ranges::count(any, true));
+    if (group.tables.size() <= devices) continue;
+    Infeasibility why = totals(task, Infeasibility::Kind::kRules);
+    why.table = group.tables.front();
+    why.largest_piece_bytes = task.tables[static_cast<std::size_t>(why.table)].size_bytes();
+    why.message = group_label(task, g) + " keeps " + counted(group.tables.size(), "table") +
+                  " apart, but there " + (devices == 1 ? "is " : "are ") +
+                  counted(devices, "device") +
+                  " for them; use more devices, or take tables out of the group";
+    return why;
+  }
+  return std::nullopt;
+}
+
 // Tables that may only go to some devices: these must hold all of them.
 std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
   std::map<std::vector<bool>, Guests> guests;
+  std::vector<std::vector<bool>> of_bundles(task.tables.size());
+  for (const TableBundle& bundle : table_bundles(task)) {
+    for (const std::uint32_t t : bundle) of_bundles[t] = allowed_devices(task, bundle);
+  }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    guests[allowed_devices(table.rules, task.devices)].add(
-        {.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)}, task);
+    const std::vector<bool> allowed =
+        of_bundles[t].empty() ? allowed_devices(table.rules, task.devices) : of_bundles[t];
+    guests[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
+                        task);
   }
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   for (const auto& entry : guests) {
@@ -192,6 +253,10 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
         " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
     return why;
   }
+  if (!task.groups.empty()) {
+    if (auto proof = proof_by_bundles(task)) return proof;
+    if (auto proof = proof_by_apart_tables(task)) return proof;
+  }
   return any_limits_devices(task) ? proof_by_device_rules(task) : std::nullopt;
 }
 
@@ -254,7 +319,8 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
     if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
   }
   if (!impossible) return packing_failure(task, largest);
-  const bool rules = any_limits_splits(task) || any_limits_devices(task) || any_limits_kinds(task);
+  const bool rules = any_limits_splits(task) || any_limits_devices(task) ||
+                     any_limits_kinds(task) || !task.groups.empty();
   return no_packing(task, largest,
                     std::string("their pieces cannot be packed, however finely they are split") +
                         (rules ? " as the rules of tables allow" : ""));

@@ -85,21 +85,26 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       catalog_(std::move(catalog)),
       order_(order),
       started_(started),
-      rules_(placement_rules(catalog_, canonical_.task)),
+      starts_of_(canonical_.task_of_starts()),
+      rules_(starts_of_ != nullptr ? placement_rules(catalog_, *starts_of_) : std::nullopt),
       problem_{.devices = listed.devices,
                .memory_bytes = largest_room_bytes(listed),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.dims(),
                .size_bytes = catalog_.sizes_bytes(),
-               .dim_limits = ladder_dim_limits(listed),
+               .dim_limits = ladder_dim_limits(starts_of_ != nullptr ? *starts_of_ : listed),
                .stop = &order_.stop,
                .rules = rules_ ? &*rules_ : nullptr},
-      first_(tables_to_place_first(canonical_.task)),
+      first_(starts_of_ != nullptr ? tables_to_place_first(*starts_of_) : std::vector<bool>{}),
       ids_(backend, listed.devices),
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
   if (infeasible_) return;
+  if (starts_of_ == nullptr) {
+    after_published();
+    return;
+  }
   try_heuristics();
   if (!done_early()) start_ladder(Phase::kCoarseLadder);
 }
@@ -151,10 +156,17 @@ void NeuroshardSearch::consider(Layout layout) {
   const FoundPlans::Found& best = found_.best();
   order_.stop.keep(kEndingOfSlice * best.layout.size());
   if (!order_.request.on_improvement) return;
-  const Plan plan = plan_of(catalog_, listed_, canonical_.original, best.layout);
+  const Plan plan = plan_of_layout(best.layout);
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - started_;
   order_.request.on_improvement(
       {.plan = plan, .cost = best.cost, .elapsed_ms = elapsed.count(), .stage = stage_});
+}
+
+Plan NeuroshardSearch::plan_of_layout(const Layout& layout) const {
+  if (!canonical_.has_groups()) return plan_of(catalog_, listed_, canonical_.original, layout);
+  std::vector<std::uint32_t> canonical(canonical_.task.tables.size());
+  std::iota(canonical.begin(), canonical.end(), 0U);
+  return canonical_.plan_of_listed(plan_of(catalog_, canonical_.task, canonical, layout));
 }
 
 void NeuroshardSearch::consider_simple(Layout layout) {
@@ -163,7 +175,7 @@ void NeuroshardSearch::consider_simple(Layout layout) {
 }
 
 void NeuroshardSearch::try_heuristics() {
-  const Task& task = canonical_.task;
+  const Task& task = *starts_of_;
   int widest = 0;
   for (const Table& table : task.tables) widest = std::max(widest, table.dim);
   // Plans of few slices first, which take least time.
@@ -196,10 +208,10 @@ void NeuroshardSearch::start_ladder(Phase phase) {
   const auto devices = static_cast<std::size_t>(listed_.devices);
   const std::size_t size = std::max(canonical_.task.tables.size(), devices);
   const std::size_t slices = !coarse ? std::min(kFineSlicesPerDevice * devices, kMostFineSlices)
-                             : any_limits_devices(canonical_.task) ? kCoarseSlicesUnderRules
-                                                                   : kCoarseSlices;
-  rungs_ = cut_ladder(catalog_, canonical_.task, coarse ? kCoarse : kFine,
-                      kAnySlices + size * slices, order_.stop);
+                             : any_limits_devices(*starts_of_) ? kCoarseSlicesUnderRules
+                                                               : kCoarseSlices;
+  rungs_ = cut_ladder(catalog_, *starts_of_, coarse ? kCoarse : kFine, kAnySlices + size * slices,
+                      order_.stop);
   if (done_early()) return;
   next_rung_ = 0;
   request_rungs();
@@ -275,14 +287,18 @@ void NeuroshardSearch::after_ladder() {
 void NeuroshardSearch::start_published() {
   phase_ = Phase::kPublished;
   stage_ = SearchStage::kPublished;
-  published_.emplace(backend_, canonical_.task, order_.published, catalog_, &order_.stop);
+  const bool groups = canonical_.has_groups();
+  published_.emplace(backend_, groups ? listed_ : canonical_.task, order_.published, catalog_,
+                     &order_.stop, groups ? &canonical_ : nullptr);
   if (!published_->running()) after_published();
 }
 
 void NeuroshardSearch::after_published() {
-  stats_.candidates += published_->candidates_examined();
-  if (const std::optional<Plan>& plan = published_->plan()) {
-    consider_simple(layout_of(catalog_, *plan));
+  if (published_) {
+    stats_.candidates += published_->candidates_examined();
+    if (const std::optional<Plan>& plan = published_->plan()) {
+      consider_simple(layout_of(catalog_, *plan));
+    }
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
@@ -307,10 +323,12 @@ void NeuroshardSearch::after_published() {
 void NeuroshardSearch::pack_for_memory() {
   stage_ = SearchStage::kPacking;
   TightPackings packings;
-  if (!rules_) packings = pack_tightly(catalog_, canonical_.task, order_.stop);
+  const bool apart = !canonical_.task.groups.empty();
+  if (!rules_ && !apart) packings = pack_tightly(catalog_, canonical_.task, order_.stop);
   const bool is_open = packings.layouts.empty() && !packings.impossible;
-  if (is_open && (rules_ || any_limits_splits(canonical_.task))) {
-    packings = pack_under_rules(catalog_, canonical_.task, order_.equal_widths, order_.stop);
+  if (is_open && (rules_ || apart || any_limits_splits(canonical_.task))) {
+    packings =
+        pack_under_rules(catalog_, canonical_.task, starts_of_, order_.equal_widths, order_.stop);
   }
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;
@@ -428,14 +446,13 @@ void NeuroshardSearch::finish(PlanResult& result) {
   result.stats.head_evaluations += stats_.head_evaluations;
   result.stats.comm_evaluations += stats_.comm_evaluations;
   if (!settled_) return;
-  result.plan = plan_of(catalog_, listed_, canonical_.original, settled_->layout);
+  result.plan = plan_of_layout(settled_->layout);
   result.cost = std::move(settled_->cost);
   const auto wanted = static_cast<std::size_t>(order_.request.alternatives);
   for (const FoundPlans::Found& found : found_.all()) {
     if (result.alternatives.size() == wanted) break;
     if (same_plan(found.layout, settled_->layout)) continue;
-    result.alternatives.push_back(
-        {plan_of(catalog_, listed_, canonical_.original, found.layout), found.cost});
+    result.alternatives.push_back({plan_of_layout(found.layout), found.cost});
   }
 }
 

@@ -77,6 +77,8 @@ class NeuroshardSearch final : public TaskSearch {
   /// wanted in any case.
   [[nodiscard]] bool in_time_for(std::size_t slices);
   void consider(Layout layout);
+  /// Of the listed task.
+  [[nodiscard]] Plan plan_of_layout(const Layout& layout) const;
   /// The simple way to a plan, which ours never exceeds in cost.
   void consider_simple(Layout layout);
   [[nodiscard]] std::uint64_t steps_of_default() const;
@@ -92,6 +94,7 @@ class NeuroshardSearch final : public TaskSearch {
 
   Phase phase_ = Phase::kFinished;
   SearchStage stage_ = SearchStage::kUniform;
+  const Task* starts_of_;  ///< What starts are made for; null: see BundledTask::task_of_starts().
   std::optional<PlacementRules> rules_;
   PlacementProblem problem_;  ///< Of the ladder.
   std::vector<bool> first_;   ///< Tables that it places first.

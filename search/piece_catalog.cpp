@@ -8,8 +8,8 @@
 
 #include "core/cost_range.h"
 #include "core/id_exchange.h"
+#include "core/table_groups.h"
 #include "core/table_kind.h"
-#include "core/table_rules.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -50,10 +50,14 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 }  // namespace
 
 PieceCatalog::PieceCatalog(const Task& task, int table_features,
-                           std::span<const std::uint32_t> listed)
+                           std::span<const std::uint32_t> listed,
+                           std::span<const BundledTask::Bundle> bundles)
     : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
   std::vector<std::uint32_t> by_kind(task.tables.size());
   std::iota(by_kind.begin(), by_kind.end(), 0U);
+  for (auto bundle = bundles.rbegin(); bundle != bundles.rend(); ++bundle) {
+    by_kind.erase(by_kind.begin() + bundle->table);
+  }
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(task.tables[a]) < kind_of(task.tables[b]);
   });
@@ -65,26 +69,59 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
     }
   }
   const OperatorFeatures of_operator(table_features, static_cast<double>(task.batch_size));
+  const ApartTables apart(task);
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
-    if (previous != nullptr && kind_of(*previous) == kind_of(table)) {
+    const bool of_its_own = !apart.empty() && !apart.groups_of(index).empty();
+    if (!of_its_own && previous != nullptr && kind_of(*previous) == kind_of(table)) {
       whole_[index] = whole_[static_cast<std::size_t>(previous - task.tables.data())];
       continue;
     }
-    previous = &table;
+    if (!of_its_own) previous = &table;
     whole_[index] = static_cast<std::uint32_t>(dims_.size());
-    const Halvings halvings = halvings_of(table);
-    for (int level = 0; level <= halvings.some; ++level) {
-      const int dim = table.dim >> level;
-      dims_.push_back(dim);
-      lookups_.push_back(lookup_units(table.pooling_factor));
-      size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
-      splits_.push_back(level < halvings.all    ? Splits::kAll
-                        : level < halvings.some ? Splits::kSome
-                                                : Splits::kNone);
+    add_pieces(table, halvings_of(table), of_operator);
+  }
+  for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator);
+  embedded_ = dims_.size();
+  for (std::size_t b = 0; b < bundles.size(); ++b) {
+    std::int64_t lookups = 0;
+    std::int32_t dim = 0;
+    SliceMemory memory;
+    for (const std::uint32_t piece : tables_of_bundles_[b]) {
+      lookups += lookups_[piece];
+      dim += dims_[piece];
+      memory += memory_[piece];
     }
-    of_operator.append(table, std::span(dims_).subspan(whole_[index]), features_);
+    whole_[bundles[b].table] = static_cast<std::uint32_t>(dims_.size());
+    dims_.push_back(dim);
+    lookups_.push_back(lookups);
+    size_bytes_.push_back(memory_.emplace_back(memory).total_bytes());
+    splits_.push_back(Splits::kNone);
+  }
+}
+
+void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
+                              const OperatorFeatures& features) {
+  const std::size_t first = dims_.size();
+  for (int level = 0; level <= halvings.some; ++level) {
+    const int dim = table.dim >> level;
+    dims_.push_back(dim);
+    lookups_.push_back(lookup_units(table.pooling_factor));
+    size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
+    splits_.push_back(level < halvings.all    ? Splits::kAll
+                      : level < halvings.some ? Splits::kSome
+                                              : Splits::kNone);
+  }
+  features.append(table, std::span(dims_).subspan(first), features_);
+}
+
+void PieceCatalog::add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features) {
+  std::vector<std::uint32_t>& pieces = tables_of_bundles_.emplace_back();
+  for (std::size_t i = 0; i < bundle.tables.size(); ++i) {
+    pieces.push_back(static_cast<std::uint32_t>(dims_.size()));
+    listed_tables_of_bundles_.push_back(bundle.listed[i]);
+    add_pieces(bundle.tables[i], {}, features);
   }
 }
 
@@ -103,6 +140,7 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
     catalog.embeddings_ = std::move(costs->embeddings);
     catalog.cost_ms_ = std::move(costs->cost_ms);
     catalog.features_ = {};
+    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
     return;
   }
   std::vector<float> features;
@@ -115,27 +153,51 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
   std::size_t first = 0;
   for (PieceCatalog& catalog : catalogs) {
     const auto embeddings =
-        std::span(costs->embeddings).subspan(first * width, catalog.size() * width);
-    const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.size());
+        std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width);
+    const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.embedded_);
     catalog.embeddings_.assign(embeddings.begin(), embeddings.end());
     catalog.cost_ms_.assign(cost_ms.begin(), cost_ms.end());
     catalog.features_ = {};
-    first += catalog.size();
+    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
+    first += catalog.embedded_;
   }
+}
+
+// Embeddings of a device's tables are added up anyway.
+void PieceCatalog::sum_up_bundles(const Backend& backend) {
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  embeddings_.resize(size() * width);
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::uint32_t> pieces;
+  for (std::size_t b = 0; b < tables_of_bundles_.size(); ++b) {
+    float* const sum = embeddings_.data() + (embedded_ + b) * width;
+    for (const std::uint32_t piece : tables_of_bundles_[b]) {
+      for (std::size_t i = 0; i < width; ++i) sum[i] += embedding(piece)[i];
+      pieces.push_back(piece);
+    }
+    offsets.push_back(static_cast<std::uint32_t>(pieces.size()));
+  }
+  cost_ms_.resize(size());
+  backend.score_shards(embeddings_, {offsets, pieces}, std::span(cost_ms_).subspan(embedded_));
 }
 
 void PieceCatalog::require_costs() const {
   const auto wrong =
       std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
   if (wrong == cost_ms_.end()) return;
-  const auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
+  auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
+  if (piece >= embedded_) piece = tables_of_bundle(piece).front();  // Of all its tables together.
+  const std::size_t first_of_bundles = embedded_ - listed_tables_of_bundles_.size();
   // Its table is the one whose pieces begin last before it.
   const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
     return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
   };
   const auto table = static_cast<std::size_t>(
       std::max_element(whole_.begin(), whole_.end(), begins_closer) - whole_.begin());
-  const std::size_t named = listed_.empty() ? table : listed_[table];
+  const std::size_t named = piece >= first_of_bundles
+                                ? listed_tables_of_bundles_[piece - first_of_bundles]
+                            : listed_.empty() ? table
+                                              : listed_[table];
   throw Error("table " + std::to_string(named) + ": the compute model predicts " +
               std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +
               ": its numbers overflow; train or convert the model again, or check row and "

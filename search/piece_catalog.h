@@ -5,21 +5,26 @@
 #include <span>
 #include <vector>
 
+#include "core/table_rules.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
+#include "neuroshard/table_features.h"
 #include "neuroshard/task.h"
+#include "search/bundled_task.h"
 
 namespace neuroshard {
 
 /// Every piece that column splits can make of a task's tables: for each table one piece per dim
-/// level (dim, dim / 2, dim / 4, ...) that its rules allow. Equal tables share their pieces.
+/// level (dim, dim / 2, dim / 4, ...) that its rules allow. Equal tables share their pieces, unless
+/// groups keep them apart. A bundle is one piece, which costs what its tables cost together.
 class PieceCatalog {
  public:
   /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
   /// call the tables by, if it is not their index in `task`.
-  /// `table_features`: those of the backend that embeds.
-  PieceCatalog(const Task& task, int table_features, std::span<const std::uint32_t> listed = {});
+  /// `table_features`: those of the backend that embeds. `bundles`: tables of `task` that are.
+  PieceCatalog(const Task& task, int table_features, std::span<const std::uint32_t> listed = {},
+               std::span<const BundledTask::Bundle> bundles = {});
   PieceCatalog(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of the pieces of all `catalogs` together, in two calls to the
@@ -58,6 +63,12 @@ class PieceCatalog {
   [[nodiscard]] std::size_t slices(std::size_t table, std::uint32_t piece) const {
     return std::size_t{1} << (piece - whole(table));
   }
+  [[nodiscard]] bool has_bundles() const { return !tables_of_bundles_.empty(); }
+  /// The pieces that the tables of a bundle are by themselves; none of a piece that is no bundle.
+  [[nodiscard]] std::span<const std::uint32_t> tables_of_bundle(std::uint32_t piece) const {
+    if (piece < embedded_) return {};
+    return tables_of_bundles_[piece - embedded_];
+  }
   /// Either half of a piece that can be split.
   [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
 
@@ -82,6 +93,10 @@ class PieceCatalog {
  private:
   enum class Splits : std::uint8_t { kNone, kSome, kAll };
 
+  void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features);
+  void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features);
+  void sum_up_bundles(const Backend& backend);
+
   std::vector<std::uint32_t> whole_;
   std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;
@@ -90,7 +105,11 @@ class PieceCatalog {
   std::vector<std::int64_t> lookups_;     ///< [pieces]
   std::vector<Splits> splits_;            ///< [pieces]
   std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
-  std::vector<float> features_;           ///< Until embed().
+  std::size_t embedded_ = 0;              ///< Pieces that the models are asked for; then bundles,
+  std::vector<std::vector<std::uint32_t>>
+      tables_of_bundles_;                                ///< [bundles]: which of them each is.
+  std::vector<std::uint32_t> listed_tables_of_bundles_;  ///< Of the last ones of the former.
+  std::vector<float> features_;                          ///< [embedded_], until embed().
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/table_groups.h"
 #include "search/parts/cut_search.h"
 #include "search/planner_impl.h"
 
@@ -143,15 +144,19 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
   std::map<const Impl*, std::vector<SearchDriver::Job>> jobs;
+  std::deque<Task> with_rules;  // Borrowed by jobs.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       impls[i] = root.for_task(tasks[i]);
+      const Task& task = tasks[i].groups.empty()
+                             ? tasks[i]
+                             : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
       if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
         outcomes[i] = *std::move(none);
       } else if (searches(root.options.algorithm)) {
-        jobs[impls[i].get()].push_back({tasks[i], outcomes[i]});
+        jobs[impls[i].get()].push_back({task, outcomes[i]});
       } else {
-        outcomes[i] = impls[i]->plan_by_baseline(tasks[i]);
+        outcomes[i] = impls[i]->plan_by_baseline(task);
       }
     } catch (const Error& error) {
       outcomes[i] = error;

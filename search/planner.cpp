@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/message_text.h"
+#include "core/table_groups.h"
 #include "core/team_backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
@@ -279,16 +280,19 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(request);
   if (std::optional<PlanResult> none = impl->out_of_reach(task)) return *std::move(none);
-  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(task)
-                      : impl->replicas                   ? impl->plan_by_cut_search(task, request)
-                                       : impl->plan_part(task, request, impl->options);
+  const std::optional<Task> with_rules =
+      task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
+  const Task& planned = with_rules ? *with_rules : task;
+  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
+                      : impl->replicas ? impl->plan_by_cut_search(planned, request)
+                                       : impl->plan_part(planned, request, impl->options);
   impl->add_warnings(task, result);
   return result;
 }
 
-ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
+ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
                              const ReplanRequest& request) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(given);
   validate(request);
   if (impl->options.algorithm != Algorithm::kNeuroshard) {
     throw Error("algorithm " + std::string(name_of(impl->options.algorithm)) +
@@ -300,6 +304,9 @@ ReplanResult Planner::replan(const Task& task, const RunningPlan& running,
         "with a planner without equal_widths, which the cuts torchrec imply");
   }
   const Clock::time_point start = Clock::now();
+  const std::optional<Task> with_rules =
+      given.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(given));
+  const Task& task = with_rules ? *with_rules : given;
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const std::optional<KeptTables> kept = keep_tables(task, running);

@@ -29,12 +29,15 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
 
 PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                                  const SearchOptions& options, const PieceCatalog& catalog,
-                                 const StopCondition* stop)
+                                 const StopCondition* stop, const BundledTask* bundled)
     : backend_(backend),
       task_(task),
+      bundled_(bundled),
+      searched_(bundled != nullptr ? bundled->task : task),
+      starts_of_(bundled != nullptr ? bundled->task_of_starts() : &task),
       options_(options),
       catalog_(catalog),
-      rules_(placement_rules(catalog, task)),
+      rules_(starts_of_ != nullptr ? placement_rules(catalog, *starts_of_) : std::nullopt),
       problem_{.devices = task.devices,
                .memory_bytes = largest_room_bytes(task),
                .embeddings = catalog_.embeddings(),
@@ -43,10 +46,15 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop,
                .rules = rules_ ? &*rules_ : nullptr},
-      starts_{SplitState(catalog_, task.tables.size())},
+      starts_{SplitState(catalog_, searched_.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
+    return;
+  }
+  if (starts_of_ == nullptr) {
+    phase_ = Phase::kFinished;
+    pack_under_rules();
     return;
   }
   if (options.memory_splits) {
@@ -133,7 +141,7 @@ void PublishedSearch::pack_without_grid() {
         pack_by_size(catalog_, state, task_.devices, problem_.memory_bytes, problem_.rules);
     if (!device_of) continue;
     plan_.emplace();
-    plan_->slices = split_columns(task_, state.column_splits);
+    plan_->slices = split_columns(searched_, state.column_splits);
     plan_->shards.resize(static_cast<std::size_t>(task_.devices));
     for (const std::uint32_t slice : state.order) {
       plan_->shards[static_cast<std::size_t>((*device_of)[slice])].push_back(
@@ -141,7 +149,9 @@ void PublishedSearch::pack_without_grid() {
     }
     return;
   }
-  if (problem_.rules != nullptr || any_limits_splits(task_)) return pack_under_rules();
+  if (problem_.rules != nullptr || any_limits_splits(searched_)) {
+    return pack_under_rules();
+  }
   infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
 }
 
@@ -149,11 +159,11 @@ void PublishedSearch::pack_under_rules() {
   const StopCondition never;
   const StopCondition& stop = problem_.stop != nullptr ? *problem_.stop : never;
   const TightPackings packings =
-      neuroshard::pack_under_rules(catalog_, task_, /*equal_widths=*/false, stop);
+      neuroshard::pack_under_rules(catalog_, searched_, starts_of_, /*equal_widths=*/false, stop);
   if (!packings.layouts.empty()) {
-    std::vector<std::uint32_t> as_listed(task_.tables.size());
+    std::vector<std::uint32_t> as_listed(searched_.tables.size());
     std::iota(as_listed.begin(), as_listed.end(), 0U);
-    plan_ = plan_of(catalog_, task_, as_listed, packings.layouts.front());
+    plan_ = plan_of(catalog_, searched_, as_listed, packings.layouts.front());
   } else if (!stop.reached()) {
     infeasible_ = packing_failure(task_, packings.impossible);
   }
@@ -167,7 +177,7 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   const auto devices = session.assignments(pieces, best.result.limit);
   if (!devices) return;  // Stopped.
   plan_.emplace();
-  plan_->slices = split_columns(task_, best.state.column_splits);
+  plan_->slices = split_columns(searched_, best.state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
   for (std::size_t position = 0; position < pieces.size(); ++position) {
     plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));
@@ -178,6 +188,7 @@ void PublishedSearch::finish(PlanResult& result) {
   result.stats.candidates += examined_;
   result.plan = std::move(plan_);
   result.infeasible = std::move(infeasible_);
+  if (result.plan && bundled_ != nullptr) result.plan = bundled_->plan_of_listed(*result.plan);
   if (result.plan) result.cost = simulate(backend_, task_, *result.plan);
 }
 

@@ -8,6 +8,7 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
+#include "search/bundled_task.h"
 #include "search/piece_catalog.h"
 #include "search/task_search.h"
 
@@ -19,8 +20,10 @@ class PublishedSearch final : public TaskSearch {
  public:
   /// Borrows everything; `catalog` has its embeddings, `task` is valid, and the models serve its
   /// device count. When `stop` (null: never) is reached, there may be neither a plan nor a reason.
+  /// `bundled`: `task` as it is searched, of which `catalog` is, if it has groups; else null.
   PublishedSearch(const Backend& backend, const Task& task, const SearchOptions& options,
-                  const PieceCatalog& catalog, const StopCondition* stop = nullptr);
+                  const PieceCatalog& catalog, const StopCondition* stop = nullptr,
+                  const BundledTask* bundled = nullptr);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
@@ -28,7 +31,7 @@ class PublishedSearch final : public TaskSearch {
   void take(std::span<const CandidateResult> results, PlacementSession& session) override;
   void finish(PlanResult& result) override;
 
-  /// Once finished: the plan, or else why there is none.
+  /// Once finished: the plan, of the bundled task if there is one, or else why there is none.
   [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
   [[nodiscard]] std::optional<Infeasibility>& infeasible() { return infeasible_; }
   /// Candidates handed out so far.
@@ -46,7 +49,10 @@ class PublishedSearch final : public TaskSearch {
   void take_winner(PlacementSession& session);
 
   const Backend& backend_;
-  const Task& task_;
+  const Task& task_;  ///< As it is listed.
+  const BundledTask* bundled_;
+  const Task& searched_;   ///< The bundled one, or the same.
+  const Task* starts_of_;  ///< Whose rules placements keep; null: there is none.
   const SearchOptions& options_;
   const PieceCatalog& catalog_;
   std::optional<PlacementRules> rules_;

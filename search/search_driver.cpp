@@ -34,14 +34,26 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
   const Clock::time_point started = Clock::now();
   std::vector<PieceCatalog> catalogs;
   catalogs.reserve(jobs.size());
-  for (const Job& job : jobs) catalogs.emplace_back(job.task, backend_.table_features());
+  std::vector<std::unique_ptr<BundledTask>> bundled(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Task& task = jobs[i].task;
+    if (task.groups.empty()) {
+      catalogs.emplace_back(task, backend_.table_features());
+      continue;
+    }
+    bundled[i] = std::make_unique<BundledTask>(task);
+    catalogs.emplace_back(bundled[i]->task, backend_.table_features(), bundled[i]->original,
+                          bundled[i]->bundles);
+  }
   PieceCatalog::embed(backend_, catalogs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     start(jobs[i], started, [&](Run& run) {
       catalogs[i].require_costs();
       run.catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
+      run.bundled = std::move(bundled[i]);
       run.search =
-          std::make_unique<PublishedSearch>(backend_, jobs[i].task, options_.search, *run.catalog);
+          std::make_unique<PublishedSearch>(backend_, jobs[i].task, options_.search, *run.catalog,
+                                            /*stop=*/nullptr, run.bundled.get());
     });
   }
 }
@@ -54,7 +66,7 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
   catalogs.reserve(jobs.size());
   for (const Job& job : jobs) {
     const CanonicalTask& one = canonical.emplace_back(job.task);
-    catalogs.emplace_back(one.task, backend_.table_features(), one.original);
+    catalogs.emplace_back(one.task, backend_.table_features(), one.original, one.bundles);
   }
   // A search that is stopped here sees that itself, before it uses the catalog.
   PieceCatalog::embed(backend_, catalogs, stop_);

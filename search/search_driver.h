@@ -44,6 +44,7 @@ class SearchDriver {
   struct Run {
     PlanOutcome& outcome;
     Clock::time_point started;
+    std::unique_ptr<BundledTask> bundled{};   ///< Of a task with groups; borrowed by the search.
     std::unique_ptr<PieceCatalog> catalog{};  ///< Borrowed by the search, unless it has taken it.
     std::unique_ptr<TaskSearch> search{};
     const PlacementProblem* problem = nullptr;  ///< That of the session.

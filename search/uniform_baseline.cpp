@@ -14,6 +14,7 @@
 #include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
+#include "search/bundled_task.h"
 
 namespace neuroshard {
 namespace {
@@ -90,6 +91,13 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
 }
 
 std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
+  if (!task.groups.empty()) {
+    const BundledTask bundled(task);
+    const Task* const starts = bundled.task_of_starts();
+    if (starts == nullptr) return std::nullopt;
+    const std::optional<Plan> plan = plan_of_uniform_width(*starts, width);
+    return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
+  }
   const auto placed = place_uniform_slices(task, width);
   if (!placed) return std::nullopt;
   HalvedPlan plan;

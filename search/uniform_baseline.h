@@ -25,7 +25,7 @@ struct UniformSlice {
 [[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
     const Task& task, int width, const StopCondition& stop = {});
 
-/// The plan of place_uniform_slices().
+/// The plan of place_uniform_slices(), of the bundled task if groups keep tables together or apart.
 [[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width);
 
 /// Algorithm::kUniform: the cheapest by simulate() of the plans of widths 4, 8, ..., 256, the wider

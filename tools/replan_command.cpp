@@ -75,6 +75,7 @@ RunningPlan load_running(const ReplanCommand& command) {
       task = task_with(task, {devices, most});
       // They may name other devices, and nothing is planned here.
       for (Table& table : task.tables) table.rules = {};
+      task.groups.clear();
     }
   }
   return {task, plan_for(records[0], task), command.lost_devices};

@@ -16,6 +16,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   handle->task.devices = file.devices.value_or(0);
   handle->task.devices_per_node = file.devices_per_node;
   handle->task.links = file.links;
+  handle->task.groups = std::move(file.groups);
   handle->task.memory_bytes = file.memory_bytes.value_or(0);
   handle->task.reserved = file.reserved;
   handle->task.batch_size = file.batch_size;

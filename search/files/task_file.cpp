@@ -145,6 +145,66 @@ std::vector<Device> read_devices(const JsonObject& file, JsonArray list,
   return devices;
 }
 
+/// Tables by name or by number.
+class TableNumbers {
+ public:
+  explicit TableNumbers(const std::vector<Table>& tables) : tables_(tables.size()) {
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      const auto [known, is_new] = by_name_.try_emplace(tables[t].name, static_cast<int>(t));
+      if (!is_new) known->second = kSeveral;
+    }
+  }
+
+  /// `place`: of the list, for messages.
+  [[nodiscard]] int of(JsonValue table, const std::string& place) const {
+    std::string_view name;
+    if (table.get(name) != simdjson::SUCCESS) {
+      return static_cast<int>(
+          json_integer(table, place, 0, static_cast<std::int64_t>(tables_) - 1));
+    }
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      throw Error(place + ": there is no table '" + printable(name) +
+                  "'; give the name of a table, or its number from 0 on");
+    }
+    if (found->second == kSeveral) {
+      throw Error(place + ": several tables are called '" + printable(name) +
+                  "'; give numbers from 0 on, or tables names of their own");
+    }
+    return found->second;
+  }
+
+ private:
+  static constexpr int kSeveral = -1;
+  std::size_t tables_;
+  std::map<std::string_view, int> by_name_;
+};
+
+std::vector<TableGroup> read_groups(const JsonObject& file, const std::vector<Table>& tables) {
+  const TableNumbers numbers(tables);
+  std::vector<TableGroup> groups;
+  for (const JsonValue item : file.array("groups")) {
+    std::string label = file.place("groups") + ": group " + std::to_string(groups.size());
+    TableGroup& group = groups.emplace_back();
+    if (std::string_view name; item["name"].get(name) == simdjson::SUCCESS) {
+      label.append(" ('").append(printable(name)).append("')");
+    }
+    const JsonObject object(item, label);
+    if (object.has("name")) group.name = object.text("name");
+    const std::string keep = object.text("keep");
+    try {
+      group.keep = keep_from_name(keep);
+    } catch (const Error& error) {
+      throw Error(object.place("keep") + ": " + error.what());
+    }
+    for (const JsonValue table : object.array("tables")) {
+      group.tables.push_back(numbers.of(table, object.place("tables")));
+    }
+    object.reject_unknown_fields();
+  }
+  return groups;
+}
+
 }  // namespace
 
 Task task_of(const TaskFile& file, const OtherDevices& other) {
@@ -168,6 +228,7 @@ Task task_of(const TaskFile& file, const OtherDevices& other) {
   task.batch_size = file.batch_size;
   task.devices_per_node = file.devices_per_node;
   task.links = file.links;
+  task.groups = file.groups;
   return task;
 }
 
@@ -220,6 +281,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   if (task.tables.empty()) {
     throw Error(file.place("tables") + ": is empty; give at least one table");
   }
+  if (file.has("groups")) task.groups = read_groups(file, task.tables);
   file.reject_unknown_fields();
   return task;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/table_groups.h"
 #include "core/table_rules.h"
 #include "search/improvement/edit_costs.h"
 #include "search/improvement/edit_source.h"
@@ -34,13 +35,25 @@ bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outc
   return true;
 }
 
-/// [tables][devices], no devices for tables that may go to all. Empty if all may.
-std::vector<std::vector<bool>> allowed_devices_of(const Task& task) {
-  if (!any_limits_devices(task)) return {};
+/// [tables][devices], no devices for tables that may go to all. Empty if all may. Edits move one
+/// table or two: those that groups keep together stay where the start has them.
+std::vector<std::vector<bool>> allowed_devices_of(const Task& task, const Layout& start) {
+  const std::vector<TableBundle> bundles = table_bundles(task);
+  if (bundles.empty() && !any_limits_devices(task)) return {};
   std::vector<std::vector<bool>> allowed(task.tables.size());
   for (std::size_t t = 0; t < allowed.size(); ++t) {
     const TableRules& rules = task.tables[t].rules;
     if (rules.limit_devices()) allowed[t] = allowed_devices(rules, task.devices);
+  }
+  std::vector<bool> stays(bundles.empty() ? 0 : task.tables.size(), false);
+  for (const TableBundle& bundle : bundles) {
+    for (const std::uint32_t t : bundle) {
+      stays[t] = true;
+      allowed[t].assign(static_cast<std::size_t>(task.devices), false);
+    }
+  }
+  for (const PlacedSlice& slice : start) {
+    if (!stays.empty() && stays[slice.table]) allowed[slice.table][slice.device] = true;
   }
   return allowed;
 }
@@ -52,6 +65,25 @@ bool is_allowed(const PlanEdit& edit, const std::vector<std::vector<bool>>& allo
   });
 }
 
+/// Whether no slice comes to a device that holds, after `edit`, a table that groups keep from its
+/// own.
+bool keeps_apart(const WorkingPlan& plan, const PlanEdit& edit, const ApartTables& apart) {
+  const std::span<const std::uint32_t> removed = edit.removed();
+  const std::span<const PlacedSlice> added = edit.added();
+  return std::ranges::all_of(added, [&](const PlacedSlice& slice) {
+    if (apart.groups_of(slice.table).empty()) return true;
+    const auto is_kept_from = [&](const PlacedSlice& other) {
+      return other.device == slice.device && other.table != slice.table &&
+             apart.apart(other.table, slice.table);
+    };
+    return std::ranges::none_of(added, is_kept_from) &&
+           std::ranges::none_of(plan.on_device(slice.device), [&](std::uint32_t index) {
+             return is_kept_from(plan.slice(index)) &&
+                    std::ranges::find(removed, index) == removed.end();
+           });
+  });
+}
+
 }  // namespace
 
 Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
@@ -60,7 +92,8 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   EditCosts costs(backend, plan, compute_on_devices(task));
   EditSource source(plan, options.halves, kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
-  const std::vector<std::vector<bool>> allowed = allowed_devices_of(task);
+  const std::vector<std::vector<bool>> allowed = allowed_devices_of(task, start);
+  const ApartTables apart(task);
   const MoveCosts* const moves = options.moves;
   std::int64_t moved_bytes = moves != nullptr ? moves->moved_bytes(plan) : 0;
   double charge_ms = moves != nullptr ? moves->charge_ms(moved_bytes) : 0.0;
@@ -84,6 +117,7 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     const std::optional<PlanEdit> edit = source.draw(costs.critical());
     if (!edit) continue;
     if (!allowed.empty() && !is_allowed(*edit, allowed)) continue;
+    if (!apart.empty() && !keeps_apart(plan, *edit, apart)) continue;
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
     if (!fits(plan, *edit, outcome, rooms)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).

@@ -37,7 +37,8 @@ struct Annealed {
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
 /// its room_bytes() that did not before, slices come only to devices that the rules of their table
-/// allow, and no more bytes are moved than allowed, unless the start moves more. The same on every
+/// and groups allow, and no more bytes are moved than allowed, unless the start moves more. Tables
+/// that groups keep together stay where they are, unless they are a bundle. The same on every
 /// machine: kernels agree to the last bit.
 [[nodiscard]] Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,

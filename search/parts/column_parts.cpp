@@ -15,6 +15,9 @@
 namespace neuroshard {
 namespace {
 
+// Of a task with parts, whose groups are those of pairs of parts: more are slow to heed.
+constexpr std::size_t kMostGroups = 2000;
+
 /// In units of kDimMultiple columns.
 int units(int dim) { return dim / kDimMultiple; }
 
@@ -89,6 +92,7 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
   const std::int64_t room = largest_room_bytes(task);
 
   PartialTask cut;
+  std::vector<int> first_parts;
   bool any = false;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
@@ -104,6 +108,7 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
       parts = number_of_parts(table, parts, equal_widths);
     }
     any |= parts > 1;
+    first_parts.push_back(static_cast<int>(cut.task.tables.size()));
     if (parts > 1) {
       add_parts(table, part.tables[t], parts, equal_widths, cut);
     } else {
@@ -113,9 +118,13 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
     }
   }
   if (!any) return std::nullopt;
+  first_parts.push_back(static_cast<int>(cut.task.tables.size()));
   std::vector<Table> tables = std::move(cut.task.tables);
   cut.task = task;
   cut.task.tables = std::move(tables);
+  if (task.groups.empty()) return cut;
+  cut.task.groups = groups_of_parts(task.groups, first_parts);
+  if (cut.task.groups.size() > kMostGroups) return std::nullopt;
   return cut;
 }
 

@@ -1,30 +1,59 @@
 #include "search/parts/partial_task.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace neuroshard {
 
 PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                          std::int64_t bytes_of_device) {
-  PartialTask part;
+  PartialTask part{.task = without_tables(whole), .tables = {}};
+  std::vector<int> of_part(whole.groups.empty() ? 0 : whole.tables.size(), -1);
   auto next = taken.begin();
   for (std::uint32_t t = 0; t < whole.tables.size(); ++t) {
     if (next != taken.end() && *next == t) {
       ++next;
       continue;
     }
+    if (!of_part.empty()) of_part[t] = static_cast<int>(part.tables.size());
     part.tables.push_back(t);
     part.task.tables.push_back(whole.tables[t]);
   }
-  part.task.devices = whole.devices;
-  part.task.devices_per_node = whole.devices_per_node;
-  part.task.links = whole.links;
-  part.task.batch_size = whole.batch_size;
-  part.task.memory_bytes = whole.memory_bytes;
-  part.task.device_list = whole.device_list;
-  part.task.reserved = whole.reserved;
   part.task.reserved.bytes += bytes_of_device;
+  for (TableGroup group : whole.groups) {
+    for (int& table : group.tables) table = of_part[static_cast<std::size_t>(table)];
+    std::erase(group.tables, -1);
+    if (group.tables.size() > 1) part.task.groups.push_back(std::move(group));
+  }
   return part;
+}
+
+std::vector<TableGroup> groups_of_parts(const std::vector<TableGroup>& groups,
+                                        std::span<const int> first_parts) {
+  std::vector<TableGroup> of_parts;
+  const auto begin_of = [&](int table) { return first_parts[static_cast<std::size_t>(table)]; };
+  const auto end_of = [&](int table) { return first_parts[static_cast<std::size_t>(table) + 1]; };
+  for (const TableGroup& group : groups) {
+    const bool any_cut = std::ranges::any_of(
+        group.tables, [&](int table) { return end_of(table) - begin_of(table) > 1; });
+    if (!any_cut) {
+      TableGroup& same = of_parts.emplace_back(group);
+      for (int& table : same.tables) table = begin_of(table);
+      continue;
+    }
+    // A part of the one and a part of the other at a time.
+    for (auto one = group.tables.begin(); one != group.tables.end(); ++one) {
+      for (auto other = one + 1; other != group.tables.end(); ++other) {
+        for (int a = begin_of(*one); a < end_of(*one); ++a) {
+          for (int b = begin_of(*other); b < end_of(*other); ++b) {
+            of_parts.push_back({.name = group.name, .tables = {a, b}, .keep = group.keep});
+          }
+        }
+      }
+    }
+  }
+  return of_parts;
 }
 
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part) {

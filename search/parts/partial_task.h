@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neuroshard/plan.h"
@@ -21,6 +22,12 @@ struct PartialTask {
 /// device.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                                        std::int64_t bytes_of_device);
+
+/// `groups` of tables that are cut to parts: table `t` becomes the tables `first_parts[t]` to
+/// `first_parts[t + 1]` - 1. Parts of one table are not kept apart from each other; no table is cut
+/// that groups keep together with others.
+[[nodiscard]] std::vector<TableGroup> groups_of_parts(const std::vector<TableGroup>& groups,
+                                                      std::span<const int> first_parts);
 
 /// Adds the slices of `part`, a plan for a part of the task on the same devices, to `plan`.
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part);

@@ -5,9 +5,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
+#include "core/table_groups.h"
 #include "core/table_rules.h"
+#include "search/apart_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -60,21 +63,33 @@ std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const T
   return memory;
 }
 
+/// The only device that may hold slices of a table with these rules, if there is but one.
+std::optional<std::uint32_t> only_device(const TableRules& rules, int devices) {
+  if (!rules.limit_devices()) return std::nullopt;
+  const std::vector<bool> allowed = allowed_devices(rules, devices);
+  if (std::ranges::count(allowed, true) != 1) return std::nullopt;
+  return static_cast<std::uint32_t>(std::ranges::find(allowed, true) - allowed.begin());
+}
+
 /// Of devices that hold more than they can, takes the smallest slice that is enough, or half of it,
-/// or one after the other.
+/// or one after the other; but none that may be nowhere else, as long as there are others.
 void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  const auto is_pinned = [&](const PlacedSlice& slice) {
+    return only_device(task.tables[slice.table].rules, task.devices).has_value();
+  };
   for (std::uint32_t device = 0; device < memory.size(); ++device) {
     while (memory[device] > rooms[device]) {
       const std::int64_t excess = memory[device] - rooms[device];
       std::optional<std::size_t> chosen;
       for (std::size_t i = 0; i < kept.slices.size(); ++i) {
         if (kept.slices[i].device != device) continue;
-        if (!chosen) {
+        if (!chosen || (is_pinned(kept.slices[*chosen]) && !is_pinned(kept.slices[i]))) {
           chosen = i;
           continue;
         }
+        if (is_pinned(kept.slices[i]) && !is_pinned(kept.slices[*chosen])) continue;
         const std::int64_t bytes = catalog.size_bytes(kept.slices[i].piece);
         const std::int64_t before = catalog.size_bytes(kept.slices[*chosen].piece);
         if (before < excess ? bytes > before : bytes >= excess && bytes < before) chosen = i;
@@ -155,6 +170,60 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
 
 }  // namespace
 
+std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, const Task& task,
+                                                  const Residency& residency) {
+  const auto devices = static_cast<std::size_t>(task.devices);
+  std::vector<std::vector<int>> held(task.tables.size(), std::vector<int>(devices, 0));
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    for (const Residency::Range& range : residency.of_table(t)) held[t][range.device] += range.dim;
+  }
+  const auto bytes_of = [&](const TableBundle& bundle) {
+    std::int64_t bytes = 0;
+    for (const std::uint32_t t : bundle) bytes += catalog.size_bytes(catalog.whole(t));
+    return bytes;
+  };
+  std::vector<TableBundle> bundles = table_bundles(task);
+  std::ranges::stable_sort(bundles, std::ranges::greater{}, bytes_of);
+  const ApartTables apart(task);
+  std::vector<std::vector<bool>> taken(apart.groups(), std::vector<bool>(devices, false));
+  std::vector<std::int64_t> room = rooms_bytes(task);
+  Task with = task;
+  for (const TableBundle& bundle : bundles) {
+    const std::int64_t bytes = bytes_of(bundle);
+    const std::vector<bool> allowed = allowed_devices(task, bundle);
+    const auto is_free = [&](std::size_t device) {
+      return allowed[device] && std::ranges::none_of(bundle, [&](std::uint32_t t) {
+               return !apart.empty() &&
+                      std::ranges::any_of(apart.groups_of(t), [&](std::uint32_t group) {
+                        return static_cast<bool>(taken[group][device]);
+                      });
+             });
+    };
+    const auto rank = [&](std::size_t device) {
+      std::int64_t kept = 0;
+      for (const std::uint32_t t : bundle) {
+        kept += held[t][device] * residency.bytes_per_column(t);
+      }
+      return std::tuple(room[device] >= bytes, kept, room[device]);
+    };
+    std::optional<std::size_t> best;
+    for (std::size_t device = 0; device < devices; ++device) {
+      if (is_free(device) && (!best || rank(device) > rank(*best))) best = device;
+    }
+    if (!best) return std::nullopt;
+    room[*best] -= bytes;
+    for (const std::uint32_t t : bundle) {
+      with.tables[t].rules.devices = {static_cast<int>(*best)};
+      with.tables[t].rules.not_devices.clear();
+      if (apart.empty()) continue;
+      for (const std::uint32_t group : apart.groups_of(t)) taken[group][*best] = true;
+    }
+  }
+  std::erase_if(with.groups, [](const TableGroup& group) { return group.keep == Keep::kTogether; });
+  if (with.groups.empty()) return with;
+  return with_devices_of_apart_tables(with, held);
+}
+
 std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Task& task,
                                            const Residency& residency) {
   Kept kept;
@@ -164,6 +233,10 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
     const std::size_t kept_before = kept.slices.size();
     const std::size_t homeless_before = kept.homeless.size();
     const TableRules& rules = task.tables[table].rules;
+    if (const auto only = only_device(rules, task.devices)) {
+      kept.slices.push_back({catalog.whole(table), table, *only});
+      continue;
+    }
     sort_nodes(catalog, residency, table, catalog.whole(table), 0, rules, kept);
     const std::size_t slices =
         kept.slices.size() - kept_before + kept.homeless.size() - homeless_before;

@@ -112,6 +112,10 @@ class TableKeeper {
   [[nodiscard]] bool may_be_parts(std::uint32_t t, std::uint32_t running) const {
     const std::vector<TableSlice>& slices = slices_[running];
     const TableRules& rules = task_.tables[t].rules;
+    const auto is_in = [&](const TableGroup& group) {
+      return std::ranges::find(group.tables, static_cast<int>(t)) != group.tables.end();
+    };
+    if (std::ranges::any_of(task_.groups, is_in)) return false;
     const auto rows = running_.task.tables[running].rows;
     const bool columns =
         std::ranges::all_of(slices, [&](const TableSlice& slice) { return slice.rows == rows; });
@@ -175,7 +179,9 @@ class TableKeeper {
     if (widths.empty()) return part;
     std::vector<Table> tables;
     std::vector<std::uint32_t> listed;
+    std::vector<int> first_parts;
     for (std::size_t i = 0; i < part.tables.size(); ++i) {
+      first_parts.push_back(static_cast<int>(tables.size()));
       const auto cut = widths.find(part.tables[i]);
       const Table& table = part.task.tables[i];
       const std::vector<int> all = {table.dim};
@@ -195,6 +201,8 @@ class TableKeeper {
         column += width;
       }
     }
+    first_parts.push_back(static_cast<int>(tables.size()));
+    part.task.groups = groups_of_parts(part.task.groups, first_parts);
     part.task.tables = std::move(tables);
     part.tables = std::move(listed);
     return part;
@@ -205,7 +213,9 @@ class TableKeeper {
     std::vector<std::uint32_t> left_out(row_wise_.begin(), row_wise_.end());
     left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
     std::ranges::sort(left_out);
-    PartialTask others = with_parts(task_without(running_.task, left_out, 0), parts);
+    PartialTask others = task_without(running_.task, left_out, 0);
+    others.task.groups.clear();  // What runs need not keep them.
+    others = with_parts(std::move(others), parts);
     RunningPlan rest{.task = {}, .plan = {}, .lost_devices = running_.lost_devices};
     const auto by_device = slices_by_device(running_.plan);
     for (const std::vector<TableSlice>& shard : by_device) {

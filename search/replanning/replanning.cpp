@@ -47,6 +47,22 @@ std::uint64_t steps_of_replan_chain(Effort effort) {
   return kDefaultReplanSteps;
 }
 
+/// With its groups, but no bundles: what devices hold is known by tables.
+CanonicalTask canonical_without_bundles(const Task& task) {
+  if (task.groups.empty()) return CanonicalTask(task);
+  Task ungrouped = task;
+  ungrouped.groups.clear();
+  CanonicalTask canonical(ungrouped);
+  std::vector<int> canonical_of(canonical.original.size());
+  for (std::size_t i = 0; i < canonical_of.size(); ++i) {
+    canonical_of[canonical.original[i]] = static_cast<int>(i);
+  }
+  for (TableGroup& group : canonical.task.groups = task.groups) {
+    for (int& table : group.tables) table = canonical_of[static_cast<std::size_t>(table)];
+  }
+  return canonical;
+}
+
 class Replanning {
  public:
   Replanning(const Backend& backend, const ReplanOrder& order);
@@ -89,7 +105,7 @@ class Replanning {
 Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
     : backend_(backend),
       order_(order),
-      canonical_(order.task),
+      canonical_(canonical_without_bundles(order.task)),
       catalog_(backend, canonical_.task),
       residency_(order.task, canonical_.original, order.running),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
@@ -128,7 +144,13 @@ void Replanning::consider(Candidate candidate) {
 
 void Replanning::add_kept_plans() {
   std::vector<Candidate> kept;
-  for (Layout& layout : plans_that_keep_slices(catalog_, canonical_.task, residency_)) {
+  std::optional<Task> with_devices;
+  if (!canonical_.task.groups.empty()) {
+    with_devices = with_devices_that_hold_groups(catalog_, canonical_.task, residency_);
+    if (!with_devices) return;
+  }
+  const Task& task = with_devices ? *with_devices : canonical_.task;
+  for (Layout& layout : plans_that_keep_slices(catalog_, task, residency_)) {
     if (!kept.empty() && order_.stop.reached()) break;
     kept.push_back(candidate(std::move(layout)));
   }

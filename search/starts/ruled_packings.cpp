@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/table_groups.h"
 #include "core/table_rules.h"
 #include "search/packing.h"
 
@@ -160,15 +161,22 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
 /// Table after table, device after device: how many units of the one the other gets.
 class SharingSearch {
  public:
+  /// Borrows all but `rooms`. `apart`: of the task of `tables`.
   SharingSearch(const std::vector<SharedTable>& tables, std::vector<std::int64_t> rooms,
-                bool equal_widths, const StopCondition& stop)
-      : tables_(tables), rooms_(std::move(rooms)), equal_widths_(equal_widths), stop_(stop) {
+                const ApartTables& apart, bool equal_widths, const StopCondition& stop)
+      : tables_(tables),
+        rooms_(std::move(rooms)),
+        apart_(apart),
+        taken_(rooms_.size(), std::vector<bool>(apart.groups(), false)),
+        equal_widths_(equal_widths),
+        stop_(stop) {
     std::size_t decisions = 0;
     for (const SharedTable& shared : tables_) {
       sharing_.emplace_back(shared.devices.size(), 0);
       decisions += shared.devices.size();
     }
     gave_up_ = decisions > kMostDecisions;
+    if (!apart_.empty()) end_groups();
     bytes_from_.assign(tables_.size() + 1, 0);
     for (std::size_t t = tables_.size(); t-- > 0;) {
       bytes_from_[t] = bytes_from_[t + 1] + tables_[t].bytes.back();
@@ -193,14 +201,60 @@ class SharingSearch {
     }
   }
 
-  // What is left, by class and room.
+  // Of each group, the table after which no other of it comes.
+  void end_groups() {
+    end_of_group_.assign(apart_.groups(), 0);
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+      for (const std::uint32_t group : apart_.groups_of(tables_[t].table)) {
+        end_of_group_[group] = t;
+      }
+    }
+  }
+
+  // What is left, by class and room, and by the groups that others of them are still to come of.
   [[nodiscard]] std::vector<std::int64_t> state(std::size_t t) const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> rooms;
-    for (std::size_t d = 0; d < rooms_.size(); ++d) rooms.emplace_back(class_of_[d], rooms_[d]);
-    std::sort(rooms.begin(), rooms.end());
     std::vector<std::int64_t> state{static_cast<std::int64_t>(t)};
-    for (const auto& room : rooms) state.push_back(room.second);
+    if (apart_.empty()) {
+      std::vector<std::pair<std::int64_t, std::int64_t>> rooms;
+      for (std::size_t d = 0; d < rooms_.size(); ++d) rooms.emplace_back(class_of_[d], rooms_[d]);
+      std::sort(rooms.begin(), rooms.end());
+      for (const auto& room : rooms) state.push_back(room.second);
+      return state;
+    }
+    std::vector<std::vector<std::int64_t>> devices;
+    for (std::size_t d = 0; d < rooms_.size(); ++d) {
+      std::vector<std::int64_t>& device = devices.emplace_back();
+      device = {class_of_[d], rooms_[d]};
+      for (std::size_t group = 0; group < apart_.groups(); ++group) {
+        if (taken_[d][group] && end_of_group_[group] >= t) {
+          device.push_back(static_cast<std::int64_t>(group));
+        }
+      }
+    }
+    std::sort(devices.begin(), devices.end());
+    for (const std::vector<std::int64_t>& device : devices) {
+      state.push_back(static_cast<std::int64_t>(device.size()));
+      state.insert(state.end(), device.begin() + 1, device.end());
+    }
     return state;
+  }
+
+  /// Whether a device holds no table that groups keep from this one. Tables are given out one after
+  /// the other, so that what is taken is taken by others.
+  [[nodiscard]] bool may_hold(std::uint32_t device, std::uint32_t table) const {
+    return std::ranges::none_of(apart_.groups_of(table), [&](std::uint32_t group) {
+      return static_cast<bool>(taken_[device][group]);
+    });
+  }
+
+  /// Its devices take part in the groups of table `t`, or do so no more, until the next one's turn.
+  void mark(std::size_t t, bool taken) {
+    for (std::size_t d = 0; d < tables_[t].devices.size(); ++d) {
+      if (sharing_[t][d] == 0) continue;
+      for (const std::uint32_t group : apart_.groups_of(tables_[t].table)) {
+        taken_[tables_[t].devices[d]][group] = taken;
+      }
+    }
   }
 
   bool share(std::size_t t) {
@@ -224,7 +278,12 @@ class SharingSearch {
   bool give(std::size_t t, std::size_t d, std::uint32_t left, std::size_t slices,
             std::uint32_t widths) {
     const SharedTable& shared = tables_[t];
-    if (left == 0) return equal_widths_ ? share_equally(t, widths) : share(t + 1);
+    if (left == 0) {
+      if (!apart_.empty()) mark(t, true);
+      if (equal_widths_ ? share_equally(t, widths) : share(t + 1)) return true;
+      if (!apart_.empty()) mark(t, false);
+      return false;
+    }
     if (d == shared.devices.size() || slices >= shared.most_slices) return false;
     ++sharings_;
     if (sharings_ > kMostSharings || (sharings_ % kSharingsBetweenLooks == 0 && stop_.reached())) {
@@ -233,7 +292,8 @@ class SharingSearch {
     }
     std::int64_t& room = rooms_[shared.devices[d]];
     const std::int64_t fit = std::min<std::int64_t>(left, room / shared.least_unit_bytes);
-    const auto most = static_cast<std::uint32_t>(std::max<std::int64_t>(fit, 0));
+    auto most = static_cast<std::uint32_t>(std::max<std::int64_t>(fit, 0));
+    if (!apart_.empty() && !may_hold(shared.devices[d], shared.table)) most = 0;
     const std::uint32_t least = d + 1 == shared.devices.size() ? left : 0;
     for (std::uint32_t units = most + 1; units-- > least;) {
       const std::size_t more = slices + static_cast<std::size_t>(std::popcount(units));
@@ -271,6 +331,9 @@ class SharingSearch {
 
   const std::vector<SharedTable>& tables_;
   std::vector<std::int64_t> rooms_;
+  const ApartTables& apart_;
+  std::vector<std::vector<bool>> taken_;   ///< [devices][groups]: by a table of the group.
+  std::vector<std::size_t> end_of_group_;  ///< Its last table; empty if there are no groups.
   bool equal_widths_;
   const StopCondition& stop_;
   Sharing sharing_;
@@ -284,9 +347,12 @@ class SharingSearch {
 
 }  // namespace
 
-TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, bool equal_widths,
-                               const StopCondition& stop) {
-  TightPackings found;
+namespace {
+
+/// Evenly cut tables.
+std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
+                                  const StopCondition& stop) {
+  std::vector<Layout> layouts;
   const std::vector<SharedTable> tables = shared_tables(catalog, task);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::vector<std::uint32_t> coarser;
@@ -295,16 +361,27 @@ TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, bo
     if (cut.looks > kMostLooks) break;
     if (cut.pieces != coarser) {
       for (const PackingRule rule : kFits) {
-        if (found.layouts.size() == kMostRuledPackings) return found;
+        if (layouts.size() == kMostRuledPackings) return layouts;
         const Sharing sharing = fitted(catalog, tables, cut, rooms, rule);
-        if (!sharing.empty()) found.layouts.push_back(layout_of(tables, sharing));
+        if (!sharing.empty()) layouts.push_back(layout_of(tables, sharing));
       }
     }
     if (cut.finest) break;
     coarser = std::move(cut.pieces);
   }
+  return layouts;
+}
+
+}  // namespace
+
+TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, const Task* starts,
+                               bool equal_widths, const StopCondition& stop) {
+  TightPackings found;
+  if (starts != nullptr) found.layouts = even_packings(catalog, *starts, stop);
   if (!found.layouts.empty() || stop.reached()) return found;
-  SharingSearch search(tables, rooms, equal_widths, stop);
+  const std::vector<SharedTable> tables = shared_tables(catalog, task);
+  const ApartTables apart(task);
+  SharingSearch search(tables, rooms_bytes(task), apart, equal_widths, stop);
   if (search.run()) {
     found.layouts.push_back(layout_of(tables, search.sharing()));
   } else {

@@ -9,8 +9,9 @@ namespace neuroshard {
 /// ever more finely, by best, worst and first fit, tables that few devices may hold first; and if
 /// nothing fits, a search through all ways to share the columns of each table out, which ends after
 /// a bounded number of steps. `equal_widths`: what equalize_widths() makes of the plans keeps the
-/// rules, too.
+/// rules, too. `starts`: BundledTask::task_of_starts() of `task`, whose rules the former keep.
 [[nodiscard]] TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task,
-                                             bool equal_widths, const StopCondition& stop);
+                                             const Task* starts, bool equal_widths,
+                                             const StopCondition& stop);
 
 }  // namespace neuroshard

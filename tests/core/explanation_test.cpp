@@ -131,6 +131,25 @@ TEST_F(Explanation, PricesUndoneCuts) {
   EXPECT_GT(next, 0U);
 }
 
+TEST_F(Explanation, WholeTablesGoWhereGroupsLetThem) {
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  ASSERT_FALSE(explained.cuts.empty());
+  for (const CutExplanation& cut : explained.cuts) {
+    for (int device = 0; device < task_.devices; ++device) {
+      const int held = device + 1;  // The whole table there.
+      task_.groups = {{.tables = {held, cut.table}, .keep = Keep::kTogether}};
+      const auto only = [&](std::size_t i) {
+        return explain(*backend_, task_, cut_plan()).cuts[i];
+      };
+      const auto i = static_cast<std::size_t>(&cut - explained.cuts.data());
+      EXPECT_EQ(only(i).whole_device, device);
+      task_.groups[0].keep = Keep::kApart;
+      EXPECT_NE(only(i).whole_device, device);
+      EXPECT_TRUE(only(i).whole);
+    }
+  }
+}
+
 TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
   task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
                        {.memory_bytes = task_.memory_bytes, .speed = 3.0},

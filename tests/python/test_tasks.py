@@ -206,6 +206,28 @@ def test_rules_are_kept() -> None:
         ns.Task([ns.Table(10, 64, 1.0, rules=ns.TableRules(min_width=128))], 2, GIB)
 
 
+def test_groups_are_kept() -> None:
+    tables = [ns.Table(100_000, 64, 5.0, name=name) for name in "abcd"]
+    together = ns.TableGroup([0, 3], "together", name="user")
+    groups = [together, ns.TableGroup([1, 2], keep="apart")]
+    assert together == ns.TableGroup([0, 3], "together", name="user") != groups[1]
+    task = ns.Task(tables, 2, GIB, groups=groups)
+    assert task.groups == groups and task.groups[0].keep == "together" and task.groups[0].name == "user"
+    result = ns.plan(task)
+    assert result.plan is not None and ns.check(task, result.plan) == []
+    holders = [
+        {device for device, of_device in enumerate(result.slices_by_device()) for piece in of_device if piece.table == t}
+        for t in range(4)
+    ]
+    assert holders[0] == holders[3] and len(holders[0]) == 1
+    assert not holders[1] & holders[2]
+    assert ns.plan(ns.Task(tables, 2, GIB, groups=[ns.TableGroup([0, 1, 2], "apart")])).plan is None
+    with pytest.raises(ns.Error, match="names table 4"):
+        ns.Task(tables, 2, GIB, groups=[ns.TableGroup([0, 4], "apart")])
+    with pytest.raises(ns.Error, match="did you mean 'apart'"):
+        ns.TableGroup([0, 1], "appart")
+
+
 def test_something_must_not_be_reserved() -> None:
     for reserved in ({"reserved_share": 1.0}, {"reserved_share": -0.5}, {"reserved_bytes": GIB}, {"batch_size": -1}):
         with pytest.raises(ns.Error):

@@ -149,6 +149,27 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   }));
 }
 
+TEST(PlanFingerprint, HeedsGroupsButNotTheirNamesAndOrder) {
+  const auto with = [](std::vector<TableGroup> groups) {
+    Task task = small_task();
+    while (task.tables.size() < 4) task.tables.push_back(task.tables.front());
+    task.groups = std::move(groups);
+    return fingerprint(task, {}, exact_models());
+  };
+  const TableGroup together{.name = "x", .tables = {0, 1}, .keep = Keep::kTogether};
+  const TableGroup apart{.name = "y", .tables = {1, 2}, .keep = Keep::kApart};
+  const std::set<std::uint64_t> different = {with({}),
+                                             with({together}),
+                                             with({apart}),
+                                             with({together, apart}),
+                                             with({{.tables = {0, 1}, .keep = Keep::kApart}}),
+                                             with({{.tables = {0, 1, 2}, .keep = Keep::kApart}})};
+  EXPECT_EQ(different.size(), 6U);
+  EXPECT_EQ(with({together, apart}), with({{.tables = {2, 1}, .keep = Keep::kApart},
+                                           {.tables = {1, 0}, .keep = Keep::kTogether}}));
+  EXPECT_EQ(fingerprint_text(with({together, apart})), "74bd27b129ba0ae0");
+}
+
 TEST(PlanFingerprint, RejectsWhatCannotBePlanned) {
   Task task = small_task();
   task.tables[0].dim = 3;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,10 @@ Task task_of_seed(std::uint64_t seed) {
     };
     task.links = NodeLinks{
         .in_node_gb_s = gb_s(300), .between_nodes_gb_s = gb_s(50), .node_gb_s = gb_s(200)};
+  }
+  Random of_groups(seed, 31);
+  if (of_groups.below(3) == 0) {
+    testing::add_random_groups(task, 1 + of_groups.below(4), of_groups);
   }
   return task;
 }
@@ -228,6 +233,36 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
   }
 }
 
+// Devices that hold anything of a table, replicas included.
+std::vector<std::set<int>> holders_of_tables(const Task& task, const Plan& plan) {
+  std::vector<std::set<int>> holders(task.tables.size());
+  for (std::size_t d = 0; d < plan.shards.size(); ++d) {
+    for (const int index : plan.shards[d]) {
+      const int table = plan.slices[static_cast<std::size_t>(index)].table;
+      holders[static_cast<std::size_t>(table)].insert(static_cast<int>(d));
+    }
+    for (const int table : plan.replicas) {
+      holders[static_cast<std::size_t>(table)].insert(static_cast<int>(d));
+    }
+  }
+  return holders;
+}
+
+void expect_groups_kept(const Task& task, const Plan& plan) {
+  if (task.groups.empty()) return;
+  const std::vector<std::set<int>> holders = holders_of_tables(task, plan);
+  for (std::size_t g = 0; g < task.groups.size(); ++g) {
+    std::vector<int> all;
+    for (const int table : task.groups[g].tables) {
+      const std::set<int>& of_table = holders[static_cast<std::size_t>(table)];
+      all.insert(all.end(), of_table.begin(), of_table.end());
+    }
+    const std::set<int> different(all.begin(), all.end());
+    EXPECT_EQ(different.size(), task.groups[g].keep == Keep::kTogether ? 1U : all.size())
+        << "group " << g;
+  }
+}
+
 void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost) {
   EXPECT_TRUE(cost.fits_memory);
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
@@ -273,6 +308,20 @@ void expect_terms_add_up(const Task& task, const PlanCost& cost) {
   EXPECT_EQ(cost.cost_ms, slowest_ms);
 }
 
+// Whether the groups of a table let it be on device `d`, if others of them are on `device_of`
+// (-1: nowhere yet).
+bool groups_allow(const Task& task, std::size_t t, int d, const std::vector<int>& device_of) {
+  for (const TableGroup& group : task.groups) {
+    if (std::ranges::count(group.tables, static_cast<int>(t)) == 0) continue;
+    for (const int other : group.tables) {
+      const int of_other = device_of[static_cast<std::size_t>(other)];
+      if (of_other < 0) continue;
+      if ((of_other == d) != (group.keep == Keep::kTogether)) return false;
+    }
+  }
+  return true;
+}
+
 // Whole tables, the largest first, each to the first device that may hold it and has room.
 bool first_fit_finds_room(const Task& task) {
   std::vector<std::int64_t> room;
@@ -286,13 +335,16 @@ bool first_fit_finds_room(const Task& task) {
                        t);
   }
   std::ranges::sort(order, std::greater<>());
+  std::vector<int> device_of(task.tables.size(), -1);
   for (const auto& [bytes, t] : order) {
     std::size_t d = 0;
     while (d < room.size() &&
-           (room[d] < bytes || !may_hold(task.tables[t].rules, static_cast<int>(d)))) {
+           (room[d] < bytes || !may_hold(task.tables[t].rules, static_cast<int>(d)) ||
+            !groups_allow(task, t, static_cast<int>(d), device_of))) {
       ++d;
     }
     if (d == room.size()) return false;
+    device_of[t] = static_cast<int>(d);
     room[d] -= bytes;
   }
   return true;
@@ -306,6 +358,7 @@ struct Seen {
   int gathered = 0;
   int infeasible = 0;
   int on_nodes = 0;  ///< Whose links are stated.
+  int groups = 0;
 };
 
 void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
@@ -320,6 +373,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   const Plan& plan = *result.plan;
   expect_all_placed_once(task, plan);
   expect_rules_kept(task, plan);
+  expect_groups_kept(task, plan);
   expect_memory_kept(task, plan, result.cost);
   expect_terms_add_up(task, result.cost);
   const PlanCost priced = planner.simulate(task, plan);
@@ -331,6 +385,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   }
   ++seen.plans;
   seen.on_nodes += task.links ? 1 : 0;
+  seen.groups += task.groups.empty() ? 0 : 1;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
       std::ranges::any_of(
@@ -377,6 +432,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   RecordProperty("gathered", seen.gathered);
   RecordProperty("infeasible", seen.infeasible);
   RecordProperty("on_nodes", seen.on_nodes);
+  RecordProperty("groups", seen.groups);
   // All kinds are there.
   if (tasks < 30) return;
   EXPECT_GT(seen.plans, seen.infeasible);
@@ -384,6 +440,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.skewed_blocks, 0);
   EXPECT_GT(seen.replicas, 0);
   EXPECT_GT(seen.gathered, 0);
+  EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neuroshard/error.h"
+
 namespace neuroshard::testing {
 namespace {
 
@@ -89,6 +91,27 @@ void add_random_kinds(Task& task, Random& random) {
   }
 }
 
+void add_random_groups(Task& task, std::size_t most, Random& random) {
+  for (std::size_t i = 0; i < most; ++i) {
+    TableGroup& group = task.groups.emplace_back();
+    group.keep = random.below(2) == 0 ? Keep::kTogether : Keep::kApart;
+    const std::size_t one_in = 1 + random.below(4);
+    for (std::size_t t = 0; t < task.tables.size(); ++t) {
+      if (random.below(one_in) == 0) group.tables.push_back(static_cast<int>(t));
+    }
+    // Tables that are kept apart are few: there are hardly more devices.
+    if (group.keep == Keep::kApart && random.below(4) != 0) {
+      group.tables.resize(
+          std::min(group.tables.size(), 1 + random.below(static_cast<std::size_t>(task.devices))));
+    }
+    try {
+      validate(task);
+    } catch (const Error&) {
+      task.groups.pop_back();
+    }
+  }
+}
+
 Task tiny_task_with_rules(std::uint64_t seed) {
   Random random(seed, 17);
   Task task;
@@ -110,6 +133,8 @@ Task tiny_task_with_rules(std::uint64_t seed) {
   add_random_rules(task, random);
   Random of_kinds(seed, 23);
   add_random_kinds(task, of_kinds);
+  Random of_groups(seed, 29);
+  if (of_groups.below(2) == 0) add_random_groups(task, 2, of_groups);
   return task;
 }
 

@@ -12,8 +12,11 @@ void add_random_rules(Task& task, Random& random);
 /// Lets some tables be sharded in some ways only, slices of columns or the whole table among them.
 void add_random_kinds(Task& task, Random& random);
 
+/// Keeps up to `most` sets of some tables together or apart, so that the task stays valid.
+void add_random_groups(Task& task, std::size_t most, Random& random);
+
 /// A task of a few devices and tables, small enough for a look at all of its plans, with
-/// add_random_rules() and add_random_kinds().
+/// add_random_rules() and add_random_kinds(), every other one with a group.
 [[nodiscard]] Task tiny_task_with_rules(std::uint64_t seed);
 
 }  // namespace neuroshard::testing

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -21,6 +22,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::add_random_groups;
 using testing::add_random_kinds;
 using testing::add_random_rules;
 using testing::CatalogedTask;
@@ -87,6 +89,22 @@ std::vector<Way> ways_of(const Table& table, int devices) {
   return {ways.begin(), ways.end()};
 }
 
+bool keeps_groups(const Task& task, const std::vector<const Way*>& ways) {
+  for (const TableGroup& group : task.groups) {
+    std::map<int, std::set<int>> tables_on;
+    for (const int table : group.tables) {
+      for (const auto& [dim, device] : *ways[static_cast<std::size_t>(table)]) {
+        tables_on[device].insert(table);
+      }
+    }
+    if (group.keep == Keep::kTogether && tables_on.size() > 1) return false;
+    for (const auto& [device, tables] : tables_on) {
+      if (group.keep == Keep::kApart && tables.size() > 1) return false;
+    }
+  }
+  return true;
+}
+
 // Calls `visit` for every plan that keeps rules and memory, until it returns true.
 bool any_plan(const Task& task, const std::function<bool(const std::vector<const Way*>&)>& visit) {
   std::vector<std::vector<Way>> ways;
@@ -104,7 +122,7 @@ bool any_plan(const Task& task, const std::function<bool(const std::vector<const
   std::vector<const Way*> chosen;
   const std::function<bool()> go_on = [&] {
     const std::size_t t = chosen.size();
-    if (t == ways.size()) return visit(chosen);
+    if (t == ways.size()) return keeps_groups(task, chosen) && visit(chosen);
     for (const Way& way : ways[t]) {
       const auto take = [&](std::int64_t sign) {
         for (const auto& [dim, device] : way) {
@@ -181,7 +199,9 @@ TEST(Rules, LittleIsCheaperThanWhatTheSearchFinds) {
   double worst = 1.0;
   for (std::uint64_t seed = 10000; seed < 10000 + repetitions(150); ++seed) {
     SCOPED_TRACE(seed);
-    const CatalogedTask cataloged(cpu, tiny_task_with_rules(seed));
+    Task listed = tiny_task_with_rules(seed);
+    listed.groups.clear();  // Bundles have no pieces of their own tables.
+    const CatalogedTask cataloged(cpu, listed);
     const Task& task = cataloged.task;
     double lowest_ms = std::numeric_limits<double>::infinity();
     (void)any_plan(task, [&](const std::vector<const Way*>& ways) {
@@ -218,6 +238,7 @@ TEST(Rules, LargerTasksKeepThemToo) {
     Random random(seed, 3);
     add_random_rules(task, random);
     add_random_kinds(task, random);
+    add_random_groups(task, 4, random);
     const PlanResult result = planner.plan(task);
     expect_keeps_rules(task, result);
     planned += result.plan ? 1 : 0;
@@ -269,6 +290,7 @@ TEST(Rules, BackendsThreadsAndReuseChangeNothing) {
     Random random(seed, 5);
     add_random_rules(task, random);
     add_random_kinds(task, random);
+    add_random_groups(task, 3, random);
     EXPECT_EQ(plain.plan(task).plan, best.plan(task).plan);
     EXPECT_EQ(plain_published.plan(task).plan, best_published.plan(task).plan);
   }
@@ -282,10 +304,22 @@ TEST(Rules, OrderAndNamesOfTablesChangeNothing) {
     Random random(seed, 7);
     add_random_rules(task, random);
     add_random_kinds(task, random);
+    add_random_groups(task, 3, random);
     const PlanResult result = planner.plan(task);
-    std::reverse(task.tables.begin(), task.tables.end());
-    std::rotate(task.tables.begin(), task.tables.begin() + task.tables.size() / 3,
-                task.tables.end());
+    std::vector<int> order(task.tables.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::reverse(order.begin(), order.end());
+    std::rotate(order.begin(), order.begin() + order.size() / 3, order.end());
+    const Task listed = task;
+    std::vector<int> place(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      task.tables[i] = listed.tables[static_cast<std::size_t>(order[i])];
+      place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+    }
+    for (TableGroup& group : task.groups) {
+      for (int& table : group.tables) table = place[static_cast<std::size_t>(table)];
+    }
+    std::ranges::reverse(task.groups);
     for (std::size_t i = 0; i < task.tables.size(); ++i) task.tables[i].name = std::to_string(i);
     EXPECT_EQ(planner.plan(task).cost.cost_ms, result.cost.cost_ms);
   }
@@ -349,6 +383,7 @@ TEST(Rules, ReplanningKeepsThem) {
     Random random(seed, 9);
     add_random_rules(task, random);
     add_random_kinds(task, random);
+    add_random_groups(task, 3, random);
     const ReplanResult result =
         planner.replan(task, {before, *running.plan}, {.most_moved_bytes = total_bytes(task)});
     expect_keeps_rules(task, result.result);

@@ -41,6 +41,48 @@ std::string task_error(const std::string& json) {
   return message_of([&] { (void)parse_task(json, "a.json"); });
 }
 
+/// A task file of three tables, two of one name, with these groups.
+std::string task_with_groups(const std::string& groups) {
+  return R"({"format": "neuroshard.task", "version": 1, "devices": 2, "memory_gb": 1,
+    "groups": )" +
+         groups + R"(, "tables": [
+      {"name": "a", "row": 7, "dim": 4, "pooling_factor": 1},
+      {"name": "b", "row": 7, "dim": 4, "pooling_factor": 1},
+      {"name": "b", "row": 7, "dim": 4, "pooling_factor": 1}]})";
+}
+
+TEST(TaskFile, ReadsGroupsByNamesAndNumbers) {
+  EXPECT_THAT(parse_task(task_with(""), "a.json").groups, IsEmpty());
+  const TaskFile file = parse_task(task_with_groups(R"([
+      {"name": "user", "keep": "together", "tables": ["a", 2]},
+      {"tables": [1, 2, "a"], "keep": "apart"}])"),
+                                   "a.json");
+  const std::vector<TableGroup> groups = {
+      {.name = "user", .tables = {0, 2}, .keep = Keep::kTogether},
+      {.name = "", .tables = {1, 2, 0}, .keep = Keep::kApart}};
+  EXPECT_EQ(file.groups, groups);
+  EXPECT_EQ(task_of(file).groups, groups);
+}
+
+TEST(TaskFile, ErrorsInGroupsNameGroupAndRemedy) {
+  const auto error = [](const std::string& groups) { return task_error(task_with_groups(groups)); };
+  EXPECT_THAT(error("7"), HasSubstr("a.json: groups"));
+  EXPECT_THAT(error(R"([7])"), StartsWith("a.json: groups: group 0: is 7; expected an object"));
+  EXPECT_THAT(error(R"([{"name": "x", "tables": [0, 1]}])"),
+              AllOf(HasSubstr("group 0 ('x')"), HasSubstr("keep")));
+  EXPECT_THAT(error(R"([{"name": "x", "keep": "apert", "tables": [0, 1]}])"),
+              HasSubstr("group 0 ('x'): keep: there is no way to keep tables 'apert'; did you mean "
+                        "'apart'? use one of together, apart"));
+  EXPECT_THAT(error(R"([{"keep": "apart", "tables": [0, "c"]}])"),
+              HasSubstr("group 0: tables: there is no table 'c'; give the name of a table"));
+  EXPECT_THAT(error(R"([{"keep": "apart", "tables": [0, "b"]}])"),
+              HasSubstr("group 0: tables: several tables are called 'b'; give numbers"));
+  EXPECT_THAT(error(R"([{"keep": "apart", "tables": [0, 3]}])"), HasSubstr("group 0: tables"));
+  EXPECT_THAT(error(R"([{"keep": "apart", "tables": [0, 1], "apart": true}])"),
+              HasSubstr("group 0: "));
+  EXPECT_THAT(error(R"([{"keep": "apart"}])"), HasSubstr("tables"));
+}
+
 TEST(TaskFile, ReadsWhatDecidesMemory) {
   const TaskFile plain = parse_task(task_with(""), "a.json");
   EXPECT_EQ(plain.tables[0].memory, TableMemory{});

@@ -18,7 +18,7 @@ struct PlanProblem {
     kDevices,  ///< There is not one shard a device.
     kSlice,    ///< A slice does not exist, overlaps another, is missing, or is not on one device.
     kMemory,   ///< The plan is valid, but a device lacks memory.
-    kRule,     ///< The plan is valid, but breaks a rule of a table.
+    kRule,     ///< The plan is valid, but breaks a rule of a table, or of a group.
   };
   Kind kind = Kind::kSlice;
   int device = -1;

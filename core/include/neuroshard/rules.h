@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/sharding_kind.h"
@@ -29,6 +31,27 @@ struct TableRules {
   [[nodiscard]] bool allow(ShardingKind kind) const;
 
   friend bool operator==(const TableRules&, const TableRules&) = default;
+};
+
+/// How the tables of a group are to be kept.
+enum class Keep {
+  kTogether,  ///< All that a plan has of them is on one device.
+  kApart,     ///< No device holds anything of two of them. A table may be on several devices.
+};
+
+/// "together", "apart"; "unknown" for a number that is none of the enumerators.
+[[nodiscard]] std::string_view name_of(Keep keep);
+/// Throws Error on any other name.
+[[nodiscard]] Keep keep_from_name(std::string_view name);
+
+/// What every plan must keep to for several tables of a task. A replicated table is on every
+/// device.
+struct TableGroup {
+  std::string name{};         ///< For messages only; may be empty.
+  std::vector<int> tables{};  ///< Indices into Task::tables, a set of at least two.
+  Keep keep = Keep::kTogether;
+
+  friend bool operator==(const TableGroup&, const TableGroup&) = default;
 };
 
 }  // namespace neuroshard

@@ -95,6 +95,9 @@ struct Task {
   /// Nothing: communication costs are those of the network that the cost models know, where it does
   /// not matter which devices share a node.
   std::optional<NodeLinks> links{};
+  /// Tables that every plan keeps together or apart. A table may be in several groups; those that
+  /// share a table and are kept together are as one.
+  std::vector<TableGroup> groups{};
 };
 
 /// All memory of a device.
@@ -128,6 +131,9 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// Empty if no device has a base load to compute or another speed than 1.
 [[nodiscard]] ComputeOnDevices compute_on_devices(const Task& task);
 
+/// All of a task but tables and what is said of them.
+[[nodiscard]] Task without_tables(const Task& task);
+
 /// All tables as they are, unsplit.
 [[nodiscard]] std::int64_t total_bytes(const Task& task);
 
@@ -141,8 +147,10 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024],
 /// links in [0.001, 1e6] GB/s or 0, row shares at most kMaxRowShares that sum to 1 (within 0.001);
 /// if devices that are listed are not as many as `devices`, or have loads out of range; if all of a
-/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; or if rules
-/// contradict each other or the task. `where` opens the message, e.g. a file name; may be empty.
+/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; if rules
+/// contradict each other or the task; or if a group does not name two tables of the task, or groups
+/// contradict each other or rules of tables. `where` opens the message, e.g. a file name; may be
+/// empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

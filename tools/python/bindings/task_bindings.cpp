@@ -95,12 +95,14 @@ std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, Devices devices,
                                      const std::optional<MemoryBytes>& memory_bytes,
                                      std::string name, std::vector<std::string> notes,
                                      const ReservedMemory& reserved, std::int64_t batch_size,
-                                     int devices_per_node, std::optional<NodeLinks> links) {
+                                     int devices_per_node, std::optional<NodeLinks> links,
+                                     std::vector<TableGroup> groups) {
   auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
                                                      .reserved = reserved,
                                                      .batch_size = batch_size,
                                                      .devices_per_node = devices_per_node,
-                                                     .links = links},
+                                                     .links = links,
+                                                     .groups = std::move(groups)},
                                                     std::move(name),
                                                     std::move(notes)});
   std::visit([&](auto& given) { set_devices(task->task, std::move(given), memory_bytes); },
@@ -114,13 +116,15 @@ std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, Devices de
                                            std::string name, std::vector<std::string> notes,
                                            std::int64_t reserved_bytes, double reserved_share,
                                            std::optional<std::int64_t> batch_size,
-                                           int devices_per_node, std::optional<NodeLinks> links) {
+                                           int devices_per_node, std::optional<NodeLinks> links,
+                                           std::vector<TableGroup> groups) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
   return make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
                    std::move(notes), {.bytes = reserved_bytes, .share = reserved_share},
-                   batch_size.value_or(kDefaultBatchSize), devices_per_node, links);
+                   batch_size.value_or(kDefaultBatchSize), devices_per_node, links,
+                   std::move(groups));
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -297,12 +301,38 @@ void bind_table(nb::module_& module) {
       .def("__repr__", &table_text);
 }
 
+std::string group_text(const TableGroup& group) {
+  return "TableGroup(" + std::string(nb::repr(nb::str(group.name.c_str())).c_str()) + ": " +
+         counted(group.tables.size(), "table") + " " + std::string(name_of(group.keep)) + ")";
+}
+
+void bind_group(nb::module_& module) {
+  nb::class_<TableGroup>(module, "TableGroup",
+                         "Tables of a task that every plan keeps together on one device, or apart: "
+                         "no device holds anything of two of them.")
+      .def(
+          "__init__",
+          [](TableGroup* self, std::vector<int> tables, std::string_view keep, std::string name) {
+            new (self) TableGroup{
+                .name = std::move(name), .tables = std::move(tables), .keep = keep_from_name(keep)};
+          },
+          "tables"_a, "keep"_a, nb::kw_only(), "name"_a = "",
+          "`tables`: at least two, by their place in the task from 0 on. `keep`: \"together\" or "
+          "\"apart\". `name`: for messages. Tasks check them.")
+      .def_ro("tables", &TableGroup::tables)
+      .def_prop_ro("keep", [](const TableGroup& group) { return std::string(name_of(group.keep)); })
+      .def_ro("name", &TableGroup::name)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", &group_text);
+}
+
 void bind_task(nb::module_& module) {
   nb::class_<NamedTask>(module, "Task", "Tables to be placed on devices. Not changed once made.")
       .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(),
            nb::kw_only(), "name"_a = "", "notes"_a = std::vector<std::string>{},
            "reserved_bytes"_a = 0, "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
            "devices_per_node"_a = kDefaultDevicesPerNode, "links"_a = nb::none(),
+           "groups"_a = std::vector<TableGroup>{},
            "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
            "list of "
            "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
@@ -312,13 +342,14 @@ void bind_task(nb::module_& module) {
            "are of 65,536, and memory counts none, or as tables of another task say. "
            "`devices_per_node`: devices that share a node, within which rows may be cut. "
            "`links`: what connects them; None: as in the network that the cost models know, where "
-           "it "
-           "does not matter which devices share a node.")
+           "it does not matter which devices share a node. `groups`: tables that every plan keeps "
+           "together or apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
       .def_prop_ro("devices_per_node",
                    [](const NamedTask& task) { return task.task.devices_per_node; })
       .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })
+      .def_prop_ro("groups", [](const NamedTask& task) { return task.task.groups; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },
           "All of them where they are listed, else empty: equal ones.")
@@ -359,6 +390,7 @@ void bind_tasks(nb::module_& module) {
   bind_links(module);
   bind_rules(module);
   bind_table(module);
+  bind_group(module);
   bind_task(module);
   module.def(
       "load_task",

@@ -1,0 +1,130 @@
+#include "search/bundled_task.h"
+
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "core/table_groups.h"
+#include "core/table_rules.h"
+#include "search/apart_devices.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::size_t kNoBundle = static_cast<std::size_t>(-1);
+
+std::vector<std::uint32_t> as_listed(const Task& listed) {
+  std::vector<std::uint32_t> order(listed.tables.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
+/// One of default memory that has the columns and lookups of `tables`, and as many rows as make up
+/// their bytes.
+Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowed) {
+  Table one;
+  std::int64_t bytes = 0;
+  double lookups = 0.0;
+  bool any_device = true;
+  for (const Table& table : tables) {
+    bytes += table.size_bytes();
+    lookups += table.dim * table.pooling_factor;
+    one.dim += table.dim;
+    any_device &= !table.rules.limit_devices();
+  }
+  one.rows = 1;
+  const std::int64_t row_bytes = one.size_bytes();
+  one.rows = (bytes + row_bytes - 1) / row_bytes;
+  one.pooling_factor = lookups / one.dim;
+  one.rules.no_split = true;
+  if (any_device) return one;
+  for (std::size_t d = 0; d < allowed.size(); ++d) {
+    if (allowed[d]) one.rules.devices.push_back(static_cast<int>(d));
+  }
+  return one;
+}
+
+}  // namespace
+
+BundledTask::BundledTask(const Task& listed) : BundledTask(listed, as_listed(listed)) {}
+
+BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> order)
+    : task(without_tables(listed)) {
+  task.tables.reserve(order.size());
+  original.reserve(order.size());
+  const std::vector<TableBundle> together = table_bundles(listed);
+  std::vector<std::size_t> bundle_of(together.empty() ? 0 : listed.tables.size(), kNoBundle);
+  for (std::size_t b = 0; b < together.size(); ++b) {
+    for (const std::uint32_t table : together[b]) bundle_of[table] = b;
+  }
+  std::vector<std::size_t> begun(together.size(), kNoBundle);  // Index into `bundles`.
+  for (const std::uint32_t index : order) {
+    const std::size_t of = bundle_of.empty() ? kNoBundle : bundle_of[index];
+    if (of != kNoBundle && begun[of] != kNoBundle) {
+      Bundle& bundle = bundles[begun[of]];
+      bundle.listed.push_back(index);
+      bundle.tables.push_back(listed.tables[index]);
+      continue;
+    }
+    if (of != kNoBundle) {
+      begun[of] = bundles.size();
+      bundles.push_back({.table = static_cast<std::uint32_t>(task.tables.size()),
+                         .listed = {index},
+                         .tables = {listed.tables[index]}});
+    }
+    task.tables.push_back(listed.tables[index]);
+    original.push_back(index);
+  }
+  for (const Bundle& bundle : bundles) {
+    task.tables[bundle.table] = stand_in(
+        bundle.tables, allowed_devices(listed, {bundle.listed.begin(), bundle.listed.end()}));
+  }
+  if (listed.groups.empty()) return;
+  std::vector<int> table_of(listed.tables.size());
+  for (std::uint32_t t = 0; t < original.size(); ++t) table_of[original[t]] = static_cast<int>(t);
+  for (const Bundle& bundle : bundles) {
+    for (const std::uint32_t table : bundle.listed) {
+      table_of[table] = static_cast<int>(bundle.table);
+    }
+  }
+  for (const TableGroup& group : listed.groups) {
+    if (group.keep != Keep::kApart) continue;
+    TableGroup& apart = task.groups.emplace_back(group);
+    for (int& table : apart.tables) table = table_of[static_cast<std::size_t>(table)];
+  }
+  if (!task.groups.empty()) apart_starts = with_devices_of_apart_tables(task);
+}
+
+Plan BundledTask::plan_of_listed(const Plan& plan) const {
+  std::vector<const Bundle*> bundle_of(task.tables.size(), nullptr);
+  for (const Bundle& bundle : bundles) bundle_of[bundle.table] = &bundle;
+  Plan of_listed;
+  std::vector<std::vector<int>> slices_of;  // What each slice of `plan` is here.
+  for (TableSlice slice : plan.slices) {
+    std::vector<int>& own = slices_of.emplace_back();
+    const auto add = [&](const TableSlice& one) {
+      own.push_back(static_cast<int>(of_listed.slices.size()));
+      of_listed.slices.push_back(one);
+    };
+    const auto t = static_cast<std::size_t>(slice.table);
+    if (const Bundle* bundle = bundle_of[t]) {
+      for (std::size_t i = 0; i < bundle->listed.size(); ++i) {
+        const Table& table = bundle->tables[i];
+        add({static_cast<int>(bundle->listed[i]), 0, table.dim, 0, table.rows});
+      }
+    } else {
+      slice.table = static_cast<int>(original[t]);
+      add(slice);
+    }
+  }
+  for (const std::vector<int>& shard : plan.shards) {
+    std::vector<int>& of_device = of_listed.shards.emplace_back();
+    for (const int slice : shard) {
+      const std::vector<int>& own = slices_of[static_cast<std::size_t>(slice)];
+      of_device.insert(of_device.end(), own.begin(), own.end());
+    }
+  }
+  return of_listed;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// A task as the searches see it: tables that groups keep together are one table, a bundle, which
+/// is not cut, so that it is placed as a whole. What the models predict for it the catalog has by
+/// its tables (PieceCatalog); its figures here stand for them where a heuristic looks at no more
+/// than sizes and lookups: columns and lookups are those of all its tables, and its memory is that
+/// or up to a column's bytes more.
+struct BundledTask {
+  /// Of the tables of `listed`, in this order. A bundle has the place of its first table.
+  BundledTask(const Task& listed, std::span<const std::uint32_t> order);
+  /// In the order of `listed`.
+  explicit BundledTask(const Task& listed);
+
+  /// Groups are those that keep tables apart.
+  Task task;
+  std::optional<Task> apart_starts;  ///< with_devices_of_apart_tables() if there are such groups.
+  std::vector<std::uint32_t>
+      original;  ///< Index in the listed task of each table; a bundle's first.
+
+  /// A table of `task` that is several of the listed ones.
+  struct Bundle {
+    std::uint32_t table = 0;
+    std::vector<std::uint32_t> listed;  ///< In the order of the task.
+    std::vector<Table> tables;
+  };
+  std::vector<Bundle> bundles;
+
+  [[nodiscard]] bool has_groups() const { return !bundles.empty() || !task.groups.empty(); }
+  /// The task that starts are made for: `task` if it has no groups; null if there is none.
+  [[nodiscard]] const Task* task_of_starts() const {
+    return task.groups.empty() ? &task : apart_starts ? &*apart_starts : nullptr;
+  }
+  /// What a plan of `task` is of the listed one: whole tables in the place of bundles, in a row.
+  [[nodiscard]] Plan plan_of_listed(const Plan& plan) const;
+};
+
+}  // namespace neuroshard

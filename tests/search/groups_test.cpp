@@ -1,0 +1,310 @@
+// Tables that groups keep together or apart: what every algorithm makes of them, with a look at all
+// ways to give whole tables and their halves to devices as the judge.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "neuroshard/plan_check.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+#include "neuroshard/what_if.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/random_rules.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::add_random_groups;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::random_models;
+using testing::random_task;
+using testing::repetitions;
+
+void expect_good(const Task& task, const PlanResult& result) {
+  ASSERT_NE(result.plan.has_value(), result.infeasible.has_value());
+  if (!result.plan) return;
+  for (const PlanProblem& problem : check_plan(*result.plan, task)) {
+    ADD_FAILURE() << problem.message();
+  }
+  EXPECT_TRUE(result.cost.fits_memory);
+}
+
+/// Three to five tables of 4 or 8 columns on two to four devices, in groups, with little memory.
+Task tiny_task_with_groups(std::uint64_t seed) {
+  Random random(seed, 41);
+  Task task;
+  task.devices = 2 + static_cast<int>(random.below(3));
+  const std::size_t tables = 3 + random.below(3);
+  for (std::size_t t = 0; t < tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows = 1000 + static_cast<std::int64_t>(random.below(100'000));
+    table.dim = 4 << random.below(2);
+    table.pooling_factor = 1.0 + static_cast<double>(random.below(60));
+    table.access_histogram[random.below(6)] = 1.0;
+    if (t > 0 && random.below(4) == 0) table = task.tables.front();
+    if (random.below(8) == 0) {
+      table.rules.not_devices = {static_cast<int>(random.below(2))};
+    }
+  }
+  const double share = static_cast<double>(total_bytes(task)) / task.devices;
+  task.memory_bytes = 1 + static_cast<std::int64_t>(share * (1.1 + 2.0 * random.uniform()));
+  while (task.groups.empty()) add_random_groups(task, 3, random);
+  return task;
+}
+
+/// Devices of a table: of the whole if they are the same, else of its halves.
+using Halves = std::pair<int, int>;
+
+// Calls `visit` with the cost of every plan that keeps rules, groups and memory, until it returns
+// true. By nothing but the format's words on groups.
+bool any_plan(const Task& task, const std::function<bool(const Plan&)>& visit) {
+  std::vector<Halves> chosen;
+  const std::function<bool()> go_on = [&] {
+    const std::size_t t = chosen.size();
+    if (t < task.tables.size()) {
+      for (int a = 0; a < task.devices; ++a) {
+        for (int b = task.tables[t].dim == 8 ? 0 : a; b <= a; ++b) {
+          chosen.emplace_back(a, b);
+          if (go_on()) return true;
+          chosen.pop_back();
+        }
+      }
+      return false;
+    }
+    std::vector<std::int64_t> bytes(static_cast<std::size_t>(task.devices), 0);
+    Plan plan;
+    plan.shards.resize(bytes.size());
+    for (std::size_t i = 0; i < t; ++i) {
+      const Table& table = task.tables[i];
+      const auto [a, b] = chosen[i];
+      for (const int device : a == b ? std::vector{a} : std::vector{a, b}) {
+        if (std::ranges::count(table.rules.not_devices, device) > 0) return false;
+        const int dim = a == b ? table.dim : table.dim / 2;
+        bytes[static_cast<std::size_t>(device)] += table.rows * dim * 4;
+        plan.shards[static_cast<std::size_t>(device)].push_back(
+            static_cast<int>(plan.slices.size()));
+        plan.slices.push_back(
+            {static_cast<int>(i), a != b && device == b ? dim : 0, dim, 0, table.rows});
+      }
+    }
+    if (std::ranges::max(bytes) > task.memory_bytes) return false;
+    for (const TableGroup& group : task.groups) {
+      std::set<int> devices;
+      std::size_t held = 0;
+      for (const int table : group.tables) {
+        const auto [a, b] = chosen[static_cast<std::size_t>(table)];
+        devices.insert({a, b});
+        held += a == b ? 1 : 2;
+      }
+      if (devices.size() != (group.keep == Keep::kTogether ? 1U : held)) return false;
+    }
+    return visit(plan);
+  };
+  return go_on();
+}
+
+TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
+  const CostModels models = random_models(1);
+  std::vector<Planner> planners;
+  for (const Algorithm algorithm : all_algorithms()) {
+    planners.emplace_back(
+        models, PlannerOptions{
+                    .algorithm = algorithm,
+                    .effort = Effort::kFast,
+                    .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3},
+                    .threads = 1});
+  }
+  int infeasible = 0;
+  const std::uint64_t tasks = repetitions(1500);
+  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = tiny_task_with_groups(seed);
+    const bool feasible = any_plan(task, [](const Plan&) { return true; });
+    infeasible += feasible ? 0 : 1;
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+      const Algorithm algorithm = all_algorithms()[i];
+      SCOPED_TRACE(name_of(algorithm));
+      const PlanResult result = planners[i].plan(task);
+      expect_good(task, result);
+      if (result.plan) {
+        EXPECT_EQ(planners[i].simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
+      }
+      if (algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished) {
+        ASSERT_EQ(result.plan.has_value(), feasible)
+            << (result.infeasible ? result.infeasible->message : "");
+      }
+    }
+  }
+  EXPECT_GT(infeasible, static_cast<int>(tasks / 10));
+  EXPECT_LT(infeasible, static_cast<int>(tasks * 9 / 10));
+}
+
+TEST(Groups, LittleIsCheaperThanWhatTheSearchFinds) {
+  const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
+  int tasks = 0;
+  int optimal = 0;
+  double worst = 1.0;
+  for (std::uint64_t seed = 5000; seed < 5000 + repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = tiny_task_with_groups(seed);
+    double lowest_ms = std::numeric_limits<double>::infinity();
+    (void)any_plan(task, [&](const Plan& plan) {
+      lowest_ms = std::min(lowest_ms, planner.simulate(task, plan).cost_ms);
+      return false;
+    });
+    const PlanResult result = planner.plan(task);
+    ASSERT_EQ(result.plan.has_value(), lowest_ms < std::numeric_limits<double>::infinity());
+    if (!result.plan) continue;
+    // Two halves on a device, which are not among those, are cheaper now and then.
+    EXPECT_GE(result.cost.cost_ms, lowest_ms * 0.999);
+    ++tasks;
+    optimal += result.cost.cost_ms <= lowest_ms * (1.0 + 1e-5) ? 1 : 0;
+    worst = std::max(worst, result.cost.cost_ms / lowest_ms);
+  }
+  RecordProperty("optimal", optimal);
+  RecordProperty("tasks", tasks);
+  RecordProperty("worst", std::to_string(worst));
+  EXPECT_GE(optimal, tasks * 8 / 10) << "of " << tasks;
+  EXPECT_LE(worst, 1.1);
+}
+
+TEST(Groups, AllCutsAndEffortsKeepThem) {
+  for (const Cuts cuts : {Cuts::kAny, Cuts::kTorchrec}) {
+    const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
+    const Planner longer(builtin_weights(), {.cuts = cuts, .threads = 2});
+    for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+      SCOPED_TRACE(seed);
+      Task task = testing::random_task_of_all_kinds(seed);
+      Random random(seed, 43);
+      add_random_groups(task, 4, random);
+      expect_good(task, (seed % 8 == 0 ? longer : planner).plan(task));
+    }
+  }
+}
+
+// Tables of 100 columns cannot be halved, and only parts of them fit.
+TEST(Groups, PartsOfTablesThatAreKeptApartMayMeetEachOther) {
+  Task task;
+  task.devices = 5;
+  task.memory_bytes = 100'000 * 52 * 4;
+  for (int i = 0; i < 2; ++i) {
+    task.tables.push_back({.name = "t" + std::to_string(i),
+                           .rows = 100'000,
+                           .dim = 100,
+                           .pooling_factor = 3.0,
+                           .access_histogram = {1.0}});
+  }
+  task.groups = {{.name = "eu_us", .tables = {0, 1}, .keep = Keep::kApart}};
+  const Planner planner(builtin_weights(), {.cuts = Cuts::kAny, .threads = 1});
+  const PlanResult result = planner.plan(task);
+  expect_good(task, result);
+  ASSERT_TRUE(result.plan);
+  EXPECT_GE(result.plan->slices.size(), 4U);
+}
+
+TEST(Groups, PlansInBatchesAndWhatIfsAreTheSame) {
+  const Planner planner(random_models(6), {.effort = Effort::kFast, .threads = 2});
+  std::vector<Task> tasks;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    Task& task = tasks.emplace_back(random_task(seed));
+    Random random(seed, 47);
+    add_random_groups(task, 3, random);
+  }
+  const std::vector<PlanOutcome> outcomes = planner.plan_batch(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    ASSERT_TRUE(outcomes[i].has_value());
+    expect_good(tasks[i], *outcomes[i]);
+    EXPECT_EQ(outcomes[i]->plan, planner.plan(tasks[i]).plan);
+    const std::vector<TaskVariant> variants = {{tasks[i].devices, tasks[i].memory_bytes},
+                                               {tasks[i].devices + 1, tasks[i].memory_bytes / 2},
+                                               {tasks[i].devices + 3, tasks[i].memory_bytes}};
+    const std::vector<PlanOutcome> others = plan_variants(planner, tasks[i], variants);
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      ASSERT_TRUE(others[v].has_value());
+      expect_good(task_with(tasks[i], variants[v]), *others[v]);
+    }
+  }
+}
+
+TEST(Groups, ReplanningBringsTablesTogetherAndApart) {
+  const Planner planner(random_models(7), {.effort = Effort::kFast, .threads = 1});
+  int planned = 0;
+  int tasks = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(80); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task before = random_task(seed);
+    const PlanResult running = planner.plan(before);
+    if (!running.plan) continue;
+    Task task = before;
+    Random random(seed, 53);
+    if (random.below(2) == 0) ++task.devices;
+    add_random_groups(task, 1 + random.below(3), random);
+    if (!planner.plan(task).plan) continue;
+    ++tasks;
+    const ReplanResult result =
+        planner.replan(task, {before, *running.plan}, {.most_moved_bytes = total_bytes(task)});
+    expect_good(task, result.result);
+    planned += result.result.plan ? 1 : 0;
+  }
+  EXPECT_GT(planned, tasks * 9 / 10) << "of " << tasks;
+}
+
+TEST(Groups, ReplanningLeavesWhatKeepsThem) {
+  const Planner planner(random_models(8), {.effort = Effort::kFast, .threads = 1});
+  Task task = random_task(3);
+  task.devices = 4;
+  task.memory_bytes = total_bytes(task);
+  task.groups = {{.tables = {0, 1}, .keep = Keep::kTogether},
+                 {.tables = {1, 2}, .keep = Keep::kApart}};
+  const PlanResult running = planner.plan(task);
+  ASSERT_TRUE(running.plan);
+  const ReplanResult result = planner.replan(task, {task, *running.plan}, {.most_moved_bytes = 0});
+  expect_good(task, result.result);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_EQ(result.moved_bytes, 0);
+}
+
+TEST(Groups, ReasonsNameThem) {
+  const Planner planner(random_models(8), {.effort = Effort::kFast, .threads = 1});
+  Task task;
+  task.devices = 3;
+  task.memory_bytes = 1'500'000;
+  for (int i = 0; i < 4; ++i) {
+    task.tables.push_back({.name = "t" + std::to_string(i),
+                           .rows = 10'000,
+                           .dim = 16,
+                           .pooling_factor = 1.0,
+                           .access_histogram = {1.0}});
+  }
+  const auto reason = [&] { return planner.plan(task).infeasible.value(); };
+  task.groups = {{.name = "all", .tables = {3, 2, 1, 0}, .keep = Keep::kApart}};
+  Infeasibility why = reason();
+  EXPECT_EQ(why.kind, Infeasibility::Kind::kRules);
+  EXPECT_THAT(why.message, HasSubstr("group 0 ('all') keeps 4 tables apart, but there are 3 "
+                                     "devices for them; use more devices"));
+  task.groups = {{.name = "all", .tables = {1, 2, 3}, .keep = Keep::kTogether}};
+  why = reason();
+  EXPECT_EQ(why.kind, Infeasibility::Kind::kRules);
+  EXPECT_THAT(why.message,
+              HasSubstr("groups keep 3 tables together, the largest of which is table 1 ('t1'), "
+                        "and they need 1.83 MiB on one device, but the largest device for them has "
+                        "room for 1.43 MiB"));
+  // Each pair fits one device, but there are three such pairs on two of them.
+  task.tables.resize(3);
+  task.tables[2].rows = 20'000;
+  task.devices = 2;
+  task.groups = {{.tables = {0, 1}, .keep = Keep::kApart},
+                 {.tables = {1, 2}, .keep = Keep::kApart},
+                 {.tables = {2, 0}, .keep = Keep::kApart}};
+  why = reason();
+  EXPECT_THAT(why.message, HasSubstr("however finely they are split as the rules of tables allow"));
+}
+
+}  // namespace
+}  // namespace neuroshard
