@@ -5,6 +5,7 @@
 
 #include "cuda/check.h"
 #include "cuda/comm_costs.h"
+#include "cuda/current_device.h"
 #include "cuda/embed_pieces.h"
 #include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
