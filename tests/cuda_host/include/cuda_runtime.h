@@ -4,6 +4,7 @@
 // part of CUDA that the library uses, under the names that CUDA gives it.
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -36,6 +37,9 @@ struct alignas(8) float2 {
 };
 struct alignas(16) int4 {
   int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
@@ -121,6 +125,10 @@ inline unsigned __brev(unsigned x) {
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }
 inline int __popc(unsigned x) { return std::popcount(x); }
+// Nanoseconds in place of cycles.
+inline long long clock64() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 
 // ---- the runtime ----
