@@ -335,6 +335,21 @@ TEST_F(Failures, TasksAreSpreadOverSeveralDevices) {
   }
 }
 
+TEST_F(Failures, MorePiecesThanAreCounted) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const float one = 0.0F;
+  const std::uint32_t offsets[] = {0, 0};
+  float cost_ms = 0.0F;
+  // Nothing is read of them.
+  const std::span<const float> embeddings(&one, std::size_t{32} << 29);
+  EXPECT_THAT(message_of(
+                  [&] {
+                    cuda->score_shards(embeddings, {offsets, {}}, {&cost_ms, 1});
+                  },
+                  ErrorKind::kBackend),
+              AllOf(HasSubstr("536870912 pieces"), HasSubstr("CPU backend")));
+}
+
 int current_device() {
   int device = -1;
   EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);

@@ -76,10 +76,16 @@ inline void __syncthreads() { host_cuda::block_barrier(); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) {
   host_cuda::warp_collective(host_cuda::WarpOp::kSync, mask, 0);
 }
+// `width`: lanes of a group, a power of two; `lane` counts within it.
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int lane) {
-  return host_cuda::from_bits<T>(host_cuda::warp_collective(
-      host_cuda::WarpOp::kShuffle, mask, host_cuda::to_bits(value), static_cast<unsigned>(lane)));
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
+  if (lane < 0 || lane >= width) {
+    host_cuda::kernel_fault("__shfl_sync reads a lane outside its mask or group");
+  }
+  const unsigned group = host_cuda::this_thread().lane / static_cast<unsigned>(width);
+  const unsigned source = group * static_cast<unsigned>(width) + static_cast<unsigned>(lane);
+  return host_cuda::from_bits<T>(host_cuda::warp_collective(host_cuda::WarpOp::kShuffle, mask,
+                                                            host_cuda::to_bits(value), source));
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int distance) {
