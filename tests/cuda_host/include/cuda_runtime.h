@@ -116,6 +116,7 @@ T __ldg(const T* address) {
 // One CUDA thread runs at a time.
 template <typename T>
 T atomicAdd(T* address, T value) {
+  const host_cuda::AtomicOperation atomic;
   return std::exchange(*address, static_cast<T>(*address + value));
 }
 
