@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/check.h"
+#include "cuda/current_device.h"
 
 namespace neuroshard::gpu {
 namespace {
@@ -16,50 +17,60 @@ std::size_t grown(std::size_t bytes, std::size_t wanted) {
 
 // Destructors ignore errors: after a device has failed every call fails, and its memory is gone.
 
-CurrentDevice::CurrentDevice(int device) {
-  NEUROSHARD_CUDA_CHECK(cudaGetDevice(&before_));
-  NEUROSHARD_CUDA_CHECK(cudaSetDevice(device));
+DeviceBuffer::~DeviceBuffer() { free_memory(); }
+
+void DeviceBuffer::free_memory() noexcept {
+  if (data_ == nullptr) return;
+  const CurrentDevice current(device_, std::nothrow);
+  (void)cudaFree(data_);
+  data_ = nullptr;
+  bytes_ = 0;
 }
-
-CurrentDevice::~CurrentDevice() { (void)cudaSetDevice(before_); }
-
-DeviceBuffer::~DeviceBuffer() { (void)cudaFree(data_); }
 
 void DeviceBuffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   const std::size_t wanted = grown(bytes_, bytes);
-  (void)cudaFree(data_);
-  data_ = nullptr;
-  bytes_ = 0;
+  free_memory();
+  device_ = current_device();
   void* memory = nullptr;
   NEUROSHARD_CUDA_CHECK(cudaMalloc(&memory, wanted));
   data_ = static_cast<std::byte*>(memory);
   bytes_ = wanted;
 }
 
-PinnedBuffer::~PinnedBuffer() { (void)cudaFreeHost(host_); }
+PinnedBuffer::~PinnedBuffer() { free_memory(); }
+
+void PinnedBuffer::free_memory() noexcept {
+  if (host_ == nullptr) return;
+  const CurrentDevice current(device_, std::nothrow);
+  (void)cudaFreeHost(host_);
+  host_ = nullptr;
+  mapped_ = nullptr;
+  bytes_ = 0;
+}
 
 void PinnedBuffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   const std::size_t wanted = grown(bytes_, bytes);
-  (void)cudaFreeHost(host_);
-  host_ = nullptr;
-  device_ = nullptr;
-  bytes_ = 0;
+  free_memory();
+  device_ = current_device();
   void* memory = nullptr;
   NEUROSHARD_CUDA_CHECK(
       cudaHostAlloc(&memory, wanted, cudaHostAllocPortable | cudaHostAllocMapped));
   host_ = static_cast<std::byte*>(memory);
   bytes_ = wanted;
   NEUROSHARD_CUDA_CHECK(cudaHostGetDevicePointer(&memory, host_, 0));
-  device_ = static_cast<std::byte*>(memory);
+  mapped_ = static_cast<std::byte*>(memory);
 }
 
-Stream::Stream() {
+Stream::Stream() : device_(current_device()) {
   NEUROSHARD_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
 
-Stream::~Stream() { (void)cudaStreamDestroy(stream_); }
+Stream::~Stream() {
+  const CurrentDevice current(device_, std::nothrow);
+  (void)cudaStreamDestroy(stream_);
+}
 
 void Stream::copy_to_device(std::byte* to, const std::byte* from, std::size_t bytes) const {
   if (bytes == 0) return;
@@ -73,9 +84,12 @@ void Stream::copy_to_host(std::byte* to, const std::byte* from, std::size_t byte
 
 void Stream::synchronize() const { NEUROSHARD_CUDA_CHECK(cudaStreamSynchronize(stream_)); }
 
-Event::Event() { NEUROSHARD_CUDA_CHECK(cudaEventCreate(&event_)); }
+Event::Event() : device_(current_device()) { NEUROSHARD_CUDA_CHECK(cudaEventCreate(&event_)); }
 
-Event::~Event() { (void)cudaEventDestroy(event_); }
+Event::~Event() {
+  const CurrentDevice current(device_, std::nothrow);
+  (void)cudaEventDestroy(event_);
+}
 
 void Event::record(const Stream& stream) {
   NEUROSHARD_CUDA_CHECK(cudaEventRecord(event_, stream.get()));

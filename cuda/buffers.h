@@ -6,19 +6,10 @@
 
 namespace neuroshard::gpu {
 
-/// Makes a device the current one of this thread, and puts back the one before.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device);
-  ~CurrentDevice();
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
+/// Each belongs to the device that is current where it gets memory or is made, and makes it current
+/// to free what it has.
 
- private:
-  int before_ = 0;
-};
-
-/// Memory of the current device. Grows by half at least, so that a steady load allocates nothing;
+/// Memory of a device. Grows by half at least, so that a steady load allocates nothing;
 /// growing loses the content.
 class DeviceBuffer {
  public:
@@ -32,8 +23,11 @@ class DeviceBuffer {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
+  void free_memory() noexcept;
+
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  int device_ = 0;
 };
 
 /// Page-locked host memory that the devices can read and write too. Grows like DeviceBuffer.
@@ -47,15 +41,18 @@ class PinnedBuffer {
   void reserve(std::size_t bytes);
   [[nodiscard]] std::byte* host() const { return host_; }
   /// The same memory, as kernels address it.
-  [[nodiscard]] std::byte* device() const { return device_; }
+  [[nodiscard]] std::byte* device() const { return mapped_; }
 
  private:
+  void free_memory() noexcept;
+
   std::byte* host_ = nullptr;
-  std::byte* device_ = nullptr;
+  std::byte* mapped_ = nullptr;
   std::size_t bytes_ = 0;
+  int device_ = 0;
 };
 
-/// A queue of work on the current device.
+/// A queue of work on a device.
 class Stream {
  public:
   Stream();
@@ -70,10 +67,11 @@ class Stream {
   void synchronize() const;
 
  private:
+  int device_;
   cudaStream_t stream_ = nullptr;
 };
 
-/// A point in the work of a stream, to take times from. Of the current device.
+/// A point in the work of a stream, to take times from.
 class Event {
  public:
   Event();
@@ -86,6 +84,7 @@ class Event {
   [[nodiscard]] double ms_since(const Event& earlier) const;
 
  private:
+  int device_;
   cudaEvent_t event_ = nullptr;
 };
 

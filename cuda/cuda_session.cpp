@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "cuda/current_device.h"
 #include "cuda/placement_launches.h"
 #include "cuda/staging.h"
 

@@ -8,6 +8,7 @@
 #include "core/access_statistics.h"
 #include "cuda/check.h"
 #include "cuda/cuda_operator.h"
+#include "cuda/current_device.h"
 #include "cuda/device_streams.h"
 #include "cuda/fill_random.h"
 #include "neuroshard/cuda_backend.h"
@@ -87,17 +88,6 @@ class CudaSourceOnDevice : public CudaSource {
     max_stream_bytes_ = free_bytes() / 2;
     renew_sample_memory();
   }
-
-  ~CudaSourceOnDevice() override {
-    // Without an exception: the device may have failed, and there is nothing to tell then.
-    int before = 0;
-    (void)cudaGetDevice(&before);
-    (void)cudaSetDevice(device_);
-    memory_.reset();
-    (void)cudaSetDevice(before);
-  }
-  CudaSourceOnDevice(const CudaSourceOnDevice&) = delete;
-  CudaSourceOnDevice& operator=(const CudaSourceOnDevice&) = delete;
 
   double cost_ms(std::span<const int> ids) override {
     const CurrentDevice current(device_);

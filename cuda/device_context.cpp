@@ -2,13 +2,16 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "cuda/check.h"
 #include "cuda/comm_costs.h"
+#include "cuda/current_device.h"
 #include "cuda/embed_pieces.h"
 #include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 #include "cuda/staging.h"
+#include "neuroshard/error.h"
 
 namespace neuroshard::gpu {
 
@@ -68,6 +71,12 @@ void DeviceContext::embed_pieces(std::span<const float> features,
 void DeviceContext::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                                  std::span<float> cost_ms) const {
   if (shards.size() == 0) return;
+  const std::size_t pieces = embeddings.size() / static_cast<std::size_t>(embedding_width_);
+  if (pieces >= kMaxScoredPieces) {
+    throw Error("cuda backend: " + std::to_string(pieces) + " pieces in one call; it takes up to " +
+                    std::to_string(kMaxScoredPieces - 1) + "; give fewer, or use a CPU backend",
+                ErrorKind::kBackend);
+  }
   const CurrentDevice current(device_);
   const auto workspace = borrow_workspace();
   ArrayPlan plan;

@@ -15,8 +15,11 @@ constexpr int kThreads = 256;
 // shared memory (block_mlp.cuh). 6,656 FMA a piece for 20 -> 128 -> 32 against 208 bytes in and
 // out: bound by fp32 issue and, with a tile this small, by the reads of activations that go with
 // it.
+// At least four blocks a multiprocessor where loops are not unrolled: left to itself, the compiler
+// wants six there, and spills. (0: left to itself.)
 template <bool kPublishedSizes>
-__global__ void __launch_bounds__(kThreads) embed_pieces_kernel(const EmbedArgs args) {
+__global__ void __launch_bounds__(kThreads, kPublishedSizes ? 0 : 4)
+    embed_pieces_kernel(const EmbedArgs args) {
   const int stride = tile_stride(args.network.width);
   auto* a = reinterpret_cast<float*>(dynamic_shared_memory());
   float* b = a + args.tile_rows * stride;

@@ -87,6 +87,8 @@ class GenericHead {
 
   __device__ float operator()(const float* sum) const {
     const float* x = sum;
+    // Unrolled, the loops take more registers than 16 warps of place_candidates have.
+#pragma unroll 1
     for (int k = 0; k + 1 < head_.count; ++k) {
       const LayerView layer = head_.layers[k];
       float* y = scratch_ + (k % 2) * head_.width;
@@ -108,6 +110,7 @@ class GenericHead {
  private:
   __device__ static void several_outputs(const LayerView& layer, const float* x, float* y) {
     const int quads = round_to_4(layer.inputs) / 4;
+#pragma unroll 1
     for (int unit = lane_index(); unit < round_to_4(layer.outputs); unit += kWarpSize) {
       if (unit >= layer.outputs) {
         y[unit] = 0.0F;  // The next layer reads whole quads.
@@ -115,6 +118,7 @@ class GenericHead {
       }
       float sum = read_only(layer.bias + unit);
       const auto* weight = reinterpret_cast<const float4*>(layer.weight) + unit;
+#pragma unroll 2
       for (int quad = 0; quad < quads; ++quad, weight += layer.outputs) {
         const float4 w = read_only(weight);
         const float4 v = reinterpret_cast<const float4*>(x)[quad];
@@ -135,7 +139,7 @@ class GenericHead {
     return butterfly_sum(partial) + read_only(layer.bias);
   }
 
-  MlpView head_;
+  const MlpView& head_;  ///< The kernel's argument: kept in constant memory, not in registers.
   float* scratch_;
 };
 

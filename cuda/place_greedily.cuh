@@ -59,10 +59,10 @@ class PieceStream {
   __device__ void fetch() {
     if (done()) return;
     id_ = __shfl_sync(kAllLanes, ids_, static_cast<int>(step_ % 32U));
-    const int4 words = read_only(reinterpret_cast<const int4*>(run_.pieces) + id_);
-    size_bytes_ = static_cast<std::int64_t>(static_cast<std::uint32_t>(words.x)) |
-                  static_cast<std::int64_t>(words.y) << 32;
-    dim_ = words.z;
+    // Not as one load of 16 bytes: nothing would need its last word, whose register would be given
+    // to something else, and that would wait for the load.
+    size_bytes_ = read_only(&run_.pieces[id_].size_bytes);
+    dim_ = read_only(&run_.pieces[id_].dim);
     if (kWidth >= kWarpSize || lane_index() < width()) {
       first_element_ = read_only(row() + lane_index());
     }

@@ -5,6 +5,7 @@
 
 #include "cuda/comm_costs.h"
 #include "cuda/comm_layout.h"
+#include "cuda/current_device.h"
 #include "cuda/place_candidates.h"
 #include "neuroshard/error.h"
 

@@ -9,9 +9,12 @@
 
 namespace neuroshard::gpu {
 
+/// Quads of an embedding of the published size are counted in 32 bits (shard_sums.cuh).
+inline constexpr std::size_t kMaxScoredPieces = std::size_t{1} << 29;
+
 struct ScoreArgs {
   MlpView head;
-  const float* embeddings = nullptr;  ///< [pieces, width]
+  const float* embeddings = nullptr;  ///< [pieces, width], of fewer than kMaxScoredPieces
   int width = 0;
   const std::uint32_t* offsets = nullptr;  ///< [shards + 1]
   const std::uint32_t* piece_ids = nullptr;

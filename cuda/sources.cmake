@@ -8,6 +8,7 @@ set(NEUROSHARD_CUDA_SOURCES
   cuda_operator.cpp
   cuda_session.cpp
   cuda_source.cpp
+  current_device.cpp
   device_context.cpp
   device_models.cpp
   device_streams.cpp

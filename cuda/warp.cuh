@@ -72,10 +72,10 @@ __device__ inline std::int64_t warp_sum(std::int64_t x) {
 /// No device: sorts behind every cost.
 inline constexpr unsigned kNoCost = 0xFFFFFFFFU;
 
-/// Unsigned numbers in the order of costs; equal for -0 and 0. kNoCost for NaN and infinity: such a
-/// device is never chosen.
+/// Unsigned numbers in the order of costs; equal for -0 and 0. kNoCost for NaN and either infinity:
+/// such a device is never chosen.
 __device__ inline unsigned ordered_key(float cost) {
-  if (!(cost < __uint_as_float(0x7F800000U))) return kNoCost;
+  if (!(fabsf(cost) < __uint_as_float(0x7F800000U))) return kNoCost;
   const unsigned bits = __float_as_uint(cost + 0.0F);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }

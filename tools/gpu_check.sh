@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
-# Everything to do on a machine with a GPU, in one command.
+# Everything to do on a machine with one GPU, in stages of at most 8 minutes.
 #
 #   tools/gpu_check.sh --bundle FOLDER [ARCH]       build here what to take along (needs nvcc, no GPU)
-#   FOLDER/gpu_check.sh RESULTS [--stage STAGE]     run it there (needs a driver; no network, no packages)
+#   FOLDER/gpu_check.sh RESULTS [STAGE...]          run it there (needs a driver; no network, no packages)
 #
 # ARCH is the compute capability to build for, default 90. Stages, by default all, in this order:
-#   tests    all CUDA tests, then compute-sanitizer memcheck and racecheck
-#   bench    nsbench: shards scored, each kernel, plans on 2 to 128 devices, many plans in flight, scale
-#   collect  cost samples of the embedding operator; raw samples stay in RESULTS/collect
-#   profile  ncu on every kernel
-# Logs and JSON go to RESULTS; a summary of one screen comes last. compute-sanitizer, ncu and cuBLAS
-# are used if they are there (PATH, /usr/local/cuda). Clocks and modes of the GPU are left alone.
-# COLLECT_SAMPLES (20,000) says how much to collect.
+#   loads      what loads from shared memory cost, on which docs/kernels.md's estimates rest
+#   tests      all CUDA tests
+#   bench      nsbench: shards scored, each kernel, plans on 2 to 128 devices
+#   collect    cost samples of the embedding operator
+#   sanitize   compute-sanitizer memcheck and racecheck
+#   profile    ncu on every kernel
+#   load       nsbench: many plans in flight, scale
+# Each stage can be run alone, and again: steps that were done are left out, and collect goes on where
+# it was. RESULTS has six files at most: summary.txt, log.txt, results.json (a report a line),
+# clocks.csv, samples.tar and profile.ncu-rep. What stages need of each other is in FOLDER/work.
+# compute-sanitizer, ncu and cuBLAS are used if they are there (PATH, /usr/local/cuda; cuBLAS also
+# from the packages nvidia-cublas of pip). Clocks and modes of the GPU are left alone.
+# COLLECT_SAMPLES (20,000) says how much to collect, STAGE_SECONDS (480) how long a stage may take.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
-  sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -53,100 +59,145 @@ if [ "$1" = --bundle ]; then
   make_bundle "$2" "${3:-90}"
   exit
 fi
+case $1 in -*) usage ;; esac
 results=$1
-stages="tests bench collect profile"
 shift
-if [ $# -gt 0 ]; then
-  [ "$1" = --stage ] && [ $# -eq 2 ] || usage
-  stages=$2
-  case $stages in tests | bench | collect | profile) ;; *) usage ;; esac
-fi
+stages=("$@")
+[ $# -gt 0 ] || stages=(loads tests bench collect sanitize profile load)
+for stage in "${stages[@]}"; do
+  case $stage in loads | tests | bench | collect | sanitize | profile | load) ;; *) usage ;; esac
+done
 [ -x "$here/bin/cuda_tests" ] || {
   echo "gpu_check.sh: no programs beside it; make a bundle first: tools/gpu_check.sh --bundle FOLDER" >&2
   exit 2
 }
-mkdir -p "$results"
+work=$here/work
+mkdir -p "$results" "$work"
 results=$(cd "$results" && pwd)
 cd "$here"
 export NEUROSHARD_REQUIRE_GPU=1 NEUROSHARD_TEST_DATA="$here/data"
 export PATH="$PATH:/usr/local/cuda/bin"
-export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64"  # cuBLAS
+
+# Folders of cuBLAS: of a toolkit, and of pip's packages (nvidia/cublas/lib, nvidia/cu13/lib).
+cublas_folders() {
+  echo /usr/local/cuda/lib64
+  local python
+  for python in python3 python; do
+    command -v "$python" >/dev/null || continue
+    "$python" - <<'EOF' || true
+import glob, site, sys
+for folder in dict.fromkeys(sys.path + site.getsitepackages() + [site.getusersitepackages()]):
+    for library in glob.glob(f"{folder}/nvidia/*/lib/libcublas.so.*"):
+        print(library.rsplit("/", 1)[0])
+EOF
+  done
+}
+LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(cublas_folders | awk '!seen[$0]++' | paste -sd:)
+export LD_LIBRARY_PATH
 golden=$here/data/golden
 nsbench=$here/bin/nsbench
-summary=()
-ran=" "
+stage_seconds=${STAGE_SECONDS:-480}
+stage_start=0
 failed=0
 
-# usage: step NAME SECONDS COMMAND...   Its output goes to RESULTS/NAME.log.
+left() { echo $((stage_seconds - (SECONDS - stage_start))); }
+say() {
+  echo "$*"
+  echo "$*" >>"$results/summary.txt"
+}
+
+# usage: step NAME SECONDS COMMAND...   What it prints goes to RESULTS/log.txt; JSON that it writes to
+# WORK/NAME.json becomes a line of RESULTS/results.json. Done steps are not run again. 124: no time.
 step() {
   local name=$1 limit=$2 status=0 start=$SECONDS
   shift 2
-  ran+="$name "
-  echo "== $name"
-  timeout "$limit" "$@" >"$results/$name.log" 2>&1 || status=$?
+  # collect ends well when its time is up, and at once if there is nothing left to collect.
+  if [ "$name" != collect ] && grep -qs "^$name  *ok " "$results/summary.txt"; then
+    echo "$name was done"
+    return
+  fi
+  [ "$limit" -le "$(left)" ] || limit=$(left)
+  if [ "$limit" -lt 5 ]; then
+    say "$(printf '%-20s left out: no time; run its stage again' "$name")"
+    return 124
+  fi
+  rm -f "$work/$name.json"
+  echo "== $name, $(date -u +%FT%TZ): $*" >>"$results/log.txt"
+  timeout -k 5 "$limit" "$@" >"$work/$name.log" 2>&1 || status=$?
+  cat "$work/$name.log" >>"$results/log.txt"
+  if [ -s "$work/$name.json" ]; then
+    # No line ends within a string of JSON.
+    printf '{"step": "%s", "report": %s}\n' "$name" "$(tr -d '\n' <"$work/$name.json")" \
+      >>"$results/results.json"
+  fi
   [ $status -eq 0 ] || failed=1
-  summary+=("$(printf '%-22s %-10s %5d s' "$name" \
-    "$([ $status -eq 0 ] && echo ok || echo "FAILED $status")" $((SECONDS - start)))")
+  say "$(printf '%-20s %-10s %5d s' "$name" "$([ $status -eq 0 ] && echo ok || echo "FAILED $status")" \
+    $((SECONDS - start)))"
   return $status
 }
 
-skip() { summary+=("$(printf '%-22s skipped: %s' "$1" "$2")"); }
+skip() { say "$(printf '%-20s skipped: %s' "$1" "$2")"; }
 
-{
-  cat "$here/commit" 2>/dev/null || true
-  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm \
-    --format=csv || echo "nvidia-smi failed"
-} >"$results/machine.txt" 2>&1
+stage_loads() {
+  step loads 100 "$nsbench" kernels --loads-only --data "$golden" --json "$work/loads.json" || true
+  grep -h '^|' "$work/loads.log" 2>/dev/null || true
+  if command -v ncu >/dev/null; then
+    step loads_counters 120 ncu --clock-control none --kernel-name regex:shared_loads \
+      --metrics smsp__cycles_active.avg,l1tex__lsu_writeback_active.avg,l1tex__data_bank_reads.avg \
+      --launch-count 25 "$nsbench" kernels --loads-only --data "$golden" --repetitions 1 || true
+  else
+    skip loads_counters "no ncu on PATH or in /usr/local/cuda/bin"
+  fi
+}
 
 stage_tests() {
-  step tests 500 bin/cuda_tests "--gtest_output=json:$results/tests.json" || true
+  step tests 470 bin/cuda_tests "--gtest_output=json:$work/tests.json" || true
+  tail -n 3 "$work/tests.log" 2>/dev/null || true
+}
+
+stage_sanitize() {
   if ! command -v compute-sanitizer >/dev/null; then
-    skip sanitizer "no compute-sanitizer on PATH or in /usr/local/cuda/bin"
+    skip sanitize "no compute-sanitizer on PATH or in /usr/local/cuda/bin"
     return
   fi
   # All kernels, without the tests that only repeat them on larger inputs.
-  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks'
+  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks' tool
   for tool in memcheck racecheck; do
-    step "sanitizer_$tool" 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+    step "sanitizer_$tool" 235 compute-sanitizer --tool "$tool" --error-exitcode 9 \
       bin/cuda_tests "--gtest_filter=$some" || true
   done
 }
 
 stage_bench() {
-  local clocks=
-  # Clocks while the GPU works; read only.
-  if command -v nvidia-smi >/dev/null; then
-    nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu \
-      --format=csv -lms 500 >"$results/clocks.csv" 2>&1 &
-    clocks=$!
-  fi
-  step bench_score 200 "$nsbench" score --data "$golden" --backends cuda,avx2 --per-shard 16 \
-    --batches 4096,65536,1048576 --threads 1 --json "$results/score.json" || true
-  step bench_kernels 150 "$nsbench" kernels --data "$golden" --json "$results/kernels.json" || true
-  step bench_plan 200 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
+  step bench_score 150 "$nsbench" score --data "$golden" --backends cuda,avx2 --per-shard 16 \
+    --batches 4096,65536,1048576 --threads 1 --json "$work/bench_score.json" || true
+  step bench_kernels 100 "$nsbench" kernels --data "$golden" --json "$work/bench_kernels.json" || true
+  step bench_plan 140 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
     --sets 2gpu_dim128,4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 40 \
-    --json "$results/plan.json" || true
-  step bench_plan_128 150 "$nsbench" plan --backends cuda,avx2 --threads 1 \
-    --task examples/jumbo_128gpu.json --data "$golden" --json "$results/plan_128.json" || true
+    --json "$work/bench_plan.json" || true
+  step bench_plan_128 90 "$nsbench" plan --backends cuda,avx2 --threads 1 \
+    --task examples/jumbo_128gpu.json --data "$golden" --json "$work/bench_plan_128.json" || true
+}
+
+stage_load() {
+  local threads
   for threads in 1 8; do
     step "bench_load_$threads" 150 "$nsbench" plan --data "$golden" --backends cuda \
       --threads $threads --concurrency 1,8 --sets 4gpu_dim128 --batch 2000 --check 0 \
-      --json "$results/load_$threads.json" || true
+      --json "$work/bench_load_$threads.json" || true
   done
-  step bench_scale 150 "$nsbench" scale --data "$golden" --backend cuda --limit-seconds 20 \
-    --json "$results/scale.json" || true
-  [ -z "$clocks" ] || kill "$clocks" 2>/dev/null || true
+  step bench_scale 170 "$nsbench" scale --data "$golden" --backend cuda --limit-seconds 20 \
+    --json "$work/bench_scale.json" || true
 }
 
 stage_collect() {
-  if ! bin/neuroshard collect compute --help 2>/dev/null | grep -qE -- '--backend .*cuda'; then
-    skip collect "this neuroshard has no 'collect compute --backend cuda'"
-    return
-  fi
-  # Enough with what is there by then: samples are written as they come.
-  step collect 580 timeout --preserve-status -s INT 560 bin/neuroshard collect compute \
-    --backend cuda --table-configs "$golden/tables/table_configs.json" \
-    --output "$results/collect" --samples "${COLLECT_SAMPLES:-20000}" || true
+  # As many as there is time for: samples are written as they come, and the next run goes on.
+  local seconds=$(($(left) - 30))
+  step collect $((seconds + 25)) timeout --preserve-status -s INT "$seconds" \
+    bin/neuroshard collect compute --backend cuda \
+    --table-configs "$golden/tables/table_configs.json" --output "$work/samples" \
+    --samples "${COLLECT_SAMPLES:-20000}" || true
+  [ ! -d "$work/samples" ] || tar -C "$work" -cf "$results/samples.tar" samples
 }
 
 stage_profile() {
@@ -154,21 +205,30 @@ stage_profile() {
     skip profile "no ncu on PATH or in /usr/local/cuda/bin"
     return
   fi
-  step profile 400 ncu --clock-control none --set full --launch-count 60 --force-overwrite \
+  step profile 420 ncu --clock-control none --set full --launch-count 60 --force-overwrite \
     --kernel-name regex:'place_candidates|score_shards|comm_costs|embed_pieces' \
     --export "$results/profile" "$nsbench" kernels --data "$golden" --repetitions 1 \
     --min-seconds 0.0001 || return 0
-  ncu --import "$results/profile.ncu-rep" --page details --csv >"$results/profile.csv" 2>&1 || true
+  step profile_details 50 ncu --import "$results/profile.ncu-rep" --page details || true
 }
 
-for stage in $stages; do "stage_$stage"; done
+# Clocks while the GPU works; read only.
+clocks=
+stop_clocks() { [ -z "$clocks" ] || kill "$clocks" 2>/dev/null || true; }
+trap stop_clocks EXIT
+if [ ! -e "$results/summary.txt" ]; then
+  say "$(cat "$here/commit" 2>/dev/null || echo "no commit")"
+  say "$(nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm \
+    --format=csv 2>&1 || echo "nvidia-smi failed")"
+fi
+if command -v nvidia-smi >/dev/null; then
+  nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu \
+    --format=csv,noheader -lms 500 >>"$results/clocks.csv" 2>/dev/null &
+  clocks=$!
+fi
 
-cat "$results/machine.txt"
-printf '%s\n' "${summary[@]}"
-for name in tests bench_score bench_plan collect; do
-  if [[ $ran = *" $name "* ]]; then
-    echo "-- $name"
-    tail -n 6 "$results/$name.log"
-  fi
+for stage in "${stages[@]}"; do
+  stage_start=$SECONDS
+  "stage_$stage"
 done
 exit $failed

@@ -4,6 +4,7 @@
 
 #include "bench/gpu/blas_head.h"
 #include "bench/gpu/event_timer.h"
+#include "cuda/current_device.h"
 #include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 

@@ -10,6 +10,7 @@
 #include "bench/gpu/fma_kernel.h"
 #include "cuda/buffers.h"
 #include "cuda/check.h"
+#include "cuda/current_device.h"
 #include "neuroshard/cuda_backend.h"
 
 namespace neuroshard::bench {

@@ -12,6 +12,7 @@
 #include "core/cpu_backend.h"
 #include "core/cpu_kernels.h"
 #include "cuda/comm_costs.h"
+#include "cuda/current_device.h"
 #include "cuda/embed_pieces.h"
 #include "cuda/placement_launches.h"
 #include "neuroshard/error.h"

@@ -8,11 +8,14 @@
 #include "bench/commands.h"
 #include "bench/common_options.h"
 #include "bench/gpu/kernel_cases.h"
+#include "bench/gpu/shared_load_kernel.h"
 #include "bench/gpu_scorers.h"
 #include "bench/json_report.h"
 #include "bench/markdown_table.h"
 #include "bench/random_comm.h"
 #include "bench/statistics.h"
+#include "cuda/check.h"
+#include "cuda/current_device.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
@@ -21,7 +24,9 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr const char* kKernelsFooter =
-    R"(Each kernel on inputs that are in device memory already, timed by CUDA events. Results are
+    R"(First, cycles for which loads from shared memory keep a multiprocessor busy, as its own clock
+counts them: where a load takes more cycles than the fp32 units need for what is done with it, loads
+are the bound. Then each kernel on inputs that are in device memory already, timed by CUDA events. Results are
 compared with the CPU's first. 'nothing' is an empty launch: what an event pair shows at least.
 'of ceiling' counts the multiply-adds of the networks, against a kernel of nothing but FMA in the
 same run. Without a usable device the command says so and measures nothing.)";
@@ -30,6 +35,7 @@ struct KernelsOptions {
   CommonOptions common;
   int repetitions = 5;
   double min_seconds = 0.05;
+  bool loads_only = false;
 };
 
 class Collector final : public benchmark::BenchmarkReporter {
@@ -59,6 +65,44 @@ std::optional<int> usable_device() {
   return std::nullopt;
 }
 
+// Cycles of a multiprocessor for each load of a warp, one entry a repetition.
+std::vector<double> load_cycles(const SharedLoad& load, int multiprocessors, int repetitions,
+                                const gpu::Stream& stream) {
+  constexpr int kRounds = 2000;
+  std::vector<double> cycles;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    const SharedLoadResult result = run_shared_loads(load, multiprocessors, kRounds, stream);
+    if (result.sums != expected_sums(load, kRounds)) {
+      throw Error(std::string("loads of ") + load.name + ": wrong values; nothing was timed",
+                  ErrorKind::kBackend);
+    }
+    std::vector<double> of_blocks(result.cycles.begin(), result.cycles.end());
+    cycles.push_back(median(of_blocks) / shared_loads_in_block(kRounds));
+  }
+  return cycles;
+}
+
+void measure_loads(int device, int repetitions, JsonReport& report, std::ostream& out) {
+  const gpu::CurrentDevice current(device);
+  int multiprocessors = 0;
+  NEUROSHARD_CUDA_CHECK(
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const gpu::Stream stream;
+  MarkdownTable table({"load by a warp", "cycles", "spread"});
+  for (const SharedLoad& load : shared_loads()) {
+    const std::vector<double> cycles = load_cycles(load, multiprocessors, repetitions, stream);
+    table.add_row({load.name, three_digits(median(cycles)), percent(relative_spread(cycles))});
+    Measurement measurement{.name = std::string("kernels/loads/") + load.name,
+                            .rounds = {},
+                            .figures = {{"cycles", median(cycles)}},
+                            .label = ""};
+    // Not timed otherwise.
+    measurement.rounds.resize(1);
+    report.add(measurement);
+  }
+  out << table.str() << '\n';
+}
+
 void run_kernels(const KernelsOptions& options, std::ostream& out) {
   const std::optional<int> device = usable_device();
   if (!device) {
@@ -71,6 +115,12 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   const bool random_comm = complete_with_random_comm(models, 128);
   Context context = machine_context();
   out << context_block(context);
+  JsonReport report;
+  measure_loads(*device, options.repetitions, report, out);
+  const auto write_json = [&] {
+    if (!options.common.json.empty()) write_file(options.common.json, report.str(context));
+  };
+  if (options.loads_only) return write_json();
   if (random_comm) out << "# communication model of 128 devices: random weights\n";
   const int width = (models.compute.table_network.outputs() + 7) / 8 * 8;
   const std::vector<KernelCase> cases =
@@ -100,7 +150,6 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   out << context_block({context.begin() + static_cast<std::ptrdiff_t>(known), context.end()})
       << '\n';
 
-  JsonReport report;
   MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling"});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     report.add(collector.groups[i]);
@@ -111,7 +160,7 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
                    percent(cases[i].multiply_adds / typical / ceiling)});
   }
   out << table.str();
-  if (!options.common.json.empty()) write_file(options.common.json, report.str(context));
+  write_json();
 }
 
 }  // namespace
@@ -127,6 +176,7 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
   command->add_option("--min-seconds", options->min_seconds, "Time of one measurement")
       ->check(seconds_between(1e-6, 3600.0))
       ->capture_default_str();
+  command->add_flag("--loads-only", options->loads_only, "Only the loads from shared memory");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_kernels(*options, out); };
   });

@@ -164,6 +164,30 @@ TEST_F(Placement, EqualPiecesTie) {
   }
 }
 
+// A device whose cost is below the range of fp32 is never chosen again, as on the CPU. Were it the
+// cheapest, all pieces would go there, and placements would come to an end that have none.
+TEST_F(Placement, CostsThatOverflow) {
+  for (const testing::ModelShape& shape :
+       {testing::ModelShape{},
+        testing::ModelShape{.table_network = {17, 12}, .head = {21, 1}, .comm = {9, 5}}}) {
+    for (const float weight : {-3e38F, 3e38F}) {
+      CostModels models = random_models(21, shape);
+      auto& layers = models.compute.head.layers;
+      std::fill(layers.back().weight.begin(), layers.back().weight.end(), weight);
+      std::fill(layers.front().bias.begin(), layers.front().bias.end(), 2.0F);
+      const Pair pair(models);
+      for (const int devices : {8, 40}) {
+        SCOPED_TRACE(std::to_string(weight) + ", devices: " + std::to_string(devices));
+        // Only the candidate without pieces can be placed.
+        EXPECT_EQ(pair.expect_same(static_cast<std::uint64_t>(devices),
+                                   {.devices = devices, .pieces = 30, .memory_slack = 60.0}, 12,
+                                   2 * devices),
+                  11U);
+      }
+    }
+  }
+}
+
 TEST_F(Placement, ManyTasksInOneCall) {
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
   const auto cuda = make_cuda_backend(golden_models());

@@ -123,6 +123,8 @@ class BlockExecutor {
 };
 
 thread_local BlockExecutor* executor = nullptr;
+thread_local Observer* observer = nullptr;
+thread_local bool atomic_operation = false;
 
 void BlockExecutor::run_block(Index3 block) {
   shared_.poison();
@@ -135,15 +137,23 @@ void BlockExecutor::run_block(Index3 block) {
     const auto number = static_cast<unsigned>(t);
     thread = Thread{};
     thread.number = number;
-    thread.view = {.thread = {number % grid_.block.x, number / grid_.block.x % grid_.block.y,
-                              number / grid_.block.x / grid_.block.y},
-                   .block = block,
-                   .block_size = grid_.block,
-                   .grid_size = grid_.grid,
-                   .lane = number % kWarp,
-                   .shared = shared_.data()};
+    thread.view = {
+        .thread = {number % grid_.block.x, number / grid_.block.x % grid_.block.y,
+                   number / grid_.block.x / grid_.block.y},
+        .block = block,
+        .block_size = grid_.block,
+        .grid_size = grid_.grid,
+        .lane = number % kWarp,
+        .shared = shared_.data(),
+        .number = number,
+        .stack_begin = static_cast<const std::byte*>(stacks()[t]->bottom()),
+        .stack_end = static_cast<const std::byte*>(stacks()[t]->bottom()) + stacks()[t]->size()};
     thread.fiber = std::make_unique<Fiber>(*stacks()[t], [] { executor->thread_main(); });
     release(thread);
+  }
+  if (observer != nullptr) {
+    observer->block_starts(shared_.data(), grid_.shared_bytes,
+                           static_cast<unsigned>(threads_.size()));
   }
   executor = this;
   current_ = runnable_.front();
@@ -271,6 +281,12 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
 
 void BlockExecutor::complete(std::uint32_t warp_base, unsigned mask) {
   Thread& self = *current_;
+  if (observer != nullptr && self.op == WarpOp::kSync) {
+    const std::size_t lanes = std::min<std::size_t>(kWarp, threads_.size() - warp_base);
+    if (static_cast<std::size_t>(std::popcount(mask)) == lanes) {
+      observer->warp_synchronised(warp_base);
+    }
+  }
   std::uint64_t all = self.value;
   std::uint64_t ballot = 0;
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
@@ -312,6 +328,7 @@ void BlockExecutor::block_barrier() {
     return;
   }
   at_barrier_ = 0;
+  if (observer != nullptr) observer->block_synchronised();
   for (Thread& thread : threads_) {
     if (&thread != &self) release(thread);
   }
@@ -320,6 +337,14 @@ void BlockExecutor::block_barrier() {
 }  // namespace
 
 const ThreadView& this_thread() { return executor->view(); }
+
+bool in_kernel() { return executor != nullptr; }
+
+AtomicOperation::AtomicOperation() { atomic_operation = true; }
+AtomicOperation::~AtomicOperation() { atomic_operation = false; }
+bool in_atomic() { return atomic_operation; }
+
+void set_observer(Observer* next) { observer = next; }
 
 std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source) {
   return executor->warp_collective(op, mask, value, source);
@@ -335,6 +360,7 @@ void kernel_fault(const char* what) {
 void execute(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
              std::uint64_t seed) {
   BlockExecutor blocks(grid, kernel, schedule, seed);
+  if (observer != nullptr) observer->launch_starts();
   const std::size_t count = std::size_t{grid.grid.x} * grid.grid.y * grid.grid.z;
   for (std::size_t b = 0; b < count; ++b) {
     const std::size_t block = schedule == Schedule::kBackward ? count - 1 - b : b;

@@ -24,8 +24,37 @@ struct ThreadView {
   Index3 grid_size;
   unsigned lane = 0;
   std::byte* shared = nullptr;
+  unsigned number = 0;  ///< In its block.
+  const std::byte* stack_begin = nullptr;
+  const std::byte* stack_end = nullptr;
 };
 [[nodiscard]] const ThreadView& this_thread();
+/// True while this thread of the operating system executes a kernel.
+[[nodiscard]] bool in_kernel();
+
+/// While one lives, the running CUDA thread is in an atomic operation.
+class AtomicOperation {
+ public:
+  AtomicOperation();
+  ~AtomicOperation();
+  AtomicOperation(const AtomicOperation&) = delete;
+  AtomicOperation& operator=(const AtomicOperation&) = delete;
+};
+[[nodiscard]] bool in_atomic();
+
+/// Is told what orders the accesses of threads.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void launch_starts() = 0;
+  virtual void block_starts(const std::byte* shared, std::size_t shared_bytes,
+                            unsigned threads) = 0;
+  /// By a __syncwarp of all lanes of the warp of `thread`.
+  virtual void warp_synchronised(unsigned thread) = 0;
+  virtual void block_synchronised() = 0;
+};
+/// Of kernels that this thread of the operating system executes. Null: none.
+void set_observer(Observer* observer);
 
 /// What the lanes of a warp do together.
 enum class WarpOp { kSync, kShuffle, kBallot, kReduceMin, kReduceMax, kReduceAdd };

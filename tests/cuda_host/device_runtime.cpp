@@ -1,4 +1,5 @@
-// The runtime half of the shim: devices, memory, streams, errors.
+// The runtime half of the shim: devices, contexts, memory, streams, errors.
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,8 +12,14 @@
 #include <new>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cuda_host/host_cuda.h"
+
+struct CUctx_st {
+  int device = 0;
+};
 
 struct CUevent_st {
   std::chrono::steady_clock::time_point time;
@@ -33,6 +40,7 @@ struct Device {
   cudaError_t sticky = cudaSuccess;
   int launches_until_failure = -1;
   std::size_t used_bytes = 0;
+  bool has_context = false;
 };
 
 struct Allocation {
@@ -57,11 +65,27 @@ Runtime& runtime() {
   return instance;
 }
 
-thread_local int current_device = 0;
+// The device that this thread has set, or 0; and its stack of contexts, whose last is current.
+thread_local int set_device = 0;
+thread_local std::vector<CUcontext> contexts;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-cudaError_t sticky_error() { return runtime().devices[current_device].sticky; }
+CUcontext primary_context(int device) {
+  static std::map<int, CUctx_st> all;
+  return &all.try_emplace(device, CUctx_st{device}).first->second;
+}
+
+int current_device() { return contexts.empty() ? set_device : contexts.back()->device; }
+
+// What most calls do first: they create a context on the current device if it has none.
+Device& initialized_device() {
+  Device& device = runtime().devices[current_device()];
+  device.has_context = true;
+  return device;
+}
+
+cudaError_t sticky_error() { return initialized_device().sticky; }
 
 void* allocate(std::size_t bytes, int device) {
   // Exactly `bytes`, so that AddressSanitizer sees the end; 0xFF reads as NaN and as -1.
@@ -106,7 +130,8 @@ void reset(const DeviceSettings& settings) {
   runtime().launches = 0;
   runtime().synchronisations = 0;
   runtime().total_allocations = 0;
-  current_device = 0;
+  set_device = 0;
+  contexts.clear();
 }
 
 void set_schedule(Schedule schedule, std::uint64_t seed) {
@@ -132,6 +157,9 @@ Usage usage() {
     ++(allocation.device < 0 ? usage.host_allocations : usage.device_allocations);
   }
   usage.streams = runtime().streams.size();
+  for (const auto& [number, device] : runtime().devices) {
+    if (device.has_context) usage.devices_with_context.push_back(number);
+  }
   usage.launches = runtime().launches;
   usage.synchronisations = runtime().synchronisations;
   usage.total_allocations = runtime().total_allocations;
@@ -146,11 +174,11 @@ cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cuda
   const std::size_t threads = std::size_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
       grid.y > 65535 || grid.z > 65535 || shared_bytes > settings.shared_bytes_per_block ||
-      stream->device != current_device) {
+      stream->device != current_device()) {
     return cudaErrorInvalidValue;
   }
   ++runtime().launches;
-  Device& device = runtime().devices[current_device];
+  Device& device = initialized_device();
   const bool fails = device.launches_until_failure == 0;
   if (device.launches_until_failure >= 0) --device.launches_until_failure;
   const Grid shape{.grid = {grid.x, grid.y, grid.z},
@@ -229,14 +257,16 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = current_device;
+  *device = current_device();
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
   const Lock lock(runtime().mutex);
   if (device < 0 || device >= runtime().settings.devices) return cudaErrorInvalidDevice;
-  current_device = device;
+  host_cuda::set_device = device;
+  if (!host_cuda::contexts.empty()) host_cuda::contexts.pop_back();
+  host_cuda::contexts.push_back(host_cuda::primary_context(device));
   return sticky_error();
 }
 
@@ -300,19 +330,20 @@ const char* cudaGetErrorName(cudaError_t error) {
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   const Lock lock(runtime().mutex);
   if (sticky_error() != cudaSuccess) return sticky_error();
-  auto& device = runtime().devices[current_device];
+  auto& device = host_cuda::initialized_device();
   if (runtime().fail_allocations ||
       bytes > runtime().settings.memory_bytes -
                   std::min(runtime().settings.memory_bytes, device.used_bytes)) {
     return cudaErrorMemoryAllocation;
   }
   device.used_bytes += bytes;
-  *pointer = host_cuda::allocate(bytes, current_device);
+  *pointer = host_cuda::allocate(bytes, current_device());
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* pointer) {
   const Lock lock(runtime().mutex);
+  (void)host_cuda::initialized_device();
   if (pointer == nullptr) return cudaSuccess;
   const auto found = runtime().allocations.find(pointer);
   if (found == runtime().allocations.end() || found->second.device < 0) std::abort();
@@ -337,6 +368,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags
 
 cudaError_t cudaFreeHost(void* pointer) {
   const Lock lock(runtime().mutex);
+  (void)host_cuda::initialized_device();
   if (pointer == nullptr) return cudaSuccess;
   const auto found = runtime().allocations.find(pointer);
   if (found == runtime().allocations.end() || found->second.device >= 0) std::abort();
@@ -349,20 +381,21 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   const Lock lock(runtime().mutex);
   *total_bytes = runtime().settings.memory_bytes;
-  *free_bytes = *total_bytes - runtime().devices[current_device].used_bytes;
+  *free_bytes = *total_bytes - host_cuda::initialized_device().used_bytes;
   return sticky_error();
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
   const Lock lock(runtime().mutex);
   if (sticky_error() != cudaSuccess) return sticky_error();
-  *stream = new CUstream_st{.device = current_device, .work = {}};
+  *stream = new CUstream_st{.device = current_device(), .work = {}};
   runtime().streams.insert(*stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Lock lock(runtime().mutex);
+  (void)host_cuda::initialized_device();
   if (runtime().streams.erase(stream) == 0) std::abort();
   const std::unique_ptr<CUstream_st> owned(stream);
   return host_cuda::drain(*owned);
@@ -397,6 +430,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const Lock lock(runtime().mutex);
+  (void)host_cuda::initialized_device();
   delete event;
   return cudaSuccess;
 }
@@ -414,4 +449,39 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) 
   if (!start->recorded || !end->recorded) return cudaErrorInvalidValue;
   *ms = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
+                                             unsigned /*version*/, unsigned long long /*flags*/,
+                                             cudaDriverEntryPointQueryResult* /*found*/) {
+  const std::string_view name = symbol;
+  *function = name == "cuInit" ? reinterpret_cast<void*>(cuInit)
+              : name == "cuDevicePrimaryCtxRetain"
+                  ? reinterpret_cast<void*>(cuDevicePrimaryCtxRetain)
+              : name == "cuCtxPushCurrent" ? reinterpret_cast<void*>(cuCtxPushCurrent)
+              : name == "cuCtxPopCurrent"  ? reinterpret_cast<void*>(cuCtxPopCurrent)
+                                           : nullptr;
+  return *function == nullptr ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+CUresult cuInit(unsigned /*flags*/) { return CUDA_SUCCESS; }
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  const Lock lock(runtime().mutex);
+  if (device < 0 || device >= runtime().settings.devices) return CUDA_ERROR_INVALID_DEVICE;
+  *context = host_cuda::primary_context(device);
+  runtime().devices[device].has_context = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context) {
+  host_cuda::contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (host_cuda::contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = host_cuda::contexts.back();
+  host_cuda::contexts.pop_back();
+  return CUDA_SUCCESS;
 }

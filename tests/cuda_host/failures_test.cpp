@@ -1,4 +1,5 @@
 // What happens when CUDA is missing or fails, and what a steady load costs.
+#include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
 #include "cuda/random_problems.h"
@@ -332,6 +333,58 @@ TEST_F(Failures, TasksAreSpreadOverSeveralDevices) {
     scalar->start(problems[s])->place(batches[s], expected);
     EXPECT_EQ(results[s], expected);
   }
+}
+
+TEST_F(Failures, MorePiecesThanAreCounted) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const float one = 0.0F;
+  const std::uint32_t offsets[] = {0, 0};
+  float cost_ms = 0.0F;
+  // Nothing is read of them.
+  const std::span<const float> embeddings(&one, std::size_t{32} << 29);
+  EXPECT_THAT(message_of(
+                  [&] {
+                    cuda->score_shards(embeddings, {offsets, {}}, {&cost_ms, 1});
+                  },
+                  ErrorKind::kBackend),
+              AllOf(HasSubstr("536870912 pieces"), HasSubstr("CPU backend")));
+}
+
+int current_device() {
+  int device = -1;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  return device;
+}
+
+// A context takes some hundred MB of a GPU.
+TEST_F(Failures, DevicesThatAreNotUsedGetNoContext) {
+  host_cuda::reset({.devices = 3});
+  const auto use_device_1 = [] {
+    const auto cuda = make_cuda_backend(golden_models(), {.devices = {1}});
+    const auto problem = random_problem(1, {.devices = 4}, cuda->embedding_width());
+    const auto batch = random_candidates(1, problem, 6, 24);
+    std::vector<CandidateResult> results(batch.size());
+    cuda->start(problem)->place(batch, results);
+    EXPECT_GE(results[0].limit, 0);
+  };
+  use_device_1();
+  EXPECT_THAT(host_cuda::usage().devices_with_context, ::testing::ElementsAre(1));
+  EXPECT_EQ(current_device(), 0);
+
+  // What the caller had chosen stays chosen.
+  ASSERT_EQ(cudaSetDevice(2), cudaSuccess);
+  use_device_1();
+  EXPECT_EQ(current_device(), 2);
+  EXPECT_THAT(host_cuda::usage().devices_with_context, ::testing::ElementsAre(1, 2));
+}
+
+TEST_F(Failures, ADeviceWithoutMemoryGetsNoneOfAnother) {
+  host_cuda::reset({.devices = 2, .memory_bytes = 100});
+  EXPECT_THAT(message_of([] { (void)make_cuda_backend(golden_models(), {.devices = {1}}); },
+                         ErrorKind::kBackend),
+              HasSubstr("out of memory"));
+  EXPECT_THAT(host_cuda::usage().devices_with_context, ::testing::ElementsAre(1));
+  EXPECT_EQ(current_device(), 0);
 }
 
 TEST_F(Failures, OneOfSeveralDevicesFails) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 /// Executes CUDA kernels on the CPU, for tests: one fiber per CUDA thread, one block at a time.
 /// What a kernel does wrong (a lane missing from a shuffle, a barrier that not all threads reach,
@@ -52,6 +53,7 @@ struct Usage {
   std::uint64_t launches = 0;           ///< Since reset().
   std::uint64_t synchronisations = 0;   ///< Since reset().
   std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
+  std::vector<int> devices_with_context;
 };
 [[nodiscard]] Usage usage();
 

@@ -68,6 +68,19 @@ TEST_F(SourceFailures, SeveralDevicesLogInOrder) {
   EXPECT_EQ(ids[0], ids[1]);
 }
 
+TEST_F(SourceFailures, DevicesThatAreNotMeasuredGetNoContext) {
+  host_cuda::reset({.devices = 2});
+  StreamStore streams(base_, 20, 5, std::size_t{1} << 30);
+  {
+    const auto source = make_cuda_source(
+        tables_, streams, base_.size(), 1,
+        {.protocol = {.warm_up = 0, .iterations = 1}, .memory_bytes = std::int64_t{1} << 20});
+    const int shard[] = {0, 9};
+    EXPECT_GE(source->cost_ms(shard), 0.0);
+  }
+  EXPECT_THAT(host_cuda::usage().devices_with_context, ::testing::ElementsAre(1));
+}
+
 TEST_F(SourceFailures, ALogGoesOnAfterADeviceHasFailed) {
   StreamStore streams(base_, 20, 5, std::size_t{1} << 30);
   const TemporaryFolder folder;

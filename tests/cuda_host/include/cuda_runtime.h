@@ -4,6 +4,7 @@
 // part of CUDA that the library uses, under the names that CUDA gives it.
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -36,6 +37,9 @@ struct alignas(8) float2 {
 };
 struct alignas(16) int4 {
   int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
 };
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
@@ -72,10 +76,16 @@ inline void __syncthreads() { host_cuda::block_barrier(); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) {
   host_cuda::warp_collective(host_cuda::WarpOp::kSync, mask, 0);
 }
+// `width`: lanes of a group, a power of two; `lane` counts within it.
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int lane) {
-  return host_cuda::from_bits<T>(host_cuda::warp_collective(
-      host_cuda::WarpOp::kShuffle, mask, host_cuda::to_bits(value), static_cast<unsigned>(lane)));
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
+  if (lane < 0 || lane >= width) {
+    host_cuda::kernel_fault("__shfl_sync reads a lane outside its mask or group");
+  }
+  const unsigned group = host_cuda::this_thread().lane / static_cast<unsigned>(width);
+  const unsigned source = group * static_cast<unsigned>(width) + static_cast<unsigned>(lane);
+  return host_cuda::from_bits<T>(host_cuda::warp_collective(host_cuda::WarpOp::kShuffle, mask,
+                                                            host_cuda::to_bits(value), source));
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int distance) {
@@ -106,6 +116,7 @@ T __ldg(const T* address) {
 // One CUDA thread runs at a time.
 template <typename T>
 T atomicAdd(T* address, T value) {
+  const host_cuda::AtomicOperation atomic;
   return std::exchange(*address, static_cast<T>(*address + value));
 }
 
@@ -121,6 +132,10 @@ inline unsigned __brev(unsigned x) {
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }
 inline int __popc(unsigned x) { return std::popcount(x); }
+// Nanoseconds in place of cycles.
+inline long long clock64() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 
 // ---- the runtime ----
@@ -157,6 +172,10 @@ inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaHostAllocPortable = 1;
 inline constexpr unsigned cudaHostAllocMapped = 2;
 
+#define CUDART_VERSION 13000
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0 };
+inline constexpr unsigned long long cudaEnableDefault = 0;
+
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;
 struct CUevent_st;
@@ -180,6 +199,9 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* found);
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);

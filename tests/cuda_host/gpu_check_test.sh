@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# usage: gpu_check_test.sh GPU_CHECK FOLDER
+# Runs tools/gpu_check.sh beside programs that only leave traces: which steps are taken, and what is
+# left in the folder of results.
+set -euo pipefail
+script=$1 folder=$2
+rm -rf "$folder"
+mkdir -p "$folder/bundle/bin" "$folder/tools" "$folder/pip/nvidia/cu13/lib"
+cp "$script" "$folder/bundle/gpu_check.sh"
+touch "$folder/pip/nvidia/cu13/lib/libcublas.so.13"
+cat >"$folder/program" <<'EOF'
+#!/usr/bin/env bash
+# Notes that it was called, writes a report if it was asked for one, and fails or hangs if told to.
+echo "$(basename "$0") $*" >>"$TRACE"
+[ "$(basename "$0")" != nsbench ] || echo "$LD_LIBRARY_PATH" >"$TRACE.libraries"
+while [ $# -gt 0 ]; do
+  case $1 in
+    --json) printf '{\n"a": 1\n}\n' >"$2" ;;
+    --gtest_output=json:*) echo '{"tests": 3}' >"${1#--gtest_output=json:}" ;;
+    --output) mkdir -p "$2" && echo sample >>"$2/data.txt" ;;
+    --export) echo profile >"$2.ncu-rep" ;;
+  esac
+  shift
+done
+[ "$(basename "$0")" != "${FAILING:-}" ] || exit 3
+[ "$(basename "$0")" != "${HANGING:-}" ] || sleep 60
+EOF
+chmod +x "$folder/program"
+for name in cuda_tests nsbench neuroshard; do cp "$folder/program" "$folder/bundle/bin/$name"; done
+for name in ncu compute-sanitizer nvidia-smi; do cp "$folder/program" "$folder/tools/$name"; done
+export TRACE=$folder/trace PATH=$folder/tools:$PATH PYTHONPATH=$folder/pip
+results=$folder/results
+fail() {
+  echo "gpu_check_test.sh: $*" >&2
+  exit 1
+}
+check() { "$folder/bundle/gpu_check.sh" "$results" "$@" >"$folder/screen" 2>&1; }
+
+! check nonsense || fail "an unknown stage was taken"
+
+# The loads come first of all.
+check
+grep -v '^nvidia-smi' "$TRACE" | head -n 1 | grep -q -- '^nsbench kernels --loads-only' || fail "the loads are not measured first"
+for part in score plan scale; do grep -q "^nsbench $part " "$TRACE" || fail "no nsbench $part"; done
+grep -q '^neuroshard collect compute' "$TRACE" || fail "nothing was collected"
+for tool in memcheck racecheck; do
+  grep -q -- "^compute-sanitizer --tool $tool" "$TRACE" || fail "no $tool"
+done
+grep -q pip/nvidia/cu13/lib "$TRACE.libraries" || fail "cuBLAS of pip was not found"
+[ "$(ls "$results" | wc -l)" -le 6 ] || fail "more than six files: $(ls "$results")"
+python3 - "$results/results.json" <<'EOF'
+import json, sys
+steps = [json.loads(line)["step"] for line in open(sys.argv[1])]
+assert steps[0] == "loads" and len(steps) == len(set(steps)) and "tests" in steps, steps
+EOF
+tar -tf "$results/samples.tar" | grep -q samples/data.txt || fail "no samples"
+! grep -q FAILED "$results/summary.txt" || fail "steps failed: $(cat "$results/summary.txt")"
+
+# What was done is not done again, but collecting goes on.
+calls() { grep -vcE '^(nvidia-smi|neuroshard collect compute --backend)' "$TRACE"; }
+before=$(calls)
+check
+[ "$(calls)" -eq "$before" ] || fail "done steps were taken again"
+[ "$(grep -c sample "$folder/bundle/work/samples/data.txt")" -eq 2 ] || fail "collecting did not go on"
+
+# A step that failed is, and its stage says so.
+rm -r "$results"
+! FAILING=cuda_tests check tests || fail "a failure was not told"
+grep -q '^tests *FAILED 3' "$results/summary.txt" || fail "no word of the failure"
+check tests || fail "the step was not taken again"
+grep -q '^tests *ok' "$results/summary.txt" || fail "it was not noted"
+
+# A stage ends in time, and says what it left out.
+rm -r "$results"
+! HANGING=nsbench STAGE_SECONDS=7 check bench || fail "a step that hung was fine"
+grep -q '^bench_score *FAILED 124' "$results/summary.txt" || fail "it was not stopped"
+grep -q '^bench_plan *left out' "$results/summary.txt" || fail "more steps than there was time for"
+echo "gpu_check.sh: all as it should be"
