@@ -13,6 +13,7 @@
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
+#include "weights/collection/ranks/mpi_group.h"
 #include "weights/collection/ranks/rank_source.h"
 #ifdef NEUROSHARD_HAS_NCCL
 #include "cuda/nccl_exchange.h"
@@ -21,6 +22,7 @@
 namespace neuroshard::tools {
 namespace {
 
+using ranks::MpiGroup;
 using ranks::RankGroup;
 
 struct MadeExchange {
@@ -69,7 +71,7 @@ std::string place(const RankGroup& group) {
 [[noreturn]] void abort_all(const RankGroup& group, Console& console, const char* what) {
   console.err << "neuroshard: error: " << printable(place(group) + ": " + what) << '\n'
               << std::flush;
-  RankGroup::abort(kExitBadInput);
+  MpiGroup::abort(kExitBadInput);
 }
 
 int collect(const CollectComm& command, const ranks::RankMeasurement& measurement,
@@ -95,7 +97,7 @@ int collect(const CollectComm& command, const ranks::RankMeasurement& measuremen
 }  // namespace
 
 int collect_over_ranks(const CollectComm& command, Console& console) {
-  RankGroup group;
+  MpiGroup group;
   CollectComm complete = command;
   MadeExchange made;
   try {
