@@ -1,19 +1,16 @@
-// Part of the program neuroshard-mpi, in place of collect_over_ranks_elsewhere.cpp.
-#include <unistd.h>
-
+// Part of the program neuroshard-mpi, in place of mpi_elsewhere.cpp.
 #include <array>
 #include <exception>
 #include <span>
 #include <string>
 
-#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "tools/collect_comm.h"
 #include "tools/interrupt.h"
+#include "tools/mpi_ranks.h"
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
-#include "weights/collection/ranks/mpi_group.h"
 #include "weights/collection/ranks/rank_source.h"
 #ifdef NEUROSHARD_HAS_NCCL
 #include "cuda/nccl_exchange.h"
@@ -58,20 +55,6 @@ MadeExchange make_exchange(const std::string& backend, const RankGroup& group) {
       "or collect with --backend mpi or analytic",
       ErrorKind::kBackend);
 #endif
-}
-
-std::string place(const RankGroup& group) {
-  std::array<char, 256> host{};
-  (void)::gethostname(host.data(), host.size() - 1);
-  return "rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size()) + " on " +
-         host.data();
-}
-
-// An error that the other ranks do not know of: they wait for this one.
-[[noreturn]] void abort_all(const RankGroup& group, Console& console, const char* what) {
-  console.err << "neuroshard: error: " << printable(place(group) + ": " + what) << '\n'
-              << std::flush;
-  MpiGroup::abort(kExitBadInput);
 }
 
 int collect(const CollectComm& command, const ranks::RankMeasurement& measurement,

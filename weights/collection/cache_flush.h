@@ -8,8 +8,9 @@ namespace neuroshard {
 /// Leaves nothing of what went before in the caches of this machine's processor.
 class CacheFlush {
  public:
-  /// `team` is borrowed. Throws std::bad_alloc.
-  explicit CacheFlush(ThreadTeam& team);
+  /// One of `parts` that flush at once, in processes or threads of their own. `team` is borrowed.
+  /// Throws std::bad_alloc.
+  explicit CacheFlush(ThreadTeam& team, int parts = 1);
 
   void operator()();
 

@@ -31,7 +31,7 @@ class Measurer {
         exchange_(exchange),
         measurement_(measurement),
         team_(threads_of_rank(group, measurement.threads)) {
-    if (measurement.flush_caches) flush_.emplace(team_);
+    if (measurement.flush_caches) flush_.emplace(team_, group.local_size());
   }
 
   void measure_round(const PlanRun& run, PlanTimes& times) {

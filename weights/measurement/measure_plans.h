@@ -25,6 +25,10 @@ struct MeasuredDevice {
   std::array<Spread, kPhases> phases{};  ///< By Phase.
   Spread compute{};                      ///< Of forward and backward together.
   Spread total{};                        ///< Of what is priced.
+
+  [[nodiscard]] const Spread& phase(Phase phase) const {
+    return phases[static_cast<std::size_t>(phase)];
+  }
 };
 
 /// Why a plan was not run: the memory of a device's machine.
