@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/message_text.h"
 #include "core/table_label.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
@@ -62,12 +63,7 @@ void require_measurable(const Task& task, const Plan& plan, const PlanRecord& re
   };
   for (const TableSlice& slice : plan.slices) require_rows(slice.table, slice.rows);
   for (const int table : plan.replicas) {
-    const Table& replica = task.tables[static_cast<std::size_t>(table)];
-    require_rows(table, replica.rows);
-    if (replica.replica_gradients == ReplicaGradients::kDense) continue;
-    throw Error(record.where + ": " + label_of(task, table) +
-                " is replicated with replica_gradients touched; measure does all-reduces only: "
-                "make them dense in the task");
+    require_rows(table, task.tables[static_cast<std::size_t>(table)].rows);
   }
 }
 
@@ -109,10 +105,11 @@ MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
 
 void add_notes(const MeasureCommand& command, const LoadedModels& models, MeasureInputs& inputs) {
   std::set<std::string> notes;
+  std::uint64_t doubtful = 0;
   for (const PlanToMeasure& plan : inputs.plans) {
     if (!plan.plan) continue;
     const Task& task = inputs.tasks[plan.task].task;
-    if (!plan.predicted.warning.empty()) notes.insert(plan.predicted.warning);
+    if (!plan.predicted.warning.empty()) ++doubtful;
     if (!task.device_list.empty() && !has_equal_devices(task)) {
       notes.insert("speeds and base loads of devices are predicted, not measured");
     }
@@ -128,6 +125,12 @@ void add_notes(const MeasureCommand& command, const LoadedModels& models, Measur
   }
   if (!models.models.prices_ids()) {
     notes.insert("the weights do not price ids, which measured totals include");
+  }
+  if (inputs.plans.size() == 1 && doubtful == 1) {
+    notes.insert(inputs.plans[0].predicted.warning);
+  } else if (doubtful > 0) {
+    notes.insert("predictions of " + counted(doubtful, "plan") +
+                 " are doubtful; 'neuroshard simulate' and --json say why");
   }
   inputs.notes.insert(inputs.notes.end(), notes.begin(), notes.end());
 }

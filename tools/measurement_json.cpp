@@ -44,6 +44,7 @@ MeasurementJson plan_json(const MeasurementReport& report, std::size_t index) {
   }
   json["measured_ms"] = spread_json(measured.cost);
   json["predicted_ms"] = plan.predicted.cost_ms;
+  if (!plan.predicted.warning.empty()) json["warning"] = plan.predicted.warning;
   json["devices"] = MeasurementJson::array();
   for (std::size_t d = 0; d < measured.devices.size(); ++d) {
     json["devices"].push_back(device_json(d, measured.devices[d], plan.predicted.devices[d]));

@@ -13,7 +13,7 @@ enum class Phase {
   kForward,          ///< All-to-all of the outputs, the wait for devices that are later included.
   kBackward,         ///< All-to-all of the gradients.
   kBackwardCompute,  ///< Gradients of slices and SGD; dense gradients of replicas.
-  kAllReduce,        ///< Of the replicas' gradients, and the dense update by them.
+  kAllReduce,        ///< Of the replicas' gradients, and the update by them.
   kUnpriced,         ///< Ids put in the order of the slices, partial sums of row blocks added up.
 };
 inline constexpr std::size_t kPhases = 7;

@@ -18,16 +18,29 @@ TableSlice whole_slice(const Task& task, int table) {
 
 std::int64_t weights_of(const TableSlice& slice) { return slice.rows * slice.dim; }
 
+bool is_dense(const Task& task, int replica) {
+  const Table& table = task.tables[static_cast<std::size_t>(replica)];
+  return table.replica_gradients == ReplicaGradients::kDense;
+}
+
 std::int64_t replica_floats(const Task& task, const Plan& plan) {
   std::int64_t sum = 0;
   for (const int table : plan.replicas) sum += weights_of(whole_slice(task, table));
   return sum;
 }
 
+std::int64_t dense_replica_floats(const Task& task, const Plan& plan) {
+  std::int64_t sum = 0;
+  for (const int table : plan.replicas) {
+    if (is_dense(task, table)) sum += weights_of(whole_slice(task, table));
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::int64_t weights_needed(const Task& task, const Plan& plan, std::size_t device) {
-  std::int64_t sum = 2 * replica_floats(task, plan);
+  std::int64_t sum = replica_floats(task, plan) + dense_replica_floats(task, plan);
   for (const int slice : plan.shards[device]) {
     sum += weights_of(plan.slices[static_cast<std::size_t>(slice)]);
   }
@@ -82,11 +95,13 @@ void RankIteration::lay_out_slices() {
 }
 
 void RankIteration::lay_out_replicas() {
-  const auto floats = static_cast<std::size_t>(replica_floats(run_.task, run_.plan));
-  gradients_ = std::span(weights_).last(floats);
-  replica_weights_ = std::span(weights_).last(2 * floats).first(floats);
   replicas_.batch = replica_gradients_.batch = samples_;
-  std::int64_t first = 0;
+  const auto dense = static_cast<std::size_t>(dense_replica_floats(run_.task, run_.plan));
+  gradients_ = std::span(weights_).last(dense);
+  const auto all = static_cast<std::size_t>(replica_floats(run_.task, run_.plan));
+  float* weights = weights_.data() + (weights_.size() - dense - all);
+  float* gradients = gradients_.data();
+  std::vector<OperatorTable> touched;
   for (const int table : run_.plan.replicas) {
     const TableSlice whole = whole_slice(run_.task, table);
     replica_streams_.push_back(run_.streams.stream(static_cast<std::size_t>(table)));
@@ -95,16 +110,26 @@ void RankIteration::lay_out_replicas() {
     std::vector<std::int64_t>& offsets = replica_offsets_.emplace_back(own, own + samples_ + 1);
     const std::int64_t skipped = offsets.front();
     for (std::int64_t& offset : offsets) offset -= skipped;
-    OperatorTable replica{replica_weights_.data() + first, whole.rows, whole.dim,
-                          stream.indices.data() + skipped, nullptr};
+    OperatorTable replica{weights, whole.rows, whole.dim, stream.indices.data() + skipped,
+                          offsets.data()};
     replicas_.tables.push_back(replica);
-    replica.weights = gradients_.data() + first;
-    replica_gradients_.tables.push_back(replica);
-    first += weights_of(whole);
+    weights += weights_of(whole);
+    if (is_dense(run_.task, table)) {
+      dense_weights_.push_back({replica.weights, static_cast<std::size_t>(weights_of(whole))});
+      replica.weights = gradients;
+      gradients += weights_of(whole);
+      replica_gradients_.tables.push_back(replica);
+    } else {
+      touched.push_back(replica);
+      replica_gradients_.tables.push_back({});  // Below.
+    }
   }
-  for (std::size_t i = 0; i < replica_offsets_.size(); ++i) {
-    replicas_.tables[i].offsets = replica_offsets_[i].data();
-    replica_gradients_.tables[i].offsets = replica_offsets_[i].data();
+  if (!touched.empty()) {
+    touched_.emplace(group_, touched, samples_);
+    std::size_t next = 0;
+    for (OperatorTable& table : replica_gradients_.tables) {
+      if (table.weights == nullptr) table = touched_->gradients()[next++];
+    }
   }
   replica_output_.resize(static_cast<std::size_t>(samples_ * replicas_.dim_sum()));
 }
@@ -174,19 +199,28 @@ void RankIteration::forward_replicas(PhaseTimes& times) {
 
 void RankIteration::all_reduce(PhaseTimes& times) {
   if (replicas_.tables.empty()) return;
-  constexpr std::size_t kFloatsPerTask = std::size_t{1} << 16;
   const Clock::time_point start = group_.common_start(kIterationAhead);
   wait_until(start);
-  group_.add_up(gradients_);
-  const std::size_t tasks = (gradients_.size() + kFloatsPerTask - 1) / kFloatsPerTask;
-  team_.run(tasks, [&](std::size_t task, std::size_t) {
-    const std::size_t last = std::min(gradients_.size(), (task + 1) * kFloatsPerTask);
-    for (std::size_t i = task * kFloatsPerTask; i < last; ++i) {
-      replica_weights_[i] -= run_.learning_rate * gradients_[i];
-      gradients_[i] = 0.0F;
-    }
-  });
+  if (!gradients_.empty()) update_dense_replicas();
+  if (touched_) touched_->update(team_, run_.learning_rate);
   times[Phase::kAllReduce] = ms_since(start);
+}
+
+void RankIteration::update_dense_replicas() {
+  constexpr std::size_t kFloatsPerTask = std::size_t{1} << 16;
+  group_.add_up(gradients_);
+  float* gradients = gradients_.data();
+  for (const std::span<float> weights : dense_weights_) {
+    const std::size_t tasks = (weights.size() + kFloatsPerTask - 1) / kFloatsPerTask;
+    team_.run(tasks, [&](std::size_t task, std::size_t) {
+      const std::size_t last = std::min(weights.size(), (task + 1) * kFloatsPerTask);
+      for (std::size_t i = task * kFloatsPerTask; i < last; ++i) {
+        weights[i] -= run_.learning_rate * gradients[i];
+        gradients[i] = 0.0F;
+      }
+    });
+    gradients += weights.size();
+  }
 }
 
 // Afterwards each row block of a table has the sums of all, which are the gradients to send back.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "weights/collection/cpu_operator.h"
 #include "weights/measurement/phases.h"
 #include "weights/measurement/slice_ids.h"
+#include "weights/measurement/touched_replicas.h"
 
 namespace neuroshard::ranks {
 
@@ -23,8 +25,8 @@ struct PlanRun {
 /// Floats that device `device` needs for weights and gradients of its tables.
 [[nodiscard]] std::int64_t weights_needed(const Task& task, const Plan& plan, std::size_t device);
 
-/// One device's weights: of its slices, one after the other, then of the replicas, then the
-/// replicas' gradients. Throws std::bad_alloc.
+/// One device's weights: of its slices, one after the other, then of the replicas, then
+/// dense gradients of replicas. Throws std::bad_alloc.
 [[nodiscard]] AlignedVector<float> device_weights(ThreadTeam& team, const PlanRun& run,
                                                   std::size_t device);
 
@@ -65,6 +67,7 @@ class RankIteration {
   void forward_slices(PhaseTimes& times);
   void forward_replicas(PhaseTimes& times);
   void all_reduce(PhaseTimes& times);
+  void update_dense_replicas();
   void add_partial_sums();
 
   const RankGroup& group_;
@@ -78,8 +81,9 @@ class RankIteration {
   OperatorShard slices_;
   OperatorShard replicas_;
   OperatorShard replica_gradients_;  // The same lookups; gradients in the place of weights.
-  std::span<float> replica_weights_;
-  std::span<float> gradients_;
+  std::vector<std::span<float>> dense_weights_;  // Of replicas with dense gradients.
+  std::span<float> gradients_;                   // Dense.
+  std::optional<TouchedReplicas> touched_;
   std::vector<std::shared_ptr<const AccessStream>> replica_streams_;
   std::vector<std::vector<std::int64_t>> replica_offsets_;
   AlignedVector<float> replica_output_;

@@ -89,15 +89,16 @@ TEST(MeasurePlans, LackOfMemoryIsAResultWithADevice) {
   EXPECT_FALSE(measured[1].lack);  // The others are measured all the same.
 }
 
-TEST(MemoryCheck, CountsTheWeightsOfADeviceAndTwiceThoseOfReplicas) {
+TEST(MemoryCheck, CountsTheWeightsOfADeviceAndDenseGradientsOfReplicas) {
   const Task task = TrainingCase::small_task(2);
   const Plan plan{{{0, 0, 32, 0, 100}, {0, 0, 32, 100, 200}}, {{0}, {1}}, {1, 2, 3, 4, 5}};
   std::int64_t replicas = 0;
   for (std::size_t t = 1; t < task.tables.size(); ++t) {
-    replicas += task.tables[t].rows * task.tables[t].dim;
+    const bool dense = task.tables[t].replica_gradients == ReplicaGradients::kDense;
+    replicas += (dense ? 2 : 1) * task.tables[t].rows * task.tables[t].dim;
   }
-  EXPECT_EQ(weights_needed(task, plan, 0), 32 * 100 + 2 * replicas);
-  EXPECT_EQ(weights_needed(task, plan, 1), 32 * 200 + 2 * replicas);
+  EXPECT_EQ(weights_needed(task, plan, 0), 32 * 100 + replicas);
+  EXPECT_EQ(weights_needed(task, plan, 1), 32 * 200 + replicas);
   StreamStore streams(task.tables, TrainingCase::kBatch, 0, 0);
   EXPECT_GT(bytes_needed({task, plan, streams}, 2, 1), 4 * weights_needed(task, plan, 1));
   EXPECT_GT(available_memory(), 0);

@@ -55,6 +55,8 @@ TEST(RankIteration, TrainsGrids) {
 }
 
 TEST(RankIteration, TrainsReplicas) {
+  train_locally(plan_with({}, {}, {0, 2}));     // With dense gradients.
+  train_locally(plan_with({}, {}, {1, 3, 5}));  // With those of touched rows.
   train_locally(plan_with({}, {}, {0, 3, 5}));
   train_locally({{}, {{}, {}, {}, {}}, {0, 1, 2, 3, 4, 5}});  // Nothing else.
 }

@@ -57,6 +57,8 @@ struct TrainingCase {
                                                     {200, 16, 6.0}}) {
       Table table{.name = {}, .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
       if (pooling_factor > 0.0) table.access_histogram = {0.5, 0.3, 0.2};
+      // If it is replicated, every other one.
+      if (task.tables.size() % 2 == 1) table.replica_gradients = ReplicaGradients::kTouched;
       task.tables.push_back(table);
     }
     return task;
