@@ -25,7 +25,7 @@ struct CollectComm {
 void require_comm_options(const CollectComm& command);
 
 /// `collect comm` on the backends "mpi" and "nccl". There are two of it: the program `neuroshard`
-/// has collect_over_ranks_elsewhere.cpp, which hands over to the program `neuroshard-mpi` beside
+/// has mpi_elsewhere.cpp, which hands over to the program `neuroshard-mpi` beside
 /// it, so that neither starting nor running `neuroshard` needs an MPI library; `neuroshard-mpi` has
 /// collect_over_ranks.cpp. Returns an exit code; throws Error.
 [[nodiscard]] int collect_over_ranks(const CollectComm& command, Console& console);

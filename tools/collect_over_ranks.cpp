@@ -1,15 +1,13 @@
-// Part of the program neuroshard-mpi, in place of collect_over_ranks_elsewhere.cpp.
-#include <unistd.h>
-
+// Part of the program neuroshard-mpi, in place of mpi_elsewhere.cpp.
 #include <array>
 #include <exception>
 #include <span>
 #include <string>
 
-#include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "tools/collect_comm.h"
 #include "tools/interrupt.h"
+#include "tools/mpi_ranks.h"
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
@@ -21,6 +19,7 @@
 namespace neuroshard::tools {
 namespace {
 
+using ranks::MpiGroup;
 using ranks::RankGroup;
 
 struct MadeExchange {
@@ -58,20 +57,6 @@ MadeExchange make_exchange(const std::string& backend, const RankGroup& group) {
 #endif
 }
 
-std::string place(const RankGroup& group) {
-  std::array<char, 256> host{};
-  (void)::gethostname(host.data(), host.size() - 1);
-  return "rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size()) + " on " +
-         host.data();
-}
-
-// An error that the other ranks do not know of: they wait for this one.
-[[noreturn]] void abort_all(const RankGroup& group, Console& console, const char* what) {
-  console.err << "neuroshard: error: " << printable(place(group) + ": " + what) << '\n'
-              << std::flush;
-  RankGroup::abort(kExitBadInput);
-}
-
 int collect(const CollectComm& command, const ranks::RankMeasurement& measurement,
             const std::string& hardware, Console& console) {
   ranks::RankSource source(measurement);
@@ -95,7 +80,7 @@ int collect(const CollectComm& command, const ranks::RankMeasurement& measuremen
 }  // namespace
 
 int collect_over_ranks(const CollectComm& command, Console& console) {
-  RankGroup group;
+  MpiGroup group;
   CollectComm complete = command;
   MadeExchange made;
   try {

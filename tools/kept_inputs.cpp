@@ -25,8 +25,8 @@ struct Files {
   std::vector<NamedFile> written;
 };
 
-constexpr std::array<std::string_view, 5> kWritten = {"--output", "--log", "--report", "--scatter",
-                                                      "--svg"};
+constexpr std::array<std::string_view, 6> kWritten = {"--output",  "--log", "--report",
+                                                      "--scatter", "--svg", "--json"};
 /// What commands read in a folder of samples or tables.
 constexpr std::array<std::string_view, 3> kFolderFiles = {"data.txt", "collection.json",
                                                           "table_configs.json"};

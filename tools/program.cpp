@@ -35,6 +35,7 @@ std::shared_ptr<CLI::App> make_program(Action& chosen) {
   add_replan_command(*program, chosen);
   add_simulate_command(*program, chosen);
   add_explain_command(*program, chosen);
+  add_measure_command(*program, chosen);
   add_check_command(*program, chosen);
   add_fingerprint_command(*program, chosen);
   add_inspect_command(*program, chosen);

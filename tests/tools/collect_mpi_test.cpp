@@ -1,21 +1,16 @@
 // `collect comm --backend mpi` really run, with 4 ranks on this machine.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <thread>
 #include <tuple>
 
-#include "tools/run_command.h"
+#include "tools/over_mpi.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -46,23 +41,8 @@ std::vector<Sample> samples_of(const std::string& path) {
   return samples;
 }
 
-class CollectOverMpi : public ::testing::Test {
+class CollectOverMpi : public OverMpi {
  protected:
-  void SetUp() override {
-    if (std::string(NEUROSHARD_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
-    if (::access(NEUROSHARD_MPIRUN, X_OK) != 0) {
-      GTEST_SKIP() << NEUROSHARD_MPIRUN << " cannot be run here";
-    }
-    // Open MPI: more ranks than cores, and as root, which containers often are.
-    ::setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    ::setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
-  }
-
-  // Under sanitizers MPI's own leaks are not ours to fix.
-  static void without_leak_check() { ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1); }
-
   // Options of a small run, with `changes`.
   pid_t start(const std::map<std::string, std::string>& changes) {
     std::map<std::string, std::string> options = {{"--output", folder_ / "data"},
@@ -71,38 +51,15 @@ class CollectOverMpi : public ::testing::Test {
                                                   {"--iterations", "2"},
                                                   {"--max-start-offset-ms", "6"}};
     for (const auto& [name, value] : changes) options[name] = value;
-    std::vector<std::string> arguments = {NEUROSHARD_MPIRUN,  "-np",     std::to_string(kRanks),
-                                          NEUROSHARD_PROGRAM, "collect", "comm",
-                                          "--backend",        "mpi"};
+    std::vector<std::string> arguments = {"collect", "comm", "--backend", "mpi"};
     for (const auto& [name, value] : options) {
       arguments.push_back(name);
       arguments.push_back(value);
     }
-    const std::string out = folder_ / "out";
-    const std::string err = folder_ / "err";
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    without_leak_check();
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    ::dup2(::open("/dev/null", O_RDONLY), 0);
-    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
-  }
-
-  Outcome finish(pid_t child) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(folder_ / "out"),
-            contents_of(folder_ / "err")};
+    return start_program(kRanks, arguments);
   }
 
   Outcome run(const std::map<std::string, std::string>& changes) { return finish(start(changes)); }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(CollectOverMpi, EachRankWaitsForThoseThatStartLater) {
@@ -146,22 +103,6 @@ TEST_F(CollectOverMpi, DrawsWhatTheOtherBackendsDraw) {
     EXPECT_EQ(measured[i].columns[0], analytic[i].columns[0]);
     EXPECT_EQ(measured[i].columns[1], analytic[i].columns[1]);
   }
-}
-
-// Processes that `parent` has started.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> children;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream status(entry.path() / "status");
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("PPid:") && std::stol(line.substr(5)) == parent) {
-        children.push_back(static_cast<pid_t>(std::stol(name)));
-      }
-    }
-  }
-  return children;
 }
 
 TEST_F(CollectOverMpi, GoesOnAfterARankWasKilled) {

@@ -1,7 +1,5 @@
 #include "weights/collection/cpu_source.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -9,17 +7,11 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/error.h"
+#include "weights/collection/cache_flush.h"
 #include "weights/collection/cpu_operator.h"
 
 namespace neuroshard {
 namespace {
-
-// At least twice the last-level cache; writing it leaves nothing else there.
-std::size_t flush_bytes() {
-  const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  constexpr long kAtLeast = 64L << 20;
-  return static_cast<std::size_t>(2 * std::max(cache, kAtLeast));
-}
 
 class CpuSource : public ComputeCostSource {
  public:
@@ -31,7 +23,7 @@ class CpuSource : public ComputeCostSource {
         protocol_(options.protocol),
         team_(options.threads),
         operator_(team_, pooling_kernels()),
-        flush_(flush_bytes()) {
+        flush_(team_) {
     for (const Table& table : tables) {
       if (table.rows < (std::int64_t{1} << 32)) continue;
       throw Error("a table has " + std::to_string(table.rows) +
@@ -71,7 +63,7 @@ class CpuSource : public ComputeCostSource {
       fill(gradient_, 1.0F);
     }
     return median_ms(
-        protocol_, [&] { flush_caches(); },
+        protocol_, [&] { flush_(); },
         [&] {
           using Clock = std::chrono::steady_clock;
           const Clock::time_point start = Clock::now();
@@ -95,26 +87,16 @@ class CpuSource : public ComputeCostSource {
     });
   }
 
-  void flush_caches() {
-    ++flushes_;
-    team_.run((flush_.size() + kChunk - 1) / kChunk, [&](std::size_t task, std::size_t) {
-      const std::size_t last = std::min(flush_.size(), (task + 1) * kChunk);
-      std::fill(flush_.begin() + static_cast<std::ptrdiff_t>(task * kChunk),
-                flush_.begin() + static_cast<std::ptrdiff_t>(last), flushes_);
-    });
-  }
-
   std::span<const Table> tables_;
   StreamStore& streams_;
   std::size_t base_tables_;
   MeasurementProtocol protocol_;
   ThreadTeam team_;
   CpuOperator operator_;
-  AlignedVector<unsigned char> flush_;
+  CacheFlush flush_;
   AlignedVector<float> weights_;
   AlignedVector<float> output_;
   AlignedVector<float> gradient_;
-  unsigned char flushes_ = 0;
 };
 
 }  // namespace

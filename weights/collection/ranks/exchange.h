@@ -19,6 +19,13 @@ class Exchange {
   /// Readies memory for the calls below.
   virtual void set_sample(std::span<const std::int64_t> dim_sums, std::int64_t batch) = 0;
 
+  // What is sent and received, in the memory of the exchange: of the host, or of this rank's GPU.
+
+  /// This rank's columns of all samples, [D * (batch / D), dim_sums[rank]].
+  [[nodiscard]] virtual float* own_columns() = 0;
+  /// All columns of this rank's samples, those of rank 0 first: [batch / D, dim_sums[r]] of each.
+  [[nodiscard]] virtual float* own_samples() = 0;
+
   // Each waits until `start` by the clock of this rank, and returns the milliseconds from then
   // until this rank has everything that it receives and all that it sends is on its way.
 
@@ -30,5 +37,10 @@ class Exchange {
 
 /// Sleeps until shortly before `start`, then spins, letting other processes run.
 void wait_until(Clock::time_point start);
+
+/// Milliseconds since `start`.
+[[nodiscard]] inline double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 }  // namespace neuroshard::ranks

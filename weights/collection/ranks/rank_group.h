@@ -4,62 +4,71 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "weights/collection/ranks/exchange.h"
 
 namespace neuroshard::ranks {
 
-/// All processes that mpirun has started. MPI is up while one lives; one a process. A failure of
-/// MPI itself ends all ranks with a message of MPI's. Every function but `abort` and the simple
-/// ones is called by all ranks at once.
+/// What each rank sends to, or receives from, each peer: `counts[peer]` elements from element
+/// `first[peer]` of a buffer on.
+struct PeerParts {
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> first;
+
+  /// One after the other.
+  [[nodiscard]] static PeerParts packed(std::vector<std::int64_t> counts);
+  /// Elements of all peers together.
+  [[nodiscard]] std::int64_t total() const;
+};
+
+/// Processes or threads that measure together, one for each device. Every function but the simple
+/// ones and `abort` is called by all ranks at once. They throw Error (kBackend) if another rank is
+/// gone, unless the group ends all ranks then.
 class RankGroup {
  public:
-  RankGroup();
-  ~RankGroup();
-  RankGroup(const RankGroup&) = delete;
-  RankGroup& operator=(const RankGroup&) = delete;
+  virtual ~RankGroup() = default;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// Among the ranks of this machine.
   [[nodiscard]] int local_rank() const { return local_rank_; }
   [[nodiscard]] int nodes() const { return nodes_; }
+  /// [size]: of each rank, the lowest rank on its machine.
+  [[nodiscard]] const std::vector<int>& machines() const { return machines_; }
+  /// Ranks of this machine.
+  [[nodiscard]] int local_size() const;
 
   /// Rank 0's bytes to all.
-  void broadcast(std::span<std::byte> bytes) const;
+  virtual void broadcast(std::span<std::byte> bytes) const = 0;
   /// One number of each rank, in order, at rank 0; empty elsewhere.
-  [[nodiscard]] std::vector<double> gather(double value) const;
+  [[nodiscard]] virtual std::vector<double> gather(double value) const = 0;
   /// True on every rank if `value` is on any.
-  [[nodiscard]] bool any(bool value) const;
+  [[nodiscard]] virtual bool any(bool value) const = 0;
+  /// Each rank's elements to every other, `element_bytes` each, at most 2^31 of them.
+  virtual void all_to_all(const void* send, const PeerParts& sent, void* receive,
+                          const PeerParts& received, std::size_t element_bytes) const = 0;
+  /// Makes each of `values`, as many on all ranks, the sum over the ranks: the same on all.
+  virtual void add_up(std::span<float> values) const = 0;
 
   /// An instant that all ranks agree on and that lies `ahead` after the last of them has come here,
   /// by the clock of this rank.
-  [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const;
+  [[nodiscard]] virtual Clock::time_point common_start(std::chrono::nanoseconds ahead) const = 0;
 
   /// Compares the clocks of other machines with rank 0's; those of one machine are the same. Clocks
   /// drift, so do it often. Precise to half the shortest round trip of a message.
-  void compare_clocks();
+  virtual void compare_clocks() {}
 
-  /// What rank 0's clock shows more than this rank's, by the round trips of messages, as
-  /// compare_clocks does for other machines. `rounds` of them; the shortest counts.
-  struct ClockDifference {
-    std::chrono::nanoseconds ahead{0};
-    std::chrono::nanoseconds round_trip{0};
-  };
-  [[nodiscard]] ClockDifference compare_clock_with(int other, int rounds) const;
+ protected:
+  RankGroup() = default;
+  RankGroup(const RankGroup&) = default;
+  RankGroup& operator=(const RankGroup&) = default;
 
-  /// Ends all ranks at once with this exit code.
-  [[noreturn]] static void abort(int exit_code);
-
- private:
   int rank_ = 0;
   int size_ = 1;
   int local_rank_ = 0;
   int nodes_ = 1;
-  std::vector<char> far_;  // Of each rank: not on rank 0's machine.
-  std::chrono::nanoseconds ahead_{0};
+  std::vector<int> machines_{0};
 };
 
 }  // namespace neuroshard::ranks

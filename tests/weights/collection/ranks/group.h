@@ -1,10 +1,10 @@
 #pragma once
 
-#include "weights/collection/ranks/rank_group.h"
+#include "weights/collection/ranks/mpi_group.h"
 
 namespace neuroshard::ranks {
 
 /// All ranks of this run of the tests.
-[[nodiscard]] RankGroup& group();
+[[nodiscard]] MpiGroup& group();
 
 }  // namespace neuroshard::ranks

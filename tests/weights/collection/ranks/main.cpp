@@ -5,17 +5,17 @@
 namespace neuroshard::ranks {
 namespace {
 
-RankGroup* all = nullptr;
+MpiGroup* all = nullptr;
 
 }  // namespace
 
-RankGroup& group() { return *all; }
+MpiGroup& group() { return *all; }
 
 }  // namespace neuroshard::ranks
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  neuroshard::ranks::RankGroup group;
+  neuroshard::ranks::MpiGroup group;
   neuroshard::ranks::all = &group;
   return RUN_ALL_TESTS();
 }

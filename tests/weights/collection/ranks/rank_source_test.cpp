@@ -18,6 +18,8 @@ class WrittenDown : public Exchange {
     sum = std::accumulate(dim_sums.begin(), dim_sums.end(), std::int64_t{0});
     EXPECT_EQ(batch, 100);
   }
+  float* own_columns() override { return nullptr; }
+  float* own_samples() override { return nullptr; }
   double forward_ms(Clock::time_point) override {
     return static_cast<double>(10 * ++forwards + group().rank());
   }

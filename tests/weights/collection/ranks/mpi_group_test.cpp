@@ -1,4 +1,4 @@
-#include "weights/collection/ranks/rank_group.h"
+#include "weights/collection/ranks/mpi_group.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@ double nanoseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::nano>(time.time_since_epoch()).count();
 }
 
-TEST(RankGroup, IsOfOneMachine) {
+TEST(MpiGroup, IsOfOneMachine) {
   EXPECT_EQ(group().size(), 4);
   EXPECT_EQ(group().nodes(), 1);
   EXPECT_EQ(group().local_rank(), group().rank());
 }
 
-TEST(RankGroup, SpeaksToAllAndHearsAll) {
+TEST(MpiGroup, SpeaksToAllAndHearsAll) {
   std::array<int, 2> numbers = {group().rank() + 5, group().rank() * 7};
   group().broadcast(std::as_writable_bytes(std::span(numbers)));
   EXPECT_EQ(numbers, (std::array<int, 2>{5, 0}));
@@ -30,7 +30,7 @@ TEST(RankGroup, SpeaksToAllAndHearsAll) {
   EXPECT_FALSE(group().any(false));
 }
 
-TEST(RankGroup, AgreesOnAnInstantThatIsBehindNobody) {
+TEST(MpiGroup, AgreesOnAnInstantThatIsBehindNobody) {
   constexpr std::chrono::nanoseconds kAhead{1000};
   for (int i = 0; i < 50; ++i) {
     const Clock::time_point before = Clock::now();
@@ -42,7 +42,7 @@ TEST(RankGroup, AgreesOnAnInstantThatIsBehindNobody) {
   }
 }
 
-TEST(RankGroup, FindsNoDifferenceBetweenClocksBeyondTheRoundTrip) {
+TEST(MpiGroup, FindsNoDifferenceBetweenClocksBeyondTheRoundTrip) {
   for (int other = 1; other < group().size(); ++other) {
     const auto difference = group().compare_clock_with(other, 20);
     if (group().rank() != other) continue;
@@ -51,7 +51,7 @@ TEST(RankGroup, FindsNoDifferenceBetweenClocksBeyondTheRoundTrip) {
   }
 }
 
-TEST(RankGroup, AgreesStillAfterComparingClocks) {
+TEST(MpiGroup, AgreesStillAfterComparingClocks) {
   group().compare_clocks();
   const auto starts = group().gather(nanoseconds(group().common_start({})));
   for (const double other : starts) EXPECT_EQ(other, starts[0]);

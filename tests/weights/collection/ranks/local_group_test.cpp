@@ -1,0 +1,119 @@
+#include "weights/collection/ranks/local_group.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <stdexcept>
+
+#include "core/random.h"
+#include "neuroshard/error.h"
+#include "repetitions.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+TEST(LocalGroup, SpeaksToAllAndHearsAll) {
+  run_local_ranks(5, [](RankGroup& group) {
+    EXPECT_EQ(group.size(), 5);
+    EXPECT_EQ(group.nodes(), 1);
+    EXPECT_EQ(group.local_rank(), group.rank());
+    EXPECT_EQ(group.local_size(), 5);
+    std::array<int, 2> numbers = {group.rank() + 5, group.rank() * 7};
+    group.broadcast(std::as_writable_bytes(std::span(numbers)));
+    EXPECT_EQ(numbers, (std::array<int, 2>{5, 0}));
+    const std::vector<double> ranks = group.gather(group.rank() + 0.5);
+    EXPECT_EQ(ranks, group.rank() == 0 ? (std::vector<double>{0.5, 1.5, 2.5, 3.5, 4.5})
+                                       : std::vector<double>{});
+    EXPECT_TRUE(group.any(group.rank() == 2));
+    EXPECT_FALSE(group.any(false));
+  });
+}
+
+TEST(LocalGroup, AgreesOnAnInstantThatIsBehindNobody) {
+  run_local_ranks(3, [](RankGroup& group) {
+    for (int i = 0; i < 20; ++i) {
+      constexpr std::chrono::nanoseconds kAhead{1000};
+      const Clock::time_point before = Clock::now();
+      const Clock::time_point start = group.common_start(kAhead);
+      EXPECT_GE(start, before + kAhead);
+      const auto starts =
+          group.gather(std::chrono::duration<double>(start.time_since_epoch()).count());
+      for (const double other : starts) EXPECT_EQ(other, starts[0]);
+    }
+  });
+}
+
+// Element i of what `from` sends `to`.
+int element(int from, int to, std::int64_t i) {
+  return from * 10'000 + to * 1000 + static_cast<int>(i);
+}
+
+TEST(LocalGroup, SendsEachRankItsPart) {
+  for (std::uint64_t seed = 0; seed < neuroshard::testing::repetitions(20); ++seed) {
+    constexpr int kSize = 4;
+    Random random(seed);
+    std::array<std::array<std::int64_t, kSize>, kSize> counts{};  // [from][to]
+    for (auto& of_rank : counts) {
+      for (std::int64_t& count : of_rank) count = static_cast<std::int64_t>(random.below(5));
+    }
+    run_local_ranks(kSize, [&](RankGroup& group) {
+      std::vector<std::int64_t> to;
+      std::vector<std::int64_t> from;
+      std::vector<int> sent;
+      std::vector<int> expected;
+      for (int peer = 0; peer < kSize; ++peer) {
+        to.push_back(counts[group.rank()][peer]);
+        from.push_back(counts[peer][group.rank()]);
+        for (std::int64_t i = 0; i < to.back(); ++i) {
+          sent.push_back(element(group.rank(), peer, i));
+        }
+        for (std::int64_t i = 0; i < from.back(); ++i) {
+          expected.push_back(element(peer, group.rank(), i));
+        }
+      }
+      std::vector<int> received(expected.size());
+      group.all_to_all(sent.data(), PeerParts::packed(to), received.data(), PeerParts::packed(from),
+                       sizeof(int));
+      EXPECT_EQ(received, expected);
+    });
+  }
+}
+
+TEST(LocalGroup, AddsUpTheSameOnAll) {
+  for (const std::size_t count : {0U, 1U, 3U, 1000U}) {
+    run_local_ranks(4, [&](RankGroup& group) {
+      std::vector<float> values(count);
+      std::iota(values.begin(), values.end(), static_cast<float>(group.rank()));
+      group.add_up(values);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(values[i], 4.0F * static_cast<float>(i) + 6.0F);
+      }
+    });
+  }
+}
+
+TEST(LocalGroup, AFailureEndsAllRanksAndIsWhatTheCallerGets) {
+  for (int failing = 0; failing < 4; ++failing) {
+    int ended = 0;
+    std::mutex mutex;
+    const auto work = [&](RankGroup& group) {
+      for (int i = 0; i < 10; ++i) {
+        if (i == 5 && group.rank() == failing) throw std::out_of_range("of rank");
+        try {
+          (void)group.any(false);
+        } catch (const Error&) {
+          const std::lock_guard lock(mutex);
+          ++ended;
+          throw;
+        }
+      }
+      ADD_FAILURE() << "rank " << group.rank() << " went on";
+    };
+    EXPECT_THROW(run_local_ranks(4, work), std::out_of_range);
+    EXPECT_EQ(ended, 3);
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard::ranks

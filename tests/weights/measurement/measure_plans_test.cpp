@@ -1,0 +1,108 @@
+#include "weights/measurement/measure_plans.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "weights/collection/ranks/local_group.h"
+#include "weights/measurement/available_memory.h"
+#include "weights/measurement/memory_check.h"
+#include "weights/measurement/training_case.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<MeasuredPlan> measure_locally(int ranks, const std::vector<PlanRun>& runs,
+                                          const PlanMeasurement& measurement) {
+  std::vector<MeasuredPlan> measured;
+  run_local_ranks(ranks, [&](RankGroup& group) {
+    const auto exchange = make_host_exchange(group);
+    auto mine = measure_plans(group, *exchange, runs, measurement);
+    EXPECT_EQ(mine.size(), group.rank() == 0 ? runs.size() : 0U);
+    if (group.rank() == 0) measured = std::move(mine);
+  });
+  return measured;
+}
+
+PlanMeasurement few_runs() {
+  PlanMeasurement measurement;
+  measurement.protocol = {.warm_up = 1, .iterations = 3};
+  measurement.threads = 1;
+  measurement.flush_caches = false;
+  return measurement;
+}
+
+TEST(SpreadOf, IsMedianAndQuartiles) {
+  const Spread odd = spread_of({5.0, 1.0, 2.0, 4.0, 3.0});
+  EXPECT_EQ(odd.median_ms, 3.0);
+  EXPECT_EQ(odd.low_ms, 2.0);
+  EXPECT_EQ(odd.high_ms, 4.0);
+  const Spread even = spread_of({1.0, 2.0});
+  EXPECT_EQ(even.median_ms, 1.5);
+  EXPECT_EQ(even.low_ms, 1.25);
+  EXPECT_EQ(even.high_ms, 1.75);
+  EXPECT_EQ(spread_of({7.0}).high_ms, 7.0);
+}
+
+TEST(MeasurePlans, MeasuresEveryPlanInEveryRound) {
+  TrainingCase first(4, random_plan(4, 1));
+  TrainingCase second(4, random_plan(4, 2));
+  PlanMeasurement measurement = few_runs();
+  measurement.rounds = 2;
+  int measured_so_far = 0;
+  measurement.on_measured = [&] { ++measured_so_far; };
+  const auto measured = measure_locally(4,
+                                        {{first.task, first.plan, first.streams, 1e-3F},
+                                         {second.task, second.plan, second.streams, 1e-3F}},
+                                        measurement);
+  EXPECT_EQ(measured_so_far, 4);
+  ASSERT_EQ(measured.size(), 2U);
+  for (const MeasuredPlan& plan : measured) {
+    EXPECT_FALSE(plan.lack);
+    ASSERT_EQ(plan.devices.size(), 4U);
+    double slowest = 0.0;
+    for (const MeasuredDevice& device : plan.devices) {
+      EXPECT_LE(device.total.low_ms, device.total.median_ms);
+      EXPECT_LE(device.total.median_ms, device.total.high_ms);
+      slowest = std::max(slowest, device.total.low_ms);
+    }
+    // In each iteration the slowest is no faster than any.
+    EXPECT_GE(plan.cost.low_ms, slowest);
+  }
+}
+
+TEST(MeasurePlans, LackOfMemoryIsAResultWithADevice) {
+  Task large = TrainingCase::small_task(2);
+  large.tables.resize(2);
+  large.tables[1].rows = std::int64_t{1} << 31;
+  large.tables[1].dim = 1 << 12;  // 32 TiB.
+  StreamStore streams(large.tables, TrainingCase::kBatch, 0, std::size_t{1} << 20);
+  const Plan plan{whole_tables(large), {{0}, {1}}};
+  TrainingCase small(2, random_plan(2, 5));
+  const auto measured = measure_locally(
+      2, {{large, plan, streams, 1e-3F}, {small.task, small.plan, small.streams, 1e-3F}},
+      few_runs());
+  ASSERT_TRUE(measured[0].lack);
+  EXPECT_EQ(measured[0].lack->device, 1);
+  EXPECT_THAT(measured[0].lack->message, HasSubstr("device 1 needs 32.0 TiB"));
+  EXPECT_FALSE(measured[1].lack);  // The others are measured all the same.
+}
+
+TEST(MemoryCheck, CountsTheWeightsOfADeviceAndDenseGradientsOfReplicas) {
+  const Task task = TrainingCase::small_task(2);
+  const Plan plan{{{0, 0, 32, 0, 100}, {0, 0, 32, 100, 200}}, {{0}, {1}}, {1, 2, 3, 4, 5}};
+  std::int64_t replicas = 0;
+  for (std::size_t t = 1; t < task.tables.size(); ++t) {
+    const bool dense = task.tables[t].replica_gradients == ReplicaGradients::kDense;
+    replicas += (dense ? 2 : 1) * task.tables[t].rows * task.tables[t].dim;
+  }
+  EXPECT_EQ(weights_needed(task, plan, 0), 32 * 100 + replicas);
+  EXPECT_EQ(weights_needed(task, plan, 1), 32 * 200 + replicas);
+  StreamStore streams(task.tables, TrainingCase::kBatch, 0, 0);
+  EXPECT_GT(bytes_needed({task, plan, streams}, 2, 1), 4 * weights_needed(task, plan, 1));
+  EXPECT_GT(available_memory(), 0);
+}
+
+}  // namespace
+}  // namespace neuroshard::ranks

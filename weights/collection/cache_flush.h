@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/thread_team.h"
+#include "neuroshard/aligned_vector.h"
+
+namespace neuroshard {
+
+/// Leaves nothing of what went before in the caches of this machine's processor.
+class CacheFlush {
+ public:
+  /// One of `parts` that flush at once, in processes or threads of their own. `team` is borrowed.
+  /// Throws std::bad_alloc.
+  explicit CacheFlush(ThreadTeam& team, int parts = 1);
+
+  void operator()();
+
+ private:
+  ThreadTeam& team_;
+  AlignedVector<unsigned char> bytes_;
+  unsigned char flushes_ = 0;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,197 @@
+#include "weights/collection/ranks/local_group.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+// Where the ranks meet. What a rank shows the others before a meeting they may read until the next
+// one, so nobody leaves a meeting, not even by an exception, before all have come or ended.
+class Meeting {
+ public:
+  explicit Meeting(int size) : size_(size), shown_(static_cast<std::size_t>(size)) {}
+
+  // Returns when all ranks have come; throws if one of them has failed.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t round = round_;
+    ++here_;
+    end_if_all_came();
+    came_.wait(lock, [&] { return round_ != round; });
+    if (failure_ != nullptr) throw Error("another rank has failed", ErrorKind::kBackend);
+  }
+
+  void show(int rank, const void* what) { shown_[static_cast<std::size_t>(rank)] = what; }
+  [[nodiscard]] const void* shown(int rank) const { return shown_[static_cast<std::size_t>(rank)]; }
+
+  // So many ranks come no more. `failure` is null if their work is done.
+  void leave(int ranks, std::exception_ptr failure) {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr) failure_ = std::move(failure);
+    ended_ += ranks;
+    if (here_ > 0) end_if_all_came();
+  }
+  [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+
+ private:
+  void end_if_all_came() {
+    if (here_ + ended_ < size_) return;
+    here_ = 0;
+    ++round_;
+    came_.notify_all();
+  }
+
+  int size_;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  int here_ = 0;
+  int ended_ = 0;
+  std::uint64_t round_ = 0;
+  std::exception_ptr failure_;  // The first.
+  std::vector<const void*> shown_;
+};
+
+class LocalGroup : public RankGroup {
+ public:
+  LocalGroup(Meeting& meeting, int rank, int size) : meeting_(meeting) {
+    rank_ = rank;
+    size_ = size;
+    local_rank_ = rank;
+    machines_.assign(static_cast<std::size_t>(size), 0);
+  }
+
+  void broadcast(std::span<std::byte> bytes) const override {
+    share(bytes.data(), [&] {
+      if (rank_ != 0) std::memcpy(bytes.data(), meeting_.shown(0), bytes.size());
+    });
+  }
+
+  std::vector<double> gather(double value) const override {
+    std::vector<double> all;
+    share(&value, [&] {
+      for (int r = 0; rank_ == 0 && r < size_; ++r) {
+        all.push_back(*static_cast<const double*>(meeting_.shown(r)));
+      }
+    });
+    return all;
+  }
+
+  bool any(bool value) const override {
+    bool found = false;
+    share(&value, [&] {
+      for (int r = 0; r < size_; ++r) found |= *static_cast<const bool*>(meeting_.shown(r));
+    });
+    return found;
+  }
+
+  void all_to_all(const void* send, const PeerParts& sent, void* receive, const PeerParts& received,
+                  std::size_t element_bytes) const override {
+    const Outgoing mine{static_cast<const std::byte*>(send), &sent};
+    auto* const to = static_cast<std::byte*>(receive);
+    share(&mine, [&] {
+      // Each begins with itself, so that not all read from the same one.
+      for (int i = 0; i < size_; ++i) {
+        const int peer = (rank_ + i) % size_;
+        const auto p = static_cast<std::size_t>(peer);
+        const auto& from = *static_cast<const Outgoing*>(meeting_.shown(peer));
+        if (received.counts[p] == 0) continue;
+        std::memcpy(to + static_cast<std::size_t>(received.first[p]) * element_bytes,
+                    from.bytes + static_cast<std::size_t>(
+                                     from.parts->first[static_cast<std::size_t>(rank_)]) *
+                                     element_bytes,
+                    static_cast<std::size_t>(received.counts[p]) * element_bytes);
+      }
+    });
+  }
+
+  // Each rank adds up a part, in the order of the ranks, and takes the others' parts from them.
+  void add_up(std::span<float> values) const override {
+    const auto part_of = [&](int rank) {
+      const std::size_t first =
+          values.size() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(size_);
+      const std::size_t last =
+          values.size() * static_cast<std::size_t>(rank + 1) / static_cast<std::size_t>(size_);
+      return std::pair(first, last);
+    };
+    const auto [first, last] = part_of(rank_);
+    std::vector<float> sums(last - first, 0.0F);
+    share(values.data(), [&] {
+      for (int r = 0; r < size_; ++r) {
+        const auto* of_rank = static_cast<const float*>(meeting_.shown(r));
+        for (std::size_t i = first; i < last; ++i) sums[i - first] += of_rank[i];
+      }
+    });
+    share(sums.data(), [&] {
+      for (int r = 0; r < size_; ++r) {
+        const auto [from, to] = part_of(r);
+        std::copy_n(static_cast<const float*>(meeting_.shown(r)), to - from,
+                    values.begin() + static_cast<std::ptrdiff_t>(from));
+      }
+    });
+  }
+
+  Clock::time_point common_start(std::chrono::nanoseconds ahead) const override {
+    const Clock::time_point mine = Clock::now();
+    Clock::time_point last = mine;
+    share(&mine, [&] {
+      for (int r = 0; r < size_; ++r) {
+        last = std::max(last, *static_cast<const Clock::time_point*>(meeting_.shown(r)));
+      }
+    });
+    return last + ahead;
+  }
+
+ private:
+  struct Outgoing {
+    const std::byte* bytes;
+    const PeerParts* parts;
+  };
+
+  // Lets `read` read what all show: it stays as it is until all have read.
+  template <typename Read>
+  void share(const void* what, Read read) const {
+    meeting_.show(rank_, what);
+    meeting_.wait();
+    read();
+    meeting_.wait();
+  }
+
+  Meeting& meeting_;
+};
+
+}  // namespace
+
+void run_local_ranks(int size, const std::function<void(RankGroup&)>& work) {
+  Meeting meeting(size);
+  const auto run = [&](int rank) {
+    std::exception_ptr failure;
+    try {
+      LocalGroup group(meeting, rank, size);
+      work(group);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    meeting.leave(1, failure);
+  };
+  {
+    std::vector<std::jthread> others;
+    others.reserve(static_cast<std::size_t>(size));
+    try {
+      for (int rank = 1; rank < size; ++rank) others.emplace_back(run, rank);
+    } catch (...) {  // The system has no more threads.
+      meeting.leave(size - 1 - static_cast<int>(others.size()), std::current_exception());
+    }
+    run(0);
+  }
+  if (meeting.failure() != nullptr) std::rethrow_exception(meeting.failure());
+}
+
+}  // namespace neuroshard::ranks

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "weights/collection/ranks/rank_group.h"
+
+namespace neuroshard::ranks {
+
+/// Runs `work` in `size` threads of this process, which are the ranks of a group: rank 0 in the
+/// thread that calls. When all have ended, throws what the first rank to fail threw; the others are
+/// ended at their next call of a function of the group.
+void run_local_ranks(int size, const std::function<void(RankGroup&)>& work);
+
+}  // namespace neuroshard::ranks

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "weights/collection/ranks/rank_group.h"
+
+namespace neuroshard::ranks {
+
+/// All processes that mpirun has started. MPI is up while one lives; one a process. A failure of
+/// MPI itself ends all ranks with a message of MPI's, and so does the death of a rank.
+class MpiGroup : public RankGroup {
+ public:
+  MpiGroup();
+  ~MpiGroup() override;
+  MpiGroup(const MpiGroup&) = delete;
+  MpiGroup& operator=(const MpiGroup&) = delete;
+
+  void broadcast(std::span<std::byte> bytes) const override;
+  [[nodiscard]] std::vector<double> gather(double value) const override;
+  [[nodiscard]] bool any(bool value) const override;
+  void all_to_all(const void* send, const PeerParts& sent, void* receive, const PeerParts& received,
+                  std::size_t element_bytes) const override;
+  void add_up(std::span<float> values) const override;
+  [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const override;
+  void compare_clocks() override;
+
+  /// What rank 0's clock shows more than this rank's, by the round trips of messages, as
+  /// compare_clocks does for other machines. `rounds` of them; the shortest counts.
+  struct ClockDifference {
+    std::chrono::nanoseconds ahead{0};
+    std::chrono::nanoseconds round_trip{0};
+  };
+  [[nodiscard]] ClockDifference compare_clock_with(int other, int rounds) const;
+
+  /// Ends all ranks at once with this exit code.
+  [[noreturn]] static void abort(int exit_code);
+
+ private:
+  std::chrono::nanoseconds ahead_{0};
+};
+
+}  // namespace neuroshard::ranks
