@@ -294,7 +294,8 @@ class UndoneCuts {
     for (const TableSlice& slice : slices_[device]) {
       if (slice.table == table_) bytes -= slice_bytes(task_, slice);
     }
-    return bytes <= room_bytes(task_, device) && table.rules.allow(static_cast<int>(device)) &&
+    return bytes <= room_bytes(task_, device) &&
+           table.rules.allow(static_cast<int>(device), task_.devices_per_node) &&
            may_be_in_columns(task_, table) && keeps_groups(device);
   }
 

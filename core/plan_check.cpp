@@ -115,7 +115,7 @@ class ShardChecker {
                        " columns, but its rule min_width is " + std::to_string(rules.min_width),
                    "split the table less");
       }
-      if (holder_of_[i] >= 0 && !rules.allow(holder_of_[i])) {
+      if (holder_of_[i] >= 0 && !rules.allow(holder_of_[i], task_.devices_per_node)) {
         add_broken(holder_of_[i], static_cast<int>(i), slice.table,
                    label() + "is on device " + std::to_string(holder_of_[i]) +
                        ", where its rules do not let it be" + rules_text(rules),
@@ -227,7 +227,7 @@ class ShardChecker {
       if (!has_table(task_, table)) continue;
       const TableRules& rules = task_.tables[static_cast<std::size_t>(table)].rules;
       for (int device = 0; device < task_.devices; ++device) {
-        if (rules.allow(device)) continue;
+        if (rules.allow(device, task_.devices_per_node)) continue;
         add_broken(device, -1, table,
                    label_of(task_, table) + ": is replicated, and so on device " +
                        std::to_string(device) + ", where its rules do not let it be" +

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/message_text.h"
@@ -21,14 +23,41 @@ Problem negative_number(int value, const char* rule) {
          "; give a positive number, or leave it out";
 }
 
-Problem unknown_device(const std::vector<int>& named, const char* rule, int devices) {
-  for (const int device : named) {
-    if (device >= 0 && device < devices) continue;
-    return std::string("the rule ") + rule + " names device " + std::to_string(device) +
-           ", but there are " + counted(static_cast<std::uint64_t>(devices), "device") +
-           "; count from 0";
+/// `what`: "device" or "node", of which there are `count`.
+Problem unknown(const std::vector<int>& named, const char* rule, const char* what, int count) {
+  for (const int number : named) {
+    if (number >= 0 && number < count) continue;
+    return std::string("the rule ") + rule + " names " + what + " " + std::to_string(number) +
+           ", but there are " + counted(static_cast<std::uint64_t>(count), what) + "; count from 0";
   }
   return std::nullopt;
+}
+
+Problem named_twice(const std::vector<int>& allowed, const std::vector<int>& forbidden,
+                    const std::string& what) {
+  for (const int number : allowed) {
+    if (std::ranges::find(forbidden, number) == forbidden.end()) continue;
+    return "the rules " + what + "s and not_" + what + "s contradict each other: both name " +
+           what + " " + std::to_string(number) + "; take it out of one";
+  }
+  return std::nullopt;
+}
+
+std::string no_device_left(const TableRules& rules, int devices) {
+  const bool only_devices = rules.devices.empty() && rules.nodes.empty() && rules.not_nodes.empty();
+  if (only_devices) {
+    return "the rule not_devices names all " +
+           counted(static_cast<std::uint64_t>(devices), "device") +
+           ", so that none is left; take one out";
+  }
+  std::string names;
+  for (const auto& [name, set] :
+       {std::pair("devices", &rules.devices), std::pair("not_devices", &rules.not_devices),
+        std::pair("nodes", &rules.nodes), std::pair("not_nodes", &rules.not_nodes)}) {
+    if (!set->empty()) names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return "the rules " + names + " leave none of " +
+         counted(static_cast<std::uint64_t>(devices), "device") + "; change one of them";
 }
 
 bool may_be_sharded_at_all(const Task& task, const Table& table) {
@@ -44,7 +73,9 @@ std::string contradicting_rules(const Table& table, const Task& task) {
       {"no_split", {.no_split = rules.no_split, .kinds = rules.kinds}},
       {"max_slices", {.max_slices = rules.max_slices, .kinds = rules.kinds}},
       {"devices", {.devices = rules.devices, .kinds = rules.kinds}},
-      {"not_devices", {.not_devices = rules.not_devices, .kinds = rules.kinds}}};
+      {"not_devices", {.not_devices = rules.not_devices, .kinds = rules.kinds}},
+      {"nodes", {.nodes = rules.nodes, .kinds = rules.kinds}},
+      {"not_nodes", {.not_nodes = rules.not_nodes, .kinds = rules.kinds}}};
   Table with = table;
   for (const auto& [name, one] : others) {
     with.rules = one;
@@ -120,19 +151,19 @@ std::optional<std::string> rule_problem_of(const Table& table, const Task& task)
            std::to_string(table.dim) + " columns; give at most as many";
   }
   if (!rules.limit_devices()) return kinds_problem_of(table, task);
-  if (Problem problem = unknown_device(rules.devices, "devices", devices)) return problem;
-  if (Problem problem = unknown_device(rules.not_devices, "not_devices", devices)) return problem;
-  for (const int device : rules.devices) {
-    if (rules.allow(device)) continue;
-    return "the rules devices and not_devices contradict each other: both name device " +
-           std::to_string(device) + "; take it out of one";
+  const int nodes = (devices + task.devices_per_node - 1) / task.devices_per_node;
+  if (Problem problem = unknown(rules.devices, "devices", "device", devices)) return problem;
+  if (Problem problem = unknown(rules.not_devices, "not_devices", "device", devices)) {
+    return problem;
   }
+  if (Problem problem = unknown(rules.nodes, "nodes", "node", nodes)) return problem;
+  if (Problem problem = unknown(rules.not_nodes, "not_nodes", "node", nodes)) return problem;
+  if (Problem problem = named_twice(rules.devices, rules.not_devices, "device")) return problem;
+  if (Problem problem = named_twice(rules.nodes, rules.not_nodes, "node")) return problem;
   for (int device = 0; device < devices; ++device) {
-    if (rules.allow(device)) return kinds_problem_of(table, task);
+    if (rules.allow(device, task.devices_per_node)) return kinds_problem_of(table, task);
   }
-  return "the rule not_devices names all " +
-         counted(static_cast<std::uint64_t>(devices), "device") +
-         ", so that none is left; take one out";
+  return no_device_left(rules, devices);
 }
 
 }  // namespace neuroshard

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/enum_names.h"
 
@@ -27,11 +28,20 @@ Keep keep_from_name(std::string_view name) {
   return named<Keep>(kKeeps, name, "way to keep tables");
 }
 
-bool TableRules::allow(int device) const {
-  const auto names = [device](const std::vector<int>& set) {
-    return std::find(set.begin(), set.end(), device) != set.end();
+bool TableRules::allow(int device, int devices_per_node) const {
+  const auto names = [](const std::vector<int>& set, int number) {
+    return std::find(set.begin(), set.end(), number) != set.end();
   };
-  return (devices.empty() || names(devices)) && !names(not_devices);
+  const int node = device / devices_per_node;
+  return (devices.empty() || names(devices, device)) && !names(not_devices, device) &&
+         (nodes.empty() || names(nodes, node)) && !names(not_nodes, node);
+}
+
+void TableRules::limit_to(std::vector<int> allowed) {
+  devices = std::move(allowed);
+  not_devices.clear();
+  nodes.clear();
+  not_nodes.clear();
 }
 
 bool TableRules::allow(ShardingKind kind) const {

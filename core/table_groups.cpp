@@ -222,7 +222,7 @@ std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle) {
   for (const std::uint32_t table : bundle) {
     const TableRules& rules = task.tables[table].rules;
     if (!rules.limit_devices()) continue;
-    const std::vector<bool> of_table = allowed_devices(rules, task.devices);
+    const std::vector<bool> of_table = allowed_devices(rules, task);
     for (std::size_t d = 0; d < allowed.size(); ++d) allowed[d] = allowed[d] && of_table[d];
   }
   return allowed;

@@ -13,9 +13,11 @@ namespace neuroshard {
   const auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
                replica_gradients] = table;
   (void)name;
-  const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = rules;
+  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] =
+      rules;
   return std::tie(rows, dim, pooling_factor, access_histogram, memory, no_split, min_width,
-                  max_slices, devices, not_devices, kinds, row_shares, replica_gradients);
+                  max_slices, devices, not_devices, nodes, not_nodes, kinds, row_shares,
+                  replica_gradients);
 }
 
 }  // namespace neuroshard

@@ -20,9 +20,9 @@ std::string listed(const std::vector<int>& numbers) {
 }
 
 /// Whether all of `count` devices from `first` on may hold slices of a table.
-bool allow_all(const TableRules& rules, int first, int count) {
+bool allow_all(const TableRules& rules, int first, int count, int devices_per_node) {
   for (int device = first; device < first + count; ++device) {
-    if (!rules.allow(device)) return false;
+    if (!rules.allow(device, devices_per_node)) return false;
   }
   return true;
 }
@@ -31,7 +31,9 @@ bool allow_all(const TableRules& rules, int first, int count) {
 bool allow_any_node(const Table& table, const Task& task) {
   for (int first = 0; first < task.devices; first += task.devices_per_node) {
     const int count = std::min(task.devices_per_node, task.devices - first);
-    if ((count > 1 || table.rows == 1) && allow_all(table.rules, first, count)) return true;
+    if ((count > 1 || table.rows == 1) &&
+        allow_all(table.rules, first, count, task.devices_per_node))
+      return true;
   }
   return false;
 }
@@ -66,6 +68,8 @@ std::string rules_text(const TableRules& rules) {
   if (rules.max_slices > 0) add("max_slices " + std::to_string(rules.max_slices));
   if (!rules.devices.empty()) add("devices" + listed(rules.devices));
   if (!rules.not_devices.empty()) add("not_devices" + listed(rules.not_devices));
+  if (!rules.nodes.empty()) add("nodes" + listed(rules.nodes));
+  if (!rules.not_nodes.empty()) add("not_nodes" + listed(rules.not_nodes));
   if (!rules.kinds.empty()) add("kinds " + listed_kinds(rules.kinds));
   return text.empty() ? text : " (rules: " + text + ")";
 }
@@ -79,13 +83,14 @@ bool may_be_sharded(const Task& task, const Table& table, ShardingKind kind) {
     case ShardingKind::kColumn:
       return true;
     case ShardingKind::kRow:
-      return allow_blocks(table, task.devices) && allow_all(rules, 0, task.devices);
+      return allow_blocks(table, task.devices) &&
+             allow_all(rules, 0, task.devices, task.devices_per_node);
     case ShardingKind::kTableRow:
     case ShardingKind::kGrid:
       return allow_blocks(table, std::min(task.devices, task.devices_per_node)) &&
              allow_any_node(table, task);
     case ShardingKind::kReplicate:
-      return allow_all(rules, 0, task.devices);
+      return allow_all(rules, 0, task.devices, task.devices_per_node);
   }
   return false;
 }
@@ -95,10 +100,15 @@ bool may_be_in_columns(const Task& task, const Table& table) {
          may_be_sharded(task, table, ShardingKind::kColumn);
 }
 
-std::vector<bool> allowed_devices(const TableRules& rules, int devices) {
-  std::vector<bool> allowed(static_cast<std::size_t>(devices), rules.devices.empty());
+std::vector<bool> allowed_devices(const TableRules& rules, const Task& task) {
+  const auto count = static_cast<std::size_t>(task.devices);
+  std::vector<bool> allowed(count, rules.devices.empty());
   for (const int device : rules.devices) allowed[static_cast<std::size_t>(device)] = true;
   for (const int device : rules.not_devices) allowed[static_cast<std::size_t>(device)] = false;
+  if (rules.nodes.empty() && rules.not_nodes.empty()) return allowed;
+  for (std::size_t d = 0; d < count; ++d) {
+    allowed[d] = allowed[d] && rules.allow(static_cast<int>(d), task.devices_per_node);
+  }
   return allowed;
 }
 

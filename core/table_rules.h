@@ -22,8 +22,8 @@ struct Halvings {
 /// The rules if there are any, for messages: " (rules: min_width 16; devices 0, 1)"; else nothing.
 [[nodiscard]] std::string rules_text(const TableRules& rules);
 
-/// [devices]: whether each of so many may hold slices of a table with these rules.
-[[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, int devices);
+/// [devices]: whether each of the task's may hold slices of a table with these rules.
+[[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, const Task& task);
 
 /// Whether the rules of `table`, all of them together, let it be sharded so on the devices of
 /// `task`. Does not look at memory.

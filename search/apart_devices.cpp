@@ -48,7 +48,7 @@ class DevicesOfApartTables {
       if (apart_.groups_of(t).empty()) continue;
       const Table& table = task.tables[t];
       tables_.push_back({.table = t,
-                         .allowed = allowed_devices(table.rules, task.devices),
+                         .allowed = allowed_devices(table.rules, task),
                          .most_devices = most_slices(table),
                          .load = table.dim * (1.0 + table.pooling_factor),
                          .bytes = table.size_bytes()});
@@ -68,9 +68,7 @@ class DevicesOfApartTables {
     Task task = task_;
     task.groups.clear();
     for (ApartTable& one : tables_) {
-      TableRules& rules = task.tables[one.table].rules;
-      rules.devices = std::move(one.devices);
-      rules.not_devices.clear();
+      task.tables[one.table].rules.limit_to(std::move(one.devices));
     }
     return task;
   }

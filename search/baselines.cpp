@@ -80,7 +80,8 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
     const bool any_device = !rules.limit_devices();
     with_room.clear();
     for (std::size_t d = 0; d < devices; ++d) {
-      if (left[d] >= size && (any_device || rules.allow(static_cast<int>(d)))) {
+      if (left[d] >= size &&
+          (any_device || rules.allow(static_cast<int>(d), task.devices_per_node))) {
         with_room.push_back(d);
       }
     }

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/fingerprint.h"
-#include "neuroshard/task_models.h"
 #include "core/table_groups.h"
+#include "neuroshard/task_models.h"
 #include "search/parts/row_blocks.h"
 
 namespace neuroshard {
@@ -65,6 +65,8 @@ void add_rules(Items& items, const TableRules& rules) {
   }
   add_device_set(items, "devices", rules.devices);
   add_device_set(items, "not_devices", rules.not_devices);
+  add_device_set(items, "nodes", rules.nodes);
+  add_device_set(items, "not_nodes", rules.not_nodes);
   if (rules.kinds.empty()) return;
   items.add("kinds");
   for (const ShardingKind kind : all_sharding_kinds()) {

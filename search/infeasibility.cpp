@@ -153,7 +153,7 @@ std::optional<Infeasibility> proof_by_apart_tables(const Task& task) {
     std::vector<bool> any(static_cast<std::size_t>(task.devices), false);
     for (const int table : group.tables) {
       const std::vector<bool> allowed =
-          allowed_devices(task.tables[static_cast<std::size_t>(table)].rules, task.devices);
+          allowed_devices(task.tables[static_cast<std::size_t>(table)].rules, task);
       for (std::size_t d = 0; d < any.size(); ++d) any[d] = any[d] || allowed[d];
     }
     const auto devices = static_cast<std::size_t>(std::ranges::count(any, true));
@@ -180,7 +180,7 @@ std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
     const std::vector<bool> allowed =
-        of_bundles[t].empty() ? allowed_devices(table.rules, task.devices) : of_bundles[t];
+        of_bundles[t].empty() ? allowed_devices(table.rules, task) : of_bundles[t];
     guests[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
                         task);
   }

@@ -19,8 +19,8 @@ std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog, const
   for (std::size_t table = 0; table < catalog.tables(); ++table) {
     const TableRules& of_table = task.tables[table].rules;
     if (!of_table.limit_devices()) continue;
-    const auto [entry, is_new] = known.try_emplace(allowed_devices(of_table, task.devices),
-                                                   static_cast<int>(rules.sets.size()));
+    const auto [entry, is_new] =
+        known.try_emplace(allowed_devices(of_table, task), static_cast<int>(rules.sets.size()));
     if (is_new) rules.sets.push_back(entry->first);
     std::uint32_t piece = catalog.whole(table);
     for (;; piece = catalog.half(piece)) {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> largest_rooms_bytes(const Task& task) {
     const TableRules& rules = task.tables[table].rules;
     if (!rules.limit_devices()) continue;
     rooms[table] = 0;
-    const std::vector<bool> allowed = allowed_devices(rules, task.devices);
+    const std::vector<bool> allowed = allowed_devices(rules, task);
     for (std::size_t d = 0; d < allowed.size(); ++d) {
       if (allowed[d]) rooms[table] = std::max(rooms[table], of_devices[d]);
     }

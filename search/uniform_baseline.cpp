@@ -71,7 +71,8 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
     for (int slice = 0; slice < table.dim / dim; ++slice) {
       if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
       const auto is_closed = [&](std::uint32_t device) {
-        return left[device] < size || (!any_device && !table.rules.allow(static_cast<int>(device)));
+        return left[device] < size ||
+               (!any_device && !table.rules.allow(static_cast<int>(device), task.devices_per_node));
       };
       while (!open.empty() && is_closed(open.top().second)) {
         full.push_back(open.top());

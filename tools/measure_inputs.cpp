@@ -142,7 +142,7 @@ MeasureInputs load_measure_inputs(const MeasureCommand& command) {
   MeasureInputs inputs;
   inputs.loaded = load_tasks(command.tasks);
   inputs.notes = inputs.loaded.notes;
-  const LoadedModels models = load_models(command.models);
+  const LoadedModels models = load_models(command.models, inputs.loaded.hardware);
   inputs.weights = models.origin;
   const std::optional<AccessData> recorded = recorded_lookups(command);
   inputs.tasks.resize(inputs.loaded.tasks.size());

@@ -43,7 +43,7 @@ std::vector<std::vector<bool>> allowed_devices_of(const Task& task, const Layout
   std::vector<std::vector<bool>> allowed(task.tables.size());
   for (std::size_t t = 0; t < allowed.size(); ++t) {
     const TableRules& rules = task.tables[t].rules;
-    if (rules.limit_devices()) allowed[t] = allowed_devices(rules, task.devices);
+    if (rules.limit_devices()) allowed[t] = allowed_devices(rules, task);
   }
   std::vector<bool> stays(bundles.empty() ? 0 : task.tables.size(), false);
   for (const TableBundle& bundle : bundles) {

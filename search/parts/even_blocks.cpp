@@ -20,7 +20,7 @@ TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
                        .min_width = rules.min_width,
                        .max_slices = rules.max_slices / count_of_blocks(table.rows, group)};
   if (!rules.limit_devices()) return of_blocks;
-  const std::vector<bool> allowed = allowed_devices(rules, task.devices);
+  const std::vector<bool> allowed = allowed_devices(rules, task);
   for (int first = 0; first < task.devices; first += group) {
     if (std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{})) {
       of_blocks.devices.push_back(first / group);

@@ -29,17 +29,20 @@ struct Kept {
 
 /// Takes the tree of halvings apart until each node is held by one device, or by none, or may not
 /// be halved. Where the running plan has other widths, the smallest node may be held by several: it
-/// stays with the device that holds most of it. What is where `rules` do not let it be does not
+/// stays with the device that holds most of it. What is where rules do not let it be does not
 /// stay.
 void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::uint32_t table,
-                std::uint32_t piece, int first_column, const TableRules& rules, Kept& kept) {
+                std::uint32_t piece, int first_column, const Task& task, Kept& kept) {
+  const TableRules& rules = task.tables[table].rules;
   const int end = first_column + catalog.dim(piece);
   int most = 0;
   std::uint32_t holder = 0;
   for (const Residency::Range& range : residency.of_table(table)) {
     const int held =
         std::min(range.first_column + range.dim, end) - std::max(range.first_column, first_column);
-    if (held <= most || !rules.allow(static_cast<int>(range.device))) continue;
+    if (held <= most || !rules.allow(static_cast<int>(range.device), task.devices_per_node)) {
+      continue;
+    }
     most = held;
     holder = range.device;
   }
@@ -52,8 +55,8 @@ void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::ui
     return;
   }
   const std::uint32_t half = catalog.half(piece);
-  sort_nodes(catalog, residency, table, half, first_column, rules, kept);
-  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), rules, kept);
+  sort_nodes(catalog, residency, table, half, first_column, task, kept);
+  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), task, kept);
 }
 
 std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const Task& task,
@@ -64,9 +67,9 @@ std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const T
 }
 
 /// The only device that may hold slices of a table with these rules, if there is but one.
-std::optional<std::uint32_t> only_device(const TableRules& rules, int devices) {
+std::optional<std::uint32_t> only_device(const TableRules& rules, const Task& task) {
   if (!rules.limit_devices()) return std::nullopt;
-  const std::vector<bool> allowed = allowed_devices(rules, devices);
+  const std::vector<bool> allowed = allowed_devices(rules, task);
   if (std::ranges::count(allowed, true) != 1) return std::nullopt;
   return static_cast<std::uint32_t>(std::ranges::find(allowed, true) - allowed.begin());
 }
@@ -77,7 +80,7 @@ void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   const auto is_pinned = [&](const PlacedSlice& slice) {
-    return only_device(task.tables[slice.table].rules, task.devices).has_value();
+    return only_device(task.tables[slice.table].rules, task).has_value();
   };
   for (std::uint32_t device = 0; device < memory.size(); ++device) {
     while (memory[device] > rooms[device]) {
@@ -143,7 +146,10 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
       const TableRules& rules = task.tables[slice.table].rules;
       for (std::uint32_t device = 0; device < memory.size(); ++device) {
         if (memory[device] > rooms[device] - bytes) continue;
-        if (rules.limit_devices() && !rules.allow(static_cast<int>(device))) continue;
+        if (rules.limit_devices() &&
+            !rules.allow(static_cast<int>(device), task.devices_per_node)) {
+          continue;
+        }
         if (!chosen ||
             compute.compute_ms(device, load[device]) < compute.compute_ms(*chosen, load[*chosen])) {
           chosen = device;
@@ -213,8 +219,7 @@ std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, c
     if (!best) return std::nullopt;
     room[*best] -= bytes;
     for (const std::uint32_t t : bundle) {
-      with.tables[t].rules.devices = {static_cast<int>(*best)};
-      with.tables[t].rules.not_devices.clear();
+      with.tables[t].rules.limit_to({static_cast<int>(*best)});
       if (apart.empty()) continue;
       for (const std::uint32_t group : apart.groups_of(t)) taken[group][*best] = true;
     }
@@ -233,11 +238,11 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
     const std::size_t kept_before = kept.slices.size();
     const std::size_t homeless_before = kept.homeless.size();
     const TableRules& rules = task.tables[table].rules;
-    if (const auto only = only_device(rules, task.devices)) {
+    if (const auto only = only_device(rules, task)) {
       kept.slices.push_back({catalog.whole(table), table, *only});
       continue;
     }
-    sort_nodes(catalog, residency, table, catalog.whole(table), 0, rules, kept);
+    sort_nodes(catalog, residency, table, catalog.whole(table), 0, task, kept);
     const std::size_t slices =
         kept.slices.size() - kept_before + kept.homeless.size() - homeless_before;
     if (slices > catalog.most_slices(table)) {

@@ -111,7 +111,7 @@ std::vector<bool> tables_to_place_first(const Task& task) {
       first.push_back(false);
       continue;
     }
-    const std::vector<bool> allowed = allowed_devices(table.rules, task.devices);
+    const std::vector<bool> allowed = allowed_devices(table.rules, task);
     first.push_back(2 * std::count(allowed.begin(), allowed.end(), true) <= task.devices);
   }
   return first;

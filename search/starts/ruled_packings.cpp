@@ -60,7 +60,7 @@ std::vector<SharedTable> shared_tables(const PieceCatalog& catalog, const Task& 
     SharedTable shared;
     shared.table = t;
     shared.most_slices = catalog.most_slices(t);
-    const std::vector<bool> allowed = allowed_devices(task.tables[t].rules, task.devices);
+    const std::vector<bool> allowed = allowed_devices(task.tables[t].rules, task);
     for (std::uint32_t device = 0; device < allowed.size(); ++device) {
       if (allowed[device]) shared.devices.push_back(device);
     }

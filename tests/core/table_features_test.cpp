@@ -96,9 +96,10 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[3].access_histogram[5] = 1.0;
   // One for each field of the kind but memory and the rules, which cost nothing, and two that only
   // row blocks and replicas depend on.
-  const auto& [no_split, min_width, max_slices, devices, not_devices, kinds] = table.rules;
+  const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] =
+      table.rules;
   constexpr std::size_t kRules = std::tuple_size_v<decltype(std::tie(
-      no_split, min_width, max_slices, devices, not_devices, kinds))>;
+      no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds))>;
   EXPECT_EQ(others.size() + 3 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));

@@ -81,7 +81,7 @@ TEST(ApartDevices, KeepRulesAndGroups) {
     validate(*with);
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       for (const int device : with->tables[t].rules.devices) {
-        EXPECT_TRUE(task.tables[t].rules.allow(device));
+        EXPECT_TRUE(task.tables[t].rules.allow(device, task.devices_per_node));
       }
     }
     for (const TableGroup& group : task.groups) {

@@ -118,6 +118,7 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_FALSE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow, kTable, kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices_per_node = 4; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.nodes = {0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));

@@ -162,9 +162,13 @@ std::int64_t room_bytes_of(const Task& task, std::size_t device) {
   return unreserved - task.reserved.bytes - base;
 }
 
-bool may_hold(const TableRules& rules, int device) {
+bool may_hold(const Task& task, std::size_t table, int device) {
+  const TableRules& rules = task.tables[table].rules;
+  const int node = device / task.devices_per_node;
   return (rules.devices.empty() || std::ranges::count(rules.devices, device) > 0) &&
-         std::ranges::count(rules.not_devices, device) == 0;
+         std::ranges::count(rules.not_devices, device) == 0 &&
+         (rules.nodes.empty() || std::ranges::count(rules.nodes, node) > 0) &&
+         std::ranges::count(rules.not_nodes, node) == 0;
 }
 
 // Every row and column of every table exactly once, or the table on every device.
@@ -213,7 +217,7 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const auto t = static_cast<std::size_t>(slice.table);
       ++slices_of[t];
-      EXPECT_TRUE(may_hold(task.tables[t].rules, static_cast<int>(d))) << "table " << t;
+      EXPECT_TRUE(may_hold(task, t, static_cast<int>(d))) << "table " << t;
       EXPECT_GE(slice.dim, task.tables[t].rules.min_width) << "table " << t;
     }
   }
@@ -228,7 +232,7 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
   }
   for (const int t : plan.replicas) {
     for (int d = 0; d < task.devices; ++d) {
-      EXPECT_TRUE(may_hold(task.tables[static_cast<std::size_t>(t)].rules, d)) << "table " << t;
+      EXPECT_TRUE(may_hold(task, static_cast<std::size_t>(t), d)) << "table " << t;
     }
   }
 }
@@ -338,9 +342,8 @@ bool first_fit_finds_room(const Task& task) {
   std::vector<int> device_of(task.tables.size(), -1);
   for (const auto& [bytes, t] : order) {
     std::size_t d = 0;
-    while (d < room.size() &&
-           (room[d] < bytes || !may_hold(task.tables[t].rules, static_cast<int>(d)) ||
-            !groups_allow(task, t, static_cast<int>(d), device_of))) {
+    while (d < room.size() && (room[d] < bytes || !may_hold(task, t, static_cast<int>(d)) ||
+                               !groups_allow(task, t, static_cast<int>(d), device_of))) {
       ++d;
     }
     if (d == room.size()) return false;

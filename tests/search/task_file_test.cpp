@@ -252,6 +252,15 @@ TEST(TaskFile, ReadsLinks) {
   EXPECT_THAT(error_of("25"), StartsWith("a.json: links"));
 }
 
+TEST(TaskFile, ReadsRulesOnNodes) {
+  const TaskFile file = parse_task(
+      R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1,
+          "devices_per_node": 4, "tables": [{"row": 10, "dim": 8, "pooling_factor": 1,
+          "rules": {"nodes": [1], "not_nodes": [0]}}]})",
+      "a.json");
+  EXPECT_EQ(file.tables[0].rules, (TableRules{.nodes = {1}, .not_nodes = {0}}));
+}
+
 TEST(TaskFile, ReadsHardware) {
   EXPECT_EQ(parse_task(task_with(""), "a.json").hardware, "");
   EXPECT_EQ(parse_task(task_with(R"("hardware": "h200", )"), "a.json").hardware, "h200");

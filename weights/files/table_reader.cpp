@@ -108,6 +108,8 @@ TableRules read_rules(const JsonObject& object) {
   if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
   if (object.has("devices")) rules.devices = read_device_set(object, "devices");
   if (object.has("not_devices")) rules.not_devices = read_device_set(object, "not_devices");
+  if (object.has("nodes")) rules.nodes = read_device_set(object, "nodes");
+  if (object.has("not_nodes")) rules.not_nodes = read_device_set(object, "not_nodes");
   if (object.has("kinds")) rules.kinds = read_kinds(object);
   object.reject_unknown_fields();
   return rules;

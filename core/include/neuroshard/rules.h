@@ -17,6 +17,10 @@ struct TableRules {
   /// Devices that may hold slices of it, a set; empty: all. One alone pins the table.
   std::vector<int> devices{};
   std::vector<int> not_devices{};  ///< Devices that may not, a set.
+  /// The same of nodes, which are as many devices as Task::devices_per_node says. What several of
+  /// these rules name must all be kept: devices that they all allow.
+  std::vector<int> nodes{};
+  std::vector<int> not_nodes{};
   /// In which ways it may be sharded, a set; empty: in all. sharding_kinds() says in which a plan
   /// has it: one of them must be here.
   std::vector<ShardingKind> kinds{};
@@ -24,9 +28,13 @@ struct TableRules {
   [[nodiscard]] bool limit_splits() const {
     return no_split || min_width > 0 || max_slices > 0 || !allow(ShardingKind::kColumn);
   }
-  [[nodiscard]] bool limit_devices() const { return !devices.empty() || !not_devices.empty(); }
-  /// Whether device `device` may hold slices of the table.
-  [[nodiscard]] bool allow(int device) const;
+  [[nodiscard]] bool limit_devices() const {
+    return !(devices.empty() && not_devices.empty() && nodes.empty() && not_nodes.empty());
+  }
+  /// Whether device `device` may hold slices of the table, in nodes of so many.
+  [[nodiscard]] bool allow(int device, int devices_per_node) const;
+  /// Puts one rule, `devices`, in the place of all that limit devices.
+  void limit_to(std::vector<int> allowed);
   /// Whether `kinds` has `kind`, or rules out nothing.
   [[nodiscard]] bool allow(ShardingKind kind) const;
 

@@ -226,17 +226,20 @@ void bind_rules(nb::module_& module) {
       .def(
           "__init__",
           [](TableRules* self, bool no_split, int min_width, int max_slices,
-             std::vector<int> devices, std::vector<int> not_devices,
-             const std::vector<std::string>& kinds) {
+             std::vector<int> devices, std::vector<int> not_devices, std::vector<int> nodes,
+             std::vector<int> not_nodes, const std::vector<std::string>& kinds) {
             new (self) TableRules{no_split,
                                   min_width,
                                   max_slices,
                                   std::move(devices),
                                   std::move(not_devices),
+                                  std::move(nodes),
+                                  std::move(not_nodes),
                                   kinds_from_names(kinds)};
           },
           nb::kw_only(), "no_split"_a = false, "min_width"_a = 0, "max_slices"_a = 0,
           "devices"_a = std::vector<int>{}, "not_devices"_a = std::vector<int>{},
+          "nodes"_a = std::vector<int>{}, "not_nodes"_a = std::vector<int>{},
           "kinds"_a = std::vector<std::string>{}, "By default they rule out nothing.")
       .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
       .def_ro("min_width", &TableRules::min_width,
@@ -245,6 +248,9 @@ void bind_rules(nb::module_& module) {
               "Slices that the table has at most, row blocks included; 0: no rule.")
       .def_ro("devices", &TableRules::devices, "The only ones that may hold slices; empty: all.")
       .def_ro("not_devices", &TableRules::not_devices, "Devices that may not.")
+      .def_ro("nodes", &TableRules::nodes,
+              "Nodes, of Task.devices_per_node devices, whose devices alone may; empty: all.")
+      .def_ro("not_nodes", &TableRules::not_nodes, "Nodes whose devices may not.")
       .def_prop_ro(
           "kinds", [](const TableRules& rules) { return names_of(rules.kinds); },
           "In which ways the table may be sharded: \"table\", \"column\", \"row\", "
