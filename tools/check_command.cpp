@@ -22,8 +22,8 @@ constexpr const char* kCheckExamples = R"(Examples:
       --plan plans.jsonl --format jsonl
 
 Lists all problems of each plan: that it is one of another task, splits that are impossible, slices
-that are placed twice or nowhere, devices that lack memory, rules of tables and groups that are broken.
-Needs no cost models.
+that are placed twice or nowhere, devices that lack memory, rules and groups of tables that are
+broken. Needs no cost models.
 Exit codes: 0 no problems; 1 a plan has some, or the file says that a task has none; 2 bad input or
 usage.)";
 
