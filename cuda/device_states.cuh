@@ -7,6 +7,10 @@ namespace neuroshard::gpu {
 
 /// What greedy placement knows of the devices of one run: cost, memory and dim sum of each. Owned
 /// by one warp; all lanes call every function. (The sums of embeddings are kept apart.)
+///
+/// What one lane writes and another reads may be in shared memory. A __syncwarp must lie between
+/// choose() or for_each() and the next reset(), load() or place(), as the steps of a placement have
+/// it anyway; all else these classes see to.
 
 struct DeviceChoice {
   int device;           ///< -1: nothing fits.
@@ -96,7 +100,6 @@ class SharedDevices {
         dim_sum_(reinterpret_cast<int*>(cost_ms_ + devices)) {}
 
   __device__ void reset() {
-    __syncwarp();
     for (int d = lane_index(); d < devices_; d += kWarpSize) {
       memory_[d] = 0;
       cost_ms_[d] = 0.0F;
@@ -127,7 +130,6 @@ class SharedDevices {
   __device__ int dim_sum_of(int device) const { return dim_sum_[device]; }
 
   __device__ void place(int device, std::int64_t size, int dim, float cost_ms) {
-    __syncwarp();
     if (lane_index() == 0) {
       memory_[device] += size;
       dim_sum_[device] += dim;
@@ -142,17 +144,19 @@ class SharedDevices {
   }
 
   __device__ void save(std::byte* memory) const { copy(*this, SharedDevices(devices_, memory)); }
-  __device__ void load(std::byte* memory) { copy(SharedDevices(devices_, memory), *this); }
+  __device__ void load(std::byte* memory) {
+    copy(SharedDevices(devices_, memory), *this);
+    __syncwarp();
+  }
 
  private:
+  // A saved state is written and read by the same lanes.
   __device__ static void copy(const SharedDevices& from, const SharedDevices& to) {
-    __syncwarp();
     for (int d = lane_index(); d < from.devices_; d += kWarpSize) {
       to.memory_[d] = from.memory_[d];
       to.cost_ms_[d] = from.cost_ms_[d];
       to.dim_sum_[d] = from.dim_sum_[d];
     }
-    __syncwarp();
   }
 
   int devices_;

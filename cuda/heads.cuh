@@ -8,7 +8,7 @@ namespace neuroshard::gpu {
 
 /// Heads of the compute model, evaluated by one warp for one shard at a time. All lanes get the
 /// cost. `sum` is in shared memory, on a 16-byte boundary, and complete: the caller has waited for
-/// the lanes that wrote it.
+/// the lanes that wrote it, and waits again before it changes it.
 
 /// One hidden layer of fixed size. Lane l keeps hidden units l, l + 32, ... in registers (64
 /// weights for 32 -> 64 -> 1), so that a head costs no weight loads: per lane kWidth / 4 broadcast
@@ -101,10 +101,8 @@ class GenericHead {
       __syncwarp();
       x = y;
     }
-    const float cost = one_output(head_.layers[head_.count - 1], x);
-    // The caller may change `sum` or run this again right away.
-    __syncwarp();
-    return cost;
+    // The last layer reads of `scratch` what the same lanes wrote, so that this can run again.
+    return one_output(head_.layers[head_.count - 1], x);
   }
 
  private:

@@ -155,7 +155,6 @@ __device__ unsigned place_greedily(const PlacementRun& run, const Head& head,
       devices.place(choice.device, size, dim, head(sum));
       ++heads;
     }
-    __syncwarp();
     if (placed) finished(devices, now.first_limit);
     if (waiting == 0) return heads;
     now = memory.pending[--waiting];

@@ -1,6 +1,8 @@
 // The backend's results must not depend on the order in which threads get to run.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
@@ -55,16 +57,21 @@ class Schedules : public ::testing::TestWithParam<Order> {
       for (std::uint32_t k = 0; k < s % 11; ++k) ids.push_back((s * 7 + k * 13) % 50);
       offsets.push_back(static_cast<std::uint32_t>(ids.size()));
     }
-    std::vector<float> expected_costs(2100);
-    std::vector<float> actual_costs(2100);
-    scalar->score_shards(expected_rows, {offsets, ids}, expected_costs);
-    cuda->score_shards(expected_rows, {offsets, ids}, actual_costs);
-    EXPECT_EQ(actual_costs, expected_costs);
+    // And few, for the other.
+    for (const std::size_t shards : {2100U, 100U}) {
+      const ShardBatch shard_batch{std::span(offsets).first(shards + 1), ids};
+      std::vector<float> expected_costs(shards);
+      std::vector<float> actual_costs(shards);
+      scalar->score_shards(expected_rows, shard_batch, expected_costs);
+      cuda->score_shards(expected_rows, shard_batch, actual_costs);
+      EXPECT_EQ(actual_costs, expected_costs);
+    }
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Orders, Schedules,
-                         ::testing::Values(Order{Schedule::kBackward, 1},
+                         ::testing::Values(Order{Schedule::kForward, 1},
+                                           Order{Schedule::kBackward, 1},
                                            Order{Schedule::kShuffled, 1},
                                            Order{Schedule::kShuffled, 2},
                                            Order{Schedule::kShuffled, 3}));
@@ -77,6 +84,64 @@ TEST_P(Schedules, OtherLayerSizesAndManyDevices) {
   const testing::ModelShape shape{
       .table_network = {24, 48}, .head = {32, 16, 1}, .comm = {32, 16}, .devices = {}};
   expect_same(testing::random_models(3, shape), 40, 3, 60);
+}
+
+TEST_P(Schedules, OtherLayerSizesAndFewDevices) {
+  const testing::ModelShape shape{
+      .table_network = {17, 12}, .head = {24, 1, 16, 8, 1}, .comm = {9, 1, 5}, .devices = {6}};
+  expect_same(testing::random_models(4, shape), 6, 30, 30);
+}
+
+// Limits that get off wait with a copy of the devices' state in shared memory.
+TEST_P(Schedules, ManyDevicesAndAllLimitsInOneWarp) {
+  expect_same(testing::random_models(5), 40, 70, 90);
+}
+
+TEST_P(Schedules, CommunicationCosts) {
+  for (const testing::ModelShape& shape :
+       {testing::ModelShape{.devices = {3, 40}}, testing::ModelShape{.devices = {}}}) {
+    const CostModels models = testing::random_models(6, shape);
+    const auto scalar = make_cpu_backend(models, {.name = "scalar"});
+    const auto cuda = make_cuda_backend(models);
+    for (const std::size_t devices : {3U, 40U}) {
+      const std::size_t rows = 45;
+      std::vector<float> dims(rows * devices);
+      std::vector<float> offsets(dims.size());
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        dims[i] = static_cast<float>(i * 7 % 500 * 4);
+        offsets[i] = static_cast<float>(i * 13 % 50) / 8.0F;
+      }
+      std::vector<float> expected(dims.size());
+      std::vector<float> actual(dims.size());
+      scalar->forward_comm(static_cast<int>(devices), dims, offsets, expected);
+      cuda->forward_comm(static_cast<int>(devices), dims, offsets, actual);
+      EXPECT_EQ(actual, expected);
+      scalar->backward_comm(static_cast<int>(devices), dims, expected);
+      cuda->backward_comm(static_cast<int>(devices), dims, actual);
+      EXPECT_EQ(actual, expected);
+    }
+  }
+}
+
+TEST_P(Schedules, TensorCores) {
+  const auto scalar = make_cpu_backend(testing::golden_models(), {.name = "scalar"});
+  const auto cuda =
+      make_cuda_backend(testing::golden_models(), {.devices = {}, .tensor_cores = true});
+  std::vector<float> rows(50 * static_cast<std::size_t>(cuda->embedding_width()));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i * 29 % 64) / 32.0F;
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t s = 0; s < 4096; ++s) {
+    for (std::uint32_t k = 0; k < s % 11; ++k) ids.push_back((s * 7 + k * 13) % 50);
+    offsets.push_back(static_cast<std::uint32_t>(ids.size()));
+  }
+  std::vector<float> expected(4096);
+  std::vector<float> actual(4096);
+  scalar->score_shards(rows, {offsets, ids}, expected);
+  cuda->score_shards(rows, {offsets, ids}, actual);
+  for (std::size_t s = 0; s < expected.size(); ++s) {
+    ASSERT_NEAR(actual[s], expected[s], 1e-5 * std::max(1.0F, std::abs(expected[s]))) << s;
+  }
 }
 
 }  // namespace
