@@ -5,8 +5,9 @@ Draws tables and tasks, collects compute costs (cpu) and communication costs (mp
 each algorithm, measures all plans in turn (neuroshard measure --exchange mpi), and reports how predicted costs agree
 with measured ones, how ours compare with the best baseline, and how much one plan's costs differ in ten measurements.
 
-Needs neuroshard, neuroshard-mpi beside it, and mpirun. The defaults take about 20 minutes on two quiet cores, one for
-each rank. Work that is done already is found in the folder of results, so an interrupted run goes on.
+Needs neuroshard, neuroshard-mpi beside it, and mpirun. The defaults are meant to take 20 minutes on two quiet cores,
+one for each rank (estimated from small runs on a busy machine). Work that is done already is found in the folder of
+results, so an interrupted run goes on.
 """
 
 import argparse
@@ -184,7 +185,7 @@ def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float]) -> str:
         if of_baselines:
             best.append(min(of_baselines) / cost)
     if best:
-        lines.append(f"  {'the best baseline':20} {statistics.mean(best):.3f}  (chosen by measuring, {len(best)} tasks)")
+        lines.append(f"  {'the best baseline':20} {statistics.mean(best):.3f}  (by measuring, {len(best)} tasks)")
 
     if len(noise) > 1:
         spread = (max(noise) - min(noise)) / statistics.median(noise)
@@ -203,7 +204,7 @@ def main() -> None:
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "tools" / "neuroshard"))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--tasks", type=int, default=10)
-    parser.add_argument("--samples", type=int, default=300, help="of compute, and of communication")
+    parser.add_argument("--samples", type=int, default=120, help="of compute, and of communication")
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max-tables", type=float, default=8, help="of a device")

@@ -95,6 +95,33 @@ TEST_F(MeasureCommandTest, MeasuresPlansThatThePlannerMakes) {
   }
 }
 
+TEST_F(MeasureCommandTest, TakesRecordedLookupsOfTheTaskTables) {
+  ASSERT_EQ(run_command("generate", {"--count", "3", "--batch", "1030", "--row-scale", "0.001",
+                                     "--streams", "--output", folder_ / "t"})
+                .code,
+            kExitOk);
+  const std::string all = folder_.write("all.txt", "0,1,2 16,8,32\n");
+  const std::string two = folder_.write("two.txt", "0,1 16,8\n");
+  const auto arguments = [&](const std::string& tasks, const std::string& plan) {
+    return std::vector<std::string>{"--tables",    folder_ / "t/table_configs.json",
+                                    "--tasks",     tasks,
+                                    "--devices",   "2",
+                                    "--memory-gb", "1",
+                                    "--plan",      folder_.write("recorded.jsonl", plan),
+                                    "--access",    folder_ / "t/indices.npy",
+                                    "--lengths",   folder_ / "t/lengths.npy"};
+  };
+  auto good = arguments(all, R"({"task": 0, "steps": [], "shards": [[0], [1, 2]]})"
+                             "\n");
+  good.insert(good.end(), {"--json", "-"});
+  const Outcome outcome = measure(good);
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["batch"], 1030);
+  expect_error(arguments(two, R"({"task": 0, "steps": [], "shards": [[0], [1]]})"
+                              "\n"),
+               {"indices.npy", "has 3 tables"});
+}
+
 TEST_F(MeasureCommandTest, MeasuresManyPlansInTurn) {
   const std::string other = folder_.write(
       "other.jsonl", R"({"task": 0, "steps": [], "shards": [[0], [1, 2], [3, 4], [5]]})"

@@ -152,7 +152,7 @@ void RankIteration::lay_out_received() {
     columns += sum;
   }
   std::ranges::sort(row_cut_);
-  row_cut_.erase(std::ranges::unique(row_cut_).begin(), row_cut_.end());
+  row_cut_.erase(std::unique(row_cut_.begin(), row_cut_.end()), row_cut_.end());
   exchange_.set_sample(dim_sums, slices_.batch);
 }
 

@@ -23,9 +23,9 @@ TouchedReplicas::TouchedReplicas(const RankGroup& group, const std::vector<Opera
     std::vector<std::int64_t> rows(replica.indices, replica.indices + replica.offsets[samples]);
     std::vector<std::int64_t>& places = indices_.emplace_back(rows);
     std::ranges::sort(rows);
-    rows.erase(std::ranges::unique(rows).begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     for (std::int64_t& row : places) {
-      row = std::ranges::lower_bound(rows, row) - rows.begin();
+      row = std::lower_bound(rows.begin(), rows.end(), row) - rows.begin();
     }
     rows_.insert(rows_.end(), rows.begin(), rows.end());
     mine.push_back(std::ssize(rows));

@@ -114,26 +114,22 @@ class LocalGroup : public RankGroup {
 
   // Each rank adds up a part, in the order of the ranks, and takes the others' parts from them.
   void add_up(std::span<float> values) const override {
-    const auto part_of = [&](int rank) {
-      const std::size_t first =
-          values.size() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(size_);
-      const std::size_t last =
-          values.size() * static_cast<std::size_t>(rank + 1) / static_cast<std::size_t>(size_);
-      return std::pair(first, last);
+    // Of the values; part `size_` begins where they end.
+    const auto first_of = [&](int rank) {
+      return values.size() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(size_);
     };
-    const auto [first, last] = part_of(rank_);
-    std::vector<float> sums(last - first, 0.0F);
+    const std::size_t first = first_of(rank_);
+    std::vector<float> sums(first_of(rank_ + 1) - first, 0.0F);
     share(values.data(), [&] {
       for (int r = 0; r < size_; ++r) {
-        const auto* of_rank = static_cast<const float*>(meeting_.shown(r));
-        for (std::size_t i = first; i < last; ++i) sums[i - first] += of_rank[i];
+        const float* const of_rank = static_cast<const float*>(meeting_.shown(r)) + first;
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_rank[i];
       }
     });
     share(sums.data(), [&] {
       for (int r = 0; r < size_; ++r) {
-        const auto [from, to] = part_of(r);
-        std::copy_n(static_cast<const float*>(meeting_.shown(r)), to - from,
-                    values.begin() + static_cast<std::ptrdiff_t>(from));
+        std::copy_n(static_cast<const float*>(meeting_.shown(r)), first_of(r + 1) - first_of(r),
+                    values.data() + first_of(r));
       }
     });
   }
