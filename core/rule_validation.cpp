@@ -37,8 +37,10 @@ Problem named_twice(const std::vector<int>& allowed, const std::vector<int>& for
                     const std::string& what) {
   for (const int number : allowed) {
     if (std::ranges::find(forbidden, number) == forbidden.end()) continue;
-    return "the rules " + what + "s and not_" + what + "s contradict each other: both name " +
-           what + " " + std::to_string(number) + "; take it out of one";
+    std::string text = "the rules ";
+    text.append(what).append("s and not_").append(what);
+    text.append("s contradict each other: both name ").append(what).append(" ");
+    return text.append(std::to_string(number)).append("; take it out of one");
   }
   return std::nullopt;
 }

@@ -154,7 +154,7 @@ std::uint64_t hash_of_numbers(std::string_view what, std::uint64_t first,
 
 std::size_t count_different(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);
-  return static_cast<std::size_t>(std::ranges::unique(numbers).begin() - numbers.begin());
+  return static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
 }
 
 }  // namespace

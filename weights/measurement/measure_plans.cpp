@@ -83,6 +83,7 @@ MeasuredPlan summary_of(const RankGroup& group, const PlanTimes& times) {
   }
   const auto spread = [&](auto value_of) {
     std::vector<double> values;
+    values.reserve(all.size());
     for (const std::vector<PhaseTimes>& iteration : all) values.push_back(value_of(iteration));
     return spread_of(std::move(values));
   };
@@ -135,6 +136,7 @@ std::vector<MeasuredPlan> measure_plans(RankGroup& group, Exchange& exchange,
                 ErrorKind::kBackend);
   }
   std::vector<MeasuredPlan> measured;
+  measured.reserve(times.size());
   for (const PlanTimes& of_plan : times) measured.push_back(summary_of(group, of_plan));
   if (group.rank() != 0) measured.clear();
   return measured;

@@ -240,7 +240,8 @@ void RankIteration::add_partial_sums() {
           if (block.slice.table != table) continue;
           float* const columns = received + block.first + s * block.stride;
           for (int c = 0; c < block.slice.dim; ++c) {
-            use(columns[c], sums[static_cast<std::size_t>(block.slice.first_column + c)]);
+            use(columns[c], sums[static_cast<std::size_t>(block.slice.first_column) +
+                                 static_cast<std::size_t>(c)]);
           }
         }
       };

@@ -17,6 +17,8 @@ struct CommSetting {
   int devices_per_node = 0;
   NodeLinks links{};
 
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const CommSetting&, const CommSetting&) = default;
 };
 
