@@ -20,7 +20,8 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
     : devices_(devices),
       per_node_(static_cast<std::size_t>(std::min(devices_per_node, devices))),
       own_share_((static_cast<std::size_t>(devices) + per_node_ - 1) / per_node_, 1.0),
-      node_share_(own_share_.size(), 0.0) {
+      node_share_(own_share_.size(), 0.0),
+      receive_share_(own_share_.size(), 0.0) {
   const double count = devices;
   const double known_nodes = std::ceil(count / known.devices_per_node);
   const double known_time =
@@ -34,10 +35,15 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
     if (links.node_gb_s > 0.0) {
       node_share_[node] = (count - size) / links.node_gb_s / known_time;
     }
+    if (static_cast<std::size_t>(devices) % per_node_ != 0) {
+      const double node_time = links.node_gb_s > 0.0 ? size / links.node_gb_s : 0.0;
+      receive_share_[node] = std::max(1.0 / links.between_nodes_gb_s, node_time) / known_time;
+    }
     factor_ = std::max({factor_, own_share_[node], size * node_share_[node]});
   }
-  for (double& share : own_share_) share /= factor_;
-  for (double& share : node_share_) share /= factor_;
+  for (std::vector<double>* shares : {&own_share_, &node_share_, &receive_share_}) {
+    for (double& share : *shares) share /= factor_;
+  }
   same_ = std::ranges::all_of(own_share_, [](double share) { return share == 1.0; }) &&
           std::ranges::all_of(node_share_, [](double share) { return share == 0.0; });
 }
@@ -46,33 +52,35 @@ std::size_t NodeColumns::end_of(std::size_t node) const {
   return std::min(first_of(node) + per_node_, static_cast<std::size_t>(devices_));
 }
 
-float NodeColumns::seen(std::size_t node, double of_device, double of_node) const {
-  const double columns = std::max(own_share_[node] * of_device, node_share_[node] * of_node);
+float NodeColumns::seen(std::size_t node, double of_device, double of_node, double of_all) const {
+  const double columns = std::max({own_share_[node] * of_device, node_share_[node] * of_node,
+                                   receive_share_[node] * (of_all - of_node)});
   return static_cast<float>(std::round(columns * kPartsOfColumn) / kPartsOfColumn);
 }
 
 void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_columns) const {
+  const double of_all = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
   for (std::size_t node = 0; node < nodes(); ++node) {
     const auto of_devices = dim_sums.subspan(first_of(node), end_of(node) - first_of(node));
     const double of_node = std::accumulate(of_devices.begin(), of_devices.end(), 0.0);
     for (std::size_t d = first_of(node); d < end_of(node); ++d) {
-      seen_columns[d] = seen(node, static_cast<double>(dim_sums[d]), of_node);
+      seen_columns[d] = seen(node, static_cast<double>(dim_sums[d]), of_node, of_all);
     }
   }
 }
 
 std::int64_t NodeColumns::most_seen(std::span<const std::int64_t> lookups) const {
+  const auto sum = [](std::span<const std::int64_t> some) {
+    return static_cast<double>(std::accumulate(some.begin(), some.end(), std::int64_t{0}));
+  };
+  const double of_all = sum(lookups);
   double most = 0.0;
   for (std::size_t node = 0; node < nodes(); ++node) {
     const auto of_devices = lookups.subspan(first_of(node), end_of(node) - first_of(node));
-    std::int64_t sum = 0;
-    std::int64_t highest = 0;
-    for (const std::int64_t of_device : of_devices) {
-      sum += of_device;
-      highest = std::max(highest, of_device);
-    }
-    most = std::max({most, own_share_[node] * static_cast<double>(highest),
-                     node_share_[node] * static_cast<double>(sum)});
+    const double of_node = sum(of_devices);
+    const auto highest = static_cast<double>(*std::ranges::max_element(of_devices));
+    most = std::max({most, own_share_[node] * highest, node_share_[node] * of_node,
+                     receive_share_[node] * (of_all - of_node)});
   }
   return std::llround(most);
 }

@@ -28,7 +28,8 @@ Problem unknown(const std::vector<int>& named, const char* rule, const char* wha
   for (const int number : named) {
     if (number >= 0 && number < count) continue;
     return std::string("the rule ") + rule + " names " + what + " " + std::to_string(number) +
-           ", but there are " + counted(static_cast<std::uint64_t>(count), what) + "; count from 0";
+           (count == 1 ? ", but there is " : ", but there are ") +
+           counted(static_cast<std::uint64_t>(count), what) + "; count from 0";
   }
   return std::nullopt;
 }
@@ -46,20 +47,19 @@ Problem named_twice(const std::vector<int>& allowed, const std::vector<int>& for
 }
 
 std::string no_device_left(const TableRules& rules, int devices) {
-  const bool only_devices = rules.devices.empty() && rules.nodes.empty() && rules.not_nodes.empty();
-  if (only_devices) {
-    return "the rule not_devices names all " +
-           counted(static_cast<std::uint64_t>(devices), "device") +
-           ", so that none is left; take one out";
-  }
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& [name, set] :
        {std::pair("devices", &rules.devices), std::pair("not_devices", &rules.not_devices),
         std::pair("nodes", &rules.nodes), std::pair("not_nodes", &rules.not_nodes)}) {
-    if (!set->empty()) names += (names.empty() ? "" : ", ") + std::string(name);
+    if (!set->empty()) names.emplace_back(name);
   }
-  return "the rules " + names + " leave none of " +
-         counted(static_cast<std::uint64_t>(devices), "device") + "; change one of them";
+  const std::string all = "all " + counted(static_cast<std::uint64_t>(devices), "device");
+  if (names.size() == 1) {
+    return "the rule " + names[0] + " names " + all + ", so that none is left; take one out";
+  }
+  std::string text = "the rules ";
+  for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : ", ").append(names[i]);
+  return text + " together rule out " + all + ", so that none is left; change one of them";
 }
 
 bool may_be_sharded_at_all(const Task& task, const Table& table) {

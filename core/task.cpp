@@ -283,7 +283,7 @@ void validate_links(const NodeLinks& links, const std::string& where) {
                                                    {"node_gb_s", links.node_gb_s}};
   for (const auto& [name, gb_s] : fields) {
     if (gb_s == 0.0 || (gb_s >= kLeastGbPerSecond && gb_s <= kMostGbPerSecond)) continue;
-    throw Error(in_place(where, std::string("links: ") + name + " is " + std::to_string(gb_s) +
+    throw Error(in_place(where, std::string("links: ") + name + " is " + shortest_text(gb_s) +
                                     "; give GB/s between 0.001 and 1e6, or leave it out"));
   }
 }

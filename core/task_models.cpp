@@ -91,6 +91,10 @@ std::optional<KnownNetwork> known_network(const CostModels& models) {
     return metadata_number(models, key, low, high);
   };
   const auto devices = number(kDevicesPerNodeKey, 1.0, kMaxDevices);
+  if (devices && *devices != std::floor(*devices)) {
+    throw Error("cost models: the metadata's '" + std::string(kDevicesPerNodeKey) + "' is '" +
+                models.metadata.at(kDevicesPerNodeKey) + "'; expected a whole number");
+  }
   const auto in_node = number(kInNodeKey, kLeastGbPerSecond, kMostGbPerSecond);
   const auto between = number(kBetweenNodesKey, kLeastGbPerSecond, kMostGbPerSecond);
   if (!devices || !in_node || !between) return std::nullopt;

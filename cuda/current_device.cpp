@@ -73,7 +73,8 @@ class PrimaryContexts {
 };
 
 PrimaryContexts& primary_contexts() {
-  static PrimaryContexts contexts;
+  // Never destroyed: buffers in static objects may come after it at the end of the program.
+  static PrimaryContexts& contexts = *new PrimaryContexts();
   return contexts;
 }
 

@@ -77,7 +77,10 @@ void validate(const ReplanRequest& request) {
 // "cuda" throws.
 std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
                                      std::string& warning) {
-  if (models.nodes) return nullptr;  // CPUs place on nodes, as on devices that differ.
+  if (models.nodes) {  // As with devices that differ.
+    if (name == kCudaBackend) warning = "tasks that state links are planned on the CPU";
+    return nullptr;
+  }
   if (name == kCudaBackend) return make_cuda_backend(models);
   if (name != "auto" || !cuda_backend_built() || cuda_devices().empty()) return nullptr;
   try {

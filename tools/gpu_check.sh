@@ -119,6 +119,7 @@ step() {
   [ "$limit" -le "$(left)" ] || limit=$(left)
   if [ "$limit" -lt 5 ]; then
     say "$(printf '%-20s left out: no time; run its stage again' "$name")"
+    failed=1
     return 124
   fi
   rm -f "$work/$name.json"

@@ -25,6 +25,9 @@ void require_measure_options(const MeasureCommand& command) {
     throw Error("--threads is " + std::to_string(command.measurement.threads) +
                 "; give at least 1, or leave it out");
   }
+  if (command.accesses.batch && command.tasks.memory.batch_size) {
+    throw Error("--batch and --batch-size both say how many samples there are; give one of them");
+  }
   if (command.backend != "cpu") {
     throw Error("--backend '" + command.backend + "' cannot measure plans; give cpu",
                 ErrorKind::kBackend);
@@ -79,6 +82,8 @@ MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
   const std::string source = recorded                 ? command.accesses.accesses + ": its batch"
                              : command.accesses.batch ? "--batch"
                                                       : title + ": batch_size";
+  measured.priced_batch = batch;
+  measured.batch_source = source;
   task.batch_size = measured_batch(batch, task.devices, source);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
@@ -103,12 +108,30 @@ MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
   return measured;
 }
 
+PlanCost predicted_cost(const Planner& planner, const MeasuredTask& measured, const Plan& plan) {
+  Task task = measured.task;
+  task.batch_size = measured.priced_batch;
+  try {
+    return planner.simulate(task, plan);
+  } catch (const Error& error) {
+    if (task.batch_size == kDefaultBatchSize) throw;
+    throw Error(measured.batch_source + ": " + error.what(), error.kind());
+  }
+}
+
 void add_notes(const MeasureCommand& command, const LoadedModels& models, MeasureInputs& inputs) {
   std::set<std::string> notes;
   std::uint64_t doubtful = 0;
   for (const PlanToMeasure& plan : inputs.plans) {
     if (!plan.plan) continue;
-    const Task& task = inputs.tasks[plan.task].task;
+    const MeasuredTask& measured = inputs.tasks[plan.task];
+    const Task& task = measured.task;
+    if (measured.priced_batch != task.batch_size) {
+      notes.insert("predictions are of " +
+                   counted(static_cast<std::uint64_t>(measured.priced_batch), "sample") + ", " +
+                   format_count(static_cast<std::uint64_t>(task.batch_size)) +
+                   " of which devices can share out evenly, and are measured");
+    }
     if (!plan.predicted.warning.empty()) ++doubtful;
     if (!task.device_list.empty() && !has_equal_devices(task)) {
       notes.insert("speeds and base loads of devices are predicted, not measured");
@@ -166,7 +189,7 @@ MeasureInputs load_measure_inputs(const MeasureCommand& command) {
       if (measured.streams == nullptr) {
         measured = measured_task(command, task, inputs.loaded.titles[matched.task], recorded, room);
       }
-      plan.predicted = planner.simulate(measured.task, *plan.plan);
+      plan.predicted = predicted_cost(planner, measured, *plan.plan);
       inputs.batch = std::max(inputs.batch, measured.task.batch_size);
       if (inputs.devices == 0) inputs.devices = task.devices;
       if (task.devices != inputs.devices) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,9 @@ namespace neuroshard::tools {
 /// A task whose plans are measured, in batches that devices can share out evenly.
 struct MeasuredTask {
   Task task;
-  std::vector<Table> drawn;  ///< The tables, with access histograms of the batch.
+  std::int64_t priced_batch = 0;  ///< Before what devices cannot share out evenly is left out.
+  std::string batch_source;       ///< For messages: which option or file says it.
+  std::vector<Table> drawn;       ///< The tables, with access histograms of the batch.
   std::unique_ptr<StreamStore> streams;
 };
 

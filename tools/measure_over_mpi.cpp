@@ -16,6 +16,9 @@ MeasureInputs inputs_for(const MeasureCommand& command, const ranks::RankGroup& 
         "--exchange mpi measures between processes; start it with mpirun -np DEVICES neuroshard "
         "..., or measure with --exchange local");
   }
+  if (command.tasks.task == "-") {
+    throw Error("--task -: mpirun gives standard input to one rank only; give a file");
+  }
   MeasureInputs inputs = load_measure_inputs(command);
   if (inputs.devices == 0 || inputs.devices == group.size()) return inputs;
   throw Error(command.plans.front() + ": is for " + std::to_string(inputs.devices) +

@@ -57,6 +57,8 @@ RunningPlan load_running(const ReplanCommand& command) {
   TaskOptions running_task;
   running_task.task = command.running_task;
   running_task.memory = command.task.memory;
+  running_task.devices_per_node = command.task.devices_per_node;
+  running_task.links = command.task.links;
   const LoadedTasks loaded = load_tasks(running_task);
   const std::vector<PlanRecord> records = load_plans(command.running_plan);
   if (records.size() != 1) {

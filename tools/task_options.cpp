@@ -45,6 +45,18 @@ std::vector<TaskLine> load_files(const TaskOptions& options) {
   return {std::move(files[static_cast<std::size_t>(index)])};
 }
 
+/// What costs are of, as pages otherwise say nothing but what the weights know.
+std::string links_note(const Task& task) {
+  std::string text = "links, in nodes of " + std::to_string(task.devices_per_node) + ":";
+  const auto add = [&](const char* what, double gb_s) {
+    if (gb_s != 0.0) text.append(" ").append(shortest_text(gb_s)).append(" GB/s ").append(what);
+  };
+  add("in a node;", task.links->in_node_gb_s);
+  add("between nodes;", task.links->between_nodes_gb_s);
+  add("of a whole node;", task.links->node_gb_s);
+  return text + " what is not stated is as in the network of the weights";
+}
+
 void apply_links(const NodeLinks& stated, Task& task) {
   if (stated == NodeLinks{}) return;
   NodeLinks links = task.links.value_or(NodeLinks{});
@@ -142,6 +154,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
       error = incomplete;
     }
     any_valid = any_valid || !error;
+    if (!error && task.links) loaded.notes.push_back(links_note(task));
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));

@@ -150,6 +150,7 @@ class TableNumbers {
  public:
   explicit TableNumbers(const std::vector<Table>& tables) : tables_(tables.size()) {
     for (std::size_t t = 0; t < tables.size(); ++t) {
+      if (tables[t].name.empty()) continue;
       const auto [known, is_new] = by_name_.try_emplace(tables[t].name, static_cast<int>(t));
       if (!is_new) known->second = kSeveral;
     }

@@ -71,6 +71,7 @@ void EditCosts::synchronize() {
   if (nodes_ == nullptr) {
     columns_ = dim_sum_;
   } else {
+    all_columns_ = std::accumulate(dim_sum_.begin(), dim_sum_.end(), 0.0);
     nodes_->see(dim_sum_, columns_);
     trial_columns_ = columns_;
     trial_nodes_.clear();
@@ -200,7 +201,7 @@ void EditCosts::see_columns(bool columns_move) {
         of_node += dim_sum(d);
       }
       for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
-        trial_columns_[d] = nodes_->seen(node, dim_sum(d), of_node);
+        trial_columns_[d] = nodes_->seen(node, dim_sum(d), of_node, all_columns_);
       }
     }
   }
@@ -396,13 +397,19 @@ void EditCosts::accept(const PlanEdit& edit) {
       accepted_ >= std::max(kLeastAccepted, devices_ / kDevicesPerAccepted)) {
     return synchronize();
   }
-  if (range_changed_) {
-    for (std::uint32_t d = 0; d < devices_; ++d) {
+  const auto refresh = [&](std::size_t first, std::size_t end) {
+    for (std::size_t d = first; d < end; ++d) {
       const float before_ms = backward_ms_[d];
       backward_ms_[d] =
           backward_ms(nodes_ == nullptr ? columns_[d] : trial_columns_[d], trial_range_);
       total_ms_[d] += static_cast<double>(backward_ms_[d]) - static_cast<double>(before_ms);
     }
+  };
+  if (range_changed_) {
+    refresh(0, devices_);
+  } else {
+    for (const std::size_t node : trial_nodes_)
+      refresh(nodes_->first_of(node), nodes_->end_of(node));
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const std::uint32_t device = edit.device(i);

@@ -102,6 +102,7 @@ class EditCosts {
   float empty_ms_ = 0.0F;  ///< head(0)
   float log2_devices_ = 0.0F;
   const NodeColumns* nodes_;  ///< Null: columns are seen as they are.
+  double all_columns_ = 0.0;  ///< Of all devices; no edit changes it.
 
   // Of each device; forward costs and totals as of the last time that they were asked for.
   std::vector<float> dim_sum_;

@@ -115,6 +115,17 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
   }
 }
 
+// It is sent as much as the others have.
+TEST(NodeColumns, ASmallerNodeWaitsForWhatItIsSent) {
+  const NodeColumns nodes(kKnown, {300.0, 25.0, 0.0}, 9, 8);
+  const std::vector<float> equal(9, 100.0F);
+  EXPECT_EQ(seen(nodes, equal)[8], 100.0F);
+  std::vector<float> without = equal;
+  without[8] = 0.0F;
+  EXPECT_EQ(seen(nodes, without)[8], 100.0F);
+  EXPECT_EQ(seen(nodes, without)[0], seen(nodes, equal)[0]);
+}
+
 TEST(NodeColumns, TheLastNodeMayBeSmaller) {
   const NodeColumns nodes(kKnown, {300.0, 25.0, 25.0}, 10, 4);
   EXPECT_EQ(nodes.nodes(), 3U);
@@ -124,7 +135,7 @@ TEST(NodeColumns, TheLastNodeMayBeSmaller) {
   std::vector<float> dim_sums(10, 0.0F);
   dim_sums[9] = 64.0F;
   const std::vector<float> columns = seen(nodes, dim_sums);
-  EXPECT_EQ(columns[0], 0.0F);
+  EXPECT_GT(columns[0], 0.0F);  // It is sent them.
   EXPECT_EQ(columns[8], columns[9]);
   EXPECT_GT(columns[9], 0.0F);
 }

@@ -28,7 +28,9 @@ struct Access {
 
 struct Cell {
   Access write;
-  std::array<Access, 2> reads;  ///< Of two threads, as one may be the one that writes next.
+  /// The last one, the last one of another thread of its warp, and the last one of another warp:
+  /// of each, as any of them may be ordered before the next write.
+  std::array<Access, 3> reads;
   // Of global memory: by which block, and what was done by blocks before it.
   std::uint32_t block = 0;
   const void* earlier_write = nullptr;
@@ -91,7 +93,10 @@ class RaceChecker final : public Observer {
       cell.reads = {};
       return;
     }
-    if (!ordered(cell.reads[0], now)) cell.reads[1] = cell.reads[0];
+    const Access& last = cell.reads[0];
+    if (last.place != nullptr && last.thread != now.thread) {
+      cell.reads[last.thread / 32 == now.thread / 32 ? 1 : 2] = last;
+    }
     cell.reads[0] = now;
   }
 

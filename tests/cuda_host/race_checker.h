@@ -10,8 +10,8 @@
 /// of one warp. Shuffles, ballots and reductions order nothing, as CUDA has it. Threads of two
 /// blocks race whenever they do that in one launch.
 ///
-/// So one run finds what some other order of threads would do, and what the order of the hardware
-/// hides.
+/// So one run finds most of what some other order of threads would do, and what the order of the
+/// hardware hides: not all, as of the reads of a cell three are kept.
 namespace host_cuda {
 
 /// From now on, on this thread. Without it nothing is noted.

@@ -536,9 +536,9 @@ TEST(Rules, OnNodesThatAreNoneAreErrors) {
   EXPECT_THAT(error_of({.nodes = {1}, .not_nodes = {0, 1}}),
               HasSubstr("the rules nodes and not_nodes contradict each other: both name node 1"));
   EXPECT_THAT(error_of({.devices = {1, 2}, .nodes = {1}}),
-              HasSubstr("the rules devices, nodes leave none of 6 devices"));
+              HasSubstr("the rules devices, nodes together rule out all 6 devices"));
   EXPECT_THAT(error_of({.not_nodes = {0, 1}}),
-              HasSubstr("the rules not_nodes leave none of 6 devices"));
+              HasSubstr("the rule not_nodes names all 6 devices, so that none is left"));
 }
 
 }  // namespace

@@ -68,16 +68,17 @@ std::vector<double> read_row_shares(const JsonObject& object) {
   return shares;
 }
 
-std::vector<int> read_device_set(const JsonObject& object, std::string_view name) {
-  std::vector<int> devices;
-  for (const JsonValue device : object.array(name)) {
-    devices.push_back(
-        static_cast<int>(json_integer(device, object.place(name), 0, kMaxDevices - 1)));
+/// `what`: "device" or "node".
+std::vector<int> read_set(const JsonObject& object, std::string_view name, const char* what) {
+  std::vector<int> numbers;
+  for (const JsonValue number : object.array(name)) {
+    numbers.push_back(
+        static_cast<int>(json_integer(number, object.place(name), 0, kMaxDevices - 1)));
   }
-  if (devices.empty()) {
-    throw Error(object.place(name) + " is empty; give at least one device, or leave it out");
+  if (numbers.empty()) {
+    throw Error(object.place(name) + " is empty; give at least one " + what + ", or leave it out");
   }
-  return devices;
+  return numbers;
 }
 
 std::vector<ShardingKind> read_kinds(const JsonObject& object) {
@@ -106,10 +107,10 @@ TableRules read_rules(const JsonObject& object) {
   }
   if (object.has("min_width")) rules.min_width = object.small_integer("min_width", 1, kMaxDim);
   if (object.has("max_slices")) rules.max_slices = object.small_integer("max_slices", 1, kMaxDim);
-  if (object.has("devices")) rules.devices = read_device_set(object, "devices");
-  if (object.has("not_devices")) rules.not_devices = read_device_set(object, "not_devices");
-  if (object.has("nodes")) rules.nodes = read_device_set(object, "nodes");
-  if (object.has("not_nodes")) rules.not_nodes = read_device_set(object, "not_nodes");
+  if (object.has("devices")) rules.devices = read_set(object, "devices", "device");
+  if (object.has("not_devices")) rules.not_devices = read_set(object, "not_devices", "device");
+  if (object.has("nodes")) rules.nodes = read_set(object, "nodes", "node");
+  if (object.has("not_nodes")) rules.not_nodes = read_set(object, "not_nodes", "node");
   if (object.has("kinds")) rules.kinds = read_kinds(object);
   object.reject_unknown_fields();
   return rules;

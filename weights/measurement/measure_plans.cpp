@@ -31,6 +31,7 @@ class Measurer {
         exchange_(exchange),
         measurement_(measurement),
         team_(threads_of_rank(group, measurement.threads)) {
+    if (!team_.shortage().empty()) throw Error(team_.shortage(), ErrorKind::kBackend);
     if (measurement.flush_caches) flush_.emplace(team_, group.local_size());
   }
 

@@ -16,9 +16,11 @@ inline constexpr double kPartsOfColumn = 16.0;
 
 /// Columns as communication models see them where nodes are connected otherwise than in the network
 /// that they were trained on. There, every device sends over links of its own, so that the one with
-/// most columns decides. Here a device may have to wait for its node, too:
+/// most columns decides. Here a device may have to wait for its node, too, and for what its node is
+/// sent if not all nodes are as large as each other:
 ///
-///     seen columns = max(own share * columns of the device, node share * columns of its node)
+///     seen columns = max(own share * columns of the device, node share * columns of its node,
+///                        receive share * columns of all other nodes)
 ///
 /// Shares are such that equal columns are seen as they are: that all of them take longer or less
 /// long is factor(). docs/analytic_costs.md derives it.
@@ -29,18 +31,18 @@ class NodeColumns {
 
   /// How many times as long as in the known network bytes take if all devices have equal columns.
   [[nodiscard]] double factor() const { return factor_; }
-  /// Whether devices see nothing but their own columns, as they are.
+  /// Whether devices see nothing but their own columns, as they are. factor() may still not be 1.
   [[nodiscard]] bool same() const { return same_; }
 
   [[nodiscard]] int devices() const { return devices_; }
   [[nodiscard]] std::size_t nodes() const { return own_share_.size(); }
   [[nodiscard]] std::size_t node_of(std::size_t device) const { return device / per_node_; }
-  /// Devices of a node: from, and up to but without.
+  /// The first device of a node, and one past its last.
   [[nodiscard]] std::size_t first_of(std::size_t node) const { return node * per_node_; }
   [[nodiscard]] std::size_t end_of(std::size_t node) const;
 
-  /// Of a device of `node`.
-  [[nodiscard]] float seen(std::size_t node, double of_device, double of_node) const;
+  /// Of a device of `node`, by its columns, those of its node, and those of all devices.
+  [[nodiscard]] float seen(std::size_t node, double of_device, double of_node, double of_all) const;
   /// Of all: both [devices].
   void see(std::span<const float> dim_sums, std::span<float> seen) const;
   /// What the device that is seen to have most lookups has, [devices], in their unit.
@@ -53,6 +55,8 @@ class NodeColumns {
   bool same_ = true;
   std::vector<double> own_share_;   ///< [nodes]
   std::vector<double> node_share_;  ///< [nodes]
+  /// [nodes]; 0 if all are as large as each other: then some link sends as much as any is sent.
+  std::vector<double> receive_share_;
 };
 
 }  // namespace neuroshard

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -182,8 +184,11 @@ void run_local_ranks(int size, const std::function<void(RankGroup&)>& work) {
     others.reserve(static_cast<std::size_t>(size));
     try {
       for (int rank = 1; rank < size; ++rank) others.emplace_back(run, rank);
-    } catch (...) {  // The system has no more threads.
-      meeting.leave(size - 1 - static_cast<int>(others.size()), std::current_exception());
+    } catch (const std::system_error& error) {
+      const Error shortage("the system has no threads for " + std::to_string(size) + " ranks (" +
+                               error.what() + "); look at its limits (ulimit -u, ulimit -v)",
+                           ErrorKind::kBackend);
+      meeting.leave(size - 1 - static_cast<int>(others.size()), std::make_exception_ptr(shortage));
     }
     run(0);
   }
