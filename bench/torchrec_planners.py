@@ -60,6 +60,7 @@ class Mode(NamedTuple):
 
 COLUMNS = ("table_wise", "column_wise")
 ROWS = (*COLUMNS, "table_column_wise", "row_wise", "table_row_wise", "grid_shard")
+ALL = (*ROWS, "data_parallel")
 MODES = {
     "table": [Mode("table-wise", ("table_wise",), 4)],
     "columns": [
@@ -70,15 +71,14 @@ MODES = {
         Mode("with rows, table-rows and grid, columns of 64", ROWS, 64),
         Mode("with rows, table-rows and grid, columns of 32", ROWS, 32),
     ],
-    "replicas": [Mode("all kinds, data-parallel too, columns of 64", (*ROWS, "data_parallel"), 64)],
+    "replicas": [Mode("all kinds, data-parallel too, columns of 64", ALL, 64)],
 }
 
 
 @dataclass
 class Judged:
     cpu_ms: float
-    analytic_ms: float | None
-    """None: it replicates tables, which analytic costs do not know."""
+    analytic_ms: float
     torchrec_ms: float
     kinds: dict[str, int] = field(default_factory=dict)
 
@@ -96,9 +96,7 @@ def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topolo
     kinds: dict[str, int] = {}
     for option in options:
         kinds[option.sharding_type] = kinds.get(option.sharding_type, 0) + 1
-    analytic_ms = None
-    if "data_parallel" not in kinds:
-        analytic_ms = neuroshard.analytic_cost(task, from_sharding_plan(sharding_plan, task)).cost_ms
+    analytic_ms = neuroshard.analytic_cost(task, from_sharding_plan(sharding_plan, task)).cost_ms
     return Judged(cpu_ms, analytic_ms, NoopPerfModel(topology).rate(options), kinds)
 
 
@@ -125,7 +123,8 @@ def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> d
 def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> dict[str, Judged | None]:
     """By planner; tasks are small enough for each to be planned in one go."""
     task = case.task()
-    shared = arguments_of(task, COLUMNS, 4)
+    shared = arguments_of(task, ALL, 4)
+    by_columns = arguments_of(task, COLUMNS, 4)
     weights = None if options.weights is None else neuroshard.Weights.load(options.weights)
     own: dict[str, Any] = {
         "weights": weights,
@@ -139,6 +138,7 @@ def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> d
         f"{OURS}, unequal widths": judge(
             NeuroShardPlanner(**shared, **own, equal_widths=False), task, shared["topology"]
         ),
+        f"{OURS}, columns alone": judge(NeuroShardPlanner(**by_columns, **own), task, shared["topology"]),
     }
     for mode in modes:
         theirs = EmbeddingShardingPlanner(
@@ -148,7 +148,7 @@ def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> d
         )
         judged[mode.name] = judge(theirs, task, shared["topology"])
     found = [judged[mode.name] for mode in modes]
-    priced = [one.analytic_ms for one in found if one is not None and one.analytic_ms is not None]
+    priced = [one.analytic_ms for one in found if one is not None]
     estimated = [one.torchrec_ms for one in found if one is not None]
     if priced and estimated:
         all_cpu_ms = sum(one.cpu_ms for one in found if one is not None)
@@ -172,11 +172,7 @@ def report(title: str, results: Sequence[dict[str, Judged | None]]) -> None:
     for name in results[0]:
         pairs = [(of_task[name], of_task[OURS]) for of_task in results if name in of_task]
         found = [(one, ours) for one, ours in pairs if one is not None and ours is not None]
-        priced = [
-            (one.analytic_ms, ours.analytic_ms)
-            for one, ours in found
-            if one.analytic_ms is not None and ours.analytic_ms is not None
-        ]
+        priced = [(one.analytic_ms, ours.analytic_ms) for one, ours in found]
         kinds: dict[str, int] = {}
         for one, _ in found:
             for kind, count in one.kinds.items():
