@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/message_text.h"
+#include "core/node_link_fields.h"
 #include "core/rule_validation.h"
 #include "core/table_groups.h"
 #include "core/table_label.h"
@@ -278,10 +279,8 @@ void validate_reserved(const Task& task, const std::string& where) {
 }
 
 void validate_links(const NodeLinks& links, const std::string& where) {
-  const std::pair<const char*, double> fields[] = {{"in_node_gb_s", links.in_node_gb_s},
-                                                   {"between_nodes_gb_s", links.between_nodes_gb_s},
-                                                   {"node_gb_s", links.node_gb_s}};
-  for (const auto& [name, gb_s] : fields) {
+  for (const auto& [name, field] : kNodeLinkFields) {
+    const double gb_s = links.*field;
     if (gb_s == 0.0 || (gb_s >= kLeastGbPerSecond && gb_s <= kMostGbPerSecond)) continue;
     throw Error(in_place(where, std::string("links: ") + name + " is " + shortest_text(gb_s) +
                                     "; give GB/s between 0.001 and 1e6, or leave it out"));

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/fingerprint.h"
+#include "core/node_link_fields.h"
 #include "core/table_groups.h"
 #include "neuroshard/task_models.h"
 #include "search/parts/row_blocks.h"
@@ -138,9 +139,8 @@ void add_task(Items& items, const Task& task) {
   }
   if (task.links) {
     items.add("links");
-    for (const double gb_s :
-         {task.links->in_node_gb_s, task.links->between_nodes_gb_s, task.links->node_gb_s}) {
-      items.add_float(static_cast<float>(gb_s));
+    for (const auto& [name, gb_s] : kNodeLinkFields) {
+      items.add_float(static_cast<float>((*task.links).*gb_s));
     }
   }
   std::vector<std::uint64_t> tables;

@@ -105,11 +105,12 @@ class PieceCatalog {
   std::vector<std::int64_t> lookups_;     ///< [pieces]
   std::vector<Splits> splits_;            ///< [pieces]
   std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
-  std::size_t embedded_ = 0;              ///< Pieces that the models are asked for; then bundles,
-  std::vector<std::vector<std::uint32_t>>
-      tables_of_bundles_;                                ///< [bundles]: which of them each is.
-  std::vector<std::uint32_t> listed_tables_of_bundles_;  ///< Of the last ones of the former.
-  std::vector<float> features_;                          ///< [embedded_], until embed().
+  /// Pieces that the models are asked for; those after them are bundles.
+  std::size_t embedded_ = 0;
+  std::vector<std::vector<std::uint32_t>> tables_of_bundles_;  ///< [bundles]: pieces of each.
+  /// The listed table of each piece of `tables_of_bundles_`, in a row.
+  std::vector<std::uint32_t> listed_tables_of_bundles_;
+  std::vector<float> features_;  ///< [embedded_], until embed().
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;
 };

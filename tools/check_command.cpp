@@ -52,7 +52,7 @@ std::string json_of(const Checked& checked, int indent) {
 
 std::string lines_of(const Checked& checked) {
   std::string text = printable(checked.title) + ": ";
-  if (!checked.has_plan) return text + "the plan file says that there is none\n";
+  if (!checked.has_plan) return text.append(kNoPlanInFile).append("\n");
   if (checked.problems.empty()) return text + "no problems\n";
   text += counted(checked.problems.size(), "problem") + '\n';
   for (const PlanProblem& problem : checked.problems) {

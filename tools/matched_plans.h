@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/plan_file.h"
@@ -13,6 +14,9 @@ class Option;
 }  // namespace CLI
 
 namespace neuroshard::tools {
+
+/// Of a task, if there is a record without a plan.
+inline constexpr std::string_view kNoPlanInFile = "the plan file says that there is none";
 
 /// --plan.
 CLI::Option* add_plan_option(CLI::App& command, std::string& file);

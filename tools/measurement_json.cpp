@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "tools/matched_plans.h"
 #include "tools/measured_terms.h"
 #include "tools/measurement_report.h"
 
@@ -33,7 +34,7 @@ MeasurementJson plan_json(const MeasurementReport& report, std::size_t index) {
   const PlanToMeasure& plan = report.inputs.plans[index];
   MeasurementJson json = {{"task", report.inputs.loaded.indices[plan.task]}, {"plan", plan.where}};
   if (!plan.plan) {
-    json["error"] = {{"kind", "no_plan"}, {"message", "the plan file says that there is none"}};
+    json["error"] = {{"kind", "no_plan"}, {"message", kNoPlanInFile}};
     return json;
   }
   const ranks::MeasuredPlan& measured = *report.of(index);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tools/charts/bar_chart.h"
+#include "tools/matched_plans.h"
 #include "tools/measured_terms.h"
 #include "tools/measurement_report.h"
 #include "tools/plan_report.h"
@@ -14,8 +15,6 @@ using ranks::MeasuredPlan;
 using ranks::Phase;
 using ranks::Spread;
 
-constexpr const char* kNoPlanInFile = "the plan file says that there is none";
-
 std::string range_text(const Spread& spread) {
   return format_ms(spread.low_ms) + "-" + format_ms(spread.high_ms);
 }
@@ -23,7 +22,7 @@ std::string range_text(const Spread& spread) {
 // Why plan `plan` was not measured.
 std::string reason_of(const MeasurementReport& report, std::size_t plan) {
   const MeasuredPlan* measured = report.of(plan);
-  return measured == nullptr ? kNoPlanInFile : measured->lack->message;
+  return measured == nullptr ? std::string(kNoPlanInFile) : measured->lack->message;
 }
 
 std::string ratio_text(double predicted_ms, double measured_ms) {

@@ -9,14 +9,11 @@ namespace neuroshard::tools {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   const std::string group = "Cost models (none given: those built into the program)";
-  std::string known;
-  for (const std::string_view name : builtin_hardware()) {
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
   command
-      .add_option("--hardware", options.hardware,
-                  "Built-in weights of " + known + ", in place of what the task says (default: " +
-                      std::string(kDefaultHardware) + ")")
+      .add_option(
+          "--hardware", options.hardware,
+          "Built-in weights of " + builtin_hardware_names() +
+              ", in place of what the task says (default: " + std::string(kDefaultHardware) + ")")
       ->type_name("NAME")
       ->group(group);
   command.add_option("--weights", options.weights, "Weights file (.safetensors)")

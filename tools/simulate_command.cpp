@@ -79,7 +79,7 @@ int simulate_many(const std::vector<Simulated>& all, OutputFormat format, const 
     const Task& task = loaded.tasks[simulated.task];
     all_fit = all_fit && simulated.record->plan && simulated.cost.fits_memory;
     if (!simulated.record->plan) {
-      batch.add_without_plan(index, task, "the plan file says that there is none");
+      batch.add_without_plan(index, task, std::string(kNoPlanInFile));
       continue;
     }
     batch.add(index, task, simulated.plan, simulated.cost);

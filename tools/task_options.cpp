@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/message_text.h"
+#include "core/node_link_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/files/json_reader.h"
@@ -60,9 +61,8 @@ std::string links_note(const Task& task) {
 void apply_links(const NodeLinks& stated, Task& task) {
   if (stated == NodeLinks{}) return;
   NodeLinks links = task.links.value_or(NodeLinks{});
-  for (double NodeLinks::*const field :
-       {&NodeLinks::in_node_gb_s, &NodeLinks::between_nodes_gb_s, &NodeLinks::node_gb_s}) {
-    if (stated.*field != 0.0) links.*field = stated.*field;
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    if (stated.*gb_s != 0.0) links.*gb_s = stated.*gb_s;
   }
   task.links = links;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <mutex>
@@ -26,22 +27,27 @@ std::array<std::string_view, kHardware.size()> files() {
 
 std::span<const std::string_view> builtin_hardware() { return kHardware; }
 
+std::string builtin_hardware_names() {
+  std::string names;
+  for (const std::string_view name : kHardware)
+    names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
 const CostModels& builtin_weights(std::string_view hardware) {
-  std::string list;
-  for (std::size_t i = 0; i < kHardware.size(); ++i) {
-    list += (list.empty() ? "" : ", ") + std::string(kHardware[i]);
-    if (kHardware[i] != hardware) continue;
-    // Never destroyed: a planner in a static object may come after them at the end of the program.
-    static std::array<std::once_flag, kHardware.size()>& read =
-        *new std::array<std::once_flag, kHardware.size()>();
-    static std::array<CostModels, kHardware.size()>& models =
-        *new std::array<CostModels, kHardware.size()>();
-    std::call_once(read[i],
-                   [&] { models[i] = parse_weights(files()[i], builtin_place(hardware)); });
-    return models[i];
+  const auto* const found = std::ranges::find(kHardware, hardware);
+  if (found == kHardware.end()) {
+    throw Error("there are no built-in weights of '" + std::string(hardware) + "'; use one of " +
+                builtin_hardware_names() + ", or train weights of your own");
   }
-  throw Error("there are no built-in weights of '" + std::string(hardware) + "'; use one of " +
-              list + ", or train weights of your own");
+  const auto i = static_cast<std::size_t>(found - kHardware.begin());
+  // Never destroyed: a planner in a static object may come after them at the end of the program.
+  static std::array<std::once_flag, kHardware.size()>& read =
+      *new std::array<std::once_flag, kHardware.size()>();
+  static std::array<CostModels, kHardware.size()>& models =
+      *new std::array<CostModels, kHardware.size()>();
+  std::call_once(read[i], [&] { models[i] = parse_weights(files()[i], builtin_place(hardware)); });
+  return models[i];
 }
 
 std::string builtin_place(std::string_view hardware) {

@@ -1,10 +1,12 @@
 #include "neuroshard/task_file.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
 
 #include "core/message_text.h"
+#include "core/node_link_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "weights/files/json_reader.h"
@@ -39,13 +41,10 @@ std::string table_label(JsonValue table, std::size_t index) {
 
 std::string read_hardware(const JsonObject& file) {
   std::string hardware = file.text("hardware");
-  std::string known;
-  for (const std::string_view name : builtin_hardware()) {
-    if (name == hardware) return hardware;
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
+  const auto known = builtin_hardware();
+  if (std::ranges::find(known, hardware) != known.end()) return hardware;
   throw Error(file.place("hardware") + " is '" + printable(hardware) +
-              "', of which there are no built-in weights; use one of " + known +
+              "', of which there are no built-in weights; use one of " + builtin_hardware_names() +
               ", or leave it out and give weights of your own");
 }
 
@@ -81,12 +80,10 @@ Device read_device(const JsonObject& object, Device device) {
 }
 
 NodeLinks read_links(const JsonObject& object) {
-  const auto gb_s = [&](const char* name) {
-    return object.number_if_any(name, kLeastGbPerSecond, kMostGbPerSecond).value_or(0.0);
-  };
-  const NodeLinks links{.in_node_gb_s = gb_s("in_node_gb_s"),
-                        .between_nodes_gb_s = gb_s("between_nodes_gb_s"),
-                        .node_gb_s = gb_s("node_gb_s")};
+  NodeLinks links;
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    links.*gb_s = object.number_if_any(name, kLeastGbPerSecond, kMostGbPerSecond).value_or(0.0);
+  }
   object.reject_unknown_fields();
   return links;
 }

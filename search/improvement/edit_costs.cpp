@@ -102,8 +102,7 @@ void EditCosts::find_busiest() {
   ids_ms_ = ids_.ms(id_columns(most_lookups_seen(nodes_, lookups)));
 }
 
-std::int64_t EditCosts::most_lookups(const PlanEdit& edit,
-                                     const WorkingPlan::Outcome& outcome) const {
+std::int64_t EditCosts::most_lookups(const PlanEdit& edit, const WorkingPlan::Outcome& outcome) {
   const std::span<const std::int64_t> lookups = plan_.lookups();
   if (nodes_ != nullptr) {
     trial_lookups_.assign(lookups.begin(), lookups.end());

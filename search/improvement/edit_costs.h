@@ -75,7 +75,7 @@ class EditCosts {
   void find_busiest();
   /// Lookups of the busiest device under an edit.
   [[nodiscard]] std::int64_t most_lookups(const PlanEdit& edit,
-                                          const WorkingPlan::Outcome& outcome) const;
+                                          const WorkingPlan::Outcome& outcome);
   [[nodiscard]] std::optional<double> estimate_dense(bool columns_move, double limit_ms);
   [[nodiscard]] std::optional<double> estimate_symmetric(bool columns_move, double limit_ms);
   [[nodiscard]] bool surely_above(double limit_ms, double shift_ms) const;
@@ -134,7 +134,7 @@ class EditCosts {
   ColumnRange trial_range_;
   std::vector<float> trial_columns_;  ///< With nodes: `columns_`, but for those of `trial_nodes_`.
   std::vector<std::size_t> trial_nodes_;
-  mutable std::vector<std::int64_t> trial_lookups_;  ///< With nodes; scratch.
+  std::vector<std::int64_t> trial_lookups_;  ///< With nodes; scratch.
 
   std::vector<float> offsets_ms_;
   std::vector<float> trial_dim_sum_;  ///< Of all devices under an edit; of a dense network.

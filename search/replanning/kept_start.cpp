@@ -79,9 +79,11 @@ std::optional<std::uint32_t> only_device(const TableRules& rules, const Task& ta
 void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
-  const auto is_pinned = [&](const PlacedSlice& slice) {
-    return only_device(task.tables[slice.table].rules, task).has_value();
-  };
+  std::vector<bool> pinned(task.tables.size());
+  for (std::size_t t = 0; t < pinned.size(); ++t) {
+    pinned[t] = only_device(task.tables[t].rules, task).has_value();
+  }
+  const auto is_pinned = [&](const PlacedSlice& slice) { return pinned[slice.table]; };
   for (std::uint32_t device = 0; device < memory.size(); ++device) {
     while (memory[device] > rooms[device]) {
       const std::int64_t excess = memory[device] - rooms[device];

@@ -8,9 +8,6 @@
 namespace neuroshard::ranks {
 namespace {
 
-// From the agreement on an instant to the instant: more than the agreement takes to reach all.
-constexpr std::chrono::milliseconds kIterationAhead{1};
-
 TableSlice whole_slice(const Task& task, int table) {
   const Table& whole = task.tables[static_cast<std::size_t>(table)];
   return {table, 0, whole.dim, 0, whole.rows};
@@ -160,11 +157,11 @@ PhaseTimes RankIteration::run() {
   PhaseTimes times;
   const bool any_slices = !run_.plan.slices.empty();
   if (any_slices) {
-    times[Phase::kIds] = ids_.exchange_ms(group_.common_start(kIterationAhead));
+    times[Phase::kIds] = ids_.exchange_ms(group_.common_start(kAgreementTime));
     const Clock::time_point start = Clock::now();
     ids_.arrange();
     times[Phase::kUnpriced] = ms_since(start);
-    times[Phase::kBackward] = exchange_.backward_ms(group_.common_start(kIterationAhead));
+    times[Phase::kBackward] = exchange_.backward_ms(group_.common_start(kAgreementTime));
   }
   const Clock::time_point start = Clock::now();
   operator_.backward(slices_, exchange_.own_columns(), run_.learning_rate);
@@ -199,7 +196,7 @@ void RankIteration::forward_replicas(PhaseTimes& times) {
 
 void RankIteration::all_reduce(PhaseTimes& times) {
   if (replicas_.tables.empty()) return;
-  const Clock::time_point start = group_.common_start(kIterationAhead);
+  const Clock::time_point start = group_.common_start(kAgreementTime);
   wait_until(start);
   if (!gradients_.empty()) update_dense_replicas();
   if (touched_) touched_->update(team_, run_.learning_rate);

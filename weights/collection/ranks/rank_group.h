@@ -22,6 +22,10 @@ struct PeerParts {
   [[nodiscard]] std::int64_t total() const;
 };
 
+/// From an agreement of all ranks on an instant to the instant: more than the agreement takes to
+/// reach all of them.
+inline constexpr std::chrono::milliseconds kAgreementTime{1};
+
 /// Processes or threads that measure together, one for each device. Every function but the simple
 /// ones and `abort` is called by all ranks at once. They throw Error (kBackend) if another rank is
 /// gone, unless the group ends all ranks then.

@@ -5,9 +5,6 @@
 namespace neuroshard::ranks {
 namespace {
 
-// From the agreement on an instant to the instant: more than the agreement takes to reach all.
-constexpr std::chrono::milliseconds kAhead{1};
-
 enum class Command : std::int64_t { kStop, kSample };
 
 Command broadcast_command(const RankGroup& group, Command command) {
@@ -29,10 +26,10 @@ CommCost measure(const RankMeasurement& measurement, CommDraw draw) {
   const auto own_offset = std::chrono::duration_cast<Clock::duration>(offset);
   const auto nothing = [] {};
   const double forward = median_ms(measurement.protocol, nothing, [&] {
-    return measurement.exchange.forward_ms(group.common_start(kAhead) + own_offset);
+    return measurement.exchange.forward_ms(group.common_start(kAgreementTime) + own_offset);
   });
   const double backward = median_ms(measurement.protocol, nothing, [&] {
-    return measurement.exchange.backward_ms(group.common_start(kAhead));
+    return measurement.exchange.backward_ms(group.common_start(kAgreementTime));
   });
   return {group.gather(forward), group.gather(backward)};
 }

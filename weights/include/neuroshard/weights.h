@@ -25,6 +25,8 @@ void save_weights(const CostModels& models, const std::filesystem::path& path);
 
 /// What there are built-in weights of: "a100", "h100" and "h200".
 [[nodiscard]] std::span<const std::string_view> builtin_hardware();
+/// "a100, h100, h200", for messages.
+[[nodiscard]] std::string builtin_hardware_names();
 inline constexpr std::string_view kDefaultHardware = "a100";
 
 /// The models compiled into the library, for use without any file. Their metadata say what they

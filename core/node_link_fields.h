@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+
+#include "neuroshard/node_links.h"
+
+namespace neuroshard {
+
+/// A field of NodeLinks and its name in files and messages.
+struct NodeLinkField {
+  const char* name;
+  double NodeLinks::*gb_s;
+};
+
+inline constexpr std::array kNodeLinkFields = {
+    NodeLinkField{"in_node_gb_s", &NodeLinks::in_node_gb_s},
+    NodeLinkField{"between_nodes_gb_s", &NodeLinks::between_nodes_gb_s},
+    NodeLinkField{"node_gb_s", &NodeLinks::node_gb_s}};
+
+}  // namespace neuroshard
