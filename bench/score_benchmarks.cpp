@@ -8,6 +8,7 @@
 #include <map>
 
 #include "bench/fma_ceiling.h"
+#include "bench/run_collector.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {
@@ -38,14 +39,6 @@ void require_equal(const ScorerKind& kind, const std::vector<float>& expected,
                 ErrorKind::kBackend);
   }
 }
-
-class Collector final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override { groups.push_back(runs); }
-
-  std::vector<std::vector<Run>> groups;
-};
 
 void time_ceiling(benchmark::State& state) {
   std::uint64_t done = 0;
@@ -129,7 +122,7 @@ std::vector<ScoreTimes> time_scorers(std::span<const ScorerKind> kinds, const Sc
       }
     }
   }
-  Collector collector;
+  RunCollector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 

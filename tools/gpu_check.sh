@@ -173,11 +173,16 @@ stage_bench() {
   step bench_score 150 "$nsbench" score --data "$golden" --backends cuda,avx2 --per-shard 16 \
     --batches 4096,65536,1048576 --threads 1 --json "$work/bench_score.json" || true
   step bench_kernels 100 "$nsbench" kernels --data "$golden" --json "$work/bench_kernels.json" || true
-  step bench_plan 140 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
-    --sets 2gpu_dim128,4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 40 \
+  step bench_plan 120 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
+    --sets 2gpu_dim128,4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 40 --searches published \
     --json "$work/bench_plan.json" || true
-  step bench_plan_128 90 "$nsbench" plan --backends cuda,avx2 --threads 1 \
-    --task examples/jumbo_128gpu.json --data "$golden" --json "$work/bench_plan_128.json" || true
+  # The search that is the default anneals on the CPU, for most of its time.
+  step bench_plan_default 90 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
+    --sets 4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 8 --rounds 3 --check 0 \
+    --json "$work/bench_plan_default.json" || true
+  step bench_plan_128 60 "$nsbench" plan --backends cuda,avx2 --threads 1 --rounds 2 --check 0 \
+    --task examples/jumbo_128gpu.json --data "$golden" --searches published,fast \
+    --json "$work/bench_plan_128.json" || true
 }
 
 stage_load() {
@@ -185,6 +190,7 @@ stage_load() {
   for threads in 1 8; do
     step "bench_load_$threads" 150 "$nsbench" plan --data "$golden" --backends cuda \
       --threads $threads --concurrency 1,8 --sets 4gpu_dim128 --batch 2000 --check 0 \
+      --searches published \
       --json "$work/bench_load_$threads.json" || true
   done
   step bench_scale 170 "$nsbench" scale --data "$golden" --backend cuda --limit-seconds 20 \

@@ -1,5 +1,3 @@
-#include <benchmark/benchmark.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
@@ -7,6 +5,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
+#include "bench/gpu/case_times.h"
 #include "bench/gpu/kernel_cases.h"
 #include "bench/gpu/shared_load_kernel.h"
 #include "bench/gpu_scorers.h"
@@ -37,26 +36,6 @@ struct KernelsOptions {
   double min_seconds = 0.05;
   bool loads_only = false;
 };
-
-class Collector final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override { groups.push_back(runs); }
-
-  std::vector<std::vector<Run>> groups;
-};
-
-std::string name_of(const KernelCase& one) { return "kernels/" + one.kernel + "/" + one.input; }
-
-// Seconds of a launch, one entry a repetition.
-std::vector<double> seconds_of(const std::vector<benchmark::BenchmarkReporter::Run>& runs) {
-  std::vector<double> seconds;
-  for (const auto& run : runs) {
-    if (run.run_type != benchmark::BenchmarkReporter::Run::RT_Iteration) continue;
-    seconds.push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
-  }
-  return seconds;
-}
 
 std::optional<int> usable_device() {
   for (const CudaDevice& device : cuda_devices()) {
@@ -128,22 +107,7 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
                    std::make_shared<const gpu::DeviceContext>(*device, models, width));
   for (const KernelCase& one : cases) one.check();
 
-  benchmark::ClearRegisteredBenchmarks();
-  for (const KernelCase& one : cases) {
-    benchmark::RegisterBenchmark(name_of(one).c_str(),
-                                 [&one](benchmark::State& state) {
-                                   for (auto _ : state) state.SetIterationTime(one.run());
-                                   const auto items = static_cast<std::int64_t>(one.items);
-                                   state.SetItemsProcessed(state.iterations() * items);
-                                 })
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond)
-        ->Repetitions(options.repetitions)
-        ->MinTime(options.min_seconds);
-  }
-  Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector);
-  benchmark::ClearRegisteredBenchmarks();
+  const std::vector<CaseTimes> times = time_cases(cases, options.repetitions, options.min_seconds);
   const double ceiling = gpu_multiply_adds_per_second().value_or(0.0);
   const std::size_t known = context.size();
   context.emplace_back("gpu_ceiling", three_digits(ceiling * 1e-9) + " G multiply-adds/s");
@@ -152,8 +116,8 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
 
   MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling"});
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    report.add(collector.groups[i]);
-    const std::vector<double> seconds = seconds_of(collector.groups[i]);
+    report.add(times[i].runs);
+    const std::vector<double>& seconds = times[i].seconds;
     const double typical = median(seconds);
     table.add_row({cases[i].kernel, cases[i].input, three_digits(1e6 * typical),
                    percent(relative_spread(seconds)), three_digits(cases[i].items / typical),

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "bench/gpu/case_times.h"
 #include "bench/random_comm.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
@@ -40,6 +41,11 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
                                        "score_shards, cuda_per_warp", "score_shards, cuda_tensor",
                                        "score_shards, cuda_tiled"));
+    // The means that are reported besides are not taken for another case's times.
+    for (const CaseTimes& times : time_cases(cases, 2, 1e-9)) {
+      EXPECT_THAT(times.seconds, ::testing::SizeIs(2));
+      EXPECT_GT(times.runs.size(), 2U);
+    }
   }
   EXPECT_EQ(host_cuda::usage().device_allocations, 0U);
   EXPECT_EQ(host_cuda::usage().streams, 0U);
