@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "cuda/cuda_source.h"
 #include "cuda_host/host_cuda_test.h"
 #include "message_of.h"
@@ -137,9 +139,16 @@ TEST_F(SourceFailures, MemoryThatEarlierSamplesTookIsGivenBack) {
     return true;
   };
   // The least memory that has room for either: what the one has grown to leaves none for the other.
-  std::size_t memory_bytes = std::size_t{3} << 19;
-  while (!fits(memory_bytes, {wide}) || !fits(memory_bytes, {many})) memory_bytes += 1 << 16;
-  EXPECT_TRUE(fits(memory_bytes, {wide, many, wide}));
+  constexpr std::size_t kStep = std::size_t{1} << 16;
+  std::size_t too_little = 0;  // Steps.
+  std::size_t enough = 1024;
+  while (enough - too_little > 1) {
+    const std::size_t steps = std::midpoint(too_little, enough);
+    const bool both = fits(steps * kStep, {wide}) && fits(steps * kStep, {many});
+    (both ? enough : too_little) = steps;
+  }
+  ASSERT_LT(enough, 1024U);
+  EXPECT_TRUE(fits(enough * kStep, {wide, many, wide}));
 }
 
 TEST_F(SourceFailures, EveryAllocationCanFail) {

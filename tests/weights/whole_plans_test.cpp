@@ -12,6 +12,7 @@
 #include "neuroshard/task_file.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "repetitions.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -72,18 +73,26 @@ INSTANTIATE_TEST_SUITE_P(DeviceCounts, WholePlans,
 // Half of the devices are then whole nodes, mostly, which changes what links carry most. 12 devices
 // have a node of 8 and one of 4.
 TEST(WholePlansOnNodes, ArePredictedWithinFourPercent) {
+  struct Setting {
+    NodeLinks links;
+    int per_node;
+  };
+  std::vector<Setting> settings;
+  for (const NodeLinks& links :
+       {NodeLinks{.node_gb_s = 25.0}, NodeLinks{.between_nodes_gb_s = 5.0},
+        NodeLinks{.in_node_gb_s = 31.5, .between_nodes_gb_s = 12.5, .node_gb_s = 50.0}}) {
+    for (const int per_node : {2, 8}) settings.push_back({links, per_node});
+  }
+  std::size_t next = 0;
   for (const int devices : {4, 12, 16, 64, 200}) {
-    for (const NodeLinks& links :
-         {NodeLinks{.node_gb_s = 25.0}, NodeLinks{.between_nodes_gb_s = 5.0},
-          NodeLinks{.in_node_gb_s = 31.5, .between_nodes_gb_s = 12.5, .node_gb_s = 50.0}}) {
-      for (const int per_node : {2, 8}) {
-        SCOPED_TRACE(std::to_string(devices) + " devices, " + std::to_string(per_node) +
-                     " a node, node_gb_s " + std::to_string(links.node_gb_s));
-        expect_accurate(builtin_weights(), PlanAccuracy(), devices, 0.04, [&](Task& task) {
-          task.devices_per_node = per_node;
-          task.links = links;
-        });
-      }
+    for (std::size_t i = 0; i < testing::repetitions(settings.size()); ++i) {
+      const Setting& setting = settings[next++ % settings.size()];
+      SCOPED_TRACE(std::to_string(devices) + " devices, " + std::to_string(setting.per_node) +
+                   " a node, node_gb_s " + std::to_string(setting.links.node_gb_s));
+      expect_accurate(builtin_weights(), PlanAccuracy(), devices, 0.04, [&](Task& task) {
+        task.devices_per_node = setting.per_node;
+        task.links = setting.links;
+      });
     }
   }
 }
