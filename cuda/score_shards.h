@@ -14,7 +14,8 @@ inline constexpr std::size_t kMaxScoredPieces = std::size_t{1} << 29;
 
 struct ScoreArgs {
   MlpView head;
-  const float* embeddings = nullptr;  ///< [pieces, width], of fewer than kMaxScoredPieces
+  const float* embeddings = nullptr;  ///< [pieces, width]
+  int pieces = 0;                     ///< Fewer than kMaxScoredPieces.
   int width = 0;
   const std::uint32_t* offsets = nullptr;  ///< [shards + 1]
   const std::uint32_t* piece_ids = nullptr;
@@ -28,11 +29,18 @@ void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t strea
 [[nodiscard]] std::size_t score_shards_bytes(const MlpView& head, int width);
 void prepare_score_shards(std::size_t max_shared_bytes);
 
-/// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_tiled.cu). Same results.
+/// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_gemm.cu). Same results.
+void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                       cudaStream_t stream);
+void prepare_score_shards_gemm(std::size_t max_shared_bytes);
+/// True if the head is the one it is made for, the batch fills the device, and shared memory is
+/// enough.
+[[nodiscard]] bool prefers_gemm(const ScoreArgs& args, int multiprocessors,
+                                std::size_t max_shared_bytes);
+
+/// The former shape for large batches (score_shards_tiled.cu). Same results.
 void score_shards_tiled(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
 void prepare_score_shards_tiled(std::size_t max_shared_bytes);
-/// True if the head is the one it is made for and the batch fills the device.
-[[nodiscard]] bool prefers_tiles(const ScoreArgs& args, int multiprocessors);
 
 /// The same on tensor cores (score_shards_tensor.cu), for the same head: costs within 1e-5 of the
 /// others, relative, instead of equal. Only on request, until it has been measured.

@@ -38,8 +38,8 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
     }
     EXPECT_THAT(kernels,
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
-                                       "score_shards, cuda_per_warp", "score_shards, cuda_tensor",
-                                       "score_shards, cuda_tiled"));
+                                       "score_shards, cuda_gemm", "score_shards, cuda_per_warp",
+                                       "score_shards, cuda_tensor", "score_shards, cuda_tiled"));
   }
   EXPECT_EQ(host_cuda::usage().device_allocations, 0U);
   EXPECT_EQ(host_cuda::usage().streams, 0U);
