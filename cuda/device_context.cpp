@@ -99,10 +99,10 @@ void DeviceContext::score_shards(std::span<const float> embeddings, const ShardB
                        .shards = static_cast<int>(shards.size()),
                        .cost_ms = reinterpret_cast<float*>(out.device())};
   cudaStream_t stream = workspace->stream.get();
-  if (!prefers_gemm(args, multiprocessors_, shared_bytes_)) {
+  if (!is_large_batch(args, multiprocessors_, shared_bytes_)) {
     gpu::score_shards(args, multiprocessors_, stream);
   } else if (tensor_cores_) {
-    score_shards_tensor(args, multiprocessors_, stream);
+    score_shards_tensor(args, multiprocessors_, shared_bytes_, stream);
   } else {
     score_shards_gemm(args, multiprocessors_, shared_bytes_, stream);
   }

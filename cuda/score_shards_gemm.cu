@@ -141,17 +141,16 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 GatherShape shape_for(const ScoreArgs& args, std::size_t max_shared_bytes) {
-  if (max_shared_bytes < sizeof(GemmMemory)) return {};
+  static_assert(sizeof(GemmMemory) + least_gather_bytes(kWarps) <= kLargeBatchSharedBytes);
   return choose_gather_shape(args.pieces, kWarps, max_shared_bytes - sizeof(GemmMemory));
 }
 
 }  // namespace
 
-bool prefers_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes) {
+bool is_large_batch(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes) {
   // From here on every warp of the device has a tile.
-  return fits_registers(args.head, args.width) &&
-         args.shards >= multiprocessors * kWarps * kTileShards &&
-         shape_for(args, max_shared_bytes).ids > 0;
+  return fits_registers(args.head, args.width) && max_shared_bytes >= kLargeBatchSharedBytes &&
+         args.shards >= multiprocessors * kWarps * kTileShards;
 }
 
 void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,

@@ -21,17 +21,24 @@ static_assert(kMaxScoredPieces * kSumQuads <= std::size_t{1} << 32);
 
 /// What lies in shared memory behind that of a kernel itself: ids [warps, ids], then embeddings.
 struct GatherShape {
-  int ids = 0;  ///< Of a tile, a multiple of 4; 0: nothing fits.
+  int ids = 0;  ///< Of a tile, a multiple of 4.
   bool rows_in_shared = false;
   std::size_t bytes = 0;
 };
 
+inline constexpr int kIdsOfTile[] = {1024, 512, 256, 128};
+
+constexpr std::size_t id_bytes(int warps, int ids) {
+  return static_cast<std::size_t>(warps * ids) * sizeof(std::uint32_t);
+}
+constexpr std::size_t least_gather_bytes(int warps) { return id_bytes(warps, 128); }
+
+/// Embeddings in shared memory come before ids in it. `max_bytes`: least_gather_bytes() or more.
 inline GatherShape choose_gather_shape(int pieces, int warps, std::size_t max_bytes) {
   const std::size_t row_bytes = static_cast<std::size_t>(pieces) * kSumWidth * sizeof(float);
   for (const bool rows_in_shared : {true, false}) {
-    for (const int ids : {1024, 512, 256}) {
-      const std::size_t bytes = static_cast<std::size_t>(warps * ids) * sizeof(std::uint32_t) +
-                                (rows_in_shared ? row_bytes : 0);
+    for (const int ids : kIdsOfTile) {
+      const std::size_t bytes = id_bytes(warps, ids) + (rows_in_shared ? row_bytes : 0);
       if (bytes <= max_bytes) return {ids, rows_in_shared, bytes};
     }
   }

@@ -99,7 +99,7 @@ class KernelScorer final : public DeviceScorer {
     const std::size_t shared_bytes = context().shared_bytes();
     switch (kernel_) {
       case Kernel::kChosen:
-        if (gpu::prefers_gemm(args, multiprocessors, shared_bytes)) {
+        if (gpu::is_large_batch(args, multiprocessors, shared_bytes)) {
           return gpu::score_shards_gemm(args, multiprocessors, shared_bytes, stream);
         }
         [[fallthrough]];
@@ -110,7 +110,7 @@ class KernelScorer final : public DeviceScorer {
       case Kernel::kTiled:
         return gpu::score_shards_tiled(args, multiprocessors, stream);
       case Kernel::kTensor:
-        return gpu::score_shards_tensor(args, multiprocessors, stream);
+        return gpu::score_shards_tensor(args, multiprocessors, shared_bytes, stream);
     }
   }
 
