@@ -32,7 +32,7 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   shared_bytes_ = static_cast<std::size_t>(shared_bytes);
   prepare_embed_pieces(shared_bytes_);
   prepare_score_shards(shared_bytes_);
-  prepare_score_shards_tiled(shared_bytes_);
+  prepare_score_shards_gemm(shared_bytes_);
   prepare_score_shards_tensor(shared_bytes_);
   prepare_comm_costs(shared_bytes_);
   prepare_place_candidates(shared_bytes_);
@@ -92,15 +92,20 @@ void DeviceContext::score_shards(std::span<const float> embeddings, const ShardB
   workspace->busy = true;
   const ScoreArgs args{.head = models_->head(),
                        .embeddings = at<float>(inputs, embeddings_at),
+                       .pieces = static_cast<int>(pieces),
                        .width = embedding_width_,
                        .offsets = at<std::uint32_t>(inputs, offsets_at),
                        .piece_ids = at<std::uint32_t>(inputs, ids_at),
                        .shards = static_cast<int>(shards.size()),
                        .cost_ms = reinterpret_cast<float*>(out.device())};
-  const auto run = !prefers_tiles(args, multiprocessors_) ? gpu::score_shards
-                   : tensor_cores_                        ? score_shards_tensor
-                                                          : score_shards_tiled;
-  run(args, multiprocessors_, workspace->stream.get());
+  cudaStream_t stream = workspace->stream.get();
+  if (!is_large_batch(args, multiprocessors_, shared_bytes_)) {
+    gpu::score_shards(args, multiprocessors_, stream);
+  } else if (tensor_cores_) {
+    score_shards_tensor(args, multiprocessors_, shared_bytes_, stream);
+  } else {
+    score_shards_gemm(args, multiprocessors_, shared_bytes_, stream);
+  }
   out.fetch();
   std::memcpy(cost_ms.data(), out.receive(), cost_ms.size_bytes());
 }

@@ -9,12 +9,13 @@
 
 namespace neuroshard::gpu {
 
-/// Quads of an embedding of the published size are counted in 32 bits (shard_sums.cuh).
+/// Quads of an embedding of the published size are counted in 32 bits (shard_gather.cuh).
 inline constexpr std::size_t kMaxScoredPieces = std::size_t{1} << 29;
 
 struct ScoreArgs {
   MlpView head;
-  const float* embeddings = nullptr;  ///< [pieces, width], of fewer than kMaxScoredPieces
+  const float* embeddings = nullptr;  ///< [pieces, width]
+  int pieces = 0;                     ///< Fewer than kMaxScoredPieces.
   int width = 0;
   const std::uint32_t* offsets = nullptr;  ///< [shards + 1]
   const std::uint32_t* piece_ids = nullptr;
@@ -28,15 +29,26 @@ void score_shards(const ScoreArgs& args, int multiprocessors, cudaStream_t strea
 [[nodiscard]] std::size_t score_shards_bytes(const MlpView& head, int width);
 void prepare_score_shards(std::size_t max_shared_bytes);
 
-/// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_tiled.cu). Same results.
+/// Shared memory of a block that the kernels for large batches need; every GPU of compute
+/// capability 8.0 and later has it.
+inline constexpr std::size_t kLargeBatchSharedBytes = std::size_t{99} << 10;
+/// True if those kernels can and should run: the head is the one that they are made for, and the
+/// batch fills the device.
+[[nodiscard]] bool is_large_batch(const ScoreArgs& args, int multiprocessors,
+                                  std::size_t max_shared_bytes);
+
+/// The shape for large batches of the head 32 -> 64 -> 1 (score_shards_gemm.cu). Same results.
+void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                       cudaStream_t stream);
+void prepare_score_shards_gemm(std::size_t max_shared_bytes);
+/// The former shape for large batches (score_shards_tiled.cu). Same results.
 void score_shards_tiled(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
 void prepare_score_shards_tiled(std::size_t max_shared_bytes);
-/// True if the head is the one it is made for and the batch fills the device.
-[[nodiscard]] bool prefers_tiles(const ScoreArgs& args, int multiprocessors);
 
 /// The same on tensor cores (score_shards_tensor.cu), for the same head: costs within 1e-5 of the
 /// others, relative, instead of equal. Only on request, until it has been measured.
-void score_shards_tensor(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
+void score_shards_tensor(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                         cudaStream_t stream);
 void prepare_score_shards_tensor(std::size_t max_shared_bytes);
 
 }  // namespace neuroshard::gpu

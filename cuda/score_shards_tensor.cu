@@ -2,26 +2,28 @@
 
 #include "cuda/launch.h"
 #include "cuda/score_shards.h"
-#include "cuda/shard_sums.cuh"
+#include "cuda/shard_gather.cuh"
 #include "cuda/tensor_cores.cuh"
 
 namespace neuroshard::gpu {
 namespace {
 
 constexpr int kHidden = kPublishedHeadHidden;
-constexpr int kWarps = 4;
-constexpr int kBlocksPerMultiprocessor = 3;
-constexpr int kTile = kWarpSize;            // Shards that a warp takes at a time,
-constexpr int kRowTiles = kTile / 16;       // as rows of products of 16 rows,
-constexpr int kInputTiles = kSumWidth / 8;  // 8 inputs
-constexpr int kColumnTiles = kHidden / 8;   // and 8 hidden units.
+constexpr int kWarps = 16;
+constexpr int kThreads = kWarps * kWarpSize;
+constexpr int kRowTiles = kTileShards / 16;  // Products have 16 rows of shards,
+constexpr int kInputTiles = kSumWidth / 8;   // 8 inputs
+constexpr int kColumnTiles = kHidden / 8;    // and 8 hidden units.
+// Floats between the sums of two shards: lanes that read four columns of eight rows reach each
+// bank once.
+constexpr int kSumStride = kSumWidth + 4;
 
 struct TensorMemory {
   // Of each lane: high and low parts of its two weights of a product.
   uint4 weight[kColumnTiles][kInputTiles][kWarpSize];
-  float bias[kHidden];
-  float output_weight[kHidden];
-  float sums[kWarps][kTile * kSumStride];
+  TileSums bias[kColumnTiles][4];  // Of lanes with the same columns.
+  float2 output_weight[kColumnTiles][4];
+  float sums[kWarps][kTileShards * kSumStride];
 };
 
 struct SplitInputs {
@@ -36,8 +38,7 @@ __device__ void load_weights(const MlpView& head, TensorMemory& memory) {
   const auto weight = [&](int input, int unit) {
     return hidden.weight[(input / 4 * kHidden + unit) * 4 + input % 4];
   };
-  for (int item = thread; item < kColumnTiles * kInputTiles * kWarpSize;
-       item += kWarps * kWarpSize) {
+  for (int item = thread; item < kColumnTiles * kInputTiles * kWarpSize; item += kThreads) {
     const int lane = item % kWarpSize;
     const int input = item / kWarpSize % kInputTiles * 8 + lane % 4;
     const int unit = item / (kWarpSize * kInputTiles) * 8 + lane / 4;
@@ -45,21 +46,26 @@ __device__ void load_weights(const MlpView& head, TensorMemory& memory) {
     const SplitFloat b = split_for_tensor_cores(weight(input + 4, unit));
     (&memory.weight[0][0][0])[item] = {a.high, b.high, a.low, b.low};
   }
-  for (int i = thread; i < kHidden; i += kWarps * kWarpSize) {
-    memory.bias[i] = hidden.bias[i];
-    memory.output_weight[i] = output.weight[i];
+  for (int pair = thread; pair < kHidden / 2; pair += kThreads) {
+    const float a = hidden.bias[2 * pair];
+    const float b = hidden.bias[2 * pair + 1];
+    (&memory.bias[0][0])[pair] = {{a, b, a, b}};
+    (&memory.output_weight[0][0])[pair] = {output.weight[2 * pair], output.weight[2 * pair + 1]};
   }
 }
 
-// A warp takes 32 shards at a time: sums as in score_shards_tiled, then the hidden layer on tensor
-// cores, three products of TF32 numbers for each of fp32 (tensor_cores.cuh), the corrections in
-// sums of their own. ReLU and output layer follow in registers, eight units at a time. 96 products
-// of 16 x 8 x 8 a 16 shards: 6,144 multiply-adds of TF32 a shard in place of 2,048 of fp32, which
-// leaves the fp32 units to the 512 additions; then bound by the 2 KB of embeddings a shard through
-// L1, and 512 bytes of weights. Costs are not equal bit for bit to those of the other kernels.
-__global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerMultiprocessor)
-    score_shards_tensor_kernel(const ScoreArgs args) {
+// Large batches on tensor cores. Sums as in score_shards_gemm, then the hidden layer as three
+// products of TF32 numbers for each of fp32 (tensor_cores.cuh), the corrections in sums of their
+// own. ReLU and output layer follow in registers, eight units at a time. 96 products of 16 x 8 x 8
+// a 16 shards: 6,144 multiply-adds of TF32 a shard in place of 2,048 of fp32, which leaves the fp32
+// units to the 512 additions; then bound by the 2 KB of embeddings that a shard reads, and 512
+// bytes of weights. Costs are not equal bit for bit to those of the other kernels.
+template <bool kRowsInShared>
+__global__ void __launch_bounds__(kThreads, 1)
+    score_shards_tensor_kernel(const ScoreArgs args, int ids) {
   auto& memory = *reinterpret_cast<TensorMemory*>(dynamic_shared_memory());
+  const ShardGather<kRowsInShared> gather(args, dynamic_shared_memory() + sizeof(TensorMemory),
+                                          ids);
   load_weights(args.head, memory);
   const float output_bias = args.head.layers[1].bias[0];
   __syncthreads();
@@ -68,11 +74,22 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerMultiprocessor)
   const int lane = lane_index();
   const int row = lane / 4;
   const int column = lane % 4;
-  const int stride = static_cast<int>(gridDim.x) * kWarps * kTile;
-  for (int first = (static_cast<int>(blockIdx.x) * kWarps + warp_index()) * kTile;
-       first < args.shards; first += stride) {
-    sum_embeddings(args, first, sums);
+  const int stride = static_cast<int>(gridDim.x) * kWarps * kTileShards;
+  int first = (static_cast<int>(blockIdx.x) * kWarps + warp_index()) * kTileShards;
+  IdRange mine = ids_of_lane(args, first);
+  gather.fetch_ids(mine);
+  for (; first < args.shards; first += stride) {
+    const IdRange next = ids_of_lane(args, first + stride);
+    gather.add_up(mine, [&](std::uint32_t quad, std::uint32_t four, const float4(&sum)[4]) {
+#pragma unroll
+      for (std::uint32_t j = 0; j < 4; ++j) {
+        reinterpret_cast<float4*>(sums + (4 * four + j) * kSumStride)[quad] = sum[j];
+      }
+    });
     __syncwarp();
+    mine = next;
+    gather.fetch_ids(mine);
+
     SplitInputs x[kRowTiles][kInputTiles];
 #pragma unroll
     for (int m = 0; m < kRowTiles; ++m) {
@@ -87,16 +104,12 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerMultiprocessor)
         }
       }
     }
-    __syncwarp();
 
     float cost[kRowTiles][2] = {};
 #pragma unroll 1
     for (int n = 0; n < kColumnTiles; ++n) {
-      const float2 bias = reinterpret_cast<const float2*>(memory.bias)[n * 4 + column];
       TileSums sum[kRowTiles];
-      TileSums correction[kRowTiles] = {};
-#pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) sum[m] = {{bias.x, bias.y, bias.x, bias.y}};
+      TileSums correction[kRowTiles];
 #pragma unroll
       for (int k = 0; k < kInputTiles; ++k) {
         const uint4 w = memory.weight[n][k][lane];
@@ -104,12 +117,12 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerMultiprocessor)
         const TileWeights low{{w.z, w.w}};
 #pragma unroll
         for (int m = 0; m < kRowTiles; ++m) {
-          multiply_add_tile(correction[m], x[m][k].low, high);
-          multiply_add_tile(sum[m], x[m][k].high, high);
-          multiply_add_tile(correction[m], x[m][k].high, low);
+          correction[m] = multiply_add_tile(x[m][k].low, high, k == 0 ? TileSums{} : correction[m]);
+          sum[m] = multiply_add_tile(x[m][k].high, high, k == 0 ? memory.bias[n][column] : sum[m]);
+          correction[m] = multiply_add_tile(x[m][k].high, low, correction[m]);
         }
       }
-      const float2 weight = reinterpret_cast<const float2*>(memory.output_weight)[n * 4 + column];
+      const float2 weight = memory.output_weight[n][column];
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
@@ -122,31 +135,41 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, kBlocksPerMultiprocessor)
       }
     }
     // The four lanes of a row add up; then each stores one of their four rows.
-    float mine = 0.0F;
+    float mine_of_four = 0.0F;
 #pragma unroll
     for (int i = 0; i < 2 * kRowTiles; ++i) {
       float total = cost[i / 2][i % 2];
       total += __shfl_xor_sync(kAllLanes, total, 1);
       total += __shfl_xor_sync(kAllLanes, total, 2);
-      if (column == i) mine = total;
+      if (column == i) mine_of_four = total;
     }
     static_assert(kRowTiles == 2);
     const int shard = first + column * 8 + row;
-    if (shard < args.shards) args.cost_ms[shard] = mine + output_bias;
+    if (shard < args.shards) args.cost_ms[shard] = mine_of_four + output_bias;
   }
+}
+
+GatherShape shape_for(const ScoreArgs& args, std::size_t max_shared_bytes) {
+  static_assert(sizeof(TensorMemory) + least_gather_bytes(kWarps) <= kLargeBatchSharedBytes);
+  return choose_gather_shape(args.pieces, kWarps, max_shared_bytes - sizeof(TensorMemory));
 }
 
 }  // namespace
 
-void score_shards_tensor(const ScoreArgs& args, int multiprocessors, cudaStream_t stream) {
-  const int blocks = std::min((args.shards + kWarps * kTile - 1) / (kWarps * kTile),
-                              multiprocessors * kBlocksPerMultiprocessor);
-  launch(score_shards_tensor_kernel,
-         {static_cast<unsigned>(blocks), kWarps * kWarpSize, sizeof(TensorMemory)}, stream, args);
+void score_shards_tensor(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
+                         cudaStream_t stream) {
+  const GatherShape shape = shape_for(args, max_shared_bytes);
+  const int blocks =
+      std::min((args.shards + kWarps * kTileShards - 1) / (kWarps * kTileShards), multiprocessors);
+  launch(
+      shape.rows_in_shared ? score_shards_tensor_kernel<true> : score_shards_tensor_kernel<false>,
+      {static_cast<unsigned>(blocks), kThreads, sizeof(TensorMemory) + shape.bytes}, stream, args,
+      shape.ids);
 }
 
 void prepare_score_shards_tensor(std::size_t max_shared_bytes) {
-  allow_shared_memory(score_shards_tensor_kernel, max_shared_bytes);
+  allow_shared_memory(score_shards_tensor_kernel<true>, max_shared_bytes);
+  allow_shared_memory(score_shards_tensor_kernel<false>, max_shared_bytes);
 }
 
 }  // namespace neuroshard::gpu

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cuda/launch.h"
-#include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
 #include "cuda/shard_sums.cuh"
 
@@ -130,11 +129,6 @@ __global__ void __launch_bounds__(kWarps* kWarpSize, 2)
 }
 
 }  // namespace
-
-bool prefers_tiles(const ScoreArgs& args, int multiprocessors) {
-  // From here on every scheduler of the device has a tile.
-  return fits_registers(args.head, args.width) && args.shards >= multiprocessors * kWarps * kTile;
-}
 
 void score_shards_tiled(const ScoreArgs& args, int multiprocessors, cudaStream_t stream) {
   constexpr int kBlocksPerMultiprocessor = 2;

@@ -19,6 +19,7 @@ set(NEUROSHARD_CUDA_SOURCES
   placement_launches.cpp
   pool_bags.cu
   score_shards.cu
+  score_shards_gemm.cu
   score_shards_tensor.cu
   score_shards_tiled.cu
   update_rows.cu)

@@ -35,7 +35,7 @@ __device__ inline SplitFloat split_for_tensor_cores(float x) {
 
 /// A tile of 16 rows and 8 columns of sums, 4 a lane: with g = lane / 4 and t = lane % 4, lane
 /// holds (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1).
-struct TileSums {
+struct alignas(16) TileSums {
   float at[4];
 };
 
@@ -49,23 +49,24 @@ struct TileWeights {
   unsigned at[2];
 };
 
-/// sums += inputs * weights, by a warp: mma.m16n8k8 of the PTX manual, whose fragments the structs
+/// inputs * weights + before, by a warp: mma.m16n8k8 of the PTX manual, whose fragments the structs
 /// above are.
-__device__ inline void multiply_add_tile(TileSums& sums, const TileInputs& inputs,
-                                         const TileWeights& weights) {
+__device__ inline TileSums multiply_add_tile(const TileInputs& inputs, const TileWeights& weights,
+                                             const TileSums& before) {
+  TileSums sums;
 #ifdef __CUDACC__
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums.at[0]), "+f"(sums.at[1]), "+f"(sums.at[2]), "+f"(sums.at[3])
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+      : "=f"(sums.at[0]), "=f"(sums.at[1]), "=f"(sums.at[2]), "=f"(sums.at[3])
       : "r"(inputs.at[0]), "r"(inputs.at[1]), "r"(inputs.at[2]), "r"(inputs.at[3]),
-        "r"(weights.at[0]), "r"(weights.at[1]));
+        "r"(weights.at[0]), "r"(weights.at[1]), "f"(before.at[0]), "f"(before.at[1]),
+        "f"(before.at[2]), "f"(before.at[3]));
 #else
   // Products of TF32 numbers are exact in fp64. The hardware's sums are not specified to the bit:
   // here they are exact until they are cut off (not rounded) to fp32, which is at least as bad.
   const int row = lane_index() / 4;
   const int column = lane_index() % 4 * 2;
-  double total[4] = {sums.at[0], sums.at[1], sums.at[2], sums.at[3]};
+  double total[4] = {before.at[0], before.at[1], before.at[2], before.at[3]};
   for (int k = 0; k < 8; ++k) {
     const int half = k / 4;
     double x[2];
@@ -85,6 +86,7 @@ __device__ inline void multiply_add_tile(TileSums& sums, const TileInputs& input
     sums.at[i] = cut;
   }
 #endif
+  return sums;
 }
 
 }  // namespace neuroshard::gpu

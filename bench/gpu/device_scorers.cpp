@@ -58,6 +58,9 @@ class DeviceScorer : public Scorer {
  protected:
   [[nodiscard]] const gpu::DeviceContext& context() const { return *context_; }
   [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
+  [[nodiscard]] int pieces() const {
+    return static_cast<int>(input_.embeddings.size()) / input_.embedding_width;
+  }
 
  private:
   virtual void queue(const DeviceShards& shards, float* cost_ms, cudaStream_t stream) = 0;
@@ -75,7 +78,7 @@ class DeviceScorer : public Scorer {
   double seconds_ = 0.0;
 };
 
-enum class Kernel { kChosen, kPerWarp, kTiled, kTensor };
+enum class Kernel { kChosen, kPerWarp, kGemm, kTiled, kTensor };
 
 class KernelScorer final : public DeviceScorer {
  public:
@@ -86,18 +89,29 @@ class KernelScorer final : public DeviceScorer {
   void queue(const DeviceShards& shards, float* cost_ms, cudaStream_t stream) override {
     const gpu::ScoreArgs args{.head = context().models().head(),
                               .embeddings = shards.embeddings,
+                              .pieces = pieces(),
                               .width = shards.width,
                               .offsets = shards.offsets,
                               .piece_ids = shards.piece_ids,
                               .shards = shards.shards,
                               .cost_ms = cost_ms};
-    const bool tiled =
-        kernel_ == Kernel::kTiled ||
-        (kernel_ == Kernel::kChosen && gpu::prefers_tiles(args, context().multiprocessors()));
-    const auto run = kernel_ == Kernel::kTensor ? gpu::score_shards_tensor
-                     : tiled                    ? gpu::score_shards_tiled
-                                                : gpu::score_shards;
-    run(args, context().multiprocessors(), stream);
+    const int multiprocessors = context().multiprocessors();
+    const std::size_t shared_bytes = context().shared_bytes();
+    switch (kernel_) {
+      case Kernel::kChosen:
+        if (gpu::is_large_batch(args, multiprocessors, shared_bytes)) {
+          return gpu::score_shards_gemm(args, multiprocessors, shared_bytes, stream);
+        }
+        [[fallthrough]];
+      case Kernel::kPerWarp:
+        return gpu::score_shards(args, multiprocessors, stream);
+      case Kernel::kGemm:
+        return gpu::score_shards_gemm(args, multiprocessors, shared_bytes, stream);
+      case Kernel::kTiled:
+        return gpu::score_shards_tiled(args, multiprocessors, stream);
+      case Kernel::kTensor:
+        return gpu::score_shards_tensor(args, multiprocessors, shared_bytes, stream);
+    }
   }
 
   Kernel kernel_;
@@ -155,6 +169,7 @@ std::vector<ScorerKind> device_scorers(const CostModels& models, const Context& 
                                    kernel_kind("cuda_per_warp", context, Kernel::kPerWarp)};
   const Mlp& head = models.compute.head;
   if (gpu::fits_registers(context->models().head(), context->embedding_width())) {
+    kinds.push_back(kernel_kind("cuda_gemm", context, Kernel::kGemm));
     kinds.push_back(kernel_kind("cuda_tiled", context, Kernel::kTiled));
     kinds.push_back(kernel_kind("cuda_tensor", context, Kernel::kTensor));
   }

@@ -1,6 +1,7 @@
 // Single operations of the CUDA backend against the scalar one: equal to the last bit.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <random>
 
 #include "cuda/cuda_test.h"
@@ -121,12 +122,62 @@ TEST_F(Operations, ScoreShards) {
   }
 }
 
-TEST_F(Operations, ScoreShardsInTiles) {
-  // Enough of them for the kernel for large batches, and not a multiple of its tile.
-  const int shards = 512 * cuda_devices().front().multiprocessors + 77;
+// Numbers of tables of the shards of a large batch.
+struct LargeBatch {
+  std::string name;
+  std::function<int(int shard, std::mt19937_64& random)> tables;
+};
+
+std::vector<LargeBatch> large_batches() {
+  using Random = std::mt19937_64;
+  return {
+      {"empty", [](int, Random&) { return 0; }},
+      {"of 8", [](int, Random&) { return 8; }},
+      {"of 5", [](int, Random&) { return 5; }},
+      {"of 8 after one of 3", [](int s, Random&) { return s == 0 ? 3 : 8; }},
+      {"up to 18", [](int, Random& random) { return static_cast<int>(random() % 19); }},
+      {"of 40", [](int, Random&) { return 40; }},
+      {"few long ones", [](int s, Random& random) { return random() % 50 == 0 ? 300 : s % 3; }},
+  };
+}
+
+Shards shards_of(const LargeBatch& kind, int shards, int pieces) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(pieces));
+  Shards batch;
+  for (int s = 0; s < shards; ++s) {
+    for (int k = kind.tables(s, random); k > 0; --k) {
+      batch.ids.push_back(
+          static_cast<std::uint32_t>(random() % static_cast<std::uint64_t>(pieces)));
+    }
+    batch.offsets.push_back(static_cast<std::uint32_t>(batch.ids.size()));
+  }
+  return batch;
+}
+
+// Enough of them for the kernels for large batches, and not a multiple of their tiles.
+int many_shards() { return 512 * cuda_devices().front().multiprocessors + 77; }
+
+std::vector<float> embeddings_of_pieces(const Backend& backend, int pieces) {
+  return embeddings_of(
+      backend, random_floats(9, static_cast<std::size_t>(pieces) * kTableFeatures, -1.0F, 3.0F));
+}
+
+TEST_F(Operations, ScoreLargeBatches) {
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
   const auto cuda = make_cuda_backend(golden_models());
-  expect_same_scores(*cuda, *scalar, shards, 18);
+  // The last ones are more than a multiprocessor has room for.
+  for (const int pieces : {1, 70, 3000}) {
+    const std::vector<float> embeddings = embeddings_of_pieces(*scalar, pieces);
+    for (const LargeBatch& kind : large_batches()) {
+      SCOPED_TRACE(kind.name + ", " + std::to_string(pieces) + " pieces");
+      const Shards batch = shards_of(kind, many_shards(), pieces);
+      std::vector<float> expected(batch.offsets.size() - 1, -1e30F);
+      std::vector<float> actual(expected.size(), -2e30F);
+      scalar->score_shards(embeddings, {batch.offsets, batch.ids}, expected);
+      cuda->score_shards(embeddings, {batch.offsets, batch.ids}, actual);
+      EXPECT_EQ(actual, expected);
+    }
+  }
 }
 
 // What a head of two layers adds up for a shard, without signs. Errors are in relation to this:
@@ -155,23 +206,27 @@ double size_of_terms(const Mlp& head, std::span<const float> embeddings,
 // On the CPU, plain arithmetic takes the place of the instruction (cuda/tensor_cores.cuh); only on
 // a GPU does this test the tensor cores.
 TEST_F(Operations, ScoreShardsOnTensorCores) {
-  const int shards = 512 * cuda_devices().front().multiprocessors + 77;
-  const int pieces = 70;
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
   const auto cuda = make_cuda_backend(golden_models(), {.devices = {}, .tensor_cores = true});
-  const auto embeddings = embeddings_of(
-      *scalar, random_floats(9, static_cast<std::size_t>(pieces) * kTableFeatures, -1.0F, 3.0F));
-  const Shards batch = random_shards(5, shards, pieces, 18);
-  std::vector<float> expected(static_cast<std::size_t>(shards));
-  std::vector<float> actual(static_cast<std::size_t>(shards), -1e30F);
-  scalar->score_shards(embeddings, {batch.offsets, batch.ids}, expected);
-  cuda->score_shards(embeddings, {batch.offsets, batch.ids}, actual);
-  EXPECT_NE(actual, expected);  // Equal to the last bit: another kernel ran.
-  for (std::size_t s = 0; s < expected.size(); ++s) {
-    const std::span ids =
-        std::span(batch.ids).subspan(batch.offsets[s], batch.offsets[s + 1] - batch.offsets[s]);
-    const double terms = size_of_terms(golden_models().compute.head, embeddings, ids);
-    ASSERT_NEAR(actual[s], expected[s], 1e-6 * terms) << s;
+  for (const int pieces : {70, 3000}) {
+    const std::vector<float> embeddings = embeddings_of_pieces(*scalar, pieces);
+    for (const LargeBatch& kind : large_batches()) {
+      if (pieces == 3000 && kind.name != "up to 18") continue;  // Slow on a CPU.
+      SCOPED_TRACE(kind.name + ", " + std::to_string(pieces) + " pieces");
+      const Shards batch = shards_of(kind, many_shards(), pieces);
+      std::vector<float> expected(batch.offsets.size() - 1, -1e30F);
+      std::vector<float> actual(expected.size(), -2e30F);
+      scalar->score_shards(embeddings, {batch.offsets, batch.ids}, expected);
+      cuda->score_shards(embeddings, {batch.offsets, batch.ids}, actual);
+      // Equal to the last bit: another kernel ran.
+      EXPECT_EQ(actual == expected, kind.name == "empty");
+      for (std::size_t s = 0; s < expected.size(); ++s) {
+        const std::span ids =
+            std::span(batch.ids).subspan(batch.offsets[s], batch.offsets[s + 1] - batch.offsets[s]);
+        const double terms = size_of_terms(golden_models().compute.head, embeddings, ids);
+        ASSERT_NEAR(actual[s], expected[s], 1e-6 * terms) << s;
+      }
+    }
   }
   // Small batches keep to the kernel whose costs are equal.
   expect_same_scores(*cuda, *scalar, 300, 18);

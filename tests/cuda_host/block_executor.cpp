@@ -47,6 +47,8 @@ struct Thread {
   std::uint64_t value = 0;
   std::uint64_t result = 0;
   unsigned number = 0;
+  std::vector<AsyncCopy> started;                   // Copies that are in no group yet.
+  std::deque<std::vector<AsyncCopy>> on_their_way;  // In groups, last copy first.
   std::unique_ptr<Fiber> fiber;
 };
 
@@ -94,6 +96,9 @@ class BlockExecutor {
   // Called by the running CUDA thread.
   std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source);
   void block_barrier();
+  void start_copy(const AsyncCopy& copy) { current_->started.push_back(copy); }
+  void commit_copies();
+  std::optional<AsyncCopy> next_landing_copy(std::size_t prior);
   // Ends the kernel. `fault_` says why; it is set in a statement of its own, because strings on
   // the stack of an abandoned thread are never freed.
   [[noreturn]] void abandon();
@@ -194,6 +199,12 @@ void BlockExecutor::thread_main() {
   Thread& self = *current_;
   self.state = Thread::State::kDone;
   ++done_;
+  const auto holds_copies = [](const std::vector<AsyncCopy>& group) { return !group.empty(); };
+  if (!self.started.empty() ||
+      std::any_of(self.on_their_way.begin(), self.on_their_way.end(), holds_copies)) {
+    set_fault(describe(self) + " ended without waiting for a copy that it started");
+    abandon();
+  }
   const unsigned base = self.number - self.view.lane;
   for (unsigned t = base; t < std::min<std::size_t>(base + kWarp, threads_.size()); ++t) {
     const Thread& other = threads_[t];
@@ -334,6 +345,20 @@ void BlockExecutor::block_barrier() {
   }
 }
 
+void BlockExecutor::commit_copies() {
+  std::reverse(current_->started.begin(), current_->started.end());
+  current_->on_their_way.push_back(std::exchange(current_->started, {}));
+}
+
+std::optional<AsyncCopy> BlockExecutor::next_landing_copy(std::size_t prior) {
+  auto& groups = current_->on_their_way;
+  while (groups.size() > prior && groups.front().empty()) groups.pop_front();
+  if (groups.size() <= prior) return std::nullopt;
+  const AsyncCopy copy = groups.front().back();
+  groups.front().pop_back();
+  return copy;
+}
+
 }  // namespace
 
 const ThreadView& this_thread() { return executor->view(); }
@@ -351,6 +376,14 @@ std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, uns
 }
 
 void block_barrier() { executor->block_barrier(); }
+
+void start_copy(const AsyncCopy& copy) { executor->start_copy(copy); }
+
+void commit_copies() { executor->commit_copies(); }
+
+std::optional<AsyncCopy> next_landing_copy(std::size_t prior) {
+  return executor->next_landing_copy(prior);
+}
 
 void kernel_fault(const char* what) {
   executor->set_fault(what);

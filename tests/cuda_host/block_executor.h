@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "cuda_host/host_cuda.h"
 
@@ -64,6 +65,19 @@ enum class WarpOp { kSync, kShuffle, kBallot, kReduceMin, kReduceMax, kReduceAdd
 std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source = 0);
 /// __syncthreads.
 void block_barrier();
+
+/// A copy to shared memory that the running CUDA thread has started (cuda_pipeline_primitives.h).
+struct AsyncCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;
+};
+void start_copy(const AsyncCopy& copy);
+/// Makes a group of the copies started since the last one.
+void commit_copies();
+/// The oldest copy of all groups but the last `prior`; it is then no longer among them.
+[[nodiscard]] std::optional<AsyncCopy> next_landing_copy(std::size_t prior);
+
 /// Stops the kernel with a KernelFault.
 [[noreturn]] void kernel_fault(const char* what);
 

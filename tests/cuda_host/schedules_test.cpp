@@ -50,24 +50,50 @@ class Schedules : public ::testing::TestWithParam<Order> {
     cuda->embed_pieces(features, actual_rows);
     EXPECT_EQ(actual_rows, expected_rows);
 
-    // Enough shards for the tiled kernel.
+    expect_same_scores(models, {.shards = 100, .pieces = 50, .tables = {0, 3, 10, 7}});
+  }
+
+  struct Shards {
+    int shards = 0;
+    int pieces = 0;
+    std::vector<int> tables;  ///< Of one shard after the other, again and again.
+  };
+
+  static void expect_same_scores(const CostModels& models, const Shards& input,
+                                 bool tensor_cores = false) {
+    const auto scalar = make_cpu_backend(models, {.name = "scalar"});
+    const auto cuda = make_cuda_backend(models, {.devices = {}, .tensor_cores = tensor_cores});
+    std::vector<float> rows(static_cast<std::size_t>(input.pieces * cuda->embedding_width()));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i * 29 % 64) / 32.0F;
     std::vector<std::uint32_t> offsets{0};
     std::vector<std::uint32_t> ids;
-    for (std::uint32_t s = 0; s < 2100; ++s) {
-      for (std::uint32_t k = 0; k < s % 11; ++k) ids.push_back((s * 7 + k * 13) % 50);
+    for (std::size_t s = 0; s < static_cast<std::size_t>(input.shards); ++s) {
+      const auto tables = static_cast<std::size_t>(input.tables[s % input.tables.size()]);
+      for (std::size_t k = 0; k < tables; ++k) {
+        ids.push_back(
+            static_cast<std::uint32_t>((s * 7 + k * 13) % static_cast<std::size_t>(input.pieces)));
+      }
       offsets.push_back(static_cast<std::uint32_t>(ids.size()));
     }
-    // And few, for the other.
-    for (const std::size_t shards : {2100U, 100U}) {
-      const ShardBatch shard_batch{std::span(offsets).first(shards + 1), ids};
-      std::vector<float> expected_costs(shards);
-      std::vector<float> actual_costs(shards);
-      scalar->score_shards(expected_rows, shard_batch, expected_costs);
-      cuda->score_shards(expected_rows, shard_batch, actual_costs);
-      EXPECT_EQ(actual_costs, expected_costs);
+    std::vector<float> expected(static_cast<std::size_t>(input.shards));
+    std::vector<float> actual(expected.size());
+    scalar->score_shards(rows, {offsets, ids}, expected);
+    cuda->score_shards(rows, {offsets, ids}, actual);
+    if (!tensor_cores) {
+      EXPECT_EQ(actual, expected);
+      return;
+    }
+    for (std::size_t s = 0; s < expected.size(); ++s) {
+      ASSERT_NEAR(actual[s], expected[s], 1e-5 * std::max(1.0F, std::abs(expected[s]))) << s;
     }
   }
 };
+
+// For the kernels for large batches: some warps get a second tile. Ids in quads and not, too many
+// for shared memory, embeddings too.
+std::vector<std::vector<int>> tables_of_large_batches() {
+  return {{8}, {0, 3, 10, 7, 1}, {2, 0, 1, 2, 3, 3, 1, 1, 900}};
+}
 
 INSTANTIATE_TEST_SUITE_P(Orders, Schedules,
                          ::testing::Values(Order{Schedule::kForward, 1},
@@ -123,24 +149,19 @@ TEST_P(Schedules, CommunicationCosts) {
   }
 }
 
-TEST_P(Schedules, TensorCores) {
-  const auto scalar = make_cpu_backend(testing::golden_models(), {.name = "scalar"});
-  const auto cuda =
-      make_cuda_backend(testing::golden_models(), {.devices = {}, .tensor_cores = true});
-  std::vector<float> rows(50 * static_cast<std::size_t>(cuda->embedding_width()));
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i * 29 % 64) / 32.0F;
-  std::vector<std::uint32_t> offsets{0};
-  std::vector<std::uint32_t> ids;
-  for (std::uint32_t s = 0; s < 4096; ++s) {
-    for (std::uint32_t k = 0; k < s % 11; ++k) ids.push_back((s * 7 + k * 13) % 50);
-    offsets.push_back(static_cast<std::uint32_t>(ids.size()));
+TEST_P(Schedules, LargeBatches) {
+  for (const std::vector<int>& tables : tables_of_large_batches()) {
+    for (const int pieces : {50, 2000}) {
+      expect_same_scores(testing::golden_models(),
+                         {.shards = 2200, .pieces = pieces, .tables = tables});
+    }
   }
-  std::vector<float> expected(4096);
-  std::vector<float> actual(4096);
-  scalar->score_shards(rows, {offsets, ids}, expected);
-  cuda->score_shards(rows, {offsets, ids}, actual);
-  for (std::size_t s = 0; s < expected.size(); ++s) {
-    ASSERT_NEAR(actual[s], expected[s], 1e-5 * std::max(1.0F, std::abs(expected[s]))) << s;
+}
+
+TEST_P(Schedules, TensorCores) {
+  for (const std::vector<int>& tables : tables_of_large_batches()) {
+    expect_same_scores(testing::golden_models(), {.shards = 2200, .pieces = 50, .tables = tables},
+                       true);
   }
 }
 

@@ -1,8 +1,10 @@
 // The shim itself: what it computes, and that it notices what kernels do wrong.
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -109,6 +111,50 @@ TEST_P(HostCuda, PoisonsMemory) {
   ASSERT_EQ(cudaMalloc(&memory, 4), cudaSuccess);
   EXPECT_TRUE(std::isnan(*static_cast<float*>(memory)));
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
+// What two copies of two groups have brought by the time that one group may still be on its way.
+__global__ void copies_kernel(const unsigned* in, bool waits_for_all, unsigned* out) {
+  auto* shared = reinterpret_cast<unsigned*>(host_cuda::this_thread().shared);
+  const unsigned i = threadIdx.x;
+  __pipeline_memcpy_async(shared + 4 * i, in + 4 * i, 16);
+  __pipeline_commit();
+  __pipeline_memcpy_async(shared + 4 * blockDim.x + i, in + 4 * blockDim.x + i, 4);
+  __pipeline_commit();
+  __pipeline_wait_prior(waits_for_all ? 0 : 1);
+  for (unsigned k = 0; k < 4; ++k) out[4 * i + k] = shared[4 * i + k];
+  out[4 * blockDim.x + i] = shared[4 * blockDim.x + i];
+  __pipeline_wait_prior(0);
+}
+
+TEST_P(HostCuda, CopiesArriveWhenTheyAreWaitedFor) {
+  std::vector<unsigned> in(5 * 32);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<unsigned>(i) * 3U;
+  std::vector<unsigned> out(in.size());
+  ASSERT_EQ(run(1, 32, in.size() * 4, copies_kernel, in.data(), true, out.data()), cudaSuccess);
+  EXPECT_EQ(out, in);
+  ASSERT_EQ(run(1, 32, in.size() * 4, copies_kernel, in.data(), false, out.data()), cudaSuccess);
+  std::fill(in.begin() + 128, in.end(), 0xFFFFFFFFU);
+  EXPECT_EQ(out, in);
+}
+
+__global__ void forgotten_copy_kernel() {
+  alignas(16) static unsigned from[4];
+  alignas(16) static unsigned to[4];
+  __pipeline_memcpy_async(to, from, 16);
+  __pipeline_commit();
+}
+__global__ void misaligned_copy_kernel() {
+  alignas(16) static unsigned from[8];
+  alignas(16) static unsigned to[8];
+  __pipeline_memcpy_async(to, from + 1, 16);
+}
+
+TEST_P(HostCuda, ReportsCopiesThatAreNotWaitedFor) {
+  expect_fault(1, forgotten_copy_kernel, "without waiting for a copy");
+}
+TEST_P(HostCuda, ReportsMisalignedCopies) {
+  expect_fault(1, misaligned_copy_kernel, "aligned bytes");
 }
 
 __global__ void half_at_barrier_kernel() {
