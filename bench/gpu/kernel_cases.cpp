@@ -98,18 +98,30 @@ KernelCase nothing(const SharedContext& context) {
 constexpr std::size_t kPieces = 600;
 constexpr std::size_t kPiecesPerShard = 16;
 
+std::string name_of(const ScorerKind& kind) { return "score_shards, " + kind.name; }
+
+bool is_wanted(const std::string& kernel, const KernelSizes& sizes) {
+  return kernel.find(sizes.only) != std::string::npos;
+}
+
 void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
                      const GoldenFolder& data, const SharedContext& context,
-                     const std::vector<std::size_t>& batches) {
+                     const KernelSizes& sizes) {
+  std::vector<ScorerKind> kinds = device_scorers(models, context);
+  std::erase_if(kinds, [&](const ScorerKind& kind) {
+    // "cuda_device" is one of the other kinds, chosen by size.
+    return kind.name == "cuda_device" || !is_wanted(name_of(kind), sizes);
+  });
+  if (kinds.empty()) return;
+  const std::vector<std::size_t>& batches = sizes.shards;
   const std::size_t largest = *std::max_element(batches.begin(), batches.end());
   const auto input = std::make_shared<ScoringInput>(random_scoring_input(
       *make_cpu_backend(models), data.tables(), kPieces, largest, kPiecesPerShard, 1));
-  for (const ScorerKind& kind : device_scorers(models, context)) {
-    if (kind.name == "cuda_device") continue;  // It is one of the other kinds, chosen by size.
+  for (const ScorerKind& kind : kinds) {
     for (const std::size_t shards : batches) {
       const std::shared_ptr<Scorer> scorer = kind.make(*input);
       scorer->prepare(input->first(shards));
-      cases.push_back({.kernel = "score_shards, " + kind.name,
+      cases.push_back({.kernel = name_of(kind),
                        .input = counted(shards, "shards of 16"),
                        .items = static_cast<double>(shards),
                        .multiply_adds = static_cast<double>(shards) *
@@ -348,15 +360,19 @@ void add_placement_cases(std::vector<KernelCase>& cases, const CostModels& model
 std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolder& data,
                                      const SharedContext& context, const KernelSizes& sizes) {
   std::vector<KernelCase> cases = {nothing(context)};
-  add_score_cases(cases, models, data, context, sizes.shards);
+  add_score_cases(cases, models, data, context, sizes);
   for (const std::size_t pieces : sizes.pieces) {
-    cases.push_back(embed_case(models, data, context, pieces));
+    if (is_wanted("embed_pieces", sizes))
+      cases.push_back(embed_case(models, data, context, pieces));
   }
   for (const std::size_t placements : sizes.placements) {
+    if (!is_wanted("comm_costs", sizes)) continue;
     cases.push_back(comm_case(models, context, 4, placements));
     cases.push_back(comm_case(models, context, 128, placements));
   }
-  add_placement_cases(cases, models, data, context, sizes);
+  if (is_wanted("place_candidates", sizes)) {
+    add_placement_cases(cases, models, data, context, sizes);
+  }
   return cases;
 }
 

@@ -30,10 +30,11 @@ struct KernelSizes {
                                         "16gpu_dim128"};
   std::size_t tasks = 64;           ///< Of each set, besides one alone.
   std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
+  std::string only;                 ///< Only kernels whose names have this text.
 };
 
-/// All kernels, each on inputs of these sizes. `models` serve 128 devices too, and outlive the
-/// cases.
+/// All kernels (of `sizes.only`), each on inputs of these sizes. `models` serve 128 devices too,
+/// and outlive the cases.
 [[nodiscard]] std::vector<KernelCase> kernel_cases(
     const CostModels& models, const GoldenFolder& data,
     const std::shared_ptr<const gpu::DeviceContext>& context, const KernelSizes& sizes = {});

@@ -35,6 +35,7 @@ struct KernelsOptions {
   int repetitions = 5;
   double min_seconds = 0.05;
   bool loads_only = false;
+  std::string only;
 };
 
 std::optional<int> usable_device() {
@@ -102,9 +103,9 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   if (options.loads_only) return write_json();
   if (random_comm) out << "# communication model of 128 devices: random weights\n";
   const int width = (models.compute.table_network.outputs() + 7) / 8 * 8;
-  const std::vector<KernelCase> cases =
-      kernel_cases(models, GoldenFolder(options.common.data),
-                   std::make_shared<const gpu::DeviceContext>(*device, models, width));
+  const std::vector<KernelCase> cases = kernel_cases(
+      models, GoldenFolder(options.common.data),
+      std::make_shared<const gpu::DeviceContext>(*device, models, width), {.only = options.only});
   for (const KernelCase& one : cases) one.check();
 
   const std::vector<CaseTimes> times = time_cases(cases, options.repetitions, options.min_seconds);
@@ -141,6 +142,8 @@ void add_kernels_command(CLI::App& program, Action& chosen) {
       ->check(seconds_between(1e-6, 3600.0))
       ->capture_default_str();
   command->add_flag("--loads-only", options->loads_only, "Only the loads from shared memory");
+  command->add_option("--only", options->only, "Only kernels whose names have this text")
+      ->type_name("TEXT");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_kernels(*options, out); };
   });

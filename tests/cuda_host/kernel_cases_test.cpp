@@ -25,9 +25,9 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
                             .task_sets = {"2gpu_dim128"},
                             .tasks = 2,
                             .large_tables = 200};
+    const auto context = std::make_shared<const gpu::DeviceContext>(0, models, 32);
     const std::vector<KernelCase> cases =
-        kernel_cases(models, GoldenFolder(testing::golden_path("")),
-                     std::make_shared<const gpu::DeviceContext>(0, models, 32), small);
+        kernel_cases(models, GoldenFolder(testing::golden_path("")), context, small);
     std::set<std::string> kernels;
     for (const KernelCase& one : cases) {
       SCOPED_TRACE(one.kernel + ", " + one.input);
@@ -41,6 +41,10 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
                                        "score_shards, cuda_gemm", "score_shards, cuda_per_warp",
                                        "score_shards, cuda_tensor", "score_shards, cuda_tiled"));
+    KernelSizes few = small;
+    few.only = "comm";
+    EXPECT_EQ(kernel_cases(models, GoldenFolder(testing::golden_path("")), context, few).size(),
+              5U);
     // The means that are reported besides are not taken for another case's times.
     for (const CaseTimes& times : time_cases(cases, 2, 1e-9)) {
       EXPECT_THAT(times.seconds, ::testing::SizeIs(2));
