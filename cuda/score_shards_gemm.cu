@@ -26,10 +26,6 @@ struct GemmMemory {
   float4 sums[kWarps][kSumWidth][kTileShards / 4];
 };
 
-__device__ float at(const float4& v, int i) {
-  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
 __device__ void load_weights(const MlpView& head, GemmMemory& memory) {
   const LayerView hidden = head.layers[0];
   const LayerView output = head.layers[1];
@@ -77,7 +73,7 @@ template <bool kRowsInShared>
 __global__ void __launch_bounds__(kThreads, 1)
     score_shards_gemm_kernel(const ScoreArgs args, int ids) {
   auto& memory = *reinterpret_cast<GemmMemory*>(dynamic_shared_memory());
-  const ShardGather<kRowsInShared> gather(args, dynamic_shared_memory() + sizeof(GemmMemory), ids);
+  const ShardGather<kRowsInShared, 8> gather(args, sizeof(GemmMemory), ids);
   load_weights(args.head, memory);
   const float output_bias = args.head.layers[1].bias[0];
   __syncthreads();
@@ -92,11 +88,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   gather.fetch_ids(mine);
   for (; first < args.shards; first += stride) {
     const IdRange next = ids_of_lane(args, first + stride);
-    gather.add_up(mine, [&](std::uint32_t quad, std::uint32_t four, const float4(&sum)[4]) {
+    gather.add_up(mine, [&](std::uint32_t four, const auto& sum) {
+      const auto quad = static_cast<std::uint32_t>(lane_index()) % kSumQuads;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         sums[4 * quad + i][four ^ quad] =
-            make_float4(at(sum[0], i), at(sum[1], i), at(sum[2], i), at(sum[3], i));
+            make_float4(at(sum[0][0], i), at(sum[1][0], i), at(sum[2][0], i), at(sum[3][0], i));
       }
     });
     __syncwarp();

@@ -14,16 +14,12 @@ constexpr int kThreads = kWarps * kWarpSize;
 constexpr int kRowTiles = kTileShards / 16;  // Products have 16 rows of shards,
 constexpr int kInputTiles = kSumWidth / 8;   // 8 inputs
 constexpr int kColumnTiles = kHidden / 8;    // and 8 hidden units.
-// Floats between the sums of two shards: lanes that read four columns of eight rows reach each
-// bank once.
-constexpr int kSumStride = kSumWidth + 4;
 
 struct TensorMemory {
   // Of each lane: high and low parts of its two weights of a product.
   uint4 weight[kColumnTiles][kInputTiles][kWarpSize];
   TileSums bias[kColumnTiles][4];  // Of lanes with the same columns.
   float2 output_weight[kColumnTiles][4];
-  float sums[kWarps][kTileShards * kSumStride];
 };
 
 struct SplitInputs {
@@ -40,7 +36,8 @@ __device__ void load_weights(const MlpView& head, TensorMemory& memory) {
   };
   for (int item = thread; item < kColumnTiles * kInputTiles * kWarpSize; item += kThreads) {
     const int lane = item % kWarpSize;
-    const int input = item / kWarpSize % kInputTiles * 8 + lane % 4;
+    // The inputs of a product are those that a lane has: one of each of its two quads.
+    const int input = lane % 4 * 8 + item / kWarpSize % kInputTiles;
     const int unit = item / (kWarpSize * kInputTiles) * 8 + lane / 4;
     const SplitFloat a = split_for_tensor_cores(weight(input, unit));
     const SplitFloat b = split_for_tensor_cores(weight(input + 4, unit));
@@ -64,13 +61,11 @@ template <bool kRowsInShared>
 __global__ void __launch_bounds__(kThreads, 1)
     score_shards_tensor_kernel(const ScoreArgs args, int ids) {
   auto& memory = *reinterpret_cast<TensorMemory*>(dynamic_shared_memory());
-  const ShardGather<kRowsInShared> gather(args, dynamic_shared_memory() + sizeof(TensorMemory),
-                                          ids);
+  const ShardGather<kRowsInShared, 4> gather(args, sizeof(TensorMemory), ids);
   load_weights(args.head, memory);
   const float output_bias = args.head.layers[1].bias[0];
   __syncthreads();
 
-  float* sums = memory.sums[warp_index()];
   const int lane = lane_index();
   const int row = lane / 4;
   const int column = lane % 4;
@@ -80,30 +75,24 @@ __global__ void __launch_bounds__(kThreads, 1)
   gather.fetch_ids(mine);
   for (; first < args.shards; first += stride) {
     const IdRange next = ids_of_lane(args, first + stride);
-    gather.add_up(mine, [&](std::uint32_t quad, std::uint32_t four, const float4(&sum)[4]) {
+    SplitInputs x[kRowTiles][kInputTiles];
+    gather.add_up(mine, [&](std::uint32_t /*four*/, const auto& sum) {
 #pragma unroll
-      for (std::uint32_t j = 0; j < 4; ++j) {
-        reinterpret_cast<float4*>(sums + (4 * four + j) * kSumStride)[quad] = sum[j];
+      for (int m = 0; m < kRowTiles; ++m) {
+#pragma unroll
+        for (int k = 0; k < kInputTiles; ++k) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const SplitFloat split = split_for_tensor_cores(at(sum[2 * m + i % 2][i / 2], k));
+            x[m][k].high.at[i] = split.high;
+            x[m][k].low.at[i] = split.low;
+          }
+        }
       }
     });
     __syncwarp();
     mine = next;
     gather.fetch_ids(mine);
-
-    SplitInputs x[kRowTiles][kInputTiles];
-#pragma unroll
-    for (int m = 0; m < kRowTiles; ++m) {
-#pragma unroll
-      for (int k = 0; k < kInputTiles; ++k) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const SplitFloat split = split_for_tensor_cores(
-              sums[(16 * m + row + i % 2 * 8) * kSumStride + 8 * k + column + i / 2 * 4]);
-          x[m][k].high.at[i] = split.high;
-          x[m][k].low.at[i] = split.low;
-        }
-      }
-    }
 
     float cost[kRowTiles][2] = {};
 #pragma unroll 1
@@ -144,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (column == i) mine_of_four = total;
     }
     static_assert(kRowTiles == 2);
-    const int shard = first + column * 8 + row;
+    const int shard = first + row * 4 + column;
     if (shard < args.shards) args.cost_ms[shard] = mine_of_four + output_bias;
   }
 }

@@ -26,10 +26,11 @@ struct GatherShape {
   std::size_t bytes = 0;
 };
 
-inline constexpr int kIdsOfTile[] = {1024, 512, 256, 128};
+inline constexpr std::uint32_t kIdBytes = sizeof(std::uint32_t);
+inline constexpr int kIdsOfTile[] = {1024, 768, 576, 384, 256, 128};
 
 constexpr std::size_t id_bytes(int warps, int ids) {
-  return static_cast<std::size_t>(warps * ids) * sizeof(std::uint32_t);
+  return static_cast<std::size_t>(warps * ids) * kIdBytes;
 }
 constexpr std::size_t least_gather_bytes(int warps) { return id_bytes(warps, 128); }
 
@@ -45,6 +46,10 @@ inline GatherShape choose_gather_shape(int pieces, int warps, std::size_t max_by
   return {};
 }
 
+__device__ inline float at(const float4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
 /// The ids of this lane's shard; none beyond the last shard.
 struct IdRange {
   std::uint32_t begin;
@@ -56,31 +61,45 @@ __device__ inline IdRange ids_of_lane(const ScoreArgs& args, int first) {
   return {read_only(args.offsets + shard), read_only(args.offsets + min(shard + 1, args.shards))};
 }
 
-template <bool kRowsInShared>
+/// kLanes lanes share a shard, 8 or 4. Each has one or two quads of its sum, and so of four shards
+/// at a time.
+template <bool kRowsInShared, int kLanes>
 class ShardGather {
+  static_assert(kLanes == 8 || kLanes == 4);
+
  public:
-  /// By all threads of a block; a barrier must follow. `memory`: of GatherShape, on 16 bytes.
-  __device__ ShardGather(const ScoreArgs& args, std::byte* memory, int capacity)
+  static constexpr int kQuads = kSumQuads / kLanes;
+  /// Of four shards that follow one another.
+  using Sums = float4[4][kQuads];
+
+  /// By all threads of a block; a barrier must follow. `offset`: in shared memory of what
+  /// GatherShape counts, a multiple of 16.
+  __device__ ShardGather(const ScoreArgs& args, std::uint32_t offset, int capacity)
       : args_(args),
-        ids_(reinterpret_cast<std::uint32_t*>(memory) + warp_index() * capacity),
+        ids_(offset + static_cast<std::uint32_t>(warp_index() * capacity) * kIdBytes),
         capacity_(static_cast<std::uint32_t>(capacity)) {
-    auto* rows = reinterpret_cast<float4*>(memory) + warps_in_block() * capacity / 4;
-    const auto quad = static_cast<std::uint32_t>(lane_index()) % kSumQuads;
-    // Through a shuffle, so that the compiler takes it as it is: one instruction an address, where
-    // it would add up quad, base and row in two.
-    row_ = __shfl_sync(kAllLanes,
-                       kRowsInShared
-                           ? static_cast<std::uint32_t>(reinterpret_cast<std::byte*>(rows + quad) -
-                                                        dynamic_shared_memory())
-                           : quad,
-                       lane_index());
+    const std::uint32_t rows =
+        offset + static_cast<std::uint32_t>(warps_in_block() * capacity) * kIdBytes;
+    const auto first = static_cast<std::uint32_t>(lane_index() % kLanes * kQuads);
+#pragma unroll
+    for (std::uint32_t i = 0; i < kQuads; ++i) {
+      // Loads of 16 bytes are served eight lanes at a time. Where these have two shards, one of
+      // them starts with the second quads, so that each bank is read once.
+      const std::uint32_t quad = first + (i ^ (starts_with_second() ? 1U : 0U));
+      // Through a shuffle, so that the compiler takes it as it is: one instruction an address,
+      // where it would add up quad, base and row in two.
+      row_[i] = __shfl_sync(
+          kAllLanes,
+          kRowsInShared ? rows + quad * static_cast<std::uint32_t>(sizeof(float4)) : quad,
+          lane_index());
+    }
     // Ids that were never copied are read, too, though nothing is done with their rows.
-    for (int i = lane_index(); i < capacity; i += kWarpSize) ids_[i] = 0;
+    for (int i = lane_index(); i < capacity; i += kWarpSize) (&at<std::uint32_t>(ids_))[i] = 0;
     if constexpr (kRowsInShared) {
       const auto* from = reinterpret_cast<const float4*>(args.embeddings);
       for (int i = static_cast<int>(threadIdx.x); i < args.pieces * kSumQuads;
            i += static_cast<int>(blockDim.x)) {
-        rows[i] = read_only(from + i);
+        (&at<float4>(rows))[i] = read_only(from + i);
       }
     }
   }
@@ -88,40 +107,47 @@ class ShardGather {
   /// Starts to copy the ids of a tile. The lanes have waited for each other since they last read
   /// ids. Tiles of more ids than there is room for are not copied.
   __device__ void fetch_ids(const IdRange& mine) const {
+    constexpr int kCopies = 4;  // In a row.
     const Tile tile = tile_of(mine);
     if (tile.staged && tile.longest > 0) {
       const std::uint32_t* from = args_.piece_ids + tile.base;
+      std::uint32_t* to = &at<std::uint32_t>(ids_);
       const auto lane = static_cast<std::uint32_t>(lane_index());
       const std::uint32_t whole = tile.count & ~3U;
 #pragma unroll 1
-      for (std::uint32_t i = 4 * lane; i < whole; i += 4 * kWarpSize) {
-        __pipeline_memcpy_async(ids_ + i, from + i, 16);
+      for (std::uint32_t first = 4 * lane; first < whole; first += kCopies * 4 * kWarpSize) {
+#pragma unroll
+        for (std::uint32_t k = 0; k < kCopies; ++k) {
+          const std::uint32_t i = first + k * 4 * kWarpSize;
+          if (i < whole) __pipeline_memcpy_async(to + i, from + i, 16);
+        }
       }
       if (whole + lane < tile.count) {
-        __pipeline_memcpy_async(ids_ + whole + lane, from + whole + lane, 4);
+        __pipeline_memcpy_async(to + whole + lane, from + whole + lane, 4);
       }
     }
     __pipeline_commit();
   }
 
-  /// Waits for the ids, then adds up embeddings: eight lanes a shard, 16 bytes of each embedding a
-  /// lane, four shards a lane at a time. `store(quad, four, sums)` gets quad `quad` of the sums of
-  /// shards 4 `four` to 4 `four` + 3.
+  /// Waits for the ids, then adds up embeddings. `store(four, sums)` gets the quads of this lane,
+  /// kQuads * (lane % kLanes) and those behind it, of shards 4 `four` to 4 `four` + 3.
   template <typename Store>
   __device__ void add_up(const IdRange& mine, const Store& store) const {
     __pipeline_wait_prior(0);
     __syncwarp();
     const Tile tile = tile_of(mine);
-    const auto quad = static_cast<std::uint32_t>(lane_index()) % kSumQuads;
-    const auto group = static_cast<std::uint32_t>(lane_index()) / kSumQuads;
     const std::uint32_t first = __shfl_sync(kAllLanes, mine.begin, 0) - tile.base;
     const bool quads_of_ids =
         tile.staged && tile.shortest == tile.longest && (tile.longest | first) % 4 == 0;
 #pragma unroll 1
-    for (std::uint32_t four = group; four < kTileShards / 4; four += kWarpSize / kSumQuads) {
-      float4 sum[4];
+    for (auto four = static_cast<std::uint32_t>(lane_index() / kLanes); four < kTileShards / 4;
+         four += kWarpSize / kLanes) {
+      Sums sum;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) sum[j] = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+      for (auto& quads : sum) {
+#pragma unroll
+        for (float4& quad : quads) quad = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+      }
       if (quads_of_ids) {
         add_quads_of_ids(tile.longest, four, sum);
       } else {
@@ -135,14 +161,23 @@ class ShardGather {
           begin[j] -= tile.base;
         }
         if (tile.staged) {
-          add_ids(tile.longest, begin, count, sum, [&](std::uint32_t i) { return ids_[i]; });
+          add_ids(tile.longest, begin, count, sum,
+                  [&](std::uint32_t i) { return at<std::uint32_t>(ids_ + i * kIdBytes); });
         } else {
           const std::uint32_t* from = args_.piece_ids + tile.base;
           add_ids(tile.longest, begin, count, sum,
                   [&](std::uint32_t i) { return read_only(from + (i < tile.count ? i : 0)); });
         }
       }
-      store(quad, four, sum);
+      if constexpr (kQuads == 2) {
+#pragma unroll
+        for (auto& quads : sum) {
+          const float4 loaded_first = quads[0];
+          quads[0] = starts_with_second() ? quads[1] : loaded_first;
+          quads[1] = starts_with_second() ? loaded_first : quads[1];
+        }
+      }
+      store(four, sum);
     }
   }
 
@@ -164,28 +199,32 @@ class ShardGather {
     tile.longest = __reduce_max_sync(kAllLanes, tables);
     tile.shortest = __reduce_min_sync(kAllLanes, tables);
     // A shard's ids are read up to those of the longest one, four at a time.
-    tile.staged = tile.count + tile.longest + 4 <= capacity_;
+    tile.staged = tile.count <= capacity_ && tile.count + tile.longest + 4 <= capacity_;
     return tile;
   }
 
+  __device__ static bool starts_with_second() {
+    return kQuads == 2 && lane_index() / kLanes % 2 != 0;
+  }
+
   // Shards of the same number of tables, a multiple of 4, from a 16-byte boundary on.
-  __device__ void add_quads_of_ids(std::uint32_t tables, std::uint32_t four,
-                                   float4 (&sum)[4]) const {
-    const uint4* list[4];
+  __device__ void add_quads_of_ids(std::uint32_t tables, std::uint32_t four, Sums& sum) const {
+    std::uint32_t next[4];
 #pragma unroll
-    for (std::uint32_t j = 0; j < 4; ++j) {
-      list[j] = reinterpret_cast<const uint4*>(ids_ + (4 * four + j) * tables);
-    }
+    for (std::uint32_t j = 0; j < 4; ++j) next[j] = ids_ + (4 * four + j) * tables * kIdBytes;
+    const std::uint32_t end = next[1];
 #pragma unroll 1
-    for (std::uint32_t k = 0; k < tables / 4; ++k) {
+    while (next[0] != end) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const uint4 id = *list[j]++;
-        const float4 a = row(id.x);
-        const float4 b = row(id.y);
-        const float4 c = row(id.z);
-        const float4 d = row(id.w);
-        sum[j] = plus(plus(plus(plus(sum[j], a), b), c), d);
+        const uint4 id = at<uint4>(next[j]);
+        const std::uint32_t ids[4] = {id.x, id.y, id.z, id.w};
+        float4 rows[4][kQuads];
+#pragma unroll
+        for (int t = 0; t < 4; ++t) read_row(ids[t], rows[t]);
+#pragma unroll
+        for (int t = 0; t < 4; ++t) add(sum[j], rows[t]);
+        next[j] += 4 * kIdBytes;
       }
     }
   }
@@ -195,17 +234,17 @@ class ShardGather {
   // tables, and not added.
   template <typename IdAt>
   __device__ void add_ids(std::uint32_t longest, std::uint32_t (&begin)[4], int (&left)[4],
-                          float4 (&sum)[4], const IdAt& id_at) const {
+                          Sums& sum, const IdAt& id_at) const {
 #pragma unroll 1
     for (std::uint32_t k = 0; k < longest; k += 4) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        float4 rows[4];
+        float4 rows[4][kQuads];
 #pragma unroll
-        for (std::uint32_t t = 0; t < 4; ++t) rows[t] = row(id_at(begin[j] + t));
+        for (std::uint32_t t = 0; t < 4; ++t) read_row(id_at(begin[j] + t), rows[t]);
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
-          if (t < left[j]) sum[j] = plus(sum[j], rows[t]);
+          if (t < left[j]) add(sum[j], rows[t]);
         }
         begin[j] += 4;
         left[j] -= 4;
@@ -213,23 +252,42 @@ class ShardGather {
     }
   }
 
-  // This lane's quad.
-  __device__ float4 row(std::uint32_t id) const {
-    if constexpr (kRowsInShared) {
-      constexpr std::uint32_t kRowBytes = kSumWidth * sizeof(float);
-      return *reinterpret_cast<const float4*>(dynamic_shared_memory() + (id * kRowBytes + row_));
+  // This lane's quads.
+  __device__ void read_row(std::uint32_t id, float4 (&quads)[kQuads]) const {
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i) {
+      if constexpr (kRowsInShared) {
+        constexpr std::uint32_t kRowBytes = kSumWidth * sizeof(float);
+        quads[i] = at<float4>(id * kRowBytes + row_[i]);
+      } else {
+        const auto* rows = reinterpret_cast<const float4*>(args_.embeddings);
+        quads[i] = read_only(rows + (id * kSumQuads + row_[i]));
+      }
     }
-    return read_only(reinterpret_cast<const float4*>(args_.embeddings) + (id * kSumQuads + row_));
   }
 
-  __device__ static float4 plus(const float4& a, const float4& b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+  __device__ static void add(float4 (&sum)[kQuads], const float4 (&row)[kQuads]) {
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i) {
+      sum[i].x += row[i].x;
+      sum[i].y += row[i].y;
+      sum[i].z += row[i].z;
+      sum[i].w += row[i].w;
+    }
+  }
+
+  // Offsets in shared memory have 32 bits, and are what its loads take.
+  template <typename T>
+  __device__ static T& at(std::uint32_t offset) {
+    return *reinterpret_cast<T*>(dynamic_shared_memory() + offset);
   }
 
   const ScoreArgs& args_;  ///< The kernel's argument: kept in constant memory, not in registers.
-  std::uint32_t* ids_;     ///< [capacity_] of this warp.
+  std::uint32_t ids_;      ///< Of this warp [capacity_]: where they lie in shared memory.
   std::uint32_t capacity_;
-  std::uint32_t row_;  ///< Row 0 of this lane: bytes in shared memory, or quads of args.embeddings.
+  /// Of row 0, in the order in which they are read: bytes in shared memory, or quads of
+  /// args.embeddings.
+  std::uint32_t row_[kQuads];
 };
 
 }  // namespace neuroshard::gpu
