@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class TrainableMlp {
   /// for linear layers.
   TrainableMlp(std::vector<int> widths, bool relu_after_last, Random& random);
 
+  /// Of the inputs, then of the outputs of each layer.
+  [[nodiscard]] std::span<const int> widths() const { return widths_; }
+  [[nodiscard]] bool has_biases() const { return has_biases_; }
   [[nodiscard]] int inputs() const { return widths_.front(); }
   [[nodiscard]] int outputs() const { return widths_.back(); }
   [[nodiscard]] std::size_t input_stride() const { return padded_width(inputs()); }
