@@ -34,7 +34,10 @@ Cublas load() {
   // Stays loaded: unloading at exit would race with the driver's own clean-up.
   void* library = dlopen(cublas.name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    cublas.problem = cublas.name + " was not found; put its folder on LD_LIBRARY_PATH";
+    cublas.problem =
+        cublas.name +
+        " was not found; it comes with the CUDA toolkit, and with pip as nvidia-cublas: "
+        "put its folder on LD_LIBRARY_PATH";
     return cublas;
   }
   // The header's names are macros for those with a version, e.g. cublasSgemv_v2.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <utility>
+#include <variant>
 
 #include "core/thread_team.h"
 #include "cuda/cuda_test.h"
@@ -131,17 +133,17 @@ void expect_same_steps(CpuTrainee& cpu, CpuTrainee& host, const TrainingBackend&
       EXPECT_EQ(actual.networks[i].adam->steps(), adam->steps());
     }
   };
-  compare(1e-4F, 2e-3F);
+  compare(1e-5F, 1e-4F);
   if (first < order.size()) {
     for (Trainee* trainee : {static_cast<Trainee*>(&cpu), cuda.get()}) {
       trainee->queue_step(order.size() - first, 1e-3);
     }
-    EXPECT_NEAR(cuda->epoch_loss(), cpu.epoch_loss(), 1e-3 * cpu.epoch_loss());
-    compare(1e-2F, 4e-3F);
+    EXPECT_NEAR(cuda->epoch_loss(), cpu.epoch_loss(), 1e-5 * cpu.epoch_loss());
+    compare(1e-4F, 1e-4F);
   }
   cuda->remember_weights();
   const std::vector<float> predicted = cuda->predict(order);
-  expect_close(predicted, cpu.predict(order), 1e-2F);
+  expect_close(predicted, cpu.predict(order), 1e-4F);
   // What is remembered is recalled, here and in the host's trainee.
   cuda->begin_epoch(order);
   cuda->queue_step(first, 0.5);
@@ -200,13 +202,27 @@ TEST_F(Training, StepsOfCommunicationNetworks) {
   }
 }
 
-// Losses of an epoch, in training and validation, and where the best one was.
+// Losses of each epoch, in training and validation, and what came of them.
 struct Course {
   std::vector<double> losses;
   std::vector<std::string> states;
   int best_epoch = 0;
   double test_mse = 0.0;
+  std::vector<float> weights;
 };
+
+std::vector<float> weights_of(const Mlp& mlp) {
+  std::vector<float> all;
+  for (const DenseLayer& layer : mlp.layers) {
+    all.insert(all.end(), layer.weight.begin(), layer.weight.end());
+    all.insert(all.end(), layer.bias.begin(), layer.bias.end());
+  }
+  return all;
+}
+
+std::vector<float> weights_of(const CommNetwork& network) {
+  return std::visit([](const auto& each) { return weights_of(each.network); }, network);
+}
 
 template <typename Train>
 Course course_of(TrainingOptions options, std::shared_ptr<const TrainingBackend> backend,
@@ -217,19 +233,29 @@ Course course_of(TrainingOptions options, std::shared_ptr<const TrainingBackend>
     course.losses.insert(course.losses.end(), {report.train_loss, report.valid_loss});
   };
   options.on_state = [&](std::string state) { course.states.push_back(std::move(state)); };
-  const TrainingSummary summary = train(options);
+  const auto [summary, weights] = train(options);
   course.best_epoch = summary.best_epoch;
   course.test_mse = summary.tests.front().accuracy.mse;
+  course.weights = weights;
   return course;
+}
+
+std::pair<TrainingSummary, std::vector<float>> train_small_model(const ComputeSamples& samples,
+                                                                 const TrainingOptions& options) {
+  const TrainedCompute trained = train_compute(samples, {kTableFeatures, {16, 8}, {12}}, options);
+  std::vector<float> weights = weights_of(trained.model.table_network);
+  for (const float weight : weights_of(trained.model.head)) weights.push_back(weight);
+  return {trained.summary, weights};
 }
 
 void expect_close(const Course& actual, const Course& expected) {
   ASSERT_EQ(actual.losses.size(), expected.losses.size());
   for (std::size_t i = 0; i < actual.losses.size(); ++i) {
-    EXPECT_NEAR(actual.losses[i], expected.losses[i], 0.02 * expected.losses[i]) << i;
+    EXPECT_NEAR(actual.losses[i], expected.losses[i], 1e-4 * expected.losses[i]) << i;
   }
   EXPECT_EQ(actual.best_epoch, expected.best_epoch);
-  EXPECT_NEAR(actual.test_mse, expected.test_mse, 0.02 * expected.test_mse);
+  EXPECT_NEAR(actual.test_mse, expected.test_mse, 1e-4 * expected.test_mse);
+  expect_close(actual.weights, expected.weights, 1e-3F);
 }
 
 TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
@@ -240,7 +266,7 @@ TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
   options.threads = 1;
   const ComputeSamples samples = compute_samples(101, false);
   const auto compute = [&](const TrainingOptions& with) {
-    return train_compute(samples, {kTableFeatures, {16, 8}, {12}}, with).summary;
+    return train_small_model(samples, with);
   };
   const Course cpu = course_of(options, nullptr, compute);
   const Course cuda = course_of(options, backend_, compute);
@@ -250,11 +276,14 @@ TEST_F(Training, WholeTrainingsAreThoseOfTheCpu) {
 
   const std::vector<CommSamples> sets = {comm_samples(2, 51), comm_samples(4, 60)};
   const auto comm = [&](const TrainingOptions& with) {
-    return train_comm(sets, {CommArchitecture::kSymmetric, {12}}, with).forward;
+    const TrainedComm trained = train_comm(sets, {CommArchitecture::kSymmetric, {12}}, with);
+    return std::pair(trained.forward, weights_of(trained.model.forward));
   };
   expect_close(course_of(options, backend_, comm), course_of(options, nullptr, comm));
   const auto dense = [&](const TrainingOptions& with) {
-    return train_comm(std::span(sets).first(1), {CommArchitecture::kDense, {12}}, with).backward;
+    const TrainedComm trained =
+        train_comm(std::span(sets).first(1), {CommArchitecture::kDense, {12}}, with);
+    return std::pair(trained.backward, weights_of(trained.model.backward));
   };
   expect_close(course_of(options, backend_, dense), course_of(options, nullptr, dense));
 }
@@ -266,7 +295,7 @@ TEST_F(Training, StatesServeBoth) {
   options.threads = 1;
   const ComputeSamples samples = compute_samples(60, false);
   const auto compute = [&](const TrainingOptions& with) {
-    return train_compute(samples, {kTableFeatures, {16, 8}, {12}}, with).summary;
+    return train_small_model(samples, with);
   };
   const Course cpu = course_of(options, nullptr, compute);
   const Course cuda = course_of(options, backend_, compute);
