@@ -22,21 +22,19 @@ void DeviceMlp::Floats::allocate(std::size_t count, const Stream& stream) {
 
 DeviceMlp::DeviceMlp(const training::TrainableMlp& mlp, std::size_t rows, DeviceBlas& blas,
                      const Stream& stream)
-    : widths_(mlp.widths().begin(), mlp.widths().end()),
-      has_biases_(mlp.has_biases()),
+    : has_biases_(mlp.has_biases()),
       blas_(blas),
       stream_(stream),
-      rows_(widths_.size()),
-      gradients_(widths_.size()) {
-  for (std::size_t k = 0; k < widths_.size(); ++k) {
+      parameters_count_(mlp.parameters().size()),
+      rows_(mlp.layers() + 1),
+      gradients_(mlp.layers() + 1) {
+  for (std::size_t k = 0; k <= mlp.layers(); ++k) {
+    widths_.push_back(mlp.width(k));
+    if (k < mlp.layers()) parameters_at_.push_back(mlp.weight_at(k));
     const std::size_t floats = rows * static_cast<std::size_t>(row_stride(widths_[k]));
     rows_[k].allocate(floats, stream);
     gradients_[k].allocate(floats, stream);
     clear_rows(rows_[k].floats(), static_cast<std::int64_t>(rows), widths_[k], stream.get());
-    if (k == 0) continue;
-    parameters_at_.push_back(parameters_count_);
-    parameters_count_ += static_cast<std::size_t>(widths_[k - 1] + 1) *
-                         static_cast<std::size_t>(padded_width(widths_[k]));
   }
   for (Floats* each : {&parameters_, &gradient_, &mean_, &square_, &best_}) {
     each->allocate(parameters_count_, stream);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "cuda/buffers.h"
@@ -62,7 +61,7 @@ class DeviceMlp {
   DeviceBlas& blas_;
   const Stream& stream_;
   std::vector<std::size_t> parameters_at_;  ///< Of each layer.
-  std::size_t parameters_count_ = 0;
+  std::size_t parameters_count_;
   std::vector<Floats> rows_;       ///< Inputs, then the outputs of each layer.
   std::vector<Floats> gradients_;  ///< Of the loss by them.
   Floats parameters_;
