@@ -11,6 +11,7 @@
 #include "bench/statistics.h"
 #include "bench/task_sets.h"
 #include "bench/training_runs.h"
+#include "neuroshard/cuda_training.h"
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
 
@@ -21,25 +22,35 @@ constexpr const char* kTrainFooter =
     R"(Whole epochs as 'neuroshard train' has them, evaluation of the validation samples included, with the
 default layers and batches, on analytic costs of combinations of the tables in --data. Baselines, in
 the same trainer: the products by OpenBLAS, and by the portable kernel, which is given fewer samples
-as it needs the multiply-add in software on x86.
+as it needs the multiply-add in software on x86. The backend cuda takes its steps on the first GPU,
+with products by cuBLAS.
 
 Examples:
   nsbench train
-  nsbench train --networks compute --threads 1)";
+  nsbench train --networks compute --threads 1
+  nsbench train --backends cpu,cuda)";
 
 struct TrainOptions {
   CommonOptions common;
   std::vector<std::string> networks = trained_networks();
+  std::vector<std::string> backends = {"cpu"};
   std::vector<int> threads = default_thread_counts();
   std::size_t samples = 30000;
   std::size_t portable_samples = 512;
   int rounds = 5;
 };
 
-/// One network, kernel and number of threads.
+/// What computes the products of matrices.
+struct Products {
+  std::string name;
+  const training::MatrixKernels* kernels = nullptr;  ///< Of the CPU; unused with a backend.
+  std::shared_ptr<const TrainingBackend> backend;    ///< Null: the CPU.
+};
+
+/// One network, way to multiply and number of threads.
 struct Timed {
   std::string network;
-  const training::MatrixKernels* kernels = nullptr;
+  std::string products;
   int threads = 1;
   std::unique_ptr<TrainingRun> run;
   std::vector<Elapsed> rounds;
@@ -53,30 +64,41 @@ struct Timed {
   }
 };
 
-std::vector<const training::MatrixKernels*> kernels_of_this_machine() {
-  std::vector<const training::MatrixKernels*> kernels;
-  for (const training::MatrixKernels* each : training::all_matrix_kernels()) {
-    if (each->supported()) kernels.push_back(each);
+std::vector<Products> products_of(const std::vector<std::string>& backends) {
+  std::vector<Products> products;
+  const auto add = [&](const training::MatrixKernels* kernels) {
+    products.push_back({std::string(kernels->name), kernels, nullptr});
+  };
+  for (const std::string& backend : backends) {
+    if (backend == "cuda") {
+      products.push_back({"cublas", &training::best_matrix_kernels(), make_cuda_training()});
+      continue;
+    }
+    for (const training::MatrixKernels* each : training::all_matrix_kernels()) {
+      if (each->supported()) add(each);
+    }
+    if (openblas_matrix_kernels() != nullptr) add(openblas_matrix_kernels());
   }
-  if (openblas_matrix_kernels() != nullptr) kernels.push_back(openblas_matrix_kernels());
-  return kernels;
+  return products;
 }
 
 // An epoch of few samples must end in the same loss, to the last bit for our own kernels.
 void check(const std::string& network, const TrainingSet& set,
-           const std::vector<const training::MatrixKernels*>& kernels) {
+           const std::vector<Products>& products) {
   constexpr std::size_t kSamples = 256;
-  double expected = 0.0;
-  for (const training::MatrixKernels* each : kernels) {
-    const auto run = make_training_run(network, set, kSamples, *each, 1);
+  const auto loss_of = [&](const training::MatrixKernels& kernels, const auto& backend) {
+    const auto run = make_training_run(network, set, kSamples, kernels, 1, backend);
     run->run_epoch();
-    const double loss = run->validation_loss();
-    if (each == kernels.front()) expected = loss;
-    const double allowed = each == openblas_matrix_kernels() ? 1e-3 * expected : 0.0;
-    if (std::abs(loss - expected) <= allowed) continue;
-    throw Error("'" + std::string(each->name) + "' ends the first epoch of " + network +
-                    " with a loss of " + std::to_string(loss) + ", not " +
-                    std::to_string(expected) + "; nothing was timed",
+    return run->validation_loss();
+  };
+  const double expected = loss_of(training::best_matrix_kernels(), nullptr);
+  for (const Products& each : products) {
+    const double loss = loss_of(*each.kernels, each.backend);
+    const bool ours = each.backend == nullptr && each.kernels != openblas_matrix_kernels();
+    if (std::abs(loss - expected) <= (ours ? 0.0 : 1e-3 * expected)) continue;
+    throw Error("'" + each.name + "' ends the first epoch of " + network + " with a loss of " +
+                    std::to_string(loss) + ", not " + std::to_string(expected) +
+                    "; nothing was timed",
                 ErrorKind::kBackend);
   }
 }
@@ -84,7 +106,7 @@ void check(const std::string& network, const TrainingSet& set,
 double of_baseline(const std::vector<Timed>& all, const Timed& timed, std::string_view name) {
   for (const Timed& other : all) {
     if (other.network == timed.network && other.threads == timed.threads &&
-        other.kernels->name == name) {
+        other.products == name) {
       return median(timed.samples_per_second()) / median(other.samples_per_second());
     }
   }
@@ -94,7 +116,7 @@ double of_baseline(const std::vector<Timed>& all, const Timed& timed, std::strin
 void run_train(const TrainOptions& options, std::ostream& out) {
   const TrainingSet set =
       draw_training_set(GoldenFolder(options.common.data).tables(), options.samples);
-  const auto kernels = kernels_of_this_machine();
+  const std::vector<Products> products = products_of(options.backends);
   Context context = machine_context();
   context.emplace_back("samples", with_separators(static_cast<std::int64_t>(options.samples)) +
                                       " of each network, 80 % of them trained on");
@@ -102,13 +124,20 @@ void run_train(const TrainOptions& options, std::ostream& out) {
 
   std::vector<Timed> all;
   for (const std::string& network : options.networks) {
-    check(network, set, kernels);
-    for (const training::MatrixKernels* each : kernels) {
-      for (const int threads : options.threads) {
-        const std::size_t most =
-            each->name == "portable" ? options.portable_samples : options.samples;
-        all.push_back(
-            {network, each, threads, make_training_run(network, set, most, *each, threads), {}});
+    check(network, set, products);
+    for (const Products& each : products) {
+      const std::size_t most = each.name == "portable" ? options.portable_samples : options.samples;
+      const auto add = [&](int threads) {
+        all.push_back({network,
+                       each.name,
+                       threads,
+                       make_training_run(network, set, most, *each.kernels, threads, each.backend),
+                       {}});
+      };
+      if (each.backend) {
+        add(1);  // The CPU has nothing to do.
+      } else {
+        for (const int threads : options.threads) add(threads);
       }
     }
   }
@@ -129,10 +158,10 @@ void run_train(const TrainOptions& options, std::ostream& out) {
       const double ratio = of_baseline(all, timed, name);
       return std::isfinite(ratio) ? three_digits(ratio) : std::string("-");
     };
-    table.add_row({timed.network, std::string(timed.kernels->name), std::to_string(timed.threads),
+    table.add_row({timed.network, timed.products, std::to_string(timed.threads),
                    three_digits(median(rates)), percent(relative_spread(rates)), versus("openblas"),
                    versus("portable")});
-    report.add({.name = "train/" + timed.network + "/" + std::string(timed.kernels->name) +
+    report.add({.name = "train/" + timed.network + "/" + timed.products +
                         "/threads:" + std::to_string(timed.threads),
                 .rounds = timed.rounds,
                 .operations = 1,
@@ -158,6 +187,10 @@ void add_train_command(CLI::App& program, Action& chosen) {
   command->add_option("--networks", options->networks, "What to train")
       ->delimiter(',')
       ->check(CLI::IsMember(trained_networks()))
+      ->capture_default_str();
+  command->add_option("--backends", options->backends, "Where steps are computed: cpu, cuda")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of the trainer")
       ->delimiter(',')

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "neuroshard/error.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
+#include "weights/training/training_backend.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -45,26 +47,39 @@ training::Split split_of(std::size_t samples, std::size_t most_training) {
   return split;
 }
 
+using Backend = std::shared_ptr<const TrainingBackend>;
+
+TrainingOptions options_with(Backend backend) {
+  TrainingOptions options;
+  options.backend = std::move(backend);
+  return options;
+}
+
 class ComputeRun final : public TrainingRun {
  public:
   ComputeRun(const ComputeSamples& samples, std::size_t most,
-             const training::MatrixKernels& kernels, int threads)
-      : split_(split_of(samples.size(), most)),
+             const training::MatrixKernels& kernels, int threads, Backend backend)
+      : options_(options_with(std::move(backend))),
+        split_(split_of(samples.size(), most)),
         team_(threads),
         random_(kSeed),
         trainee_(samples, split_.train, {}, options_, kernels, team_, random_),
-        loop_(trainee_, split_, "compute", options_, random_) {}
+        elsewhere_(training::take_over(trainee_, options_)),
+        loop_(trainee(), split_, "compute", options_, random_) {}
 
   void run_epoch() override { loop_.run_epoch(); }
-  double validation_loss() override { return trainee_.mean_loss(split_.valid); }
+  double validation_loss() override { return trainee().mean_loss(split_.valid); }
   [[nodiscard]] std::size_t samples_per_epoch() const override { return split_.train.size(); }
 
  private:
+  training::Trainee& trainee() { return elsewhere_ ? *elsewhere_ : trainee_; }
+
   TrainingOptions options_;
   training::Split split_;
   ThreadTeam team_;
   Random random_;
   training::ComputeTrainee trainee_;
+  std::unique_ptr<training::Trainee> elsewhere_;
   training::EpochLoop loop_;
 };
 
@@ -72,25 +87,30 @@ class CommRun final : public TrainingRun {
  public:
   CommRun(std::span<const CommSamples> sets, CommArchitecture architecture,
           const std::vector<int>& hidden, std::size_t most, const training::MatrixKernels& kernels,
-          int threads)
-      : rows_(sets, architecture, training::CommPass::kForward),
+          int threads, Backend backend)
+      : options_(options_with(std::move(backend))),
+        rows_(sets, architecture, training::CommPass::kForward),
         split_(split_of(rows_.samples(), most)),
         team_(threads),
         random_(kSeed),
         trainee_(rows_, split_.train, hidden, options_.loss, kernels, team_, random_),
-        loop_(trainee_, split_, "forward", options_, random_) {}
+        elsewhere_(training::take_over(trainee_, options_)),
+        loop_(trainee(), split_, "forward", options_, random_) {}
 
   void run_epoch() override { loop_.run_epoch(); }
-  double validation_loss() override { return trainee_.mean_loss(split_.valid); }
+  double validation_loss() override { return trainee().mean_loss(split_.valid); }
   [[nodiscard]] std::size_t samples_per_epoch() const override { return split_.train.size(); }
 
  private:
+  training::Trainee& trainee() { return elsewhere_ ? *elsewhere_ : trainee_; }
+
   TrainingOptions options_;
   training::CommRows rows_;
   training::Split split_;
   ThreadTeam team_;
   Random random_;
   training::CommTrainee trainee_;
+  std::unique_ptr<training::Trainee> elsewhere_;
   training::EpochLoop loop_;
 };
 
@@ -122,19 +142,21 @@ const std::vector<std::string>& trained_networks() {
 
 std::unique_ptr<TrainingRun> make_training_run(const std::string& network, const TrainingSet& set,
                                                std::size_t most_samples,
-                                               const training::MatrixKernels& kernels,
-                                               int threads) {
+                                               const training::MatrixKernels& kernels, int threads,
+                                               std::shared_ptr<const TrainingBackend> backend) {
   if (network == "compute") {
-    return std::make_unique<ComputeRun>(set.compute, most_samples, kernels, threads);
+    return std::make_unique<ComputeRun>(set.compute, most_samples, kernels, threads,
+                                        std::move(backend));
   }
   if (network == "comm dense") {
     return std::make_unique<CommRun>(set.dense_comm, CommArchitecture::kDense,
                                      std::vector<int>{128, 64, 32, 16}, most_samples, kernels,
-                                     threads);
+                                     threads, std::move(backend));
   }
   if (network == "comm symmetric") {
     return std::make_unique<CommRun>(set.symmetric_comm, CommArchitecture::kSymmetric,
-                                     std::vector<int>{64, 32}, most_samples, kernels, threads);
+                                     std::vector<int>{64, 32}, most_samples, kernels, threads,
+                                     std::move(backend));
   }
   throw Error("no network '" + network + "'");
 }

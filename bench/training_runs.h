@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/training_data.h"
+#include "neuroshard/training.h"
 #include "weights/training/epoch_loop.h"
 #include "weights/training/matrix_kernels.h"
 
@@ -31,12 +31,12 @@ class TrainingRun {
 
 /// "compute", "comm dense" (4 devices, forward) and "comm symmetric" (2, 4, 8 devices, forward).
 [[nodiscard]] const std::vector<std::string>& trained_networks();
-/// The run borrows all but the name. Of the training samples at most `most_samples` are used.
-[[nodiscard]] std::unique_ptr<TrainingRun> make_training_run(const std::string& network,
-                                                             const TrainingSet& set,
-                                                             std::size_t most_samples,
-                                                             const training::MatrixKernels& kernels,
-                                                             int threads);
+/// The run borrows all but the name and the backend, which takes the steps; null: the CPU, with
+/// `kernels`. Of the training samples at most `most_samples` are used.
+[[nodiscard]] std::unique_ptr<TrainingRun> make_training_run(
+    const std::string& network, const TrainingSet& set, std::size_t most_samples,
+    const training::MatrixKernels& kernels, int threads,
+    std::shared_ptr<const TrainingBackend> backend = nullptr);
 
 /// The trainer's own code with products by cblas_sgemm; null if nsbench was built without OpenBLAS.
 [[nodiscard]] const training::MatrixKernels* openblas_matrix_kernels();

@@ -1,5 +1,6 @@
 // Takes the place of the CUDA backend in a library built without it.
 #include "neuroshard/cuda_backend.h"
+#include "neuroshard/cuda_training.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -13,6 +14,13 @@ std::unique_ptr<Backend> make_cuda_backend(const CostModels& /*models*/,
   throw Error(
       "cuda backend: this library was built without CUDA; configure it with NEUROSHARD_CUDA=ON and "
       "nvcc on PATH, or choose the backend 'auto'",
+      ErrorKind::kBackend);
+}
+
+std::shared_ptr<const TrainingBackend> make_cuda_training() {
+  throw Error(
+      "this build has no CUDA; configure it with NEUROSHARD_CUDA=ON and nvcc on PATH, or train "
+      "with --backend cpu",
       ErrorKind::kBackend);
 }
 

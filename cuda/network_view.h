@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/host_device.h"
+
 namespace neuroshard::gpu {
 
 /// Networks as kernels see them: plain pointers to device memory, owned by DeviceModels.
@@ -40,12 +42,6 @@ struct CommView {
   CommNetworkView forward;
   CommNetworkView backward;
 };
-
-#ifdef __CUDACC__
-#define NEUROSHARD_HOST_DEVICE __host__ __device__
-#else
-#define NEUROSHARD_HOST_DEVICE
-#endif
 
 /// Rounded up to whole float4s.
 NEUROSHARD_HOST_DEVICE constexpr int round_to_4(int x) { return (x + 3) / 4 * 4; }

@@ -1,4 +1,5 @@
-# The CUDA backend, and the fused operator that cost data is collected with.
+# The CUDA backend, the fused operator that cost data is collected with, and training. Products of
+# matrices are cublas.cpp's.
 set(NEUROSHARD_CUDA_SOURCES
   buffers.cpp
   check.cpp
@@ -8,8 +9,11 @@ set(NEUROSHARD_CUDA_SOURCES
   cuda_operator.cpp
   cuda_session.cpp
   cuda_source.cpp
+  cuda_trainee.cpp
+  cuda_training.cpp
   current_device.cpp
   device_context.cpp
+  device_mlp.cpp
   device_models.cpp
   device_streams.cpp
   embed_pieces.cu
@@ -22,6 +26,7 @@ set(NEUROSHARD_CUDA_SOURCES
   score_shards_gemm.cu
   score_shards_tensor.cu
   score_shards_tiled.cu
+  training_kernels.cu
   update_rows.cu)
 # CUB's kernels; only nvcc reads them.
 set(NEUROSHARD_CUB_SOURCES sort_lookups.cu)

@@ -7,7 +7,7 @@
 # ARCH is the compute capability to build for, default 90. Stages, by default all, in this order:
 #   loads      what loads from shared memory cost, on which docs/kernels.md's estimates rest
 #   tests      all CUDA tests
-#   bench      nsbench: shards scored, each kernel, plans on 2 to 128 devices
+#   bench      nsbench: shards scored, each kernel, plans on 2 to 128 devices, training
 #   collect    cost samples of the embedding operator
 #   sanitize   compute-sanitizer memcheck and racecheck
 #   profile    ncu on every kernel
@@ -162,7 +162,7 @@ stage_sanitize() {
     return
   fi
   # All kernels, without the tests that only repeat them on larger inputs.
-  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks' tool
+  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks:*WholeTrainings*' tool
   for tool in memcheck racecheck; do
     step "sanitizer_$tool" 235 compute-sanitizer --tool "$tool" --error-exitcode 9 \
       bin/cuda_tests "--gtest_filter=$some" || true
@@ -183,6 +183,8 @@ stage_bench() {
   step bench_plan_128 60 "$nsbench" plan --backends cuda,avx2 --threads 1 --rounds 2 --check 0 \
     --task examples/jumbo_128gpu.json --data "$golden" --searches published,fast \
     --json "$work/bench_plan_128.json" || true
+  step bench_train 60 "$nsbench" train --data "$golden" --backends cpu,cuda --rounds 3 \
+    --json "$work/bench_train.json" || true
 }
 
 stage_load() {

@@ -100,6 +100,12 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
                   "Reached along half a cosine")
       ->capture_default_str()
       ->group(how);
+  command
+      .add_option("--backend", options.backend,
+                  "Where steps are computed; cuda: on a GPU, with cuBLAS, losses within rounding")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str()
+      ->group(how);
   command.add_option("--threads", training.threads, "0: one per core; results are the same")
       ->capture_default_str()
       ->group(how);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "neuroshard/cuda_training.h"
 #include "neuroshard/error.h"
 #include "neuroshard/weights.h"
 #include "tools/accuracy_table.h"
@@ -36,7 +37,8 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
       output_(console, options.output),
       log_(optional_output(console, options.log)),
       scatter_(optional_output(console, options.scatter)),
-      origin_(read_data_origin(folders_, kind)) {
+      origin_(read_data_origin(folders_, kind)),
+      backend_(options.backend == "cuda" ? make_cuda_training() : nullptr) {
   if (options.output.empty()) throw Error("--output is empty; give the file to write");
   if (!options.base.empty()) models_ = load_weights(options.base);
   if (!options.source.empty()) origin_.source = options.source;
@@ -48,6 +50,7 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
 
 TrainingOptions TrainingSession::start(const std::string& part, int networks) {
   TrainingOptions training = options_.training;
+  training.backend = backend_;
   const auto epochs = static_cast<std::uint64_t>(training.epochs);
   progress_ = std::make_unique<ProgressBar>(console_, "training " + part,
                                             epochs * static_cast<std::uint64_t>(networks));

@@ -27,6 +27,7 @@ struct TrainOptions {
   bool resume = false;  ///< Keep the state of training beside the output, and go on from it.
   std::string source;   ///< Of the costs; empty: what the data folders say.
   std::string hardware;
+  std::string backend = "cpu";
   TrainingOptions training;
 };
 
@@ -79,6 +80,7 @@ class TrainingSession {
   std::vector<std::filesystem::path> state_files_;  ///< Of the parts so far; with `resume` only.
   std::string unsaved_state_;                       ///< Of the last part.
   std::optional<std::chrono::steady_clock::time_point> saved_;
+  std::shared_ptr<const TrainingBackend> backend_;
   InterruptGuard guard_;
 };
 

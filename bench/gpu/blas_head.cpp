@@ -50,7 +50,7 @@ BlasHead::BlasHead(const Mlp& head, int rows_at_once) : rows_at_once_(rows_at_on
   }
 }
 
-void BlasHead::run(DeviceBlas& blas, const DeviceShards& shards, float* cost_ms,
+void BlasHead::run(gpu::DeviceBlas& blas, const DeviceShards& shards, float* cost_ms,
                    cudaStream_t stream) const {
   for (int first = 0; first < shards.shards; first += rows_at_once_) {
     const int rows = std::min(rows_at_once_, shards.shards - first);
@@ -65,8 +65,8 @@ void BlasHead::run(DeviceBlas& blas, const DeviceShards& shards, float* cost_ms,
       if (layer.outputs == 1) {
         blas.multiply_vector_transposed(layer.inputs, rows, in, stride, layer.weight, out);
       } else {
-        blas.multiply_transposed(layer.outputs, rows, layer.inputs, layer.weight, layer.inputs, in,
-                                 stride, out, layer.outputs);
+        blas.multiply(gpu::Operand::kTransposed, gpu::Operand::kPlain, layer.outputs, rows,
+                      layer.inputs, layer.weight, layer.inputs, in, stride, out, layer.outputs);
       }
       add_bias(out, rows, layer.outputs, layer.bias, !last, stream);
       in = out;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "bench/gpu/device_blas.h"
 #include "cuda/buffers.h"
+#include "cuda/device_blas.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard::bench {
@@ -25,7 +25,8 @@ class BlasHead {
   BlasHead(const Mlp& head, int rows_at_once);
 
   /// Queues everything on `stream`, which is the one that `blas` uses. cost_ms: [shards].
-  void run(DeviceBlas& blas, const DeviceShards& shards, float* cost_ms, cudaStream_t stream) const;
+  void run(gpu::DeviceBlas& blas, const DeviceShards& shards, float* cost_ms,
+           cudaStream_t stream) const;
 
  private:
   struct Layer {

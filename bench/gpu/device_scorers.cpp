@@ -121,7 +121,7 @@ class BlasScorer final : public DeviceScorer {
  public:
   BlasScorer(Context context, const ScoringInput& input, const Mlp& head, int rows_at_once)
       : DeviceScorer(std::move(context), input),
-        blas_(make_cublas(stream())),
+        blas_(gpu::make_cublas(stream())),
         model_(head),
         rows_at_once_(rows_at_once) {}
 
@@ -135,7 +135,7 @@ class BlasScorer final : public DeviceScorer {
     head_->run(*blas_, shards, cost_ms, stream);
   }
 
-  std::unique_ptr<DeviceBlas> blas_;
+  std::unique_ptr<gpu::DeviceBlas> blas_;
   Mlp model_;
   int rows_at_once_;
   std::optional<BlasHead> head_;
@@ -173,7 +173,7 @@ std::vector<ScorerKind> device_scorers(const CostModels& models, const Context& 
     kinds.push_back(kernel_kind("cuda_tiled", context, Kernel::kTiled));
     kinds.push_back(kernel_kind("cuda_tensor", context, Kernel::kTensor));
   }
-  if (cublas_found()) {
+  if (gpu::cublas_found()) {
     kinds.push_back(blas_kind("cublas", context, head, std::numeric_limits<int>::max()));
     // Sums and activations of so many rows, 25 MB, stay in the L2 cache of an A100 or H100.
     kinds.push_back(blas_kind("cublas_blocks", context, head, 65536));

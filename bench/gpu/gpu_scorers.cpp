@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "bench/gpu/device_blas.h"
 #include "bench/gpu/device_scorers.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/fma_kernel.h"
 #include "cuda/buffers.h"
 #include "cuda/check.h"
 #include "cuda/current_device.h"
+#include "cuda/device_blas.h"
 #include "neuroshard/cuda_backend.h"
 
 namespace neuroshard::bench {
@@ -78,7 +78,7 @@ Context gpu_context() {
           {"gpu_runtime", "CUDA " + version_text(runtime)},
           {"gpu_highest_clock", megahertz(cudaDevAttrClockRate, *device)},
           {"gpu_memory_clock", megahertz(cudaDevAttrMemoryClockRate, *device)},
-          {"cublas", cublas_description()}};
+          {"cublas", gpu::cublas_description()}};
 }
 
 }  // namespace neuroshard::bench

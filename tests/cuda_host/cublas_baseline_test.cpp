@@ -1,5 +1,5 @@
 // The cuBLAS baseline of nsbench: kernels, order of launches and layout of matrices, executed on
-// the CPU. cuBLAS itself needs a GPU; its two products are plain loops here, queued like a kernel.
+// the CPU, with plain loops (plain_blas.cpp) in the place of cuBLAS.
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
@@ -13,37 +13,6 @@
 
 namespace neuroshard::bench {
 namespace {
-
-class PlainBlas final : public DeviceBlas {
- public:
-  explicit PlainBlas(cudaStream_t stream) : stream_(stream) {}
-
-  void multiply_transposed(int m, int n, int k, const float* a, int lda, const float* b, int ldb,
-                           float* c, int ldc) override {
-    queue([=] {
-      for (int column = 0; column < n; ++column) {
-        for (int row = 0; row < m; ++row) {
-          float sum = 0.0F;
-          for (int i = 0; i < k; ++i) sum += a[row * lda + i] * b[column * ldb + i];
-          c[column * ldc + row] = sum;
-        }
-      }
-    });
-  }
-
-  void multiply_vector_transposed(int k, int n, const float* a, int lda, const float* x,
-                                  float* y) override {
-    multiply_transposed(1, n, k, x, k, a, lda, y, 1);
-  }
-
- private:
-  void queue(std::function<void()> work) {
-    ASSERT_EQ(host_cuda::enqueue_launch(dim3(1), dim3(1), 0, stream_, std::move(work)),
-              cudaSuccess);
-  }
-
-  cudaStream_t stream_;
-};
 
 std::span<const std::byte> bytes_of(const auto& values) { return std::as_bytes(std::span(values)); }
 
@@ -77,8 +46,8 @@ void expect_close(const CostModels& models, int shards, int rows_at_once) {
   }
   memory[3].reserve(expected.size() * sizeof(float));
   const BlasHead head(models.compute.head, rows_at_once);
-  PlainBlas blas(stream.get());
-  head.run(blas,
+  const auto blas = gpu::make_cublas(stream.get());
+  head.run(*blas,
            {.embeddings = reinterpret_cast<const float*>(memory[0].data()),
             .width = width,
             .offsets = reinterpret_cast<const std::uint32_t*>(memory[1].data()),

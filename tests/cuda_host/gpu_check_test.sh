@@ -41,7 +41,7 @@ check() { "$folder/bundle/gpu_check.sh" "$results" "$@" >"$folder/screen" 2>&1; 
 # The loads come first of all.
 check
 grep -v '^nvidia-smi' "$TRACE" | head -n 1 | grep -q -- '^nsbench kernels --loads-only' || fail "the loads are not measured first"
-for part in score plan scale; do grep -q "^nsbench $part " "$TRACE" || fail "no nsbench $part"; done
+for part in score plan train scale; do grep -q "^nsbench $part " "$TRACE" || fail "no nsbench $part"; done
 grep -q '^neuroshard collect compute' "$TRACE" || fail "nothing was collected"
 for tool in memcheck racecheck; do
   grep -q -- "^compute-sanitizer --tool $tool" "$TRACE" || fail "no $tool"

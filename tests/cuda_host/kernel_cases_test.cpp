@@ -39,6 +39,7 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
     }
     EXPECT_THAT(kernels,
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
+                                       "score_shards, cublas", "score_shards, cublas_blocks",
                                        "score_shards, cuda_gemm", "score_shards, cuda_per_warp",
                                        "score_shards, cuda_tensor", "score_shards, cuda_tiled"));
     KernelSizes few = small;

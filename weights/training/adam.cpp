@@ -4,13 +4,13 @@
 #include <cmath>
 
 namespace neuroshard::training {
-namespace {
 
-constexpr double kMeanDecay = 0.9;
-constexpr double kSquareDecay = 0.999;
-constexpr double kEpsilon = 1e-8;
-
-}  // namespace
+AdamStep::AdamStep(long steps, double learning_rate) {
+  const double mean_correction = 1.0 - std::pow(0.9, steps);
+  const double square_correction = 1.0 - std::pow(0.999, steps);
+  rate_ = static_cast<float>(learning_rate / mean_correction);
+  square_scale_ = static_cast<float>(1.0 / std::sqrt(square_correction));
+}
 
 Adam::Adam(std::size_t parameters)
     : mean_(parameters, 0.0F), square_(parameters, 0.0F), sum_(parameters, 0.0F) {}
@@ -22,18 +22,9 @@ void Adam::step(std::span<const AlignedVector<float>> gradients, double learning
   for (const AlignedVector<float>& part : gradients) {
     for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += part[i];
   }
-  const double mean_correction = 1.0 - std::pow(kMeanDecay, steps_);
-  const double square_correction = 1.0 - std::pow(kSquareDecay, steps_);
-  const auto rate = static_cast<float>(learning_rate / mean_correction);
-  const auto square_scale = static_cast<float>(1.0 / std::sqrt(square_correction));
-  constexpr auto kMean = static_cast<float>(kMeanDecay);
-  constexpr auto kSquare = static_cast<float>(kSquareDecay);
-  constexpr auto kEps = static_cast<float>(kEpsilon);
+  const AdamStep step(steps_, learning_rate);
   for (std::size_t i = 0; i < sum_.size(); ++i) {
-    const float gradient = sum_[i];
-    mean_[i] = kMean * mean_[i] + (1.0F - kMean) * gradient;
-    square_[i] = kSquare * square_[i] + (1.0F - kSquare) * gradient * gradient;
-    parameters[i] -= rate * mean_[i] / (std::sqrt(square_[i]) * square_scale + kEps);
+    step.update(sum_[i], mean_[i], square_[i], parameters[i]);
   }
 }
 

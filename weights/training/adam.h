@@ -1,14 +1,39 @@
 #pragma once
 
+#include <cmath>
 #include <span>
 #include <string>
 
+#include "core/host_device.h"
 #include "neuroshard/aligned_vector.h"
 #include "weights/training/training_state.h"
 
 namespace neuroshard::training {
 
-/// Adam (Kingma and Ba, 2015) with its usual constants: decay 0.9 and 0.999, epsilon 1e-8.
+/// What a step of Adam does to a parameter (Kingma and Ba, 2015), with its usual constants: decay
+/// 0.9 and 0.999, epsilon 1e-8.
+class AdamStep {
+ public:
+  /// `steps`: with this one.
+  AdamStep(long steps, double learning_rate);
+
+  NEUROSHARD_HOST_DEVICE void update(float gradient, float& mean, float& square,
+                                     float& parameter) const {
+    mean = kMeanDecay * mean + (1.0F - kMeanDecay) * gradient;
+    square = kSquareDecay * square + (1.0F - kSquareDecay) * gradient * gradient;
+    parameter -= rate_ * mean / (std::sqrt(square) * square_scale_ + kEpsilon);
+  }
+
+ private:
+  static constexpr float kMeanDecay = 0.9F;
+  static constexpr float kSquareDecay = 0.999F;
+  static constexpr float kEpsilon = 1e-8F;
+
+  float rate_;
+  float square_scale_;
+};
+
+/// Adam for all parameters of a network.
 class Adam {
  public:
   explicit Adam(std::size_t parameters);
@@ -16,6 +41,11 @@ class Adam {
   /// `gradients`: partial gradients, added up in this order; all have the size of `parameters`.
   void step(std::span<const AlignedVector<float>> gradients, double learning_rate,
             AlignedVector<float>& parameters);
+
+  /// What it has gathered: mean and square of the gradients, and how many steps.
+  [[nodiscard]] AlignedVector<float>& mean() { return mean_; }
+  [[nodiscard]] AlignedVector<float>& square() { return square_; }
+  [[nodiscard]] long& steps() { return steps_; }
 
   void visit_state(const std::string& name, StateVisitor& visitor);
 

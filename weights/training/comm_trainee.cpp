@@ -117,18 +117,23 @@ void CommTrainee::deal_out_chunks(std::span<const std::uint32_t> samples) {
   }
 }
 
-std::size_t CommTrainee::run_forward(std::span<const std::uint32_t> samples, Scratch& scratch) {
+std::size_t CommTrainee::write_inputs(std::span<const std::uint32_t> samples, float* to) const {
   const std::size_t stride = network_.input_stride();
   const std::size_t inputs = static_cast<std::size_t>(rows_.inputs());
   std::size_t rows = 0;
   for (const std::uint32_t sample : samples) {
-    rows_.inputs_of(sample, stride, &scratch.inputs[rows * stride]);
+    rows_.inputs_of(sample, stride, to + rows * stride);
     rows += rows_.rows(sample);
   }
   for (std::size_t r = 0; r < rows; ++r) {
-    float* row = &scratch.inputs[r * stride];
+    float* row = to + r * stride;
     normalize(features_, std::span(row, inputs), row);
   }
+  return rows;
+}
+
+std::size_t CommTrainee::run_forward(std::span<const std::uint32_t> samples, Scratch& scratch) {
+  const std::size_t rows = write_inputs(samples, scratch.inputs.data());
   network_.forward(kernels_, scratch.inputs.data(), 0, rows, scratch.tape);
   return rows;
 }
@@ -231,6 +236,26 @@ void CommTrainee::visit_state(const std::string& name, StateVisitor& visitor) {
   network_.visit_state(name + ".network", visitor);
   adam_.visit_state(name + ".network.adam", visitor);
   visitor.floats(name + ".network.best", best_);
+}
+
+TraineeParts CommTrainee::parts() {
+  std::vector<std::uint32_t> all(rows_.samples());
+  std::iota(all.begin(), all.end(), 0U);
+  TraineeParts parts{.networks = {{&network_, &adam_, &best_}},
+                     .inputs = {},
+                     .row_ids = {},
+                     .offsets = {0},
+                     .costs_ms = {},
+                     .scale = scale_,
+                     .loss = cost_loss_};
+  for (const std::uint32_t sample : all) {
+    parts.offsets.push_back(parts.offsets.back() + rows_.rows(sample));
+    const std::span<const float> costs = rows_.targets(sample);
+    parts.costs_ms.insert(parts.costs_ms.end(), costs.begin(), costs.end());
+  }
+  parts.inputs.resize(parts.offsets.back() * network_.input_stride());
+  write_inputs(all, parts.inputs.data());
+  return parts;
 }
 
 CommNetwork CommTrainee::network() const {

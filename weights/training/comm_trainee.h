@@ -8,7 +8,7 @@
 #include "core/thread_team.h"
 #include "weights/training/adam.h"
 #include "weights/training/comm_rows.h"
-#include "weights/training/epoch_loop.h"
+#include "weights/training/cpu_trainee.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
@@ -17,7 +17,7 @@ namespace neuroshard::training {
 
 /// A communication network in training, dense or symmetric. The loss is the mean over samples of
 /// the mean over a sample's devices. Borrows rows and team.
-class CommTrainee final : public Trainee {
+class CommTrainee final : public CpuTrainee {
  public:
   /// `training`: sample numbers, whose costs give the scale of the outputs. `hidden`: widths of
   /// the hidden layers.
@@ -30,9 +30,10 @@ class CommTrainee final : public Trainee {
   void remember_weights() override { best_ = network_.parameters(); }
   void recall_weights() override;
   void visit_state(const std::string& name, StateVisitor& visitor) override;
+  [[nodiscard]] TraineeParts parts() override;
 
   /// One cost per device of each sample.
-  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
+  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples) override;
   [[nodiscard]] CommNetwork network() const;
 
   /// Mean loss of a batch; leaves its gradient in parts, to be added up.
@@ -54,6 +55,8 @@ class CommTrainee final : public Trainee {
   void measure_features(std::span<const double> importances);
   void measure_costs(std::span<const std::uint32_t> training, std::span<const double> importances);
   void deal_out_chunks(std::span<const std::uint32_t> samples);
+  /// Normalised inputs of the samples, [rows, input_stride()]; returns how many rows.
+  std::size_t write_inputs(std::span<const std::uint32_t> samples, float* rows) const;
   std::size_t run_forward(std::span<const std::uint32_t> samples, Scratch& scratch);
   double differentiate_chunk(std::span<const std::uint32_t> samples, std::size_t batch,
                              Scratch& scratch, float* gradient);

@@ -296,6 +296,17 @@ void ComputeTrainee::visit_state(const std::string& name, StateVisitor& visitor)
   visitor.floats(name + ".head.best", best_head_);
 }
 
+TraineeParts ComputeTrainee::parts() {
+  return {.networks = {{&table_network_, &table_adam_, &best_table_},
+                       {&head_, &head_adam_, &best_head_}},
+          .inputs = {table_inputs_.begin(), table_inputs_.end()},
+          .row_ids = piece_ids_,
+          .offsets = samples_.offsets,
+          .costs_ms = samples_.cost_ms,
+          .scale = scale_,
+          .loss = cost_loss_};
+}
+
 ComputeModel ComputeTrainee::model() const {
   return {features_, table_network_.to_mlp(), head_.to_mlp(scale_.std_ms, scale_.mean_ms)};
 }

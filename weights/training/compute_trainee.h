@@ -8,7 +8,7 @@
 #include "core/thread_team.h"
 #include "weights/training/adam.h"
 #include "weights/training/batch_index.h"
-#include "weights/training/epoch_loop.h"
+#include "weights/training/cpu_trainee.h"
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
 #include "weights/training/operator_pieces.h"
@@ -19,7 +19,7 @@ namespace neuroshard::training {
 /// The compute model in training. A step has three parts, each shared out in chunks of fixed size:
 /// table network for the batch's distinct tables; sums, head and loss for its samples; back
 /// through the table network. Borrows the samples and the team.
-class ComputeTrainee final : public Trainee {
+class ComputeTrainee final : public CpuTrainee {
  public:
   /// `training`: sample numbers, whose costs give the scale of the outputs.
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
@@ -31,8 +31,9 @@ class ComputeTrainee final : public Trainee {
   void remember_weights() override;
   void recall_weights() override;
   void visit_state(const std::string& name, StateVisitor& visitor) override;
+  [[nodiscard]] TraineeParts parts() override;
 
-  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples);
+  [[nodiscard]] std::vector<float> predict(std::span<const std::uint32_t> samples) override;
   [[nodiscard]] ComputeModel model() const;
 
   /// Mean loss of a batch; leaves its gradient in parts, to be added up.

@@ -50,18 +50,17 @@ std::size_t EpochLoop::run_steps(EpochReport& report) {
   const std::size_t steps_per_epoch = (order_.size() + batch - 1) / batch;
   const double all_steps = static_cast<double>(steps_per_epoch) * options_.epochs;
   shuffle(std::span(order_), random_);
+  trainee_.begin_epoch(order_);
   std::size_t done = 0;
-  double losses = 0.0;
   while (done < order_.size() && !summary_.stopped) {
     const std::size_t count = std::min(batch, order_.size() - done);
     report.learning_rate = learning_rate_at(options_, static_cast<double>(steps_) / all_steps);
-    losses += static_cast<double>(count) *
-              trainee_.step(std::span(order_).subspan(done, count), report.learning_rate);
+    trainee_.queue_step(count, report.learning_rate);
     done += count;
     ++steps_;
     summary_.stopped = options_.should_stop && options_.should_stop();
   }
-  report.train_loss = losses / static_cast<double>(done);
+  report.train_loss = trainee_.epoch_loss();
   return done;
 }
 

@@ -36,9 +36,20 @@ class Trainee {
   /// One step of Adam. Returns the batch's mean loss before the step.
   virtual double step(std::span<const std::uint32_t> batch, double learning_rate) = 0;
   virtual double mean_loss(std::span<const std::uint32_t> samples) = 0;
+  /// Costs of the samples, one after the other; a sample may have several.
+  [[nodiscard]] virtual std::vector<float> predict(std::span<const std::uint32_t> samples) = 0;
   virtual void remember_weights() = 0;
   virtual void recall_weights() = 0;
   virtual void visit_state(const std::string& name, StateVisitor& visitor) = 0;
+
+  // An epoch, for whose steps nobody waits one by one: they may be computed on another device.
+
+  /// Samples in the order in which the steps are to take them.
+  virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
+  /// A step with the next `count` samples.
+  virtual void queue_step(std::size_t count, double learning_rate) = 0;
+  /// Of the steps so far: the mean over their samples of the loss before the step.
+  [[nodiscard]] virtual double epoch_loss() = 0;
 };
 
 /// Trains one network, epoch by epoch. Borrows everything it is given.

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "core/host_device.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard::training {
@@ -35,7 +36,9 @@ struct CostScale {
   /// `costs`: rows of one number.
   explicit CostScale(const FeatureStatistics& costs);
 
-  [[nodiscard]] float milliseconds(float output) const { return mean_ms + std_ms * output; }
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE float milliseconds(float output) const {
+    return mean_ms + std_ms * output;
+  }
 
   float mean_ms = 0.0F;
   float std_ms = 1.0F;

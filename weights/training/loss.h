@@ -1,8 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
+#include "core/host_device.h"
 #include "neuroshard/training.h"
 
 namespace neuroshard::training {
@@ -15,13 +15,13 @@ class CostLoss {
   CostLoss(TrainingLoss loss, float mean_ms)
       : relative_(loss == TrainingLoss::kRelative), least_ms_(kLeastShare * mean_ms) {}
 
-  [[nodiscard]] double operator()(float cost_ms, double error_ms) const {
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE double operator()(float cost_ms, double error_ms) const {
     if (!relative_) return error_ms * error_ms;
     const double error = std::abs(error_ms) / size_ms(cost_ms);
     return error <= kFar ? error * error : kFar * (2.0 * error - kFar);
   }
   /// Half the derivative, in units of the error: 1 / ms^2 or (squared loss) 1.
-  [[nodiscard]] double slope(float cost_ms, double error_ms) const {
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE double slope(float cost_ms, double error_ms) const {
     if (!relative_) return 1.0;
     const double size = size_ms(cost_ms);
     const double error = std::abs(error_ms) / size;
@@ -29,7 +29,7 @@ class CostLoss {
   }
   /// What a gradient with respect to outputs in units of `std_ms` is multiplied by, so that Adam's
   /// epsilon means the same for every data set.
-  [[nodiscard]] double gradient_scale(float std_ms) const {
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE double gradient_scale(float std_ms) const {
     return relative_ ? std_ms : 1.0 / static_cast<double>(std_ms);
   }
 
@@ -41,8 +41,8 @@ class CostLoss {
   // squares of the few that are many times too large would decide every step.
   static constexpr double kFar = 0.1;
 
-  [[nodiscard]] double size_ms(float cost_ms) const {
-    const double size = std::max(cost_ms, least_ms_);
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE double size_ms(float cost_ms) const {
+    const double size = cost_ms < least_ms_ ? least_ms_ : cost_ms;
     return size > 0.0 ? size : 1.0;
   }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "neuroshard/version.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
+#include "weights/training/training_backend.h"
 
 namespace neuroshard {
 namespace {
@@ -151,7 +153,9 @@ class CommTraining {
         random_(options.seed, is_forward(pass) ? kForwardStream : kBackwardStream),
         trainee_(rows_, split_.train, hidden, options.loss, training::best_matrix_kernels(), team,
                  random_),
-        loop_(trainee_, split_, is_forward(pass) ? "forward" : "backward", options, random_) {}
+        elsewhere_(training::take_over(trainee_, options)),
+        loop_(elsewhere_ ? *elsewhere_ : trainee_, split_,
+              is_forward(pass) ? "forward" : "backward", options, random_) {}
 
   training::EpochLoop& loop() { return loop_; }
 
@@ -181,6 +185,7 @@ class CommTraining {
   Split split_;
   Random random_;
   training::CommTrainee trainee_;
+  std::unique_ptr<training::Trainee> elsewhere_;
   training::EpochLoop loop_;
 };
 
@@ -200,7 +205,8 @@ TrainedCompute train_compute(const ComputeSamples& samples, const ComputeNetwork
   training::ComputeTrainee trainee(samples, split.train, sizes, options,
                                    training::best_matrix_kernels(), team, random);
   TrainedCompute trained;
-  training::EpochLoop loop(trainee, split, "compute", options, random);
+  const std::unique_ptr<training::Trainee> elsewhere = training::take_over(trainee, options);
+  training::EpochLoop loop(elsewhere ? *elsewhere : trainee, split, "compute", options, random);
   const ResumableLoops resumable(
       {&loop}, keeps_state(options) ? fingerprint_of(samples, sizes, options) : 0, options);
   while (!loop.done()) {

@@ -12,6 +12,7 @@
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/cuda_backend.h"
+#include "neuroshard/cuda_training.h"
 #include "neuroshard/devices.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"

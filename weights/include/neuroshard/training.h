@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ enum class TrainingLoss {
   /// ((predicted - measured) / max(measured, 1 % of the mean cost))^2; of errors above 10 % linear.
   kRelative,
 };
+
+/// Computes the steps of training in the place of the CPU (neuroshard/cuda_training.h).
+class TrainingBackend;
 
 /// State of one network after an epoch. Losses are in ms^2 if squared, without unit if relative.
 struct EpochReport {
@@ -45,6 +49,9 @@ struct TrainingOptions {
   /// bit for bit, whatever the number of threads.
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: one per core.
+  /// Null: the CPU. Others take the same steps, with sums in another order: losses are those of the
+  /// CPU within rounding, which adds up over the steps. States to resume from serve all of them.
+  std::shared_ptr<const TrainingBackend> backend;
   /// Called on the training thread after every epoch.
   std::function<void(const EpochReport&)> on_epoch;
   /// Asked after every step; true ends training, which keeps the best epoch so far.

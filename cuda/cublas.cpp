@@ -1,10 +1,10 @@
 #include <cublas_v2.h>
 #include <dlfcn.h>
 
-#include "bench/gpu/device_blas.h"
+#include "cuda/device_blas.h"
 #include "neuroshard/error.h"
 
-namespace neuroshard::bench {
+namespace neuroshard::gpu {
 namespace {
 
 // The functions in use, found in the library by name, with the types of its header.
@@ -34,7 +34,10 @@ Cublas load() {
   // Stays loaded: unloading at exit would race with the driver's own clean-up.
   void* library = dlopen(cublas.name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    cublas.problem = cublas.name + " was not found; put its folder on LD_LIBRARY_PATH";
+    cublas.problem =
+        cublas.name +
+        " was not found; it comes with the CUDA toolkit, and with pip as nvidia-cublas: "
+        "put its folder on LD_LIBRARY_PATH";
     return cublas;
   }
   // The header's names are macros for those with a version, e.g. cublasSgemv_v2.
@@ -73,10 +76,10 @@ class CublasHandle final : public DeviceBlas {
   CublasHandle(const CublasHandle&) = delete;
   CublasHandle& operator=(const CublasHandle&) = delete;
 
-  void multiply_transposed(int m, int n, int k, const float* a, int lda, const float* b, int ldb,
-                           float* c, int ldc) override {
-    require(cublas().sgemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, &kOne, a, lda, b, ldb,
-                           &kZero, c, ldc),
+  void multiply(Operand a_as, Operand b_as, int m, int n, int k, const float* a, int lda,
+                const float* b, int ldb, float* c, int ldc) override {
+    require(cublas().sgemm(handle_, operation(a_as), operation(b_as), m, n, k, &kOne, a, lda, b,
+                           ldb, &kZero, c, ldc),
             "cublasSgemm");
   }
 
@@ -87,6 +90,10 @@ class CublasHandle final : public DeviceBlas {
   }
 
  private:
+  static cublasOperation_t operation(Operand operand) {
+    return operand == Operand::kTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  }
+
   static constexpr float kOne = 1.0F;
   static constexpr float kZero = 0.0F;
 
@@ -114,4 +121,4 @@ std::unique_ptr<DeviceBlas> make_cublas(cudaStream_t stream) {
   return std::make_unique<CublasHandle>(stream);
 }
 
-}  // namespace neuroshard::bench
+}  // namespace neuroshard::gpu
