@@ -10,9 +10,10 @@ namespace {
 constexpr int kThreads = 256;
 
 // A slice of the placements a block (comm_network.cuh). 11,264 FMA a placement for the published
-// network of 4 devices: bound by fp32 issue once the weights (45 KB) are in the cache.
+// network of 4 devices: bound by fp32 issue once the weights (45 KB) are in shared memory.
 __global__ void __launch_bounds__(kThreads) comm_costs_kernel(const CommArgs args) {
-  const CommTile tile = comm_tile(dynamic_shared_memory(), args.network.mlp.width, args.tile_rows);
+  const CommTile tile =
+      comm_tile(dynamic_shared_memory(), args.network.mlp.width, args.tile_rows, args.weight_bytes);
   const int first = static_cast<int>(blockIdx.x) * args.placements_per_block;
   const int count = min(args.placements_per_block, args.placements - first);
   const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first) * args.devices;
@@ -35,11 +36,17 @@ void comm_costs(const CommArgs& args, int multiprocessors, std::size_t max_share
   shaped.placements_per_block =
       std::clamp((args.placements + multiprocessors - 1) / multiprocessors, 1, kMaxTileRows);
   shaped.tile_rows = comm_tile_rows(args.network.mlp.width, max_shared_bytes);
+  // Two blocks a multiprocessor, or without a copy of the weights more.
+  const int weights = args.network.mlp.bytes;
+  if (comm_bytes(args.network.mlp.width, shaped.tile_rows, weights) <= max_shared_bytes / 2) {
+    shaped.weight_bytes = weights;
+  }
   const auto blocks = static_cast<unsigned>((args.placements + shaped.placements_per_block - 1) /
                                             shaped.placements_per_block);
-  launch(comm_costs_kernel,
-         {blocks, kThreads, comm_tile_bytes(args.network.mlp.width, shaped.tile_rows)}, stream,
-         shaped);
+  launch(
+      comm_costs_kernel,
+      {blocks, kThreads, comm_bytes(args.network.mlp.width, shaped.tile_rows, shaped.weight_bytes)},
+      stream, shaped);
 }
 
 void prepare_comm_costs(std::size_t max_shared_bytes) {

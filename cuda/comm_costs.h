@@ -16,6 +16,7 @@ struct CommArgs {
   int placements = 0;
   int placements_per_block = 0;
   int tile_rows = 0;
+  int weight_bytes = 0;  ///< Shared memory for a copy of the weights.
 };
 
 /// Rows of a tile of the networks, as many as `bytes` of shared memory hold but no more than are of

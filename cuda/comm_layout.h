@@ -30,4 +30,9 @@ NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_tile_bytes(int width, int rows
          (2 * static_cast<std::size_t>(tile_stride(width)) * sizeof(float) + sizeof(SharedInputs));
 }
 
+/// The same with room for the weights of a network behind them.
+NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_bytes(int width, int rows, int weight_bytes) {
+  return comm_tile_bytes(width, rows) + static_cast<std::size_t>(weight_bytes);
+}
+
 }  // namespace neuroshard::gpu

@@ -9,14 +9,22 @@ namespace neuroshard::gpu {
 struct CommTile {
   float* tiles;          ///< Two, each of rows * stride floats.
   SharedInputs* shared;  ///< One per row of the tile, at most.
+  std::byte* weights;    ///< `weight_bytes` bytes.
+  int weight_bytes;
   int stride;
   int rows;
 };
 
-__device__ inline CommTile comm_tile(std::byte* memory, int width, int rows) {
+/// `memory`: comm_bytes(width, rows, weight_bytes) bytes.
+__device__ inline CommTile comm_tile(std::byte* memory, int width, int rows, int weight_bytes) {
   const int stride = tile_stride(width);
   auto* floats = reinterpret_cast<float*>(memory);
-  return {floats, reinterpret_cast<SharedInputs*>(floats + 2 * rows * stride), stride, rows};
+  return {floats,
+          reinterpret_cast<SharedInputs*>(floats + 2 * rows * stride),
+          memory + comm_tile_bytes(width, rows),
+          weight_bytes,
+          stride,
+          rows};
 }
 
 /// By one warp.
@@ -74,7 +82,9 @@ __device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
 
 /// Communication costs of `placements` placements, [placements, devices], by a whole block.
 /// `start_offsets_ms` is null in the backward pass. A row of the network is a placement (dense) or
-/// a device of one (symmetric). Starts and ends with a barrier.
+/// a device of one (symmetric). Starts and ends with a barrier. Copies the weights to shared memory
+/// if there is room, all at once: a block that comes first to its multiprocessor finds none in L1,
+/// and waits for L2 again and again if it reads them as it needs them.
 __device__ inline void comm_network(const CommNetworkView& network, int devices, float log2_devices,
                                     const float* dim_sums, const float* start_offsets_ms,
                                     int placements, const CommTile& tile, float* cost_ms) {
@@ -83,6 +93,8 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
   const int columns = round_to_4(inputs);
   const int threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
+  const bool has_copy = rows > 0 && network.mlp.bytes <= tile.weight_bytes;
+  if (has_copy) start_weights_copy(network.mlp, tile.weights);
   for (int first = 0; first < rows; first += tile.rows) {
     const int count = min(tile.rows, rows - first);
     const int first_placement = first / devices;  // Of the symmetric network.
@@ -116,8 +128,14 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
       }
       tile.tiles[row * tile.stride + i] = x;
     }
-    const float* out =
-        tile_mlp(network.mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
+    const float* out = nullptr;
+    if (has_copy) {
+      __pipeline_wait_prior(0);
+      out = tile_mlp<WeightsIn::kSharedMemory>(network.mlp, tile.tiles, tile.rows * tile.stride,
+                                               tile.stride, count, false, tile.weights);
+    } else {
+      out = tile_mlp(network.mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
+    }
     const int outputs = network.symmetric ? 1 : devices;
     for (int item = thread; item < count * outputs; item += threads) {
       cost_ms[static_cast<std::ptrdiff_t>(first) * outputs + item] =

@@ -26,11 +26,14 @@ class Packer {
                  .outputs = mlp.outputs(),
                  .width = round_to_4(mlp.inputs())};
     std::vector<LayerView> layers;
+    const std::size_t first = used_;
     for (const DenseLayer& layer : mlp.layers) {
       layers.push_back({put(quads(layer)), put(layer.bias), layer.inputs, layer.outputs});
       view.width = std::max(view.width, round_to_4(layer.outputs));
     }
     view.layers = put(layers);
+    view.memory = target_ == nullptr ? nullptr : target_ + first;
+    view.bytes = static_cast<int>(used_ - first);
     return view;
   }
 

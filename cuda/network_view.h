@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/host_device.h"
@@ -25,6 +26,10 @@ struct MlpView {
   int outputs = 0;
   /// Floats of the widest row of inputs or outputs of a layer, a multiple of 4.
   int width = 0;
+  /// Weights and biases of all layers, then `layers`, one behind the other: `bytes` bytes, a
+  /// multiple of 16.
+  const std::byte* memory = nullptr;
+  int bytes = 0;
 };
 
 struct NormalizationView {

@@ -54,8 +54,7 @@ __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
     place_candidates_kernel(const PlacementArgs args) {
   const PlacementShape& shape = args.shape;
   std::byte* shared = dynamic_shared_memory();
-  const PlacementLayout layout =
-      placement_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows));
+  const PlacementLayout layout = placement_layout(shape, comm_bytes(shape));
   auto* tags = reinterpret_cast<RowTag*>(shared);
   auto* row_count = reinterpret_cast<int*>(shared + layout.row_count);
   auto* head_counts = reinterpret_cast<unsigned*>(shared + layout.head_counts);
@@ -109,7 +108,8 @@ __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
   __syncthreads();
 
   // The warps' memory is free now.
-  const CommTile tile = comm_tile(shared + layout.warps, shape.comm_width, shape.comm_rows);
+  const CommTile tile =
+      comm_tile(shared + layout.warps, shape.comm_width, shape.comm_rows, shape.comm_weight_bytes);
   const int count = *row_count;
   final_costs(session, rows, count, tile, tags);
 
@@ -140,7 +140,7 @@ bool fits_registers(const MlpView& head, int width) {
 }
 
 std::size_t placement_shared_bytes(const PlacementShape& shape) {
-  return placement_layout(shape, comm_tile_bytes(shape.comm_width, shape.comm_rows)).total;
+  return placement_layout(shape, comm_bytes(shape)).total;
 }
 
 void place_candidates(const PlacementArgs& args, unsigned blocks, cudaStream_t stream) {

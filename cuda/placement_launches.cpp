@@ -87,9 +87,17 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   const std::size_t fixed = placement_layout(shape, 0).warps;
   const std::size_t tiles =
       std::max({comm_tile_bytes(comm_width, 1), available / 4, placing_bytes(shape)});
-  shape.comm_rows = std::min(
-      comm_tile_rows(comm_width, std::min(tiles, available - fixed)),
-      context.models().comm_for(devices).forward.symmetric ? shape.rows() * devices : shape.rows());
+  const CommView& comm = context.models().comm_for(devices);
+  shape.comm_rows = std::min(comm_tile_rows(comm_width, std::min(tiles, available - fixed)),
+                             comm.forward.symmetric ? shape.rows() * devices : shape.rows());
+  // Blocks that have a multiprocessor to themselves may take all of its memory.
+  const std::size_t blocks = candidates / static_cast<std::size_t>(shape.slots);
+  const bool alone = blocks <= static_cast<std::size_t>(context.multiprocessors());
+  const int weights = std::max(comm.forward.mlp.bytes, comm.backward.mlp.bytes);
+  if (fixed + comm_bytes(comm_width, shape.comm_rows, weights) <=
+      (alone ? available : std::max(available / 2, placing_bytes(shape)))) {
+    shape.comm_weight_bytes = weights;
+  }
   return shape;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/comm_layout.h"
 #include "cuda/placement_views.h"
 
 namespace neuroshard::gpu {
@@ -44,6 +45,11 @@ inline constexpr std::size_t kDeviceStateBytes = 16;
 
 NEUROSHARD_HOST_DEVICE constexpr std::size_t align_to_16(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
+}
+
+/// Of the tiles of the communication networks.
+NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_bytes(const PlacementShape& shape) {
+  return comm_bytes(shape.comm_width, shape.comm_rows, shape.comm_weight_bytes);
 }
 
 NEUROSHARD_HOST_DEVICE constexpr PlacementLayout placement_layout(const PlacementShape& shape,

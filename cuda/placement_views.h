@@ -59,6 +59,7 @@ struct PlacementShape {
   int head_width = 0;         ///< Floats of a row of the generic head's scratch; 0: needs none.
   int comm_width = 0;         ///< Of the communication networks.
   int comm_rows = 0;          ///< Of a tile.
+  int comm_weight_bytes = 0;  ///< For a copy of a network's weights; 0: no room for one.
   bool many_devices = false;  ///< More than a warp has lanes.
 
   [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr int warps() const {

@@ -30,7 +30,7 @@ struct KernelSizes {
                                         "16gpu_dim128"};
   std::size_t tasks = 64;           ///< Of each set, besides one alone.
   std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
-  std::string only;                 ///< Only kernels whose names have this text.
+  std::string only = {};            ///< Only kernels whose names have this text.
 };
 
 /// All kernels (of `sizes.only`), each on inputs of these sizes. `models` serve 128 devices too,
