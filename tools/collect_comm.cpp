@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kCollectCommExamples = R"(Examples:
   Measured between 4 threads of this process, in host memory
   neuroshard collect comm --backend local --devices 4 --output data/comm_4
-  Measured by TCP between 16 processes of 4 machines, which need no MPI
-  srun -N 4 -n 16 neuroshard collect comm --backend tcp --rendezvous data/ranks --output data/comm_16
+  Measured by TCP between 16 processes of some machines, which need no MPI
+  srun -n 16 neuroshard collect comm --backend tcp --rendezvous data/ranks --output data/comm_16
   Measured between the 8 GPUs of a machine, one rank each
   mpirun -np 8 neuroshard collect comm --backend nccl --output data/comm_8
   Measured between 4 processes, in host memory
