@@ -58,10 +58,10 @@ std::string machine_name() {
   return file >> name ? name : "unknown";
 }
 
-class Meeting {
+class FileMeeting {
  public:
-  Meeting(const LaunchedRank& self, const std::filesystem::path& rendezvous,
-          std::chrono::seconds patience)
+  FileMeeting(const LaunchedRank& self, const std::filesystem::path& rendezvous,
+              std::chrono::seconds patience)
       : self_(self),
         rendezvous_(rendezvous),
         patience_(patience),
@@ -221,7 +221,7 @@ class Meeting {
 
 TcpConnections meet_by_file(const LaunchedRank& self, const std::filesystem::path& rendezvous,
                             std::chrono::seconds patience) {
-  return Meeting(self, rendezvous, patience).run();
+  return FileMeeting(self, rendezvous, patience).run();
 }
 
 }  // namespace neuroshard::ranks
