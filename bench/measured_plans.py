@@ -83,9 +83,11 @@ class Bench:
         running = []
         for i, command in enumerate(commands):
             print("+", " ".join(command), flush=True)
-            own = cores[i * part : (i + 1) * part] if len(commands) > 1 and part > 0 else cores
-            pin = ["taskset", "-c", ",".join(map(str, own))] if len(own) < len(cores) else []
-            running.append(subprocess.Popen([*pin, *command], env=os.environ | MPI_SETTINGS))
+            own = cores[i * part : (i + 1) * part] or cores
+            # A process begins on the cores of who starts it.
+            os.sched_setaffinity(0, own)
+            running.append(subprocess.Popen(command, env=os.environ | MPI_SETTINGS))
+        os.sched_setaffinity(0, cores)
         end = time.monotonic() + seconds
         for process in running:
             try:
