@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """Plans on this machine's cores: what searches and baselines find with cost models of this machine, really run.
 
-Draws tables and tasks, collects compute costs (cpu) and communication costs (mpi), trains on them, plans every task by
-each algorithm, measures all plans in turn (neuroshard measure --exchange mpi), and reports how predicted costs agree
-with measured ones, how ours compare with the best baseline, and how much one plan's costs differ in ten measurements.
+Draws tables and tasks, collects compute costs (cpu, one process for each rank at a time, each on cores of its own) and
+communication costs, trains on them, plans every task by each algorithm, measures all plans of a task in turn
+(neuroshard measure), and reports how predicted costs agree with measured ones, how ours compare with the best baseline,
+and how much one plan's costs differ in ten measurements.
 
-Needs neuroshard, neuroshard-mpi beside it, and mpirun. The defaults are meant to take 20 minutes on two quiet cores,
-one for each rank (estimated from small runs on a busy machine). Work that is done already is found in the folder of
-results, so an interrupted run goes on.
+--exchange local: ranks are threads of one process, each on cores of its own; needs nothing but neuroshard. mpi: needs
+neuroshard-mpi beside it, and mpirun. --minutes shares the time out between the steps: as many samples, epochs and tasks
+as there is time for. What is done is found in the folder of results, so the same command goes on where it was.
 """
 
 import argparse
 import json
 import os
+import platform
+import signal
 import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +42,18 @@ MPI_SETTINGS = {
 }
 
 
+# Shares of --minutes; the rest goes to measuring.
+COMPUTE_SHARE = 0.25
+COMM_SHARE = 0.15  # Of all numbers of ranks together.
+TRAIN_COMPUTE_SHARE = 0.08
+TRAIN_COMM_SHARE = 0.06
+# Fewer cannot be trained on.
+LEAST_SAMPLES = 24
+LEAST_SECONDS = 10.0
+# Collecting and training end soon after they are told to, a plan that is being measured does not.
+SECONDS_TO_STOP = 5.0
+
+
 class Bench:
     """Runs the program in the folder of results."""
 
@@ -44,60 +61,159 @@ class Bench:
         self.options = options
         self.folder = Path(options.output)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.start = time.monotonic()
 
-    def run(self, *arguments: object, ranks: int = 0, codes: tuple[int, ...] = (0,)) -> None:
-        command = ["mpirun", "-np", str(ranks)] if ranks else []
-        command += [self.options.program, *map(str, arguments)]
-        print("+", " ".join(command), flush=True)
-        done = subprocess.run(command, env=os.environ | MPI_SETTINGS, check=False)
-        if done.returncode not in codes:
-            sys.exit(f"measured_plans.py: exit code {done.returncode}")
+    def left(self) -> float:
+        """Seconds of --minutes; endless without it."""
+        return self.start + 60 * (self.options.minutes or float("inf")) - time.monotonic()
 
-    def draw(self) -> None:
-        tables = self.folder / "tables" / "table_configs.json"
-        if not tables.exists():
-            self.run("generate", "--output", tables.parent, "--row-scale", ROW_SCALE, "--seed", self.options.seed)
-            configs = json.loads(tables.read_text())
-            for table in configs:
-                table["pooling_factor"] *= POOLING_SCALE
-            # Renamed when it is whole: its presence says that this is done.
-            part = tables.with_suffix(".part")
-            part.write_text(json.dumps(configs))
-            part.rename(tables)
+    def share(self, share: float) -> float:
+        """Seconds of a step; some even if it is late: too little is of no use."""
+        seconds = 60 * share * (self.options.minutes or float("inf"))
+        return max(LEAST_SECONDS, min(seconds, self.left() - SECONDS_TO_STOP))
+
+    def command(self, arguments: tuple[object, ...], ranks: int = 0) -> list[str]:
+        start = ["mpirun", "-np", str(ranks)] if ranks and self.options.exchange == "mpi" else []
+        return [*start, self.options.program, *map(str, arguments)]
+
+    def run_all(self, commands: list[list[str]], seconds: float, codes: tuple[int, ...] = (0,)) -> None:
+        """Commands at once, each on cores of its own if there are several. After `seconds` they are told to stop."""
+        cores = sorted(os.sched_getaffinity(0))
+        part = len(cores) // len(commands)
+        running = []
+        for i, command in enumerate(commands):
+            print("+", " ".join(command), flush=True)
+            own = cores[i * part : (i + 1) * part] or cores
+            # A process begins on the cores of who starts it.
+            os.sched_setaffinity(0, own)
+            running.append(subprocess.Popen(command, env=os.environ | MPI_SETTINGS))
+        os.sched_setaffinity(0, cores)
+        end = time.monotonic() + seconds
+        for process in running:
+            try:
+                process.wait(None if seconds == float("inf") else max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                for late in running:
+                    if late.poll() is None:
+                        late.send_signal(signal.SIGINT)
+                break
+        for process in running:
+            if process.wait() not in codes:
+                sys.exit(f"measured_plans.py: exit code {process.returncode}")
+
+    def run(self, *arguments: object, codes: tuple[int, ...] = (0,)) -> None:
+        self.run_all([self.command(arguments)], float("inf"), codes)
+
+    def collect(self, step: str, samples: int, share: float, command_for: Callable[[int], list[list[str]]]) -> None:
+        """Runs the commands for `samples` samples for its share of the time, but collects some at least."""
+        if not self.once(step):
+            return
+        end = time.monotonic() + self.share(share)
+        self.run_all(command_for(min(samples, LEAST_SAMPLES)), float("inf"))
+        if time.monotonic() < end:
+            self.run_all(command_for(samples), end - time.monotonic())
+        self.done(step)
+
+    def once(self, name: str) -> bool:
+        """True if the step has not been done yet; done() says that it has."""
+        return not (self.folder / f"{name}.done").exists()
+
+    def done(self, name: str) -> None:
+        (self.folder / f"{name}.done").touch()
+
+    @property
+    def tables(self) -> Path:
+        return self.folder / "tables" / "table_configs.json"
+
+    def draw_tables(self) -> None:
+        if self.tables.exists():
+            return
+        self.run("generate", "--output", self.tables.parent, "--row-scale", ROW_SCALE, "--seed", self.options.seed)
+        configs = json.loads(self.tables.read_text())
+        for table in configs:
+            table["pooling_factor"] *= POOLING_SCALE
+        # Renamed when it is whole: its presence says that this is done.
+        part = self.tables.with_suffix(".part")
+        part.write_text(json.dumps(configs))
+        part.rename(self.tables)
+
+    def collect_compute(self) -> list[Path]:
+        """As many processes at once as there will be ranks: they share caches and memory as ranks do."""
+        count = max(self.options.ranks) if len(os.sched_getaffinity(0)) >= max(self.options.ranks) else 1
+        folders = [self.folder / f"compute_{i}" for i in range(count)]
+        collect = ["collect", "compute", "--backend", "cpu", "--threads", 1, "--warm-up", 1, "--iterations", 3]
+        few = ["--memory-gb", self.options.memory_gb, "--max-tables", int(2 * self.options.max_tables)]
+
+        def commands(samples: int) -> list[list[str]]:
+            given = [*collect, *few, "--table-configs", self.tables, "--samples", -(-samples // count)]
+            return [
+                self.command((*given, "--seed", self.options.seed + i, "--output", folder))
+                for i, folder in enumerate(folders)
+            ]
+
+        self.collect("compute", self.options.samples, COMPUTE_SHARE, commands)
+        return folders
+
+    def train(self, kind: str, data: list[Path], output: Path, share: float, *more: object) -> None:
+        if output.exists():
+            return
+        part = output.with_suffix(".part.safetensors")
+        folders = [word for folder in data for word in ("--data", folder)]
+        self.run_all(
+            [
+                self.command(("train", kind, *folders, "--output", part, "--epochs", self.options.epochs,
+                              "--loss", "relative", "--batch", 32, *more))
+            ],
+            self.share(share),
+        )
+        part.rename(output)
+
+    def train_compute(self) -> Path:
+        weights = self.folder / "compute.safetensors"
+        self.train("compute", self.collect_compute(), weights, TRAIN_COMPUTE_SHARE, "--features", "traffic")
+        return weights
+
+
+class Ranks:
+    """The part of the bench for one number of ranks."""
+
+    def __init__(self, bench: Bench, ranks: int):
+        self.bench = bench
+        self.options = bench.options
+        self.ranks = ranks
+        self.folder = bench.folder / f"ranks_{ranks}"
+        self.folder.mkdir(exist_ok=True)
+
+    def draw_tasks(self) -> None:
         tasks = self.folder / "tasks.txt"
         if not tasks.exists():
-            self.run(
-                *("generate", "--tasks", self.options.tasks, "--table-configs", tables, "--seed", self.options.seed),
-                *("--devices", self.options.ranks, "--max-tables-per-device", self.options.max_tables),
-                *("--memory-gb", self.options.memory_gb * self.options.ranks * 0.9, "--output", tasks),
+            self.bench.run(
+                *("generate", "--tasks", self.options.tasks, "--table-configs", self.bench.tables),
+                *("--devices", self.ranks, "--max-tables-per-device", self.options.max_tables),
+                *("--memory-gb", self.options.memory_gb * self.ranks * 0.9, "--output", tasks),
+                *("--seed", self.options.seed),
             )
 
-    def train(self) -> None:
-        compute, comm = self.folder / "compute", self.folder / "comm"
-        few = ["--warm-up", 1, "--iterations", 3]
-        self.run(
-            *("collect", "compute", "--backend", "cpu", "--threads", 1, "--samples", self.options.samples, *few),
-            *("--table-configs", self.folder / "tables" / "table_configs.json", "--output", compute),
-            *("--memory-gb", self.options.memory_gb, "--max-tables", int(2 * self.options.max_tables)),
-        )
-        self.run(
-            *("collect", "comm", "--backend", "mpi", "--samples", self.options.samples, *few, "--output", comm),
+    def train(self, compute: Path) -> None:
+        comm, step = self.folder / "comm", f"comm_{self.ranks}"
+        parts = len(self.options.ranks)
+        collect = (
+            *("collect", "comm", "--backend", self.options.exchange, "--devices", self.ranks),
+            *("--warm-up", 1, "--iterations", 3, "--output", comm),
             *("--max-tables-per-device", self.options.max_tables, "--max-start-offset-ms", MAX_START_OFFSET_MS),
-            ranks=self.options.ranks,
         )
+
+        def commands(samples: int) -> list[list[str]]:
+            return [self.bench.command((*collect, "--samples", samples), self.ranks)]
+
+        self.bench.collect(step, self.options.samples, COMM_SHARE / parts, commands)
         weights = self.folder / "weights.safetensors"
-        if weights.exists():
-            return
-        part = self.folder / "weights.part.safetensors"
-        epochs = ["--epochs", self.options.epochs, "--loss", "relative", "--batch", 32]
-        self.run("train", "compute", "--data", compute, "--features", "traffic", "--output", part, *epochs)
-        self.run("train", "comm", "--data", comm, "--base", part, "--output", part, *epochs)
-        part.rename(weights)
+        self.bench.train("comm", [comm], weights, TRAIN_COMM_SHARE / parts, "--base", compute)
 
     def task_options(self) -> list[object]:
         return [
-            *("--tables", self.folder / "tables" / "table_configs.json", "--tasks", self.folder / "tasks.txt"),
-            *("--devices", self.options.ranks, "--memory-gb", self.options.memory_gb),
+            *("--tables", self.bench.tables, "--tasks", self.folder / "tasks.txt"),
+            *("--devices", self.ranks, "--memory-gb", self.options.memory_gb),
             *("--weights", self.folder / "weights.safetensors"),
         ]
 
@@ -106,40 +222,50 @@ class Bench:
 
     def plan(self) -> None:
         for algorithm in ALGORITHMS:
+            if self.plans_of(algorithm).exists():
+                continue
             more = ["--cuts", "columns"] if algorithm == "neuroshard" else []  # No all-reduces were collected.
-            self.run(
+            self.bench.run(
                 *("plan", *self.task_options(), "--algorithm", algorithm, *more),
                 *("--format", "jsonl", "--output", self.plans_of(algorithm)),
                 codes=(0, 1),
             )
 
-    def measure(self, name: str, plans: list[Path], *more: object) -> dict:
+    def measure(self, name: str, plans: list[Path], task: int) -> dict:
         result = self.folder / f"{name}.json"
         if not result.exists():
-            self.run(
-                *("measure", "--exchange", "mpi", *self.task_options(), "--plans", *plans, *more),
-                *("--threads", 1, "--warm-up", 1, "--iterations", 3, "--rounds", self.options.rounds),
-                *("--json", result),
-                ranks=self.options.ranks,
-                codes=(0, 1),
+            measure = (
+                *("measure", "--exchange", self.options.exchange, *self.task_options(), "--plans", *plans),
+                *("--index", task, "--threads", 1, "--warm-up", 1, "--iterations", 3),
+                *("--rounds", self.options.rounds, "--json", result),
             )
+            self.bench.run_all([self.bench.command(measure, self.ranks)], float("inf"), codes=(0, 1))
         return json.loads(result.read_text())
 
-    def measure_all(self) -> dict[str, dict[int, dict]]:
-        """The measured plans of each algorithm, by task."""
-        measured = self.measure("measured", [self.plans_of(algorithm) for algorithm in ALGORITHMS])
+    def measure_tasks(self, end: float) -> dict[str, dict[int, dict]]:
+        """The measured plans of each algorithm, by task; as many tasks as there is time for until `end`."""
         of_algorithm: dict[str, dict[int, dict]] = {algorithm: {} for algorithm in ALGORITHMS}
-        for plan in measured["plans"]:
-            if "error" not in plan:
-                algorithm = Path(plan["plan"].split(":")[0]).stem
-                of_algorithm[algorithm][plan["task"]] = plan
+        longest = 0.0
+        for task in range(self.options.tasks):
+            begin = time.monotonic()
+            done = (self.folder / f"measured_{task}.json").exists()
+            if not done and begin + 1.2 * longest > end:
+                continue
+            measured = self.measure(f"measured_{task}", [self.plans_of(name) for name in ALGORITHMS], task)
+            if not done:
+                longest = max(longest, time.monotonic() - begin)
+            for plan in measured["plans"]:
+                if "error" not in plan:
+                    of_algorithm[Path(plan["plan"].split(":")[0]).stem][plan["task"]] = plan
         return of_algorithm
 
     def measure_noise(self) -> list[float]:
         """Medians of ten measurements of the first task's plan."""
-        ours = self.plans_of("neuroshard")
-        first = self.measure("noise", [ours] * 10, "--index", 0)
+        first = self.measure("noise", [self.plans_of("neuroshard")] * 10, 0)
         return [plan["measured_ms"]["median"] for plan in first["plans"] if "error" not in plan]
+
+    def samples(self) -> int:
+        return len((self.folder / "comm" / "data.txt").read_text().splitlines())
 
 
 def kendall_tau(pairs: list[tuple[float, float]]) -> float:
@@ -159,7 +285,7 @@ def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float]) -> str:
             pairs.setdefault(task, []).append((plan["measured_ms"]["median"], plan["predicted_ms"]))
     all_pairs = [pair for of_task in pairs.values() for pair in of_task]
     if len(all_pairs) < 2:
-        sys.exit("measured_plans.py: fewer than two plans were measured")
+        return "fewer than two plans were measured\n"
     lines = [
         f"{len(all_pairs)} plans of {len(pairs)} tasks, measured and predicted",
         f"  Kendall tau of all: {kendall_tau(all_pairs):.3f}",
@@ -198,24 +324,62 @@ def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+def whole_report(bench: Bench, parts: list[tuple[Ranks, str]]) -> str:
+    compute = sum(len(file.read_text().splitlines()) for file in bench.folder.glob("compute_*/data.txt"))
+    version = subprocess.run([bench.options.program, "--version"], capture_output=True, text=True, check=True).stdout
+    head = [
+        "# Plans really run on this machine's cores",
+        "",
+        f"{processor()}, {len(os.sched_getaffinity(0))} CPUs; exchange {bench.options.exchange}, one thread a rank; "
+        f"{compute} samples of compute costs; {version.splitlines()[1]}; {time.strftime('%Y-%m-%d')}",
+        "",
+        f"`bench/measured_plans.py {' '.join(sys.argv[1:])}`",
+    ]
+    for part, text in parts:
+        head += ["", f"## {part.ranks} ranks", "", f"{part.samples()} samples of communication costs", "", "```",
+                 text.rstrip(), "```"]
+    return "\n".join(head) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="folder of the results")
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "tools" / "neuroshard"))
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--tasks", type=int, default=10)
-    parser.add_argument("--samples", type=int, default=120, help="of compute, and of communication")
+    parser.add_argument("--exchange", choices=["local", "mpi"], default="local")
+    parser.add_argument("--ranks", default="2", help="numbers of ranks, in turn, with commas between")
+    parser.add_argument("--minutes", type=float, help="do as much as there is time for; default: everything")
+    parser.add_argument("--tasks", type=int, default=10, help="at most, of each number of ranks")
+    parser.add_argument("--samples", type=int, default=120, help="at most, of compute, and of communication")
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max-tables", type=float, default=8, help="of a device")
     parser.add_argument("--memory-gb", type=float, default=1.0, help="of a device")
     parser.add_argument("--seed", type=int, default=0)
-    bench = Bench(parser.parse_args())
-    bench.draw()
-    bench.train()
-    bench.plan()
-    text = report(bench.measure_all(), bench.measure_noise())
-    (bench.folder / "report.txt").write_text(text)
+    options = parser.parse_args()
+    options.ranks = [int(number) for number in options.ranks.split(",")]
+    bench = Bench(options)
+    bench.draw_tables()
+    compute = bench.train_compute()
+    all_ranks = [Ranks(bench, ranks) for ranks in options.ranks]
+    for part in all_ranks:
+        part.draw_tasks()
+        part.train(compute)
+        part.plan()
+    noise = [part.measure_noise() for part in all_ranks]
+    texts = []
+    for i, part in enumerate(all_ranks):
+        # The time that is left goes to the numbers of ranks in equal parts.
+        end = time.monotonic() + (bench.left() - SECONDS_TO_STOP) / (len(all_ranks) - i)
+        texts.append((part, report(part.measure_tasks(end), noise[i])))
+    text = whole_report(bench, texts)
+    (bench.folder / "report.md").write_text(text)
     print(text)
 
 

@@ -1,8 +1,10 @@
 #include "cuda/nccl_exchange.h"
 
+#include <dlfcn.h>
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -15,9 +17,60 @@
 namespace neuroshard::ranks {
 namespace {
 
+// NCCL is loaded when it is needed: programs start without it, and a cluster's own knows its
+// network.
+class Nccl {
+ public:
+  Nccl() {
+    const char* const given = std::getenv("NEUROSHARD_NCCL");
+    const char* const name = given != nullptr ? given : "libnccl.so.2";
+    library_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) {
+      const char* const why = ::dlerror();
+      throw Error(std::string("NCCL cannot be loaded: ") + (why != nullptr ? why : name) +
+                      "; set NEUROSHARD_NCCL to the path of libnccl.so.2",
+                  ErrorKind::kBackend);
+    }
+    find(get_unique_id, "ncclGetUniqueId");
+    find(init_rank, "ncclCommInitRank");
+    find(destroy, "ncclCommDestroy");
+    find(group_start, "ncclGroupStart");
+    find(group_end, "ncclGroupEnd");
+    find(send, "ncclSend");
+    find(receive, "ncclRecv");
+    find(error_string, "ncclGetErrorString");
+  }
+
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRank) init_rank = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) receive = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+
+ private:
+  template <typename Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(::dlsym(library_, name));
+    if (function != nullptr) return;
+    throw Error(std::string("NCCL has no ") + name + "; use NCCL 2.7 or later",
+                ErrorKind::kBackend);
+  }
+
+  void* library_;
+};
+
+// Loaded once, and never unloaded: it has threads.
+const Nccl& nccl() {
+  static const Nccl loaded;
+  return loaded;
+}
+
 void check_nccl(ncclResult_t result, const char* call) {
   if (result == ncclSuccess) return;
-  throw Error(std::string("nccl: ") + call + ": " + ncclGetErrorString(result) +
+  throw Error(std::string("nccl: ") + call + ": " + nccl().error_string(result) +
                   "; NCCL_DEBUG=INFO makes NCCL say more",
               ErrorKind::kBackend);
 }
@@ -27,11 +80,11 @@ class NcclExchange : public Exchange {
  public:
   explicit NcclExchange(const RankGroup& group) : group_(group) {
     ncclUniqueId id{};
-    if (group.rank() == 0) NEUROSHARD_NCCL_CHECK(ncclGetUniqueId(&id));
+    if (group.rank() == 0) NEUROSHARD_NCCL_CHECK(nccl().get_unique_id(&id));
     group.broadcast(std::as_writable_bytes(std::span(&id, 1)));
-    NEUROSHARD_NCCL_CHECK(ncclCommInitRank(&communicator_, group.size(), id, group.rank()));
+    NEUROSHARD_NCCL_CHECK(nccl().init_rank(&communicator_, group.size(), id, group.rank()));
   }
-  ~NcclExchange() override { (void)ncclCommDestroy(communicator_); }
+  ~NcclExchange() override { (void)nccl().destroy(communicator_); }
   NcclExchange(const NcclExchange&) = delete;
   NcclExchange& operator=(const NcclExchange&) = delete;
 
@@ -73,16 +126,17 @@ class NcclExchange : public Exchange {
     start_.record(stream_);
     const auto* send = reinterpret_cast<const float*>(from.data());
     auto* receive = reinterpret_cast<float*>(to.data());
-    NEUROSHARD_NCCL_CHECK(ncclGroupStart());
+    NEUROSHARD_NCCL_CHECK(nccl().group_start());
     for (int peer = 0; peer < group_.size(); ++peer) {
       const auto p = static_cast<std::size_t>(peer);
-      NEUROSHARD_NCCL_CHECK(ncclSend(send, sent[p], ncclFloat, peer, communicator_, stream_.get()));
       NEUROSHARD_NCCL_CHECK(
-          ncclRecv(receive, received[p], ncclFloat, peer, communicator_, stream_.get()));
+          nccl().send(send, sent[p], ncclFloat, peer, communicator_, stream_.get()));
+      NEUROSHARD_NCCL_CHECK(
+          nccl().receive(receive, received[p], ncclFloat, peer, communicator_, stream_.get()));
       send += sent[p];
       receive += received[p];
     }
-    NEUROSHARD_NCCL_CHECK(ncclGroupEnd());
+    NEUROSHARD_NCCL_CHECK(nccl().group_end());
     end_.record(stream_);
     stream_.synchronize();
     return end_.ms_since(start_);
@@ -121,6 +175,9 @@ std::unique_ptr<Exchange> make_nccl_exchange(const RankGroup& group) {
   return std::make_unique<NcclExchange>(group);
 }
 
-std::string gpu_of_rank(const RankGroup& group) { return device_of_rank(group).name; }
+std::string gpu_of_rank(const RankGroup& group) {
+  (void)nccl();  // A rank without it must say so before the others wait for it within NCCL.
+  return device_of_rank(group).name;
+}
 
 }  // namespace neuroshard::ranks

@@ -26,8 +26,7 @@ usage() {
   exit 2
 }
 
-# Programs with everything linked in that has a static library; the other libraries go along, but
-# for those that belong to the C and C++ compilers of the machine.
+# Everything is linked in that has a static library.
 make_bundle() {
   local folder=$1 arch=$2 build=$here/../build/gpu_check
   cmake -S "$here/.." -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DNEUROSHARD_CUDA=ON \
@@ -35,21 +34,13 @@ make_bundle() {
     -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_BUILD_RPATH="\$ORIGIN/../lib" \
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags
   cmake --build "$build" --target cuda_tests nsbench neuroshard_program
-  rm -rf "$folder/bin" "$folder/lib" "$folder/data" "$folder/examples"
-  mkdir -p "$folder/bin" "$folder/lib"
-  cp "$build/tests/cuda/cuda_tests" "$build/bench/nsbench" "$build/tools/neuroshard" "$folder/bin"
-  strip "$folder"/bin/*
+  "$here/bundle_programs" "$folder" \
+    "$build/tests/cuda/cuda_tests" "$build/bench/nsbench" "$build/tools/neuroshard"
+  rm -rf "$folder/data" "$folder/examples"
   cp -r "$here/../tests/data" "$folder/data"
   cp -r "$here/examples" "$folder/examples"
   cp "$here/gpu_check.sh" "$folder/gpu_check.sh"
-  ldd "$folder"/bin/* | awk '/=> \//{print $3}' | sort -u |
-    grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt)\.so' |
-    xargs -r cp -Lt "$folder/lib"
   git -C "$here/.." describe --always --abbrev=12 --dirty >"$folder/commit"
-  # What the machine's own C and C++ libraries must provide.
-  for name in GLIBC GLIBCXX; do
-    objdump -T "$folder"/bin/* "$folder"/lib/* | grep -oE "\b${name}_[0-9.]+" | sort -uV | tail -n 1
-  done >"$folder/needs"
   echo "bundle: $folder ($(du -sh "$folder" | cut -f1), sm_$arch, needs $(paste -sd' ' "$folder/needs"))"
 }
 

@@ -24,7 +24,7 @@ Exit codes: 0 every plan was measured; 1 the machine lacks memory for a plan, or
 a task has none; 2 bad input or usage.)";
 
 int measure_locally(const MeasureCommand& command, Console& console) {
-  const MeasureInputs inputs = load_measure_inputs(command);
+  const MeasureInputs inputs = load_measure_inputs(command, 1);
   int code = kExitOk;
   ranks::run_local_ranks(std::max(1, inputs.devices), [&](ranks::RankGroup& group) {
     const int of_rank = measure_on_ranks(command, inputs, group, console);

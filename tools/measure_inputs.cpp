@@ -160,7 +160,7 @@ void add_notes(const MeasureCommand& command, const LoadedModels& models, Measur
 
 }  // namespace
 
-MeasureInputs load_measure_inputs(const MeasureCommand& command) {
+MeasureInputs load_measure_inputs(const MeasureCommand& command, int processes) {
   require_measure_options(command);
   MeasureInputs inputs;
   inputs.loaded = load_tasks(command.tasks);
@@ -169,7 +169,8 @@ MeasureInputs load_measure_inputs(const MeasureCommand& command) {
   inputs.weights = models.origin;
   const std::optional<AccessData> recorded = recorded_lookups(command);
   inputs.tasks.resize(inputs.loaded.tasks.size());
-  const auto room = static_cast<std::size_t>(available_memory()) / 8 / inputs.tasks.size();
+  const auto room = static_cast<std::size_t>(available_memory()) / 8 / inputs.tasks.size() /
+                    static_cast<std::size_t>(processes);
   const Planner planner(models.models, PlannerOptions{});
   for (const std::string& file : command.plans) {
     const std::vector<PlanRecord> records = load_plans(file);

@@ -38,7 +38,9 @@ struct MeasureInputs {
   std::int64_t batch = 0;  ///< The largest of all tasks.
 };
 
-/// Throws Error if options do not go together, a file cannot be used, or a plan cannot be measured.
-[[nodiscard]] MeasureInputs load_measure_inputs(const MeasureCommand& command);
+/// In one of `processes` on this machine that do so, each of which keeps lookups in its part of the
+/// memory. Throws Error if options do not go together, a file cannot be used, or a plan cannot be
+/// measured.
+[[nodiscard]] MeasureInputs load_measure_inputs(const MeasureCommand& command, int processes);
 
 }  // namespace neuroshard::tools

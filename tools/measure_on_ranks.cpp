@@ -63,7 +63,12 @@ int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
     return kExitOk;
   }
   MeasurementOutputs outputs(command, console);
-  MeasurementReport report{command, inputs, cpu_name(), group.nodes(), {}};
+  MeasurementReport report{command,
+                           inputs,
+                           cpu_name(),
+                           group.nodes(),
+                           ranks::threads_of_rank(group, measurement.threads),
+                           {}};
   {
     ProgressBar progress(console, "measuring",
                          runs.size() * static_cast<std::size_t>(measurement.rounds));

@@ -19,7 +19,7 @@ MeasureInputs inputs_for(const MeasureCommand& command, const ranks::RankGroup& 
   if (command.tasks.task == "-") {
     throw Error("--task -: mpirun gives standard input to one rank only; give a file");
   }
-  MeasureInputs inputs = load_measure_inputs(command);
+  MeasureInputs inputs = load_measure_inputs(command, group.local_size());
   if (inputs.devices == 0 || inputs.devices == group.size()) return inputs;
   throw Error(command.plans.front() + ": is for " + std::to_string(inputs.devices) +
               " devices, but mpirun has started " + std::to_string(group.size()) +

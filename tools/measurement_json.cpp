@@ -64,6 +64,7 @@ std::string measurement_json(const MeasurementReport& report) {
                           {"hardware", report.hardware},
                           {"ranks", report.inputs.devices},
                           {"machines", report.machines},
+                          {"threads", report.threads},
                           {"batch", report.inputs.batch},
                           {"warm_up", measurement.protocol.warm_up},
                           {"iterations", measurement.protocol.iterations},

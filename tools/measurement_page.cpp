@@ -101,7 +101,8 @@ std::string plan_lines(const MeasurementReport& report) {
 
 std::string method_text(const MeasurementReport& report) {
   const ranks::PlanMeasurement& measurement = report.command.measurement;
-  return counted(static_cast<std::uint64_t>(report.inputs.devices), "rank") + " on " +
+  return counted(static_cast<std::uint64_t>(report.inputs.devices), "rank") + " of " +
+         counted(static_cast<std::uint64_t>(report.threads), "thread") + " on " +
          counted(static_cast<std::uint64_t>(report.machines), "machine") + " (" +
          printable(report.hardware) + "), exchange " + report.command.exchange + "; batch " +
          format_count(static_cast<std::uint64_t>(report.inputs.batch)) + "; " +

@@ -15,6 +15,7 @@ struct MeasurementReport {
   const MeasureInputs& inputs;
   std::string hardware;
   int machines = 1;
+  int threads = 1;                            ///< Of rank 0.
   std::vector<ranks::MeasuredPlan> measured;  ///< Of those `inputs.plans` that have a plan.
 
   /// Of plan `plan` of the inputs; null if there is none.

@@ -93,6 +93,13 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       // No neuroshard-mpi lies beside this program.
       {{"comm", "--backend", "mpi", "--output", folder / "data"}, "this build has no MPI"},
       {{"comm", "--backend", "nccl", "--output", folder / "data"}, "this build has no MPI"},
+      {{"comm", "--backend", "local", "--output", folder / "data"}, "--devices is missing"},
+      {{"comm", "--backend", "tcp", "--output", folder / "data"}, "--rendezvous is missing"},
+      {{"comm", "--backend", "mpi", "--rendezvous", folder / "ranks", "--output", folder / "data"},
+       "--rendezvous is for --backend tcp and nccl"},
+      {{"comm", "--backend", "tcp", "--rendezvous", folder / "ranks", "--devices", "3", "--output",
+        folder / "data"},
+       "--devices is 3, but 1 ranks were started"},
   };
   for (const auto& [arguments, reason] : bad) {
     const Outcome outcome = run_command("collect", arguments);
@@ -138,6 +145,28 @@ TEST(Collect, MeasuresWithRecordedLookups) {
   drawn.erase(drawn.begin() + 5, drawn.begin() + 9);
   drawn.insert(drawn.end(), {"--batch", "64"});
   EXPECT_THAT(run_command("collect", drawn).err, HasSubstr("accesses"));
+}
+
+TEST(Collect, MeasuresBetweenThreadsAndGoesOn) {
+  const TemporaryFolder folder;
+  const auto collect = [&](const std::string& samples) {
+    return run_command("collect", {"comm", "--backend", "local", "--devices", "3", "--samples",
+                                   samples, "--batch", "100", "--warm-up", "0", "--iterations", "1",
+                                   "--max-start-offset-ms", "2", "--output", folder / "data"});
+  };
+  ASSERT_EQ(collect("2").code, kExitOk);
+  const std::string before = contents_of(folder / "data/data.txt");
+  EXPECT_THAT(contents_of(folder / "data/collection.json"),
+              AllOf(HasSubstr("\"source\": \"local\""), HasSubstr("\"devices\": \"3\"")));
+  const Outcome outcome = collect("4");
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(contents_of(folder / "data/data.txt"), ::testing::StartsWith(before));
+  EXPECT_EQ(lines_of(contents_of(folder / "data/data.txt")).size(), 4u);
+  // An error of rank 0 alone ends all.
+  const Outcome other = run_command(
+      "collect", {"comm", "--backend", "local", "--devices", "2", "--output", folder / "data"});
+  EXPECT_EQ(other.code, kExitBadInput);
+  EXPECT_THAT(other.err, HasSubstr("resume with the same options"));
 }
 
 TEST(Collect, SaysHowToGetTheCudaBackend) {

@@ -43,6 +43,7 @@ TEST_F(MeasureCommandTest, PutsMeasuredBesidePredictedForEachDevice) {
   EXPECT_EQ(document["format"], "neuroshard.measurement");
   EXPECT_EQ(document["exchange"], "local");
   EXPECT_EQ(document["ranks"], 4);
+  EXPECT_EQ(document["threads"], 1);
   EXPECT_EQ(document["batch"], 1024);
   ASSERT_EQ(document["plans"].size(), 1U);
   const json& plan = document["plans"][0];
@@ -71,8 +72,9 @@ TEST_F(MeasureCommandTest, PageNamesDevicesAndTerms) {
   const Outcome outcome =
       measure({"--task", task_, "--plan", plan_, "--svg", folder_ / "chart.svg"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
-  for (const char* part : {"measured", "quartiles", "predicted", "compute", "forward", "backward",
-                           "ids", "all_reduce", "unpriced", "cost", "batch 1,024"}) {
+  for (const char* part :
+       {"measured", "quartiles", "predicted", "compute", "forward", "backward", "ids", "all_reduce",
+        "unpriced", "cost", "batch 1,024", "4 ranks of 1 thread on 1 machine"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
   EXPECT_THAT(contents_of(folder_ / "chart.svg"),
@@ -130,7 +132,7 @@ TEST_F(MeasureCommandTest, MeasuresManyPlansInTurn) {
                                    "--json", folder_ / "measured.json"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("other.jsonl"), HasSubstr("Kendall tau"),
-                                 HasSubstr("2 rounds of 2 iterations")));
+                                 HasSubstr("2 rounds of 2")));
   const json document = json::parse(contents_of(folder_ / "measured.json"));
   ASSERT_EQ(document["plans"].size(), 2U);
   for (const json& plan : document["plans"]) EXPECT_EQ(plan["devices"].size(), 4U);

@@ -32,7 +32,7 @@ TEST_F(MeasureOverMpi, MeasuresEveryDevice) {
   const std::string file = folder_ / "measured.json";
   const Outcome outcome = finish(start(4, {"--plan", plan_, "--json", file}));
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("4 ranks on 1 machine"));
+  EXPECT_THAT(outcome.out, HasSubstr("4 ranks of 1 thread on 1 machine"));
   const json document = json::parse(contents_of(file));
   const json& devices = document["plans"][0]["devices"];
   ASSERT_EQ(devices.size(), 4U);

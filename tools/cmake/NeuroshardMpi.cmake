@@ -1,5 +1,5 @@
-# Decides whether neuroshard-mpi is built (NEUROSHARD_HAS_MPI), and whether with NCCL
-# (NEUROSHARD_HAS_NCCL).
+# Decides whether neuroshard-mpi is built (NEUROSHARD_HAS_MPI), and whether the programs can measure
+# NCCL (NEUROSHARD_HAS_NCCL), whose library they load when they do.
 set(NEUROSHARD_HAS_MPI OFF)
 set(NEUROSHARD_HAS_NCCL OFF)
 if(NOT NEUROSHARD_MPI STREQUAL "OFF")
@@ -12,14 +12,13 @@ if(NOT NEUROSHARD_MPI STREQUAL "OFF")
   endif()
 endif()
 message(STATUS "Communication over MPI: ${NEUROSHARD_HAS_MPI}")
-if(NOT NEUROSHARD_HAS_MPI OR NOT NEUROSHARD_HAS_CUDA)
+if(NOT NEUROSHARD_HAS_CUDA)
   return()
 endif()
 
 find_path(NEUROSHARD_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(NEUROSHARD_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-mark_as_advanced(NEUROSHARD_NCCL_INCLUDE_DIR NEUROSHARD_NCCL_LIBRARY)
-if(NEUROSHARD_NCCL_INCLUDE_DIR AND NEUROSHARD_NCCL_LIBRARY)
+mark_as_advanced(NEUROSHARD_NCCL_INCLUDE_DIR)
+if(NEUROSHARD_NCCL_INCLUDE_DIR)
   set(NEUROSHARD_HAS_NCCL ON)
 endif()
 message(STATUS "Communication over NCCL: ${NEUROSHARD_HAS_NCCL}")

@@ -29,6 +29,10 @@ class StreamStore {
 
   [[nodiscard]] std::shared_ptr<const AccessStream> stream(std::size_t table);
   [[nodiscard]] std::int64_t batch() const { return batch_; }
+  /// Of the lookups that are kept, whether anybody uses them or not.
+  [[nodiscard]] std::size_t bytes() const;
+  /// How many of them may be kept that nobody uses.
+  [[nodiscard]] std::size_t max_bytes() const { return max_bytes_; }
 
  private:
   struct Entry {
@@ -41,7 +45,7 @@ class StreamStore {
   std::int64_t batch_;
   std::size_t max_bytes_;
   std::function<AccessStream(std::size_t table)> make_;  ///< Called by any thread.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable made_;
   std::unordered_map<std::size_t, Entry> entries_;
   std::list<std::size_t> uses_;  ///< Latest first.

@@ -12,12 +12,6 @@
 namespace neuroshard::ranks {
 namespace {
 
-int threads_of_rank(const RankGroup& group, int wanted) {
-  if (wanted > 0) return wanted;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / group.local_size());
-}
-
 // One rank's times of one plan, over all rounds.
 struct PlanTimes {
   std::vector<PhaseTimes> iterations;
@@ -32,6 +26,7 @@ class Measurer {
         measurement_(measurement),
         team_(threads_of_rank(group, measurement.threads)) {
     if (!team_.shortage().empty()) throw Error(team_.shortage(), ErrorKind::kBackend);
+    // Written at once, so that memory that is then available does not include it.
     if (measurement.flush_caches) flush_.emplace(team_, group.local_size());
   }
 
@@ -106,6 +101,12 @@ MeasuredPlan summary_of(const RankGroup& group, const PlanTimes& times) {
 }
 
 }  // namespace
+
+int threads_of_rank(const RankGroup& group, int wanted) {
+  if (wanted > 0) return wanted;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / group.local_size());
+}
 
 Spread spread_of(std::vector<double> values) {
   std::ranges::sort(values);

@@ -49,11 +49,14 @@ struct PlanMeasurement {
   /// The plans are measured one after the other, so many times, so that what changes on the
   /// machine meanwhile changes all of them.
   int rounds = 1;
-  int threads = 0;           ///< Of each rank; 0: cores over the ranks of the machine.
+  int threads = 0;           ///< Of each rank, as threads_of_rank() takes them.
   bool flush_caches = true;  ///< Before each iteration, as in measured compute costs.
   /// Called at rank 0 when a plan has been measured once more.
   std::function<void()> on_measured{};
 };
+
+/// Threads of this rank: `wanted`, or cores over the ranks of its machine if that is 0.
+[[nodiscard]] int threads_of_rank(const RankGroup& group, int wanted);
 
 /// Runs each plan on the ranks of `group`, which are its devices; all ranks at once. Results at
 /// rank 0, empty elsewhere. Throws Error (kBackend) if memory gives out half-way.

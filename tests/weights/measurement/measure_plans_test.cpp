@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "weights/collection/ranks/local_group.h"
-#include "weights/measurement/available_memory.h"
 #include "weights/measurement/memory_check.h"
 #include "weights/measurement/training_case.h"
 
@@ -101,7 +102,90 @@ TEST(MemoryCheck, CountsTheWeightsOfADeviceAndDenseGradientsOfReplicas) {
   EXPECT_EQ(weights_needed(task, plan, 1), 32 * 200 + replicas);
   StreamStore streams(task.tables, TrainingCase::kBatch, 0, 0);
   EXPECT_GT(bytes_needed({task, plan, streams}, 2, 1), 4 * weights_needed(task, plan, 1));
-  EXPECT_GT(available_memory(), 0);
+}
+
+TEST(MemoryCheck, CountsWhatAddsUpGradientsOfReplicas) {
+  // Of one table, on two devices: with the batch of the test, a rank has 35 samples.
+  Task task = TrainingCase::small_task(2);
+  task.tables.resize(1);
+  const Plan plan{{}, {{}, {}}, {0}};
+  StreamStore streams(task.tables, TrainingCase::kBatch, 0, 0);
+  const auto needed = [&](ReplicaGradients gradients) {
+    task.tables[0].replica_gradients = gradients;
+    return bytes_needed({task, plan, streams}, 2, 0);
+  };
+  const std::int64_t floats = task.tables[0].rows * task.tables[0].dim;
+  const std::int64_t sums = 4 * floats;
+  // Lookups of a rank, no more rows than those; as many of each rank.
+  const std::int64_t lookups = 3 * 35;
+  const std::int64_t touched = 3 * lookups * (8 + 4 * task.tables[0].dim) + 2 * 8 * lookups;
+  EXPECT_EQ(needed(ReplicaGradients::kDense) - needed(ReplicaGradients::kTouched),
+            4 * floats + sums - touched);
+}
+
+TEST(MemoryCheck, CountsTheLookupsThatAProcessKeeps) {
+  const Task task = TrainingCase::small_task(2);
+  const Plan plan{whole_tables(task), {{0, 1, 2}, {3, 4, 5}}};
+  StreamStore all(task.tables, TrainingCase::kBatch, 0, std::size_t{1} << 20);
+  const PlanRun run{task, plan, all};
+  const std::int64_t before = stream_bytes_needed(run);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) (void)all.stream(t);
+  EXPECT_EQ(before, static_cast<std::int64_t>(all.bytes()));
+  EXPECT_EQ(stream_bytes_needed(run), 0);  // They are there.
+
+  // One at a time, and the largest; replicas hold theirs.
+  StreamStore none(task.tables, TrainingCase::kBatch, 0, 0);
+  const std::int64_t largest = 8 * (6 * 70 + 70 + 1);
+  EXPECT_EQ(stream_bytes_needed({task, plan, none}), largest);
+  const Plan replicas{{}, {{}, {}}, {0, 1, 2, 3, 4, 5}};
+  EXPECT_EQ(stream_bytes_needed({task, replicas, none}), before + largest);
+}
+
+// Rank 0 of two on a machine that has `available` bytes.
+class MachineOfTwo : public RankGroup {
+ public:
+  MachineOfTwo(double available, bool in_one_process) : available_(available) {
+    size_ = 2;
+    machines_ = {0, 0};
+    in_one_process_ = in_one_process;
+  }
+  void broadcast(std::span<std::byte>) const override {}
+  std::vector<double> gather(double) const override { return {available_, available_}; }
+  bool any(bool value) const override { return value; }
+  void all_to_all(const void*, const PeerParts&, void*, const PeerParts&,
+                  std::size_t) const override {}
+  void add_up(std::span<float>) const override {}
+  Clock::time_point common_start(std::chrono::nanoseconds) const override { return Clock::now(); }
+
+ private:
+  double available_;
+};
+
+TEST(MemoryCheck, EachProcessKeepsLookupsOfItsOwn) {
+  const Task task = TrainingCase::small_task(2);
+  const Plan plan{whole_tables(task), {{0, 1, 2}, {3, 4, 5}}};
+  StreamStore streams(task.tables, TrainingCase::kBatch, 0, std::size_t{1} << 20);
+  const PlanRun run{task, plan, streams};
+  const std::int64_t devices = bytes_needed(run, 2, 0) + bytes_needed(run, 2, 1);
+  const auto lacking = [&](std::int64_t available, bool in_one_process) {
+    const MachineOfTwo group(static_cast<double>(available), in_one_process);
+    const std::optional<LackOfMemory> lack = lack_of_memory(group, run);
+    return lack ? lack->device : -1;
+  };
+  const std::int64_t lookups = stream_bytes_needed(run);
+  ASSERT_GT(lookups, 0);
+  EXPECT_EQ(lacking(devices + lookups, true), -1);
+  EXPECT_EQ(lacking(devices + lookups - 1, true), 1);
+  EXPECT_EQ(lacking(devices + 2 * lookups, false), -1);
+  EXPECT_EQ(lacking(devices + 2 * lookups - 1, false), 1);
+}
+
+TEST(ThreadsOfRank, AreThoseWantedOrAPartOfTheCores) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  run_local_ranks(2, [&](RankGroup& group) {
+    EXPECT_EQ(threads_of_rank(group, 3), 3);
+    EXPECT_EQ(threads_of_rank(group, 0), std::max(1, cores / 2));
+  });
 }
 
 }  // namespace

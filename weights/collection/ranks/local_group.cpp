@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
+#include "weights/collection/ranks/rank_cpus.h"
 
 namespace neuroshard::ranks {
 namespace {
@@ -21,7 +22,8 @@ class Meeting {
  public:
   explicit Meeting(int size) : size_(size), shown_(static_cast<std::size_t>(size)) {}
 
-  // Returns when all ranks have come; throws if one of them has failed.
+  // Returns when all ranks have come; throws if one of them has failed, or has returned and will
+  // never come.
   void wait() {
     std::unique_lock lock(mutex_);
     const std::uint64_t round = round_;
@@ -29,6 +31,7 @@ class Meeting {
     end_if_all_came();
     came_.wait(lock, [&] { return round_ != round; });
     if (failure_ != nullptr) throw Error("another rank has failed", ErrorKind::kBackend);
+    if (missed_) throw Error("another rank has returned already", ErrorKind::kBackend);
   }
 
   void show(int rank, const void* what) { shown_[static_cast<std::size_t>(rank)] = what; }
@@ -46,6 +49,7 @@ class Meeting {
  private:
   void end_if_all_came() {
     if (here_ + ended_ < size_) return;
+    missed_ = ended_ > 0;
     here_ = 0;
     ++round_;
     came_.notify_all();
@@ -56,6 +60,7 @@ class Meeting {
   std::condition_variable came_;
   int here_ = 0;
   int ended_ = 0;
+  bool missed_ = false;  // The last meeting was not of all.
   std::uint64_t round_ = 0;
   std::exception_ptr failure_;  // The first.
   std::vector<const void*> shown_;
@@ -67,6 +72,7 @@ class LocalGroup : public RankGroup {
     rank_ = rank;
     size_ = size;
     local_rank_ = rank;
+    in_one_process_ = true;
     machines_.assign(static_cast<std::size_t>(size), 0);
   }
 
@@ -172,6 +178,7 @@ void run_local_ranks(int size, const std::function<void(RankGroup&)>& work) {
   const auto run = [&](int rank) {
     std::exception_ptr failure;
     try {
+      const RankCpus pinned(rank, size);
       LocalGroup group(meeting, rank, size);
       work(group);
     } catch (...) {

@@ -13,11 +13,6 @@
 namespace neuroshard::ranks {
 namespace {
 
-std::int64_t nanoseconds_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
-      .count();
-}
-
 // MPI counts in ints.
 struct IntParts {
   std::vector<int> counts;
@@ -110,26 +105,23 @@ void MpiGroup::compare_clocks() {
   }
 }
 
-MpiGroup::ClockDifference MpiGroup::compare_clock_with(int other, int rounds) const {
+ClockDifference MpiGroup::compare_clock_with(int other, int rounds) const {
   constexpr int kTag = 0;
-  ClockDifference best{{}, std::chrono::nanoseconds::max()};
-  for (int round = 0; round < rounds; ++round) {
-    std::int64_t theirs = 0;
-    if (rank_ == 0) {
-      MPI_Recv(&theirs, 1, MPI_INT64_T, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      theirs = nanoseconds_now();
-      MPI_Send(&theirs, 1, MPI_INT64_T, other, kTag, MPI_COMM_WORLD);
-    } else if (rank_ == other) {
-      const std::int64_t before = nanoseconds_now();
-      MPI_Send(&before, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD);
+  if (rank_ == other) {
+    return clock_difference(rounds, [] {
+      std::int64_t theirs = 0;
+      MPI_Send(&theirs, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD);
       MPI_Recv(&theirs, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      const std::int64_t after = nanoseconds_now();
-      if (after - before >= best.round_trip.count()) continue;
-      best.round_trip = std::chrono::nanoseconds(after - before);
-      best.ahead = std::chrono::nanoseconds(theirs - (before + (after - before) / 2));
-    }
+      return theirs;
+    });
   }
-  return best;
+  for (int round = 0; rank_ == 0 && round < rounds; ++round) {
+    std::int64_t shown = 0;
+    MPI_Recv(&shown, 1, MPI_INT64_T, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    shown = nanoseconds_now();
+    MPI_Send(&shown, 1, MPI_INT64_T, other, kTag, MPI_COMM_WORLD);
+  }
+  return {};
 }
 
 void MpiGroup::abort(int exit_code) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "weights/collection/ranks/clock_difference.h"
 #include "weights/collection/ranks/rank_group.h"
 
 namespace neuroshard::ranks {
@@ -22,12 +23,8 @@ class MpiGroup : public RankGroup {
   [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const override;
   void compare_clocks() override;
 
-  /// What rank 0's clock shows more than this rank's, by the round trips of messages, as
-  /// compare_clocks does for other machines. `rounds` of them; the shortest counts.
-  struct ClockDifference {
-    std::chrono::nanoseconds ahead{0};
-    std::chrono::nanoseconds round_trip{0};
-  };
+  /// What rank 0's clock shows more than that of `other`, as compare_clocks does for other
+  /// machines: on rank `other`. Called by both.
   [[nodiscard]] ClockDifference compare_clock_with(int other, int rounds) const;
 
   /// Ends all ranks at once with this exit code.

@@ -42,6 +42,8 @@ class RankGroup {
   [[nodiscard]] const std::vector<int>& machines() const { return machines_; }
   /// Ranks of this machine.
   [[nodiscard]] int local_size() const;
+  /// True if all ranks are threads of one process.
+  [[nodiscard]] bool in_one_process() const { return in_one_process_; }
 
   /// Rank 0's bytes to all.
   virtual void broadcast(std::span<std::byte> bytes) const = 0;
@@ -72,6 +74,7 @@ class RankGroup {
   int size_ = 1;
   int local_rank_ = 0;
   int nodes_ = 1;
+  bool in_one_process_ = false;
   std::vector<int> machines_{0};
 };
 

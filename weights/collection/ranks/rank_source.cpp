@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "neuroshard/error.h"
+
 namespace neuroshard::ranks {
 namespace {
 
@@ -37,7 +39,12 @@ CommCost measure(const RankMeasurement& measurement, CommDraw draw) {
 }  // namespace
 
 RankSource::~RankSource() {
-  if (!broken_) broadcast_command(measurement_.group, Command::kStop);
+  if (broken_) return;
+  try {
+    broadcast_command(measurement_.group, Command::kStop);
+  } catch (const Error&) {
+    // A rank is gone, and the others know of it.
+  }
 }
 
 CommCost RankSource::cost(const CommDraw& draw) {

@@ -115,5 +115,17 @@ TEST(LocalGroup, AFailureEndsAllRanksAndIsWhatTheCallerGets) {
   }
 }
 
+TEST(LocalGroup, ARankThatHasReturnedIsMissedByThoseThatWaitForIt) {
+  for (int returning = 0; returning < 3; ++returning) {
+    const auto work = [&](RankGroup& group) {
+      (void)group.any(false);
+      if (group.rank() == returning) return;
+      (void)group.gather(1.0);
+      ADD_FAILURE() << "rank " << group.rank() << " went on";
+    };
+    EXPECT_THROW(run_local_ranks(3, work), Error);
+  }
+}
+
 }  // namespace
 }  // namespace neuroshard::ranks

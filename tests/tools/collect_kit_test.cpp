@@ -1,0 +1,170 @@
+// The archive of tools/collect_kit unpacked into an empty folder and really run: 4 ranks of this
+// machine, a few tiny samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tools/over_mpi.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Exit codes of `collect`.
+constexpr int kWrong = 2;
+constexpr int kMore = 3;
+
+class CollectKit : public OverMpi {
+ protected:
+  void SetUp() override {
+    if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "a program of its own C library has no sanitizers";
+    ASSERT_NO_FATAL_FAILURE(OverMpi::SetUp());
+    if (IsSkipped()) return;
+    ASSERT_EQ(run(std::string(NEUROSHARD_TOOLS) + "/collect_kit " + folder_ / "kit.tar.gz" + " " +
+                  NEUROSHARD_PROGRAM),
+              0)
+        << output();
+    ASSERT_EQ(run("mkdir " + folder_ / "empty" + " && tar -C " + folder_ / "empty" + " -xf " +
+                  folder_ / "kit.tar.gz"),
+              0)
+        << output();
+  }
+
+  // Of a command of the shell; -1: ended by a signal. What it prints is output().
+  int run(const std::string& command) {
+    const int status = std::system(("{ " + command + "; } >" + folder_ / "log" + " 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string output() { return contents_of(folder_ / "log"); }
+
+  // The kit's collect with `options`; results in a folder beside it. It is started in the root
+  // folder and without the variables of this shell, but for PATH.
+  std::string collect(int comm_samples, const std::string& options) {
+    return "cd / && exec env -i PATH=\"$PATH\" " + kit() + "/collect " + results() +
+           " --samples 12 --comm-samples " + std::to_string(comm_samples) +
+           " --ranks 4 --table-configs " + kit() + "/table_configs.json " +
+           " --compute-options '--batch 128 --warm-up 0 --iterations 1 --threads 1 "
+           "--memory-gb 0.01 --max-rows 10000 --max-dim 16' --comm-options '--batch 256 "
+           "--warm-up 0 --iterations 1 --max-start-offset-ms 2 --max-dim-sum 256' " +
+           options;
+  }
+  std::string kit() { return folder_ / "empty/neuroshard-kit"; }
+  std::string results() { return folder_ / "results"; }
+  std::size_t samples(const std::string& name) {
+    const std::string path = results() + "/" + name + "/data.txt";
+    return std::filesystem::exists(path) ? lines_of(contents_of(path)).size() : 0;
+  }
+};
+
+TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) {
+  const std::string options = "--launcher local --oversubscribe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string command =
+        collect(1'000'000, options) + " >" + folder_ / "first" + " 2>&1 </dev/null";
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  // Ends at the latest when collect does.
+  int status = 0;
+  while (samples("comm_4") < 3 && ::waitpid(child, &status, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_GE(samples("comm_4"), 3U) << contents_of(folder_ / "first");
+  ASSERT_EQ(::kill(child, SIGTERM), 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), kMore) << contents_of(folder_ / "first");
+  EXPECT_THAT(contents_of(folder_ / "first"), HasSubstr("the same command goes on"));
+  const std::string before = contents_of(results() + "/comm_4/data.txt");
+  EXPECT_EQ(samples("comm_wide_4"), 0U);
+  // There is something to send already.
+  EXPECT_EQ(run("tar -tf " + results() + "/neuroshard-costs.tar.gz"), 0);
+  EXPECT_THAT(output(), AllOf(HasSubstr("neuroshard-costs/comm_4/data.txt"),
+                              HasSubstr("neuroshard-costs/compute/table_configs.json"),
+                              Not(HasSubstr("comm_wide_4"))));
+
+  const std::size_t more = samples("comm_4") + 12;
+  EXPECT_EQ(run(collect(static_cast<int>(more), options)), 0) << output();
+  EXPECT_THAT(output(), HasSubstr("compute: has 12 samples"));
+  EXPECT_THAT(contents_of(results() + "/comm_4/data.txt"), StartsWith(before));
+  EXPECT_EQ(samples("comm_4"), more);
+
+  const std::string train = kit() + "/neuroshard train ";
+  const std::string costs = folder_ / "back/neuroshard-costs/";
+  const std::string weights = folder_ / "weights.safetensors";
+  EXPECT_EQ(run("mkdir " + folder_ / "back" + " && tar -C " + folder_ / "back" + " -xf " +
+                results() + "/neuroshard-costs.tar.gz && " + train + "compute --data " + costs +
+                "compute --data " + costs + "compute_slices --features traffic --epochs 2 " +
+                "--output " + weights + " && " + train + "comm --data " + costs + "comm_4 --data " +
+                costs + "comm_wide_4 --epochs 2 --base " + weights + " --output " + weights),
+            0)
+      << output();
+  EXPECT_TRUE(std::filesystem::exists(weights));
+}
+
+TEST_F(CollectKit, RanksOfMpirunAndSrunFindEachOtherWithoutMpi) {
+  EXPECT_EQ(run(collect(2, "--oversubscribe --launcher mpirun")), 0) << output();
+  EXPECT_EQ(samples("comm_4"), 2U);
+  // In place of Slurm, which tests do not have: what its srun says to each task, and no more.
+  std::filesystem::create_directory(folder_ / "bin");
+  folder_.write("bin/srun",
+                "#!/bin/sh\n"
+                "count=${1#--ntasks=}; shift; [ \"$1\" = --kill-on-bad-exit=1 ] && shift\n"
+                "for rank in 3 1 0 2; do\n"
+                "  SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=$count \"$@\" &\n"
+                "done\nwait\n");
+  EXPECT_EQ(run("chmod +x " + folder_ / "bin/srun" + " && export PATH=" + folder_ / "bin" +
+                ":$PATH && " + collect(4, "--oversubscribe --launcher srun")),
+            0)
+      << output();
+  EXPECT_EQ(samples("comm_4"), 4U);
+  EXPECT_EQ(samples("comm_wide_4"), 4U);
+}
+
+TEST_F(CollectKit, SaysWhatIsWrongAndWhatHelps) {
+  const auto expect_error = [&](const std::string& command, const std::vector<std::string>& parts) {
+    EXPECT_EQ(run(command), kWrong) << output();
+    for (const std::string& part : parts) EXPECT_THAT(output(), HasSubstr(part));
+  };
+  // A folder of programs without mpirun.
+  ASSERT_EQ(run("mkdir " + folder_ / "few" +
+                " && for program in bash env uname nproc grep sed "
+                "dirname; do ln -s \"$(command -v $program)\" " +
+                folder_ / "few" + "; done"),
+            0)
+      << output();
+  expect_error("PATH=" + folder_ / "few; " + collect(2, ""),
+               {"mpirun is not on PATH", "--launcher local"});
+  expect_error(collect(2, "--launcher local --ranks 4000"),
+               {"--ranks has 4000", "this machine has", "--oversubscribe"});
+  expect_error(collect(2, "--launcher local --oversubscribe --ranks 1"), {"--ranks has '1'"});
+  expect_error(collect(2, "--launcher smoke"), {"--launcher is 'smoke'", "srun, mpirun or local"});
+  // Without kernels, or without a GPU.
+  expect_error("PATH=" + folder_ / "few; " + collect(2, "--backend cuda"),
+               {"--backend cuda", "cpu"});
+  expect_error(collect(2, "--launcher local --oversubscribe --minutes soon"),
+               {"--minutes is 'soon'"});
+  expect_error(collect(2, "--smoke 1"), {"--smoke is not an option"});
+  expect_error("cd / && " + kit() +
+                   "/collect /proc/results --launcher local --ranks 2 "
+                   "--oversubscribe",
+               {"/proc/results: cannot be written"});
+  std::filesystem::create_directory(results());
+  std::filesystem::copy_file(kit() + "/kit", results() + "/kit");
+  ASSERT_EQ(run("sed -i 's/^version .*/version 0.0.9/' " + results() + "/kit"), 0);
+  expect_error(collect(2, "--launcher local --oversubscribe"),
+               {"was begun with the kit of 0.0.9", "another folder"});
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

@@ -1,0 +1,195 @@
+#include "weights/collection/ranks/tcp_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "core/random.h"
+#include "message_of.h"
+#include "neuroshard/error.h"
+#include "temporary_folder.h"
+
+namespace neuroshard::ranks {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class TcpGroupTest : public ::testing::Test {
+ protected:
+  // Threads as ranks, with connections as processes have them. What each threw, or nothing.
+  std::vector<std::string> run(int size, const std::function<void(TcpGroup&)>& work,
+                               std::chrono::seconds patience = std::chrono::seconds(60)) {
+    std::vector<std::string> errors(static_cast<std::size_t>(size));
+    {
+      std::vector<std::jthread> ranks;
+      for (int rank = size - 1; rank >= 0; --rank) {
+        ranks.emplace_back([&, rank] {
+          try {
+            TcpGroup group({rank, size}, rendezvous_, patience);
+            work(group);
+          } catch (const std::exception& error) {
+            errors[static_cast<std::size_t>(rank)] = error.what();
+          }
+        });
+      }
+    }
+    return errors;
+  }
+
+  void run_well(int size, const std::function<void(TcpGroup&)>& work) {
+    for (const std::string& error : run(size, work)) EXPECT_EQ(error, "");
+    EXPECT_TRUE(folder_.names().empty());
+  }
+
+  TemporaryFolder folder_;
+  std::string rendezvous_ = folder_ / "ranks";
+};
+
+TEST_F(TcpGroupTest, SpeaksToAllAndHearsAll) {
+  run_well(5, [](TcpGroup& group) {
+    EXPECT_EQ(group.size(), 5);
+    EXPECT_EQ(group.nodes(), 1);
+    EXPECT_EQ(group.local_rank(), group.rank());
+    EXPECT_EQ(group.local_size(), 5);
+    std::array<int, 2> numbers = {group.rank() + 5, group.rank() * 7};
+    group.broadcast(std::as_writable_bytes(std::span(numbers)));
+    EXPECT_EQ(numbers, (std::array<int, 2>{5, 0}));
+    const std::vector<double> ranks = group.gather(group.rank() + 0.5);
+    EXPECT_EQ(ranks, group.rank() == 0 ? (std::vector<double>{0.5, 1.5, 2.5, 3.5, 4.5})
+                                       : std::vector<double>{});
+    EXPECT_TRUE(group.any(group.rank() == 2));
+    EXPECT_FALSE(group.any(false));
+  });
+}
+
+TEST_F(TcpGroupTest, OneRankNeedsNobody) {
+  TcpGroup group({}, "/no/such/folder/ranks");
+  EXPECT_FALSE(group.any(false));
+  std::array<float, 2> values = {1.0F, 2.0F};
+  group.add_up(values);
+  EXPECT_EQ(values, (std::array<float, 2>{1.0F, 2.0F}));
+}
+
+// Element i of what `from` sends `to`.
+int tcp_element(int from, int to, std::int64_t i) {
+  return from * 10'000'000 + to * 1'000'000 + static_cast<int>(i);
+}
+
+TEST_F(TcpGroupTest, SendsEachRankItsPartHoweverLarge) {
+  constexpr int kSize = 4;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    Random random(seed);
+    std::array<std::array<std::int64_t, kSize>, kSize> counts{};  // [from][to]
+    for (auto& of_rank : counts) {
+      // More than sockets buffer, or next to nothing.
+      for (std::int64_t& count : of_rank) {
+        count = static_cast<std::int64_t>(random.below(seed % 2 == 0 ? 3 : 900'000));
+      }
+    }
+    run_well(kSize, [&](TcpGroup& group) {
+      const auto own = static_cast<std::size_t>(group.rank());
+      std::vector<std::int64_t> to;
+      std::vector<std::int64_t> from;
+      std::vector<int> sent;
+      std::vector<int> expected;
+      for (int peer = 0; peer < kSize; ++peer) {
+        to.push_back(counts[own][static_cast<std::size_t>(peer)]);
+        from.push_back(counts[static_cast<std::size_t>(peer)][own]);
+        for (std::int64_t i = 0; i < to.back(); ++i) {
+          sent.push_back(tcp_element(group.rank(), peer, i));
+        }
+        for (std::int64_t i = 0; i < from.back(); ++i) {
+          expected.push_back(tcp_element(peer, group.rank(), i));
+        }
+      }
+      std::vector<int> received(expected.size());
+      group.all_to_all(sent.data(), PeerParts::packed(to), received.data(), PeerParts::packed(from),
+                       sizeof(int));
+      EXPECT_EQ(received, expected);
+    });
+  }
+}
+
+TEST_F(TcpGroupTest, AddsUpTheSameOnAll) {
+  for (const std::size_t count : {0U, 1U, 3U, 100'000U}) {
+    run_well(4, [&](TcpGroup& group) {
+      std::vector<float> values(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        values[i] = static_cast<float>(i % 100) + static_cast<float>(group.rank());
+      }
+      group.add_up(values);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(values[i], 4.0F * static_cast<float>(i % 100) + 6.0F);
+      }
+    });
+  }
+}
+
+TEST_F(TcpGroupTest, AgreesOnAnInstantThatIsBehindNobody) {
+  run_well(3, [](TcpGroup& group) {
+    group.compare_clocks();
+    for (int i = 0; i < 20; ++i) {
+      constexpr std::chrono::nanoseconds kAhead{1000};
+      const Clock::time_point before = Clock::now();
+      const Clock::time_point start = group.common_start(kAhead);
+      EXPECT_GE(start, before + kAhead);
+      const auto starts =
+          group.gather(std::chrono::duration<double>(start.time_since_epoch()).count());
+      for (const double other : starts) EXPECT_EQ(other, starts[0]);
+    }
+  });
+}
+
+TEST_F(TcpGroupTest, FindsNoDifferenceBetweenClocksBeyondTheRoundTrip) {
+  run_well(2, [](TcpGroup& group) {
+    const ClockDifference difference = group.compare_clock_with(1, 20);
+    if (group.rank() != 1) return;
+    EXPECT_GT(difference.round_trip.count(), 0);
+    EXPECT_LE(std::abs(difference.ahead.count()), difference.round_trip.count() / 2 + 1);
+  });
+}
+
+TEST_F(TcpGroupTest, TheEndOfARankEndsTheOthers) {
+  for (int failing = 0; failing < 4; ++failing) {
+    const auto errors = run(4, [&](TcpGroup& group) {
+      for (int i = 0; i < 10; ++i) {
+        if (i == 5 && group.rank() == failing) throw Error("of rank");
+        (void)group.any(false);
+      }
+      ADD_FAILURE() << "rank " << group.rank() << " went on";
+    });
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_THAT(errors[static_cast<std::size_t>(rank)],
+                  HasSubstr(rank == failing ? "of rank" : " is gone"));
+    }
+  }
+}
+
+TEST_F(TcpGroupTest, AFileOfAnEarlierRunDoesNoHarm) {
+  // A port on which nobody listens any more, other words, and half a line.
+  for (const char* earlier : {"neuroshard.ranks 0.1.0 0123456789abcdef boot 1 1 127.0.0.1\n",
+                              "something else\n", "neuroshard.ranks 0.1.0 01"}) {
+    folder_.write("ranks", earlier);
+    run_well(3, [](TcpGroup& group) { EXPECT_FALSE(group.any(false)); });
+  }
+}
+
+TEST_F(TcpGroupTest, NamesTheRanksThatDoNotCome) {
+  const auto alone = [&](const LaunchedRank& self, ErrorKind kind = ErrorKind::kBackend) {
+    return testing::message_of([&] { TcpGroup(self, rendezvous_, std::chrono::seconds(1)); }, kind);
+  };
+  EXPECT_THAT(alone({0, 3}), AllOf(HasSubstr("rank 0 waited 1 s in vain for rank 1, 2"),
+                                   HasSubstr("NEUROSHARD_INTERFACE")));
+  std::filesystem::remove(rendezvous_);
+  EXPECT_THAT(alone({1, 2}), HasSubstr("rank 1 waited 1 s in vain for rank 0"));
+  rendezvous_ = folder_ / "no/such/folder";
+  EXPECT_THAT(alone({0, 2}, ErrorKind::kIo), HasSubstr("no/such/folder"));
+}
+
+}  // namespace
+}  // namespace neuroshard::ranks

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "weights/collection/ranks/exchange.h"
+
+namespace neuroshard::ranks {
+
+/// What another rank's clock shows more than this rank's.
+struct ClockDifference {
+  std::chrono::nanoseconds ahead{0};
+  std::chrono::nanoseconds round_trip{0};
+};
+
+[[nodiscard]] inline std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+      .count();
+}
+
+/// By the shortest of `rounds` round trips: `ask` asks the other rank what its clock shows
+/// (nanoseconds), which it is taken to have read half-way.
+[[nodiscard]] ClockDifference clock_difference(int rounds,
+                                               const std::function<std::int64_t()>& ask);
+
+}  // namespace neuroshard::ranks
