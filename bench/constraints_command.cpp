@@ -29,6 +29,7 @@ constexpr const char* kConstraintsFooter =
 task, and the plan's predicted cost over that of the plain plan. Each task gets, one by one and all at
 once (whatever needs no more than the memory that the plain task has):
 
+  equal     the plain task again, its devices listed: how exact the times are
   memory    devices of 1 to 2 times the memory: the plain plan is still one
   speeds    every other device is 1.5 times as fast
   base      every fourth device has a base load, a tenth of the plain plan's cost
@@ -37,12 +38,12 @@ once (whatever needs no more than the memory that the plain task has):
   nodes     a third of the tables may only go to half of the nodes of 4 devices
   together  small tables are kept together, three of each
   apart     of the large tables, each two are kept apart
-  links     nodes of 8 devices share an adapter of 25 GB/s
-  all       all of these but links
-  all_links all of these
+  links     nodes of 8 devices, or of half of those that there are, share an adapter of 25 GB/s
+  all       all of these but nodes and links
+  all_links all of these but nodes
 
-Evaluations are of the networks, computing and communication: they count the work of a search, which
-times on a busy machine do not.
+Edits, and evaluations of the networks for computing and communication, count the work of a search where
+times depend on what else a machine does.
 
 Examples:
   nsbench constraints                                  # 8, 16, 64 and 128 devices
@@ -70,6 +71,8 @@ std::vector<Device>& device_list_of(Task& task) {
   }
   return task.device_list;
 }
+
+void list_devices(Task& task, double, Random&) { device_list_of(task); }
 
 void vary_memory(Task& task, double, Random& random) {
   for (Device& device : device_list_of(task)) {
@@ -158,9 +161,7 @@ void keep_apart(Task& task, double, Random&) {
   }
 }
 
-void add_adapters(Task& task, double, Random&) {
-  task.links = NodeLinks{.node_gb_s = 25.0};
-}
+void add_adapters(Task& task, double, Random&) { task.links = NodeLinks{.node_gb_s = 25.0}; }
 
 void add_all_but_links(Task& task, double plain_ms, Random& random) {
   vary_memory(task, plain_ms, random);
@@ -182,7 +183,8 @@ struct Variant {
   Constrain constrain;
 };
 
-constexpr std::array<Variant, 11> kVariants = {{{"memory", vary_memory},
+constexpr std::array<Variant, 12> kVariants = {{{"equal", list_devices},
+                                                {"memory", vary_memory},
                                                 {"speeds", vary_speeds},
                                                 {"base", add_base_loads},
                                                 {"widths", limit_widths},
@@ -218,6 +220,7 @@ struct Planned {
 
 struct Ratios {
   std::vector<double> time;
+  std::vector<double> edits;
   std::vector<double> head;
   std::vector<double> comm;
   std::vector<double> cost;
@@ -255,7 +258,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
     std::ranges::move(golden, std::back_inserter(cases));
   }
   MarkdownTable list({"case", "devices", "variant", "plain ms", "ms", "cost", "CPU ms", "CPU time",
-                      "computing", "communication"});
+                      "edits", "computing", "communication"});
   std::map<std::pair<std::size_t, int>, Ratios> by_variant;
   for (const GapCase& one : cases) {
     Planned plain;
@@ -281,10 +284,11 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
         ++of.without_plan;
         list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
                       three_digits(plain.result.cost.cost_ms), "none", "-", three_digits(cpu_ms),
-                      "-", "-", "-"});
+                      "-", "-", "-", "-"});
         continue;
       }
       of.time.push_back(cpu_ms / plain_cpu_ms);
+      of.edits.push_back(ratio_of(result.stats.edits, plain.result.stats.edits));
       of.head.push_back(
           ratio_of(result.stats.head_evaluations, plain.result.stats.head_evaluations));
       of.comm.push_back(
@@ -293,12 +297,12 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
       list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
                     three_digits(plain.result.cost.cost_ms), three_digits(result.cost.cost_ms),
                     three_decimals(of.cost.back()), three_digits(cpu_ms),
-                    three_digits(of.time.back()), three_digits(of.head.back()),
-                    three_digits(of.comm.back())});
+                    three_digits(of.time.back()), three_digits(of.edits.back()),
+                    three_digits(of.head.back()), three_digits(of.comm.back())});
     }
   }
   MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
-                     "CPU time", "computing", "communication"});
+                     "CPU time", "edits", "computing", "communication"});
   for (const auto& [key, of] : by_variant) {
     const auto& [variant, devices] = key;
     if (of.time.empty()) continue;
@@ -306,7 +310,8 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
                  std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
                  three_decimals(std::ranges::min(of.cost)),
                  three_decimals(std::ranges::max(of.cost)), three_digits(geometric_mean(of.time)),
-                 three_digits(geometric_mean(of.head)), three_digits(geometric_mean(of.comm))});
+                 three_digits(geometric_mean(of.edits)), three_digits(geometric_mean(of.head)),
+                 three_digits(geometric_mean(of.comm))});
   }
   out << context_block(machine_context()) << '\n' << all.str();
   if (options.list) out << '\n' << list.str();
