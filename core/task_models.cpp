@@ -133,7 +133,9 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   }
   if (factor == 1.0) return models;
   for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
-  if (models.symmetric_comm) models.symmetric_comm = scaled_comm(*models.symmetric_comm, 0, factor);
+  if (models.symmetric_comm) {
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factor);
+  }
   return models;
 }
 

@@ -54,6 +54,7 @@ constexpr double kMostSteps = 40000;
 constexpr double kMostStepsTimesDevices = 2e7;
 // Of few slices each one weighs much, and a chain gets stuck sooner.
 constexpr double kFewSlices = 22;
+// Where nodes have links of their own, slices are few because few are as good as many.
 constexpr double kMostTimesAsMany = 4;
 constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
 constexpr double kStepsPerSlice = 1500;
@@ -353,7 +354,8 @@ std::uint64_t NeuroshardSearch::steps_of_default() const {
   const double steps =
       std::clamp(to_settle, kLeastSteps, std::min(kMostSteps, kMostStepsTimesDevices / devices));
   const double fewness = kFewSlices / slices;
-  const double of_few = std::min({to_settle * fewness * fewness, kMostTimesAsMany * steps,
+  const double most_times = listed_.links ? 1.0 : kMostTimesAsMany;
+  const double of_few = std::min({to_settle * fewness * fewness, most_times * steps,
                                   kMostFewSlicesStepsTimesDevices / devices});
   return static_cast<std::uint64_t>(
       std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices));

@@ -392,7 +392,8 @@ std::optional<double> EditCosts::estimate_symmetric(bool columns_move, double li
 void EditCosts::accept(const PlanEdit& edit) {
   for (const Side& side : sides_) compute_ms_[side.device] = side.compute_ms;
   ++accepted_;
-  if (!models_->symmetric() || devices_ <= kFewDevices ||
+  const std::size_t few = nodes_ == nullptr ? kFewDevices : kMostRows;
+  if (!models_->symmetric() || devices_ <= few ||
       accepted_ >= std::max(kLeastAccepted, devices_ / kDevicesPerAccepted)) {
     return synchronize();
   }

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "core/table_groups.h"
@@ -121,17 +123,63 @@ EvenCut even_cut(const PieceCatalog& catalog, const std::vector<SharedTable>& ta
   return cut;
 }
 
-// Slices in the order of tables that few devices may hold, then by size. Empty: one finds no room.
+/// Which devices the groups of tables that are placed one after the other have taken.
+class TakenDevices {
+ public:
+  TakenDevices(const ApartTables& apart, std::size_t tables, std::size_t devices)
+      : words_((apart.groups() + 63) / 64),
+        taken_(words_ * devices, 0),
+        masks_(words_ * tables, 0) {
+    for (std::size_t table = 0; table * words_ < masks_.size(); ++table) {
+      for (const std::uint32_t group : apart.groups_of(table)) {
+        masks_[table * words_ + group / 64] |= std::uint64_t{1} << (group % 64);
+      }
+    }
+  }
+
+  /// 64 groups in each.
+  [[nodiscard]] std::span<const std::uint64_t> groups_on(std::size_t device) const {
+    return std::span(taken_).subspan(device * words_, words_);
+  }
+  /// Whether a device holds no table that groups keep from this one, itself left out.
+  [[nodiscard]] bool may_hold(std::size_t device, std::size_t table) const {
+    for (std::size_t word = 0; word < words_; ++word) {
+      if ((taken_[device * words_ + word] & masks_[table * words_ + word]) != 0) return false;
+    }
+    return true;
+  }
+  /// The table is on the device, where no other of its groups is, or no more.
+  void mark(std::size_t device, std::size_t table, bool taken) {
+    for (std::size_t word = 0; word < words_; ++word) {
+      std::uint64_t& groups = taken_[device * words_ + word];
+      const std::uint64_t mask = masks_[table * words_ + word];
+      groups = taken ? groups | mask : groups & ~mask;
+    }
+  }
+
+ private:
+  std::size_t words_;
+  std::vector<std::uint64_t> taken_;  ///< [devices][words]
+  std::vector<std::uint64_t> masks_;  ///< [tables][words]
+};
+
+enum class FittingOrder { kFewestDevicesFirst, kLargestFirst };
+
+// Slices in the order of tables that few devices may hold, then by size; or by size alone. Empty:
+// one finds no room.
 Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tables,
-               const EvenCut& cut, std::vector<std::int64_t> rooms, PackingRule rule) {
+               const EvenCut& cut, std::vector<std::int64_t> rooms, const ApartTables& apart,
+               FittingOrder fitting_order, PackingRule rule) {
   std::vector<std::size_t> order(tables.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t t) {
-      return std::tuple(tables[t].devices.size(), -catalog.size_bytes(cut.pieces[t]));
+      const bool by_size = fitting_order == FittingOrder::kLargestFirst;
+      return std::tuple(by_size ? 0 : tables[t].devices.size(), -catalog.size_bytes(cut.pieces[t]));
     };
     return key(a) < key(b);
   });
+  TakenDevices taken(apart, tables.size(), rooms.size());
   Sharing sharing(tables.size());
   for (const std::size_t t : order) {
     const SharedTable& shared = tables[t];
@@ -142,7 +190,7 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
       std::size_t chosen = shared.devices.size();
       for (std::size_t d = 0; d < shared.devices.size(); ++d) {
         const std::int64_t room = rooms[shared.devices[d]];
-        if (room < bytes) continue;
+        if (room < bytes || !taken.may_hold(shared.devices[d], shared.table)) continue;
         const auto better = [&] {
           const std::int64_t before = rooms[shared.devices[chosen]];
           return rule == PackingRule::kBestFit ? room < before
@@ -154,9 +202,23 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
       rooms[shared.devices[chosen]] -= bytes;
       sharing[t][chosen] += shared.units / static_cast<std::uint32_t>(slices);
     }
+    for (std::size_t d = 0; d < shared.devices.size(); ++d) {
+      if (sharing[t][d] > 0) taken.mark(shared.devices[d], shared.table, true);
+    }
   }
   return sharing;
 }
+
+struct HashOfState {
+  std::size_t operator()(const std::vector<std::int64_t>& state) const {
+    std::uint64_t hash = 0;
+    for (const std::int64_t number : state) {
+      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15U;
+      hash ^= hash >> 32;
+    }
+    return static_cast<std::size_t>(hash);
+  }
+};
 
 /// Table after table, device after device: how many units of the one the other gets.
 class SharingSearch {
@@ -166,8 +228,7 @@ class SharingSearch {
                 const ApartTables& apart, bool equal_widths, const StopCondition& stop)
       : tables_(tables),
         rooms_(std::move(rooms)),
-        apart_(apart),
-        taken_(rooms_.size(), std::vector<bool>(apart.groups(), false)),
+        taken_(apart, tables.size(), rooms_.size()),
         equal_widths_(equal_widths),
         stop_(stop) {
     std::size_t decisions = 0;
@@ -176,7 +237,7 @@ class SharingSearch {
       decisions += shared.devices.size();
     }
     gave_up_ = decisions > kMostDecisions;
-    if (!apart_.empty()) end_groups();
+    open_groups_of(apart);
     bytes_from_.assign(tables_.size() + 1, 0);
     for (std::size_t t = tables_.size(); t-- > 0;) {
       bytes_from_[t] = bytes_from_[t + 1] + tables_[t].bytes.back();
@@ -201,59 +262,49 @@ class SharingSearch {
     }
   }
 
-  // Of each group, the table after which no other of it comes.
-  void end_groups() {
-    end_of_group_.assign(apart_.groups(), 0);
-    for (std::size_t t = 0; t < tables_.size(); ++t) {
-      for (const std::uint32_t group : apart_.groups_of(tables_[t].table)) {
-        end_of_group_[group] = t;
+  // Before each table, the groups that it or a later one is in.
+  void open_groups_of(const ApartTables& apart) {
+    open_groups_.assign(tables_.size() + 1,
+                        std::vector<std::uint64_t>((apart.groups() + 63) / 64, 0));
+    if (apart.empty()) return;
+    for (std::size_t t = tables_.size(); t-- > 0;) {
+      open_groups_[t] = open_groups_[t + 1];
+      for (const std::uint32_t group : apart.groups_of(tables_[t].table)) {
+        open_groups_[t][group / 64] |= std::uint64_t{1} << (group % 64);
       }
     }
   }
 
   // What is left, by class and room, and by the groups that others of them are still to come of.
-  [[nodiscard]] std::vector<std::int64_t> state(std::size_t t) const {
-    std::vector<std::int64_t> state{static_cast<std::int64_t>(t)};
-    if (apart_.empty()) {
-      std::vector<std::pair<std::int64_t, std::int64_t>> rooms;
-      for (std::size_t d = 0; d < rooms_.size(); ++d) rooms.emplace_back(class_of_[d], rooms_[d]);
-      std::sort(rooms.begin(), rooms.end());
-      for (const auto& room : rooms) state.push_back(room.second);
-      return state;
-    }
-    std::vector<std::vector<std::int64_t>> devices;
+  // There are as many devices of each class in all states.
+  [[nodiscard]] std::vector<std::int64_t> state(std::size_t t) {
+    const std::vector<std::uint64_t>& open = open_groups_[t];
+    const std::size_t width = 2 + open.size();
+    device_states_.resize(rooms_.size() * width);
+    order_.resize(rooms_.size());
     for (std::size_t d = 0; d < rooms_.size(); ++d) {
-      std::vector<std::int64_t>& device = devices.emplace_back();
-      device = {class_of_[d], rooms_[d]};
-      for (std::size_t group = 0; group < apart_.groups(); ++group) {
-        if (taken_[d][group] && end_of_group_[group] >= t) {
-          device.push_back(static_cast<std::int64_t>(group));
-        }
+      std::int64_t* const device = device_states_.data() + d * width;
+      order_[d] = device;
+      device[0] = class_of_[d];
+      device[1] = rooms_[d];
+      for (std::size_t word = 0; word < open.size(); ++word) {
+        device[2 + word] = static_cast<std::int64_t>(taken_.groups_on(d)[word] & open[word]);
       }
     }
-    std::sort(devices.begin(), devices.end());
-    for (const std::vector<std::int64_t>& device : devices) {
-      state.push_back(static_cast<std::int64_t>(device.size()));
-      state.insert(state.end(), device.begin() + 1, device.end());
-    }
-    return state;
-  }
-
-  /// Whether a device holds no table that groups keep from this one. Tables are given out one after
-  /// the other, so that what is taken is taken by others.
-  [[nodiscard]] bool may_hold(std::uint32_t device, std::uint32_t table) const {
-    return std::ranges::none_of(apart_.groups_of(table), [&](std::uint32_t group) {
-      return static_cast<bool>(taken_[device][group]);
+    std::sort(order_.begin(), order_.end(), [width](const std::int64_t* a, const std::int64_t* b) {
+      return std::lexicographical_compare(a, a + width, b, b + width);
     });
+    std::vector<std::int64_t> state;
+    state.reserve(1 + order_.size() * (width - 1));
+    state.push_back(static_cast<std::int64_t>(t));
+    for (const std::int64_t* device : order_) state.insert(state.end(), device + 1, device + width);
+    return state;
   }
 
   /// Its devices take part in the groups of table `t`, or do so no more, until the next one's turn.
   void mark(std::size_t t, bool taken) {
     for (std::size_t d = 0; d < tables_[t].devices.size(); ++d) {
-      if (sharing_[t][d] == 0) continue;
-      for (const std::uint32_t group : apart_.groups_of(tables_[t].table)) {
-        taken_[tables_[t].devices[d]][group] = taken;
-      }
+      if (sharing_[t][d] > 0) taken_.mark(tables_[t].devices[d], tables_[t].table, taken);
     }
   }
 
@@ -279,9 +330,9 @@ class SharingSearch {
             std::uint32_t widths) {
     const SharedTable& shared = tables_[t];
     if (left == 0) {
-      if (!apart_.empty()) mark(t, true);
+      mark(t, true);
       if (equal_widths_ ? share_equally(t, widths) : share(t + 1)) return true;
-      if (!apart_.empty()) mark(t, false);
+      mark(t, false);
       return false;
     }
     if (d == shared.devices.size() || slices >= shared.most_slices) return false;
@@ -293,7 +344,8 @@ class SharingSearch {
     std::int64_t& room = rooms_[shared.devices[d]];
     const std::int64_t fit = std::min<std::int64_t>(left, room / shared.least_unit_bytes);
     auto most = static_cast<std::uint32_t>(std::max<std::int64_t>(fit, 0));
-    if (!apart_.empty() && !may_hold(shared.devices[d], shared.table)) most = 0;
+    // Tables are given out one after the other, so that what is taken is taken by others.
+    if (!taken_.may_hold(shared.devices[d], shared.table)) most = 0;
     const std::uint32_t least = d + 1 == shared.devices.size() ? left : 0;
     for (std::uint32_t units = most + 1; units-- > least;) {
       const std::size_t more = slices + static_cast<std::size_t>(std::popcount(units));
@@ -331,16 +383,18 @@ class SharingSearch {
 
   const std::vector<SharedTable>& tables_;
   std::vector<std::int64_t> rooms_;
-  const ApartTables& apart_;
-  std::vector<std::vector<bool>> taken_;   ///< [devices][groups]: by a table of the group.
-  std::vector<std::size_t> end_of_group_;  ///< Its last table; empty if there are no groups.
+  TakenDevices taken_;
+  std::vector<std::vector<std::uint64_t>> open_groups_;  ///< [tables + 1]
   bool equal_widths_;
   const StopCondition& stop_;
   Sharing sharing_;
   std::vector<std::int64_t> bytes_from_;  ///< Of each table and those after it.
   std::vector<std::int64_t> class_of_;    ///< Of each device.
-  std::set<std::vector<std::int64_t>> hopeless_;
+  std::unordered_set<std::vector<std::int64_t>, HashOfState> hopeless_;
   std::size_t remembered_ = 0;
+  std::vector<std::int64_t>
+      device_states_;                       ///< Scratch of state(), [devices][class, room, groups],
+  std::vector<const std::int64_t*> order_;  ///< and its rows in order.
   std::uint64_t sharings_ = 0;
   bool gave_up_ = false;
 };
@@ -355,19 +409,26 @@ std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
   std::vector<Layout> layouts;
   const std::vector<SharedTable> tables = shared_tables(catalog, task);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
-  std::vector<std::uint32_t> coarser;
-  for (std::int64_t most_bytes = largest_room_bytes(task); !stop.reached(); most_bytes /= 2) {
-    EvenCut cut = even_cut(catalog, tables, most_bytes);
-    if (cut.looks > kMostLooks) break;
-    if (cut.pieces != coarser) {
-      for (const PackingRule rule : kFits) {
-        if (layouts.size() == kMostRuledPackings) return layouts;
-        const Sharing sharing = fitted(catalog, tables, cut, rooms, rule);
-        if (!sharing.empty()) layouts.push_back(layout_of(tables, sharing));
+  const ApartTables apart(task);
+  for (const FittingOrder order :
+       {FittingOrder::kFewestDevicesFirst, FittingOrder::kLargestFirst}) {
+    if (order == FittingOrder::kLargestFirst && !any_limits_devices(task))
+      break;  // It is the same.
+    std::vector<std::uint32_t> coarser;
+    for (std::int64_t most_bytes = largest_room_bytes(task); !stop.reached(); most_bytes /= 2) {
+      EvenCut cut = even_cut(catalog, tables, most_bytes);
+      if (cut.looks > kMostLooks) break;
+      if (cut.pieces != coarser) {
+        for (const PackingRule rule : kFits) {
+          if (layouts.size() == kMostRuledPackings) return layouts;
+          const Sharing sharing = fitted(catalog, tables, cut, rooms, apart, order, rule);
+          if (!sharing.empty()) layouts.push_back(layout_of(tables, sharing));
+        }
       }
+      if (cut.finest) break;
+      coarser = std::move(cut.pieces);
     }
-    if (cut.finest) break;
-    coarser = std::move(cut.pieces);
+    if (!layouts.empty()) break;
   }
   return layouts;
 }
@@ -378,6 +439,9 @@ TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, co
                                bool equal_widths, const StopCondition& stop) {
   TightPackings found;
   if (starts != nullptr) found.layouts = even_packings(catalog, *starts, stop);
+  if (found.layouts.empty() && !task.groups.empty()) {
+    found.layouts = even_packings(catalog, task, stop);
+  }
   if (!found.layouts.empty() || stop.reached()) return found;
   const std::vector<SharedTable> tables = shared_tables(catalog, task);
   const ApartTables apart(task);

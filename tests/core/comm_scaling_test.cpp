@@ -16,10 +16,11 @@ namespace {
 using testing::random_models;
 
 /// Costs of both directions by the scaled models, and what they should be by the others.
-void expect_scaled(CostModels models, int devices, double factor) {
+/// `scaled_for`: devices, 0 for any number.
+void expect_scaled(CostModels models, int devices, int scaled_for, double factor) {
   const auto base = make_cpu_backend(models, {.name = "scalar"});
   if (models.symmetric_comm) {
-    models.symmetric_comm = scaled_comm(*models.symmetric_comm, devices, factor);
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, scaled_for, factor);
   } else {
     models.dense_comm[devices] = scaled_comm(models.dense_comm.at(devices), devices, factor);
   }
@@ -55,10 +56,26 @@ void expect_scaled(CostModels models, int devices, double factor) {
 TEST(CommScaling, IsALatencyAndATimeForTheBytes) {
   for (const double factor : {1.0 / 64.0, 0.5, 1.0, 3.0, 64.0}) {
     SCOPED_TRACE(factor);
-    expect_scaled(random_models(1, {.devices = {}}), 8, factor);
-    expect_scaled(random_models(2, {.devices = {4}}), 4, factor);
-    expect_scaled(random_models(3, {.comm = {}, .devices = {4}}), 4, factor);
+    for (const int scaled_for : {0, 8}) {
+      expect_scaled(random_models(1, {.devices = {}}), 8, scaled_for, factor);
+      expect_scaled(random_models(4, {.comm = {}, .devices = {}}), 8, scaled_for, factor);
+    }
+    expect_scaled(random_models(2, {.devices = {4}}), 4, 4, factor);
+    expect_scaled(random_models(3, {.comm = {}, .devices = {4}}), 4, 4, factor);
   }
+}
+
+TEST(CommScaling, NetworksForANumberOfDevicesAreNoLarger) {
+  const CommModel model = *random_models(1, {.devices = {}}).symmetric_comm;
+  const auto widths = [](const CommModel& of) {
+    std::vector<int> all;
+    for (const DenseLayer& layer : std::get<SymmetricCommNetwork>(of.forward).network.layers) {
+      all.push_back(layer.outputs);
+    }
+    return all;
+  };
+  EXPECT_EQ(widths(scaled_comm(model, 8, 3.0)), widths(model));
+  EXPECT_NE(widths(scaled_comm(model, 0, 3.0)), widths(model));
 }
 
 TEST(CommScaling, RefusesWhatIsNoFactor) {

@@ -1,5 +1,6 @@
 // Plans of random tasks of all kinds, recounted by what the formats say of plans and memory and not
-// by what the library computes. NEUROSHARD_RANDOM_TASKS sets how many tasks (docs/testing.md).
+// by what the library computes. NEUROSHARD_RANDOM_TASKS sets how many tasks, and
+// NEUROSHARD_FIRST_RANDOM_TASK with which seed they begin (docs/testing.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,16 +27,31 @@
 namespace neuroshard {
 namespace {
 
-std::uint64_t random_tasks() {
-  const char* const given =
-      std::getenv("NEUROSHARD_RANDOM_TASKS");  // NOLINT(concurrency-mt-unsafe)
-  if (given == nullptr) return testing::repetitions(300);
+std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
+  const char* const given = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  if (given == nullptr) return otherwise;
   const std::string_view text(given);
-  std::uint64_t tasks = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tasks);
-  EXPECT_TRUE(error == std::errc{} && end == text.data() + text.size() && tasks > 0)
-      << "NEUROSHARD_RANDOM_TASKS is '" << text << "'; give a number";
-  return tasks;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  EXPECT_TRUE(error == std::errc{} && end == text.data() + text.size())
+      << name << " is '" << text << "'; give a number";
+  return number;
+}
+
+std::uint64_t random_tasks() {
+  return number_in_environment("NEUROSHARD_RANDOM_TASKS", testing::repetitions(300));
+}
+
+std::uint64_t first_random_task() {
+  return number_in_environment("NEUROSHARD_FIRST_RANDOM_TASK", 0);
+}
+
+void add_random_links(Task& task, Random& random) {
+  const auto gb_s = [&](double most) {
+    return random.below(2) == 0 ? 0.0 : 1.0 + most * random.uniform();
+  };
+  task.links =
+      NodeLinks{.in_node_gb_s = gb_s(300), .between_nodes_gb_s = gb_s(50), .node_gb_s = gb_s(200)};
 }
 
 Task task_of_seed(std::uint64_t seed) {
@@ -43,17 +59,25 @@ Task task_of_seed(std::uint64_t seed) {
   Random random(seed, 23);
   if (random.below(2) == 0) testing::add_random_rules(task, random);
   Random of_links(seed, 24);
-  if (of_links.below(4) == 0) {
-    const auto gb_s = [&](double most) {
-      return of_links.below(2) == 0 ? 0.0 : 1.0 + most * of_links.uniform();
-    };
-    task.links = NodeLinks{
-        .in_node_gb_s = gb_s(300), .between_nodes_gb_s = gb_s(50), .node_gb_s = gb_s(200)};
-  }
+  if (of_links.below(4) == 0) add_random_links(task, of_links);
   Random of_groups(seed, 31);
   if (of_groups.below(3) == 0) {
     testing::add_random_groups(task, 1 + of_groups.below(4), of_groups);
   }
+  return task;
+}
+
+/// With rules, kinds, unequal devices, groups and links at once, on nodes of any size.
+Task task_with_everything(std::uint64_t seed) {
+  Task task = testing::random_task_of_all_kinds(seed);
+  Random random(seed, 41);
+  task.devices_per_node = 1 + static_cast<int>(random.below(9));
+  testing::add_random_rules_to_tables(task, random);
+  if (random.below(2) == 0) testing::add_random_node_rules(task, random);
+  testing::add_random_devices(task, random);
+  if (random.below(2) == 0) testing::add_random_kinds(task, random);
+  add_random_links(task, random);
+  testing::add_random_groups(task, 1 + random.below(4), random);
   return task;
 }
 
@@ -237,6 +261,49 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
   }
 }
 
+// What docs/task_format.md says that a table of these kinds is. `held`: its slices and the device
+// of each; none if it is replicated.
+bool is_of_a_kind(const Task& task, const Table& table, const std::vector<ShardingKind>& kinds,
+                  const std::vector<std::pair<TableSlice, int>>& held) {
+  if (kinds.empty() || task.devices == 1) return true;
+  const auto has = [&](ShardingKind kind) { return std::ranges::count(kinds, kind) > 0; };
+  if (held.empty()) return has(ShardingKind::kReplicate);
+  std::set<int> devices;
+  std::set<int> nodes;
+  bool all_rows = true;
+  bool all_columns = true;
+  for (const auto& [slice, device] : held) {
+    devices.insert(device);
+    nodes.insert(device / task.devices_per_node);
+    all_rows &= slice.rows == table.rows;
+    all_columns &= slice.dim == table.dim;
+  }
+  const std::int64_t rows_of_block = (table.rows + task.devices - 1) / task.devices;
+  const bool on_all =
+      static_cast<std::int64_t>(devices.size()) == (table.rows + rows_of_block - 1) / rows_of_block;
+  const bool blocks = all_columns && (!all_rows || table.rows == 1);
+  return (all_rows && has(ShardingKind::kColumn)) ||
+         (all_rows && all_columns && has(ShardingKind::kTable)) ||
+         (blocks && (nodes.size() > 1 || on_all) && has(ShardingKind::kRow)) ||
+         (blocks && nodes.size() == 1 &&
+          (has(ShardingKind::kTableRow) || has(ShardingKind::kGrid))) ||
+         (!all_columns && (!all_rows || table.rows == 1) && has(ShardingKind::kGrid));
+}
+
+void expect_kinds_kept(const Task& task, const Plan& plan) {
+  std::vector<std::vector<std::pair<TableSlice, int>>> held(task.tables.size());
+  for (std::size_t d = 0; d < plan.shards.size(); ++d) {
+    for (const int index : plan.shards[d]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      held[static_cast<std::size_t>(slice.table)].emplace_back(slice, static_cast<int>(d));
+    }
+  }
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    EXPECT_TRUE(is_of_a_kind(task, table, table.rules.kinds, held[t])) << "table " << t;
+  }
+}
+
 // Devices that hold anything of a table, replicas included.
 std::vector<std::set<int>> holders_of_tables(const Task& task, const Plan& plan) {
   std::vector<std::set<int>> holders(task.tables.size());
@@ -370,12 +437,13 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   if (!result.plan) {
     ++seen.infeasible;
     EXPECT_FALSE(result.infeasible->message.empty());
-    EXPECT_FALSE(first_fit_finds_room(task));
+    EXPECT_FALSE(first_fit_finds_room(task)) << result.infeasible->message;
     return;
   }
   const Plan& plan = *result.plan;
   expect_all_placed_once(task, plan);
   expect_rules_kept(task, plan);
+  expect_kinds_kept(task, plan);
   expect_groups_kept(task, plan);
   expect_memory_kept(task, plan, result.cost);
   expect_terms_add_up(task, result.cost);
@@ -410,7 +478,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
           : 0;
 }
 
-TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
+Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   const auto planner_of = [](CostModels models, Effort effort) {
     return Planner(std::move(models), {.effort = effort, .cuts = Cuts::kAny, .threads = 1});
   };
@@ -421,23 +489,27 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   set_known_network(strange_models, KnownNetwork{8, 300.0, 25.0});
   const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
-  const std::uint64_t tasks = random_tasks();
-  for (std::uint64_t seed = 0; seed < tasks; ++seed) {
+  const std::uint64_t first = first_random_task();
+  for (std::uint64_t seed = first; seed < first + random_tasks(); ++seed) {
     SCOPED_TRACE(seed);
-    const Task task = task_of_seed(seed);
-    expect_sound(task, seed % 16 == 0 ? longer : seed % 4 == 1 ? strange : fast, seen);
-    if (HasFatalFailure()) return;
+    expect_sound(task_of(seed), seed % 16 == 0 ? longer : seed % 4 == 1 ? strange : fast, seen);
+    if (::testing::Test::HasFatalFailure()) return seen;
   }
-  RecordProperty("plans", seen.plans);
-  RecordProperty("row_blocks", seen.row_blocks);
-  RecordProperty("skewed_blocks", seen.skewed_blocks);
-  RecordProperty("replicas", seen.replicas);
-  RecordProperty("gathered", seen.gathered);
-  RecordProperty("infeasible", seen.infeasible);
-  RecordProperty("on_nodes", seen.on_nodes);
-  RecordProperty("groups", seen.groups);
+  ::testing::Test::RecordProperty("plans", seen.plans);
+  ::testing::Test::RecordProperty("row_blocks", seen.row_blocks);
+  ::testing::Test::RecordProperty("skewed_blocks", seen.skewed_blocks);
+  ::testing::Test::RecordProperty("replicas", seen.replicas);
+  ::testing::Test::RecordProperty("gathered", seen.gathered);
+  ::testing::Test::RecordProperty("infeasible", seen.infeasible);
+  ::testing::Test::RecordProperty("on_nodes", seen.on_nodes);
+  ::testing::Test::RecordProperty("groups", seen.groups);
+  return seen;
+}
+
+TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
+  const Seen seen = seen_in_plans_of_random_tasks(task_of_seed);
   // All kinds are there.
-  if (tasks < 30) return;
+  if (random_tasks() < 30) return;
   EXPECT_GT(seen.plans, seen.infeasible);
   EXPECT_GT(seen.row_blocks, 0);
   EXPECT_GT(seen.skewed_blocks, 0);
@@ -446,6 +518,15 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
+}
+
+TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
+  const Seen seen = seen_in_plans_of_random_tasks(task_with_everything);
+  if (random_tasks() < 30) return;
+  EXPECT_GT(seen.plans, 0);
+  EXPECT_GT(seen.groups, 0);
+  EXPECT_GT(seen.infeasible, 0);
+  EXPECT_EQ(seen.on_nodes, seen.plans);
 }
 
 }  // namespace

@@ -57,14 +57,28 @@ std::int64_t with_reserved(const Task& task, std::int64_t bytes) {
 
 }  // namespace
 
-void add_random_rules(Task& task, Random& random) {
-  const std::size_t kind = random.below(3);
-  if (kind != 0) {
-    for (Table& table : task.tables) {
-      if (random.below(2) == 0) add_rules_to(table, task.devices, random);
+void add_random_rules_to_tables(Task& task, Random& random) {
+  for (Table& table : task.tables) {
+    if (random.below(2) == 0) add_rules_to(table, task.devices, random);
+  }
+}
+
+void add_random_node_rules(Task& task, Random& random) {
+  const int nodes = (task.devices + task.devices_per_node - 1) / task.devices_per_node;
+  for (Table& table : task.tables) {
+    if (random.below(3) != 0) continue;
+    const TableRules before = table.rules;
+    (random.below(2) == 0 ? table.rules.nodes : table.rules.not_nodes) =
+        random_devices(nodes, static_cast<std::size_t>(nodes), random);
+    try {
+      validate(task);
+    } catch (const Error&) {
+      table.rules = before;
     }
   }
-  if (kind == 1) return;
+}
+
+void add_random_devices(Task& task, Random& random) {
   std::int64_t largest = 0;
   for (const Table& table : task.tables) largest = std::max(largest, table.size_bytes());
   const double share = static_cast<double>(total_bytes(task)) / task.devices;
@@ -80,6 +94,12 @@ void add_random_rules(Task& task, Random& random) {
     if (random.below(2) == 0) one.speed = std::exp2(4.0 * random.uniform() - 2.0);
     task.device_list.push_back(one);
   }
+}
+
+void add_random_rules(Task& task, Random& random) {
+  const std::size_t kind = random.below(3);
+  if (kind != 0) add_random_rules_to_tables(task, random);
+  if (kind != 1) add_random_devices(task, random);
 }
 
 void add_random_kinds(Task& task, Random& random) {

@@ -5,8 +5,17 @@
 
 namespace neuroshard::testing {
 
-/// Gives the devices of `task` memory and base loads of their own, from ample to too little, and
-/// some of its tables rules, none of which contradict each other. Each of the two, or both.
+/// Gives every other table rules on slices and devices, none of which contradict each other.
+void add_random_rules_to_tables(Task& task, Random& random);
+
+/// Gives some tables rules on nodes that contradict none which they have.
+void add_random_node_rules(Task& task, Random& random);
+
+/// Gives the devices of `task` memory, base loads and speeds of their own, from ample memory to too
+/// little.
+void add_random_devices(Task& task, Random& random);
+
+/// add_random_rules_to_tables(), add_random_devices(), or both.
 void add_random_rules(Task& task, Random& random);
 
 /// Lets some tables be sharded in some ways only, slices of columns or the whole table among them.
