@@ -36,10 +36,15 @@ class Trainee {
   /// One step of Adam. Returns the batch's mean loss before the step.
   virtual double step(std::span<const std::uint32_t> batch, double learning_rate) = 0;
   virtual double mean_loss(std::span<const std::uint32_t> samples) = 0;
+  /// Costs of the samples, one after the other; a sample may have several.
+  [[nodiscard]] virtual std::vector<float> predict(std::span<const std::uint32_t> samples) = 0;
   virtual void remember_weights() = 0;
   virtual void recall_weights() = 0;
   virtual void visit_state(const std::string& name, StateVisitor& visitor) = 0;
 };
+
+/// After the share `progress` of all steps, 0 to 1.
+[[nodiscard]] double learning_rate_at(const TrainingOptions& options, double progress);
 
 /// Trains one network, epoch by epoch. Borrows everything it is given.
 class EpochLoop {

@@ -37,9 +37,21 @@ class TrainableMlp {
   /// for linear layers.
   TrainableMlp(std::vector<int> widths, bool relu_after_last, Random& random);
 
+  /// Starts with the weights of `mlp`, whose outputs it gives in units of `output_scale` above
+  /// `output_shift`. Biases that are all 0 stay so.
+  TrainableMlp(const Mlp& mlp, bool relu_after_last, float output_scale = 1.0F,
+               float output_shift = 0.0F);
+
   [[nodiscard]] int inputs() const { return widths_.front(); }
   [[nodiscard]] int outputs() const { return widths_.back(); }
   [[nodiscard]] std::size_t input_stride() const { return padded_width(inputs()); }
+  [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
+  /// Of layer `k`; `width(k + 1)` are its outputs.
+  [[nodiscard]] int width(std::size_t k) const { return widths_[k]; }
+  [[nodiscard]] bool has_biases() const { return has_biases_; }
+  /// Where the weights and biases of layer `k` begin in `parameters()`.
+  [[nodiscard]] std::size_t weight_at(std::size_t k) const { return weight_at_[k]; }
+  [[nodiscard]] std::size_t bias_at(std::size_t k) const { return bias_at_[k]; }
 
   /// Weights [inputs, padded outputs], then bias [padded outputs], layer after layer. Call
   /// `parameters_changed` after writing; padding must stay zero.
@@ -64,7 +76,8 @@ class TrainableMlp {
   [[nodiscard]] Mlp to_mlp(float output_scale = 1.0F, float output_shift = 0.0F) const;
 
  private:
-  [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
+  /// `parameters_` and its layout, all 0.
+  void allocate();
   [[nodiscard]] bool has_relu(std::size_t layer) const {
     return relu_after_last_ || layer + 1 < layers();
   }
