@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "bench/statistics.h"
 #include "neuroshard/simulator.h"
 #include "search/uniform_baseline.h"
 #include "weights/collection/analytic_plan_cost.h"
@@ -34,10 +35,25 @@ std::vector<Plan> uniform_width_plans(const Task& task) {
 }
 
 void PlanAccuracy::add(const Backend& backend, const Task& task, const Plan& plan) {
-  const double analytic_ms =
-      analytic_plan_cost(gpu_named(machine_.gpu), network_named(machine_.network), task, plan)
-          .cost_ms;
-  ratios_.push_back(simulate(backend, task, plan).cost_ms / analytic_ms);
+  const PlanCost analytic =
+      analytic_plan_cost(gpu_named(machine_.gpu), network_named(machine_.network), task, plan);
+  const PlanCost predicted = simulate(backend, task, plan);
+  ratios_.push_back(predicted.cost_ms / analytic.cost_ms);
+  const auto slowest = std::ranges::max_element(analytic.devices, {}, &DeviceCost::total_ms);
+  const DeviceCost& truth = *slowest;
+  const DeviceCost& guess =
+      predicted.devices[static_cast<std::size_t>(slowest - analytic.devices.begin())];
+  const auto error = [&](double guessed_ms, double true_ms) {
+    return (guessed_ms - true_ms) / analytic.cost_ms;
+  };
+  // `compute_ms` has the replicas' operator in it.
+  term_errors_.push_back(
+      {.compute = error(guess.compute_ms - guess.replicas_ms, truth.compute_ms - truth.replicas_ms),
+       .forward = error(guess.forward_ms, truth.forward_ms),
+       .backward = error(guess.backward_ms, truth.backward_ms),
+       .ids = error(guess.ids_ms, truth.ids_ms),
+       .replicas = error(guess.replicas_ms + guess.all_reduce_ms,
+                         truth.replicas_ms + truth.all_reduce_ms)});
 }
 
 double PlanAccuracy::mape() const {
@@ -54,6 +70,23 @@ double PlanAccuracy::bias() const {
 
 double PlanAccuracy::least_ratio() const {
   return *std::min_element(ratios_.begin(), ratios_.end());
+}
+
+double PlanAccuracy::median_ratio() const { return median(ratios_); }
+
+double PlanAccuracy::ratio_at(double percent) const { return percentile(ratios_, percent); }
+
+PlanAccuracy::TermErrors PlanAccuracy::term_errors() const {
+  TermErrors mean;
+  const auto plans = static_cast<double>(term_errors_.size());
+  for (const TermErrors& errors : term_errors_) {
+    mean.compute += errors.compute / plans;
+    mean.forward += errors.forward / plans;
+    mean.backward += errors.backward / plans;
+    mean.ids += errors.ids / plans;
+    mean.replicas += errors.replicas / plans;
+  }
+  return mean;
 }
 
 double PlanAccuracy::largest_ratio() const {

@@ -30,17 +30,34 @@ class PlanAccuracy {
   void add(const Backend& backend, const Task& task, const Plan& plan);
 
   [[nodiscard]] std::size_t plans() const { return ratios_.size(); }
+  /// predicted / analytic of each plan, in the order in which they were added.
+  [[nodiscard]] const std::vector<double>& ratios() const { return ratios_; }
   /// Mean of |predicted - analytic| / analytic; 0.03 = 3 %. Like the others, of at least one plan.
   [[nodiscard]] double mape() const;
   /// Mean of (predicted - analytic) / analytic.
   [[nodiscard]] double bias() const;
   /// Of predicted / analytic.
   [[nodiscard]] double least_ratio() const;
+  [[nodiscard]] double median_ratio() const;
+  /// At most `percent` % of the plans have a lower one.
+  [[nodiscard]] double ratio_at(double percent) const;
   [[nodiscard]] double largest_ratio() const;
+
+  /// Mean of predicted - analytic of a term of the device that costs most, in relation to the
+  /// analytic cost of the plan.
+  struct TermErrors {
+    double compute = 0.0;
+    double forward = 0.0;
+    double backward = 0.0;
+    double ids = 0.0;
+    double replicas = 0.0;  ///< Their operator and all-reduce.
+  };
+  [[nodiscard]] TermErrors term_errors() const;
 
  private:
   MachineSpec machine_;
   std::vector<double> ratios_;
+  std::vector<TermErrors> term_errors_;
 };
 
 }  // namespace neuroshard::bench

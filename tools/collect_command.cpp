@@ -68,6 +68,7 @@ void add_collect_command(CLI::App& program, Action& chosen) {
   add_collect_compute(*command, chosen);
   add_collect_comm(*command, chosen);
   add_collect_all_reduce(*command, chosen);
+  add_collect_plans(*command, chosen);
 }
 
 }  // namespace neuroshard::tools

@@ -28,5 +28,6 @@ int run_collection(const CollectionOptions& options, Console& console,
 void add_collect_compute(CLI::App& collect, Action& chosen);
 void add_collect_comm(CLI::App& collect, Action& chosen);
 void add_collect_all_reduce(CLI::App& collect, Action& chosen);
+void add_collect_plans(CLI::App& collect, Action& chosen);
 
 }  // namespace neuroshard::tools

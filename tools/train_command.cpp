@@ -5,6 +5,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
+#include "neuroshard/weights.h"
 #include "tools/commands.h"
 #include "tools/training_session.h"
 #include "weights/collection/hardware_specs.h"
@@ -13,8 +14,10 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kTrainComputeExamples = R"(Example:
+constexpr const char* kTrainComputeExamples = R"(Examples:
   neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
+  neuroshard train compute --from built-in --data data/few --output my_gpu.safetensors
+                                                       built-in weights, fitted to 50 to 500 samples
 
 Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
 docs/training.md has the details.)";
@@ -69,8 +72,16 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_file_options(command, options);
   command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
       ->type_name("FILE");
-  command.add_flag("--resume", options.resume,
-                   "Keep the state of training in OUTPUT.PART.partial, and go on from it");
+  CLI::Option* const resume =
+      command.add_flag("--resume", options.resume,
+                       "Keep the state of training in OUTPUT.PART.partial, and go on from it");
+  command
+      .add_option(
+          "--from", options.from,
+          "Calibrate these weights with few samples, in place of training anew: built-in, " +
+              builtin_hardware_names() + ", or a file, whose other models are then kept")
+      ->type_name("WEIGHTS")
+      ->excludes(resume);
 
   const std::string how = "Training";
   command.add_option("--epochs", training.epochs, "Passes over the training samples")
@@ -111,6 +122,19 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       ->group(how);
 }
 
+// What is not given is what suits few samples.
+void calibrate_by_default(const CLI::App& command, TrainingOptions& options) {
+  const TrainingOptions usual = calibration_options();
+  const auto is_given = [&](const char* name) { return command.count(name) > 0; };
+  if (!is_given("--epochs")) options.epochs = usual.epochs;
+  if (!is_given("--batch")) options.batch = usual.batch;
+  if (!is_given("--loss")) options.loss = usual.loss;
+  if (!is_given("--learning-rate")) options.learning_rate = usual.learning_rate;
+  if (!is_given("--final-learning-rate")) {
+    options.final_learning_rate = usual.final_learning_rate;
+  }
+}
+
 int run(const TrainOptions& command, Console& console) {
   if (command.base.empty()) {
     throw Error(
@@ -127,9 +151,17 @@ int run(const TrainOptions& command, Console& console) {
 
 int run(const TrainCompute& command, Console& console) {
   TrainingSession session(command.common, "compute", console);
-  const ComputeSamples samples = read_compute_samples(session.folders());
+  ComputeSamples samples = read_compute_samples(session.folders());
+  const CostModels* const start = session.calibrated();
+  if (start != nullptr ? start->compute.any_batch()
+                       : command.sizes.table_features == kTrafficFeatures) {
+    session.serve_collected_batch(samples);
+  }
   if (!samples.served.empty()) session.describe_batches(ranges_of(samples).at("samples"));
-  const TrainedCompute trained = train_compute(samples, command.sizes, session.start("compute", 1));
+  const TrainingOptions options = session.start("compute", 1);
+  const TrainedCompute trained = start != nullptr
+                                     ? calibrate_compute(start->compute, samples, options)
+                                     : train_compute(samples, command.sizes, options);
   if (session.report("compute", std::span(&trained.summary, 1), ranges_of(samples))) {
     session.models().compute = trained.model;
   }
@@ -151,7 +183,16 @@ std::optional<KnownNetwork> network_of(const TrainComm& command, const std::stri
 std::optional<CommModel> train_part(TrainingSession& session, const std::string& part,
                                     std::span<const CommSamples> samples,
                                     const CommNetworkSizes& sizes) {
-  const TrainedComm trained = train_comm(samples, sizes, session.start(part, 2));
+  const CostModels* const start = session.calibrated();
+  if (start != nullptr && !start->symmetric_comm) {
+    throw Error(
+        "--from: these weights have no communication model for every device count; give "
+        "weights with a symmetric one");
+  }
+  const TrainingOptions options = session.start(part, 2);
+  const TrainedComm trained = start != nullptr
+                                  ? calibrate_comm(*start->symmetric_comm, samples, options)
+                                  : train_comm(samples, sizes, options);
   const TrainingSummary summaries[] = {trained.forward, trained.backward};
   if (!session.report(part, summaries, ranges_of(samples))) return std::nullopt;
   return trained.model;
@@ -162,7 +203,7 @@ int run(const TrainComm& command, Console& console) {
     throw Error("--architecture '" + command.architecture +
                 "' is not known; give symmetric or dense");
   }
-  if (command.common.base.empty()) {
+  if (command.common.base.empty() && command.common.from.empty()) {
     throw Error(
         "a weights file needs a compute model; train one first and give its file as --base");
   }
@@ -215,7 +256,13 @@ void add_train_compute(CLI::App& train, Action& chosen) {
       ->delimiter(',')
       ->capture_default_str()
       ->group("Network");
-  command->callback([options, &chosen] {
+  for (const char* of_network : {"--table-layers", "--features", "--head-layers"}) {
+    command->get_option("--from")->excludes(command->get_option(of_network));
+  }
+  command->callback([options, command, &chosen] {
+    if (!options->common.from.empty()) {
+      calibrate_by_default(*command, options->common.training);
+    }
     chosen = [options](Console& console) { return run(*options, console); };
   });
 }
@@ -255,7 +302,13 @@ void add_train_comm(CLI::App& train, Action& chosen) {
            "From a device to the others of its node");
   add_link("--between-nodes-gb-s", options->network.between_nodes_gb_s,
            "From a device to those of other nodes");
-  command->callback([options, &chosen] {
+  for (const char* of_network : {"--architecture", "--layers"}) {
+    command->get_option("--from")->excludes(command->get_option(of_network));
+  }
+  command->callback([options, command, &chosen] {
+    if (!options->common.from.empty()) {
+      calibrate_by_default(*command, options->common.training);
+    }
     chosen = [options](Console& console) { return run(*options, console); };
   });
 }

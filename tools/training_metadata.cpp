@@ -102,6 +102,7 @@ void describe_training(CostModels& models, const std::string& part, const DataOr
   put("source", origin.source);
   put("hardware", origin.hardware);
   put("batch_size", origin.batch_size);
+  put("calibrated_from", origin.calibrated_from);
   put("trained_on", today());
   put("program", "neuroshard " NEUROSHARD_VERSION);
   for (const auto& [quantity, range] : ranges) {

@@ -13,9 +13,10 @@ namespace neuroshard::tools {
 
 /// What is known of training data; empty: not known.
 struct DataOrigin {
-  std::string source;      ///< "analytic", "cuda", ...
-  std::string hardware;    ///< Name of the GPU or network.
-  std::string batch_size;  ///< Samples of an iteration.
+  std::string source;             ///< "analytic", "cuda", ...
+  std::string hardware;           ///< Name of the GPU or network.
+  std::string batch_size;         ///< Samples of an iteration.
+  std::string calibrated_from{};  ///< The weights that training began with.
 };
 
 /// From the collection.json of data folders; folders without one say nothing. Throws Error if a

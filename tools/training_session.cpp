@@ -1,5 +1,7 @@
 #include "tools/training_session.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "neuroshard/cuda_training.h"
@@ -12,6 +14,8 @@
 
 namespace neuroshard::tools {
 namespace {
+
+constexpr const char* kBuiltIn = "built-in";
 
 std::unique_ptr<ResultOutput> optional_output(Console& console, const std::string& path) {
   return path.empty() ? nullptr : std::make_unique<ResultOutput>(console, path);
@@ -27,6 +31,19 @@ std::string results_page(const std::string& part, const TrainingSummary& summary
   return text + accuracy_table("test", summary.tests);
 }
 
+CostModels models_to_calibrate(const std::string& from) {
+  if (from == kBuiltIn) return builtin_weights();
+  if (std::ranges::find(builtin_hardware(), from) != builtin_hardware().end()) {
+    return builtin_weights(from);
+  }
+  if (!std::filesystem::exists(from)) {
+    throw Error("--from '" + printable(from) +
+                "' is neither a weights file nor built-in weights; give " + kBuiltIn + ", one of " +
+                builtin_hardware_names() + ", or a file");
+  }
+  return load_weights(from);
+}
+
 }  // namespace
 
 TrainingSession::TrainingSession(const TrainOptions& options, const std::string& kind,
@@ -40,12 +57,26 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
       origin_(read_data_origin(folders_, kind)),
       backend_(options.backend == "cuda" ? make_cuda_training() : nullptr) {
   if (options.output.empty()) throw Error("--output is empty; give the file to write");
+  if (!options.from.empty()) {
+    from_ = models_to_calibrate(options.from);
+    origin_.calibrated_from = origin_of(*from_, options.from);
+    models_ = *from_;
+  }
   if (!options.base.empty()) models_ = load_weights(options.base);
   if (!options.source.empty()) origin_.source = options.source;
   if (!options.hardware.empty()) origin_.hardware = options.hardware;
   if (log_) {
     log_->write("model,network,epoch,train_loss,valid_loss,learning_rate,seconds\n");
   }
+}
+
+void TrainingSession::serve_collected_batch(ComputeSamples& samples) const {
+  if (!samples.served.empty()) return;
+  std::int64_t batch = 0;
+  const std::string& text = origin_.batch_size;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
+  if (error != std::errc() || end != text.data() + text.size() || batch < 1) return;
+  if (batch != kDefaultBatchSize) samples.served.assign(samples.size(), batch);
 }
 
 TrainingOptions TrainingSession::start(const std::string& part, int networks) {

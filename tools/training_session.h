@@ -22,6 +22,7 @@ struct TrainOptions {
   std::vector<std::string> data;
   std::string output;
   std::string base;     ///< Weights file whose other models are kept; may be empty.
+  std::string from;     ///< What to calibrate: "built-in", a hardware's or a file; may be empty.
   std::string log;      ///< CSV; may be empty.
   std::string scatter;  ///< SVG; may be empty.
   bool resume = false;  ///< Keep the state of training beside the output, and go on from it.
@@ -42,11 +43,16 @@ class TrainingSession {
   TrainingSession(const TrainOptions& options, const std::string& kind, Console& console);
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
-  /// Those of the base file.
+  /// Those of the base file; without one, those that are calibrated.
   [[nodiscard]] CostModels& models() { return models_; }
-  /// What the samples say of it takes the place of what the folders say.
+  /// What is calibrated with the samples; null: models are trained anew.
+  [[nodiscard]] const CostModels* calibrated() const { return from_ ? &*from_ : nullptr; }
+  /// Samples that do not say how many samples their operator serves serve the batch that they were
+  /// collected with, if their folder says so.
+  void serve_collected_batch(ComputeSamples& samples) const;
   /// What the samples are costs of, as far as it is known.
   [[nodiscard]] const std::string& hardware() const { return origin_.hardware; }
+  /// What the samples say of it takes the place of what the folders say.
   void describe_batches(const TrainingRange& samples) { origin_.batch_size = samples.text(); }
   [[nodiscard]] bool interrupted() const { return guard_.interrupted(); }
 
@@ -72,6 +78,7 @@ class TrainingSession {
   ResultOutput output_;
   std::unique_ptr<ResultOutput> log_;
   std::unique_ptr<ResultOutput> scatter_;
+  std::optional<CostModels> from_;
   CostModels models_;
   DataOrigin origin_;
   bool trained_ = false;

@@ -195,6 +195,68 @@ TEST_F(Train, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(folder_.names().empty());
 }
 
+TEST_F(Train, CalibratesBuiltInWeightsAndKeepsTheirOtherModels) {
+  const Outcome outcome = run_command({"train", "compute", "--from", "h100", "--data",
+                                       shared("compute"), "--output", output(), "--epochs", "4"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("200 training samples, 4 epochs"));
+  const CostModels models = load_weights(output());
+  EXPECT_TRUE(models.compute.any_batch());
+  EXPECT_TRUE(models.all_reduce);
+  ASSERT_TRUE(models.symmetric_comm);
+  EXPECT_THAT(models.metadata.at("compute.calibrated_from"), HasSubstr("h100"));
+  EXPECT_EQ(models.metadata.at("compute.hardware"), "a100-sxm-80gb");
+  EXPECT_THAT(models.metadata.at("compute.training"),
+              AllOf(HasSubstr("batch 16"), HasSubstr("relative")));
+  EXPECT_THAT(models.metadata.at("compute.test"), HasSubstr("(200 costs held back)"));
+
+  // A file may be what it started from.
+  const Outcome again =
+      run_command({"train", "comm", "--from", output(), "--data", shared("comm_2"), "--data",
+                   shared("comm_5"), "--output", output(), "--epochs", "2"});
+  ASSERT_EQ(again.code, kExitOk) << again.err;
+  const CostModels both = load_weights(output());
+  EXPECT_EQ(both.metadata.at("compute.training"), models.metadata.at("compute.training"));
+  EXPECT_EQ(both.metadata.at("comm.symmetric.range.devices"), "2 to 5");
+}
+
+// The folder says how many samples its operators served; lines that say nothing are of so many.
+TEST_F(Train, SamplesOfAnotherBatchAreCalibratedAsSuch) {
+  const std::filesystem::path copy = folder_ / "copy";
+  std::filesystem::copy(shared("compute"), copy);
+  std::string description = contents_of(copy / "collection.json");
+  const std::size_t at = description.find("65536");
+  ASSERT_NE(at, std::string::npos);
+  (void)folder_.write("copy/collection.json", description.replace(at, 5, "4096"));
+  const std::vector<std::string> rest{"--data", copy.string(), "--output",
+                                      output(), "--epochs",    "1"};
+  std::vector<std::string> args{"train", "compute", "--from", "built-in"};
+  args.insert(args.end(), rest.begin(), rest.end());
+  ASSERT_EQ(run_command(args).code, kExitOk);
+  EXPECT_EQ(load_weights(output()).metadata.at(TrainingRanges::key("compute", "samples")),
+            "4096 to 4096");
+}
+
+TEST_F(Train, RefusesToCalibrateWhatDoesNotFit) {
+  const auto message = [&](const std::string& kind, const std::string& data,
+                           std::vector<std::string> more) {
+    const Outcome outcome = train(kind, {data}, std::move(more));
+    EXPECT_EQ(outcome.code, kExitBadInput);
+    return outcome.err;
+  };
+  EXPECT_THAT(message("compute", "compute", {"--from", "b200"}),
+              AllOf(HasSubstr("'b200'"), HasSubstr("a100, h100, h200")));
+  EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--resume"}),
+              HasSubstr("--resume"));
+  EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--features", "traffic"}),
+              HasSubstr("--features"));
+  EXPECT_THAT(message("comm", "comm_2", {"--from", "built-in", "--architecture", "dense"}),
+              HasSubstr("--architecture"));
+  EXPECT_THAT(message("comm", "comm_2", {"--from", shared("base.safetensors")}),
+              HasSubstr("no communication model for every device count"));
+  EXPECT_FALSE(std::filesystem::exists(output()));
+}
+
 TEST_F(Train, RefusesToMixHardware) {
   ASSERT_EQ(run_command({"collect", "comm", "--backend", "analytic", "--devices", "2", "--samples",
                          "20", "--network", "h100-nvlink4-ndr", "--output", folder_ / "other"})

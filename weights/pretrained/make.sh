@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # usage: weights/pretrained/make.sh HARDWARE FOLDER [NEUROSHARD]
 # Makes HARDWARE.safetensors (a100, h100 or h200) anew: tables, samples and training, all in FOLDER
-# (about 500 MB; what is there already is not made again). The same program gives the same file.
-# docs/model_card.md describes the result.
+# (about 700 MB). A run that was stopped goes on with the same command. The same program gives the
+# same file, whatever the number of threads (THREADS, default: one per core). After each round of
+# training FOLDER has the weights so far. docs/model_card.md describes the result.
 set -euo pipefail
 [ $# -ge 2 ] || {
-  sed -n '2,5s/^# //p' "$0" >&2
+  sed -n '2,6s/^# //p' "$0" >&2
   exit 2
 }
 hardware=$1
@@ -17,6 +18,7 @@ case $hardware in
   h200) gpu=h200-sxm-141gb network=h100-nvlink4-ndr ;;
   *) echo "unknown hardware $hardware; give a100, h100 or h200" >&2 && exit 2 ;;
 esac
+threads=${THREADS:-$(nproc)}
 other_tables=$(dirname "$0")/../../tests/data/golden/tables
 mkdir -p "$folder"
 
@@ -84,18 +86,59 @@ for count in 1:2000 2:7000 3:6000 4:6000 5:5000 6:5000 7:5000 8:7000 9:2500 10:3
 done
 for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \
   1024; do
-  comm wide "$devices" 500 --wide --seed 31
+  comm wide "$devices" 1500 --wide --seed 31
 done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" train compute --features traffic "${compute_data[@]}" --loss relative --epochs 60 \
-  --batch 128 --seed 5 --source "$source" --output "$folder/compute.safetensors" \
-  --log "$folder/compute.csv"
-"$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs 120 --batch 32 --seed 5 \
-  --source "$source" --base "$folder/compute.safetensors" --output "$folder/comm.safetensors" \
-  --log "$folder/comm.csv"
 "$neuroshard" collect all-reduce --backend analytic --gpu "$gpu" --network "$network" \
   --samples 4000 --seed 41 --output "$folder/all_reduce"
-"$neuroshard" train all-reduce --data "$folder/all_reduce" --source "$source" \
-  --base "$folder/comm.safetensors" --output "$folder/$hardware.safetensors"
+# usage: train ROUND COMPUTE_EPOCHS COMM_EPOCHS
+train() {
+  local round="$folder/round_$1"
+  if [ -e "$round.safetensors" ]; then return; fi
+  # A state beside it is of training that was stopped.
+  if [ ! -e "$round.compute.safetensors" ] || [ -e "$round.compute.safetensors.compute.partial" ]; then
+    "$neuroshard" train compute --features traffic "${compute_data[@]}" --loss relative --epochs "$2" \
+      --batch 128 --seed 5 --source "$source" --output "$round.compute.safetensors" \
+      --log "$round.compute.csv" --threads "$threads" --resume
+  fi
+  "$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs "$3" --batch 32 --seed 5 \
+    --source "$source" --base "$round.compute.safetensors" --output "$round.comm.safetensors" \
+    --log "$round.comm.csv" --threads "$threads" --resume
+  "$neuroshard" train all-reduce --data "$folder/all_reduce" --source "$source" \
+    --base "$round.comm.safetensors" --output "$folder/$hardware.safetensors"
+  if [ -e "$round.comm.safetensors.comm.symmetric.partial" ]; then return 1; fi  # Stopped.
+  cp "$folder/$hardware.safetensors" "$round.safetensors"
+}
+
+# A search goes where its models err in its favour, and samples that are drawn are seldom there. So
+# the plans that it finds with the weights of a round are priced, and the next round learns from them
+# too. Only the last round is trained at length.
+# usage: plan ROUND
+plan() {
+  local round=$1 counts=(2 3 4 5 6 8 10 12 14 16 24 28 32 40 48 64 96 128 160 256 320 448 512 640 832
+    1024) count tables
+  local weights="$folder/round_$round.safetensors"
+  for count in "${counts[@]}"; do
+    for tables in wide like_published; do
+      echo "$count $tables"
+    done
+  done | xargs -P "$threads" -L 1 bash -c '
+    [ -e "$0/plans_$1_$6_$7/comm/data.txt" ] ||
+      "$2" collect plans --backend analytic --gpu "$3" --network "$4" --weights "$5" --devices "$6" \
+        --table-configs "$0/$7/table_configs.json" --tasks 40 --seed "5$1" \
+        --output "$0/plans_$1_$6_$7"' "$folder" "$round" "$neuroshard" "$gpu" "$network" "$weights"
+  for count in "${counts[@]}"; do
+    for tables in wide like_published; do
+      compute_data+=(--data "$folder/plans_${round}_${count}_$tables/compute")
+      comm_data+=(--data "$folder/plans_${round}_${count}_$tables/comm")
+    done
+  done
+}
+
+train 0 12 20
+plan 0
+train 1 15 30
+plan 1
+train 2 60 120
 echo "done: $folder/$hardware.safetensors"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weights/training/feature_statistics.h"
+#include "weights/training/start_scale.h"
 
 namespace neuroshard::training {
 namespace {
@@ -39,21 +40,45 @@ std::size_t most_rows(const CommRows& rows) {
 CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
                          std::span<const int> hidden, TrainingLoss loss,
                          const MatrixKernels& kernels, ThreadTeam& team, Random& random)
+    : CommTrainee(rows, TrainableMlp(widths(rows, hidden), false, random), loss, kernels, team) {
+  const std::vector<double> importances = this->importances();
+  measure_features(importances);
+  measure_costs(training, importances);
+  CommTrainee::remember_weights();
+}
+
+CommTrainee::CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
+                         const SymmetricCommNetwork& start, TrainingLoss loss,
+                         const MatrixKernels& kernels, ThreadTeam& team)
+    : CommTrainee(rows, TrainableMlp(start.network, false, natural_scale(start.network)), loss,
+                  kernels, team) {
+  measure_costs(training, importances());  // The loss compares small costs with their mean.
+  features_ = start.features;
+  scale_ = CostScale();
+  scale_.std_ms = natural_scale(start.network);
+  std::vector<float> measured_ms;
+  for (const std::uint32_t sample : training) {
+    const std::span<const float> costs = rows.targets(sample);
+    measured_ms.insert(measured_ms.end(), costs.begin(), costs.end());
+  }
+  scale_.std_ms *= fitted_factor(measured_ms, predict(training));
+  gains_.emplace(network_, true);
+  CommTrainee::remember_weights();
+}
+
+CommTrainee::CommTrainee(const CommRows& rows, TrainableMlp network, TrainingLoss loss,
+                         const MatrixKernels& kernels, ThreadTeam& team)
     : rows_(rows),
       kernels_(kernels),
       team_(team),
       loss_(loss),
-      network_(widths(rows, hidden), false, random),
+      network_(std::move(network)),
       adam_(network_.parameters().size()) {
   const std::size_t chunk_rows = kChunkRows - 1 + most_rows(rows);
   for (std::size_t thread = 0; thread < team.threads(); ++thread) {
     scratch_.push_back({AlignedVector<float>(chunk_rows * network_.input_stride(), 0.0F),
                         TrainableMlp::Tape(network_, chunk_rows)});
   }
-  const std::vector<double> importances = this->importances();
-  measure_features(importances);
-  measure_costs(training, importances);
-  CommTrainee::remember_weights();
 }
 
 std::vector<double> CommTrainee::importances() const {
@@ -183,7 +208,12 @@ std::span<const AlignedVector<float>> CommTrainee::gradients() const {
 }
 
 double CommTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
+  if (gains_) gains_->show_latest(network_);
   const double loss = differentiate(batch);
+  if (gains_) {
+    gains_->step(gradients(), learning_rate, network_);
+    return loss;
+  }
   adam_.step(gradients(), learning_rate, network_.parameters());
   network_.parameters_changed();
   return loss;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "weights/training/feature_statistics.h"
 #include "weights/training/loss.h"
 #include "weights/training/trainable_mlp.h"
+#include "weights/training/unit_gains.h"
 
 namespace neuroshard::training {
 
@@ -24,6 +26,12 @@ class CommTrainee final : public CpuTrainee {
   CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
               std::span<const int> hidden, TrainingLoss loss, const MatrixKernels& kernels,
               ThreadTeam& team, Random& random);
+  /// Starts with a symmetric network in the place of random weights, and trains its gains only.
+  /// Inputs stay scaled as they are there; costs are multiplied by the factor that fits the
+  /// training samples.
+  CommTrainee(const CommRows& rows, std::span<const std::uint32_t> training,
+              const SymmetricCommNetwork& start, TrainingLoss loss, const MatrixKernels& kernels,
+              ThreadTeam& team);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
@@ -48,6 +56,8 @@ class CommTrainee final : public CpuTrainee {
     AlignedVector<float> inputs;
     TrainableMlp::Tape tape;
   };
+  CommTrainee(const CommRows& rows, TrainableMlp network, TrainingLoss loss,
+              const MatrixKernels& kernels, ThreadTeam& team);
   /// How much a sample counts in the means and deviations below: the same each, or with the
   /// relative loss, in which small costs count as much as large ones, by one over the square root
   /// of its mean cost: where costs span decades, plain deviations are those of the largest.
@@ -76,6 +86,7 @@ class CommTrainee final : public CpuTrainee {
   std::vector<AlignedVector<float>> gradients_;  ///< One per chunk.
   std::vector<double> losses_;
   AlignedVector<float> best_;
+  std::optional<UnitGains> gains_;  ///< If it started with a network; then they alone are trained.
 };
 
 }  // namespace neuroshard::training

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weights/training/feature_statistics.h"
+#include "weights/training/start_scale.h"
 
 namespace neuroshard::training {
 namespace {
@@ -47,16 +48,60 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
     : ComputeTrainee(samples, operator_pieces(samples, sizes.table_features), training, sizes,
                      options, kernels, team, random) {}
 
-ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, OperatorPieces pieces,
+ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
+                               std::span<const std::uint32_t> training, const ComputeModel& start,
+                               const TrainingOptions& options, const MatrixKernels& kernels,
+                               ThreadTeam& team)
+    : ComputeTrainee(samples, operator_pieces(samples, start.table_network.inputs()), training,
+                     start, options, kernels, team) {}
+
+ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                                std::span<const std::uint32_t> training,
                                const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                                const MatrixKernels& kernels, ThreadTeam& team, Random& random)
+    : ComputeTrainee(samples, pieces,
+                     Networks{{widths(sizes.table_features, sizes.table_network), true, random},
+                              {head_widths(sizes), false, random}},
+                     options, kernels, team) {
+  if (sizes.table_features == kTrafficFeatures) {
+    scale_by_traffic(pieces, training);
+  } else {
+    scale_as_published(pieces, training);
+  }
+  cost_loss_ = CostLoss(options.loss, typical_ms_);
+  normalize_inputs(pieces);
+  ComputeTrainee::remember_weights();
+}
+
+ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
+                               std::span<const std::uint32_t> training, const ComputeModel& start,
+                               const TrainingOptions& options, const MatrixKernels& kernels,
+                               ThreadTeam& team)
+    : ComputeTrainee(
+          samples, pieces,
+          Networks{{start.table_network, true}, {start.head, false, natural_scale(start.head)}},
+          options, kernels, team) {
+  features_ = start.features;
+  normalize_inputs(pieces);
+  scale_.std_ms = natural_scale(start.head);
+  std::vector<float> measured_ms;
+  for (const std::uint32_t sample : training) measured_ms.push_back(samples.cost_ms[sample]);
+  scale_.std_ms *= fitted_factor(measured_ms, predict(training));
+  typical_ms_ = geometric_mean(measured_ms);
+  cost_loss_ = CostLoss(options.loss, typical_ms_);
+  gains_.emplace(UnitGains(table_network_, false), UnitGains(head_, true));
+  ComputeTrainee::remember_weights();
+}
+
+ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
+                               Networks networks, const TrainingOptions& options,
+                               const MatrixKernels& kernels, ThreadTeam& team)
     : samples_(samples),
-      piece_ids_(std::move(pieces.ids)),
+      piece_ids_(pieces.ids),
       kernels_(kernels),
       team_(team),
-      table_network_(widths(sizes.table_features, sizes.table_network), true, random),
-      head_(head_widths(sizes), false, random),
+      table_network_(std::move(networks.table_network)),
+      head_(std::move(networks.head)),
       table_adam_(table_network_.parameters().size()),
       head_adam_(head_.parameters().size()),
       index_(pieces.size()),
@@ -72,19 +117,14 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, OperatorPieces pie
                        AlignedVector<float>(table_network_.parameters().size(), 0.0F)),
       head_gradients_(chunks(batch_capacity_, kSampleChunk),
                       AlignedVector<float>(head_.parameters().size(), 0.0F)),
-      losses_(head_gradients_.size(), 0.0) {
-  if (sizes.table_features == kTrafficFeatures) {
-    scale_by_traffic(pieces, training);
-  } else {
-    scale_as_published(pieces, training);
-  }
-  cost_loss_ = CostLoss(options.loss, typical_ms_);
+      losses_(head_gradients_.size(), 0.0) {}
+
+void ComputeTrainee::normalize_inputs(const OperatorPieces& pieces) {
   const std::size_t stride = table_network_.input_stride();
   table_inputs_.assign(pieces.size() * stride, 0.0F);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     normalize(features_, pieces.features_of(i), &table_inputs_[i * stride]);
   }
-  ComputeTrainee::remember_weights();
 }
 
 void ComputeTrainee::scale_as_published(const OperatorPieces& pieces,
@@ -240,7 +280,16 @@ std::span<const AlignedVector<float>> ComputeTrainee::head_gradients(std::size_t
 }
 
 double ComputeTrainee::step(std::span<const std::uint32_t> batch, double learning_rate) {
+  if (gains_) {
+    gains_->table_network.show_latest(table_network_);
+    gains_->head.show_latest(head_);
+  }
   const double loss = differentiate(batch);
+  if (gains_) {
+    gains_->table_network.step(table_gradients(), learning_rate, table_network_);
+    gains_->head.step(head_gradients(batch.size()), learning_rate, head_);
+    return loss;
+  }
   table_adam_.step(table_gradients(), learning_rate, table_network_.parameters());
   head_adam_.step(head_gradients(batch.size()), learning_rate, head_.parameters());
   table_network_.parameters_changed();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "weights/training/loss.h"
 #include "weights/training/operator_pieces.h"
 #include "weights/training/trainable_mlp.h"
+#include "weights/training/unit_gains.h"
 
 namespace neuroshard::training {
 
@@ -25,6 +27,11 @@ class ComputeTrainee final : public CpuTrainee {
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
                  const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                  const MatrixKernels& kernels, ThreadTeam& team, Random& random);
+  /// Starts with a model in the place of random weights, and trains its gains only. Features stay
+  /// scaled as they are there; costs are multiplied by the factor that fits the training samples.
+  ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
+                 const ComputeModel& start, const TrainingOptions& options,
+                 const MatrixKernels& kernels, ThreadTeam& team);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
@@ -45,10 +52,24 @@ class ComputeTrainee final : public CpuTrainee {
   [[nodiscard]] TrainableMlp& head() { return head_; }
 
  private:
-  ComputeTrainee(const ComputeSamples& samples, OperatorPieces pieces,
+  struct Networks {
+    TrainableMlp table_network;
+    TrainableMlp head;
+  };
+  struct Gains {
+    UnitGains table_network;
+    UnitGains head;
+  };
+  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces, Networks networks,
+                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team);
+  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                  std::span<const std::uint32_t> training, const ComputeNetworkSizes& sizes,
                  const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team,
                  Random& random);
+  ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
+                 std::span<const std::uint32_t> training, const ComputeModel& start,
+                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team);
+  void normalize_inputs(const OperatorPieces& pieces);
   /// Features and costs have mean 0 and deviation 1.
   void scale_as_published(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
   /// Features, in relation to the traffic of their piece, are of the size of 1, and costs in
@@ -87,6 +108,7 @@ class ComputeTrainee final : public CpuTrainee {
   std::vector<double> losses_;
   AlignedVector<float> best_table_;
   AlignedVector<float> best_head_;
+  std::optional<Gains> gains_;  ///< If it started with a model; then they alone are trained.
 };
 
 }  // namespace neuroshard::training

@@ -8,15 +8,12 @@
 #include "neuroshard/error.h"
 
 namespace neuroshard::training {
-namespace {
 
 double learning_rate_at(const TrainingOptions& options, double progress) {
   const double remaining = 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   return options.final_learning_rate +
          remaining * (options.learning_rate - options.final_learning_rate);
 }
-
-}  // namespace
 
 void deal_out(std::vector<std::uint32_t> samples, const std::string& what, Random& random,
               Split& split) {

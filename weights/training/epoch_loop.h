@@ -52,6 +52,9 @@ class Trainee {
   [[nodiscard]] virtual double epoch_loss() = 0;
 };
 
+/// After the share `progress` of all steps, 0 to 1.
+[[nodiscard]] double learning_rate_at(const TrainingOptions& options, double progress);
+
 /// Trains one network, epoch by epoch. Borrows everything it is given.
 class EpochLoop {
  public:

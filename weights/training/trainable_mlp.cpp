@@ -17,17 +17,7 @@ TrainableMlp::Tape::Tape(const TrainableMlp& mlp, std::size_t rows)
 
 TrainableMlp::TrainableMlp(std::vector<int> widths, bool relu_after_last, Random& random)
     : widths_(std::move(widths)), relu_after_last_(relu_after_last) {
-  std::size_t size = 0;
-  for (std::size_t k = 0; k < layers(); ++k) {
-    const std::size_t out = padded_width(widths_[k + 1]);
-    weight_at_.push_back(size);
-    size += out * widths_[k];
-    bias_at_.push_back(size);
-    size += out;
-    transposed_.emplace_back(static_cast<std::size_t>(widths_[k + 1]) * padded_width(widths_[k]),
-                             0.0F);
-  }
-  parameters_.assign(size, 0.0F);
+  allocate();
   for (std::size_t k = 0; k < layers(); ++k) {
     const double bound = 1.0 / std::sqrt(static_cast<double>(widths_[k]));
     const std::size_t out = padded_width(widths_[k + 1]);
@@ -39,6 +29,43 @@ TrainableMlp::TrainableMlp(std::vector<int> widths, bool relu_after_last, Random
     }
   }
   parameters_changed();
+}
+
+TrainableMlp::TrainableMlp(const Mlp& mlp, bool relu_after_last, float output_scale,
+                           float output_shift)
+    : widths_{mlp.inputs()}, relu_after_last_(relu_after_last) {
+  for (const DenseLayer& layer : mlp.layers) widths_.push_back(layer.outputs);
+  allocate();
+  has_biases_ = false;
+  for (std::size_t k = 0; k < layers(); ++k) {
+    const DenseLayer& layer = mlp.layers[k];
+    const std::size_t out = padded_width(layer.outputs);
+    const bool is_last = k + 1 == layers();
+    const float scale = is_last ? output_scale : 1.0F;
+    for (int o = 0; o < layer.outputs; ++o) {
+      for (int i = 0; i < layer.inputs; ++i) {
+        parameters_[weight_at_[k] + i * out + o] = layer.weight[o * layer.inputs + i] / scale;
+      }
+      const float bias = (layer.bias[o] - (is_last ? output_shift : 0.0F)) / scale;
+      parameters_[bias_at_[k] + o] = bias;
+      has_biases_ |= bias != 0.0F;
+    }
+  }
+  parameters_changed();
+}
+
+void TrainableMlp::allocate() {
+  std::size_t size = 0;
+  for (std::size_t k = 0; k < layers(); ++k) {
+    const std::size_t out = padded_width(widths_[k + 1]);
+    weight_at_.push_back(size);
+    size += out * widths_[k];
+    bias_at_.push_back(size);
+    size += out;
+    transposed_.emplace_back(static_cast<std::size_t>(widths_[k + 1]) * padded_width(widths_[k]),
+                             0.0F);
+  }
+  parameters_.assign(size, 0.0F);
 }
 
 void TrainableMlp::parameters_changed() {

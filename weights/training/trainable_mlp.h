@@ -37,6 +37,11 @@ class TrainableMlp {
   /// for linear layers.
   TrainableMlp(std::vector<int> widths, bool relu_after_last, Random& random);
 
+  /// Starts with the weights of `mlp`, whose outputs it gives in units of `output_scale` above
+  /// `output_shift`. Biases that are all 0 stay so.
+  TrainableMlp(const Mlp& mlp, bool relu_after_last, float output_scale = 1.0F,
+               float output_shift = 0.0F);
+
   [[nodiscard]] int inputs() const { return widths_.front(); }
   [[nodiscard]] int outputs() const { return widths_.back(); }
   [[nodiscard]] std::size_t input_stride() const { return padded_width(inputs()); }
@@ -71,6 +76,8 @@ class TrainableMlp {
   [[nodiscard]] Mlp to_mlp(float output_scale = 1.0F, float output_shift = 0.0F) const;
 
  private:
+  /// `parameters_` and its layout, all 0.
+  void allocate();
   [[nodiscard]] bool has_relu(std::size_t layer) const {
     return relu_after_last_ || layer + 1 < layers();
   }

@@ -140,6 +140,26 @@ struct CommNetworkSizes {
                                      const CommNetworkSizes& sizes = {},
                                      const TrainingOptions& options = {});
 
+// Calibration fits a model of another machine to few samples of this one, 50 to 500: all costs are
+// multiplied by the factor that fits, and then a factor for each input and hidden unit, the biases
+// and the last layer are trained. Samples are split into five parts; the number of epochs, from
+// none at all, at which five models predict the part that each of them was not given best is the
+// one that the result is trained for, with all samples. The summary's tests are those five's, each
+// on the part that it did not see. Both functions throw Error (kInvalidInput) on fewer than 20
+// samples, on samples that the start's features do not know, on a network of one device count, on
+// an option out of range or to keep a state, or if the error stops being finite.
+
+/// Options that suit few samples: small batches, and errors in relation to the costs.
+[[nodiscard]] TrainingOptions calibration_options();
+
+[[nodiscard]] TrainedCompute calibrate_compute(
+    const ComputeModel& start, const ComputeSamples& samples,
+    const TrainingOptions& options = calibration_options());
+/// `start` has symmetric networks; samples may be of any device counts.
+[[nodiscard]] TrainedComm calibrate_comm(const CommModel& start,
+                                         std::span<const CommSamples> samples,
+                                         const TrainingOptions& options = calibration_options());
+
 struct TrainedAllReduce {
   AllReduceModel model;
   TrainingSummary

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weights/training/epoch_loop.h"
+
+namespace neuroshard::training {
+
+/// Makes a trainee that starts with a trained network, scaled to the costs of these samples.
+using MakeTrainee = std::function<std::unique_ptr<Trainee>(std::span<const std::uint32_t> samples)>;
+
+/// Fits a trained network to few samples. They are split into five parts; five trainees, each
+/// without one part, run epoch by epoch side by side. The number of epochs, from none at all, at
+/// which they predict the parts that they did not see best is the one that a last trainee, of all
+/// samples, is then trained for.
+class Calibration {
+ public:
+  static constexpr std::size_t kParts = 5;
+  static constexpr std::size_t kFewestSamples = 4 * kParts;
+
+  /// `samples` is how many there are, in random order; borrows the options.
+  Calibration(MakeTrainee make, std::vector<std::uint32_t> samples, std::string network,
+              const TrainingOptions& options);
+
+  /// Runs until all epochs are done or options.should_stop says so.
+  void cross_validate();
+  /// The trainee of all samples, for as many epochs as were best.
+  [[nodiscard]] std::unique_ptr<Trainee> train();
+
+  /// `tests` is empty. The samples of training are all samples.
+  [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
+  /// The samples in the order of `predicted_ms`, which is of trainees that have not seen them.
+  [[nodiscard]] const std::vector<std::uint32_t>& samples() const { return samples_; }
+  [[nodiscard]] const std::vector<float>& predicted_ms() const { return predicted_ms_; }
+
+ private:
+  [[nodiscard]] std::span<const std::uint32_t> part(std::size_t index) const;
+  void run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
+                 double& loss) const;
+
+  MakeTrainee make_;
+  std::vector<std::uint32_t> samples_;
+  const TrainingOptions& options_;
+  TrainingSummary summary_;
+  std::vector<float> predicted_ms_;
+};
+
+}  // namespace neuroshard::training

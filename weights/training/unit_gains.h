@@ -1,0 +1,46 @@
+#pragma once
+
+#include <span>
+
+#include "weights/training/adam.h"
+#include "weights/training/trainable_mlp.h"
+
+namespace neuroshard::training {
+
+/// Trains a network that was trained before by few numbers, for few samples: a factor for each
+/// input and each hidden unit, the biases, and, if asked, all weights of the last layer. What a
+/// network knows of which tables cost how much in relation is in the weights that stay; what
+/// differs between machines is mostly how much each of its units counts.
+///
+/// The network is shown the running mean of the numbers over about a hundred steps: single steps
+/// of few samples are rough.
+class UnitGains {
+ public:
+  UnitGains(const TrainableMlp& start, bool with_last_layer);
+
+  /// Before gradients are taken: the network has the latest numbers.
+  void show_latest(TrainableMlp& network) const { show(numbers_, network); }
+  /// A step of Adam with partial gradients of the network's parameters. The network then has the
+  /// running mean.
+  void step(std::span<const AlignedVector<float>> gradients, double learning_rate,
+            TrainableMlp& network);
+
+  [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+
+ private:
+  /// Calls `scaled(parameter, input gain, output gain)` for every weight that is the start's times
+  /// two numbers, and `free(parameter, number)` for every parameter that is a number itself. The
+  /// first of the numbers is 1 for good: a gain of what has none. All are positions.
+  template <typename Scaled, typename Free>
+  void for_each_parameter(const Scaled& scaled, const Free& free) const;
+  void show(const AlignedVector<float>& numbers, TrainableMlp& network) const;
+
+  TrainableMlp start_;
+  bool with_last_layer_;
+  AlignedVector<float> numbers_;
+  AlignedVector<float> means_;
+  std::vector<AlignedVector<float>> gradient_;  ///< One part, of `numbers_`.
+  Adam adam_;
+};
+
+}  // namespace neuroshard::training
