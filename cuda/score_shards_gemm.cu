@@ -69,11 +69,18 @@ __device__ void multiply_add(Units& units, const GemmMemory& memory, const float
   }
 }
 
+// Large batches. A warp takes tiles of 32 shards: their sums, left in shared memory, are multiplied
+// with the weights as a product of matrices, 8 shards by 8 hidden units a lane, so that 64 bytes of
+// operands serve 64 FMA. Hidden units l and l + 32 are of one lane, and so are l and l + 8: most of
+// the butterfly (docs/arithmetic.md, rule 3) needs no shuffle. Per shard 2,112 FMA and 512
+// additions for 16 tables, bound by issue: 109 instructions of a warp; and 2 KB of embeddings
+// and 1.2 KB of operands from shared memory. Four warps a scheduler, each at its own pace, cover
+// one's loads with another's FMA.
 template <bool kRowsInShared>
 __global__ void __launch_bounds__(kThreads, 1)
     score_shards_gemm_kernel(const ScoreArgs args, int ids) {
   auto& memory = *reinterpret_cast<GemmMemory*>(dynamic_shared_memory());
-  const ShardGather<kRowsInShared, 8> gather(args, sizeof(GemmMemory), ids);
+  const ShardGather<kRowsInShared> gather(args, dynamic_shared_memory() + sizeof(GemmMemory), ids);
   load_weights(args.head, memory);
   const float output_bias = args.head.layers[1].bias[0];
   __syncthreads();
@@ -88,14 +95,18 @@ __global__ void __launch_bounds__(kThreads, 1)
   gather.fetch_ids(mine);
   for (; first < args.shards; first += stride) {
     const IdRange next = ids_of_lane(args, first + stride);
-    gather.add_up(mine, [&](std::uint32_t four, const auto& sum) {
-      const auto quad = static_cast<std::uint32_t>(lane_index()) % kSumQuads;
+    LaneSums gathered;
+    gather.add_up(mine, gathered);
+    const int four = lane_index() / kGatherLanes;
+#pragma unroll
+    for (int k = 0; k < kGatherQuads; ++k) {
+      const int quad = lane_index() % kGatherLanes * kGatherQuads + k;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        sums[4 * quad + i][four ^ quad] =
-            make_float4(at(sum[0][0], i), at(sum[1][0], i), at(sum[2][0], i), at(sum[3][0], i));
+        sums[4 * quad + i][four ^ quad] = make_float4(at(gathered[0][k], i), at(gathered[1][k], i),
+                                                      at(gathered[2][k], i), at(gathered[3][k], i));
       }
-    });
+    }
     __syncwarp();
     mine = next;
     gather.fetch_ids(mine);

@@ -61,7 +61,8 @@ template <bool kRowsInShared>
 __global__ void __launch_bounds__(kThreads, 1)
     score_shards_tensor_kernel(const ScoreArgs args, int ids) {
   auto& memory = *reinterpret_cast<TensorMemory*>(dynamic_shared_memory());
-  const ShardGather<kRowsInShared, 4> gather(args, sizeof(TensorMemory), ids);
+  const ShardGather<kRowsInShared> gather(args, dynamic_shared_memory() + sizeof(TensorMemory),
+                                          ids);
   load_weights(args.head, memory);
   const float output_bias = args.head.layers[1].bias[0];
   __syncthreads();
@@ -75,21 +76,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   gather.fetch_ids(mine);
   for (; first < args.shards; first += stride) {
     const IdRange next = ids_of_lane(args, first + stride);
+    LaneSums sums;
+    gather.add_up(mine, sums);
     SplitInputs x[kRowTiles][kInputTiles];
-    gather.add_up(mine, [&](std::uint32_t /*four*/, const auto& sum) {
 #pragma unroll
-      for (int m = 0; m < kRowTiles; ++m) {
+    for (int m = 0; m < kRowTiles; ++m) {
 #pragma unroll
-        for (int k = 0; k < kInputTiles; ++k) {
+      for (int k = 0; k < kInputTiles; ++k) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const SplitFloat split = split_for_tensor_cores(at(sum[2 * m + i % 2][i / 2], k));
-            x[m][k].high.at[i] = split.high;
-            x[m][k].low.at[i] = split.low;
-          }
+        for (int i = 0; i < 4; ++i) {
+          const SplitFloat split = split_for_tensor_cores(at(sums[2 * m + i % 2][i / 2], k));
+          x[m][k].high.at[i] = split.high;
+          x[m][k].low.at[i] = split.low;
         }
       }
-    });
+    }
     __syncwarp();
     mine = next;
     gather.fetch_ids(mine);

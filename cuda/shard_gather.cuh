@@ -61,30 +61,33 @@ __device__ inline IdRange ids_of_lane(const ScoreArgs& args, int first) {
   return {read_only(args.offsets + shard), read_only(args.offsets + min(shard + 1, args.shards))};
 }
 
-/// kLanes lanes share a shard, 8 or 4. Each has one or two quads of its sum, and so of four shards
-/// at a time.
-template <bool kRowsInShared, int kLanes>
+/// Four lanes share a shard, so that a lane has two quads of its sum, and so of four shards.
+inline constexpr int kGatherLanes = 4;
+inline constexpr int kGatherQuads = kSumQuads / kGatherLanes;
+inline constexpr int kGatherShards = kTileShards / (kWarpSize / kGatherLanes);
+static_assert(kGatherQuads == 2 && kGatherShards == 4);
+
+/// Quads kGatherQuads * (lane % kGatherLanes) and the next of the sums of shards
+/// kGatherShards * (lane / kGatherLanes) and those behind it.
+using LaneSums = float4[kGatherShards][kGatherQuads];
+
+template <bool kRowsInShared>
 class ShardGather {
-  static_assert(kLanes == 8 || kLanes == 4);
-
  public:
-  static constexpr int kQuads = kSumQuads / kLanes;
-  /// Of four shards that follow one another.
-  using Sums = float4[4][kQuads];
-
-  /// By all threads of a block; a barrier must follow. `offset`: in shared memory of what
-  /// GatherShape counts, a multiple of 16.
-  __device__ ShardGather(const ScoreArgs& args, std::uint32_t offset, int capacity)
-      : args_(args),
-        ids_(offset + static_cast<std::uint32_t>(warp_index() * capacity) * kIdBytes),
-        capacity_(static_cast<std::uint32_t>(capacity)) {
+  /// By all threads of a block; a barrier must follow. `memory`: what GatherShape counts, on 16
+  /// bytes of shared memory.
+  __device__ ShardGather(const ScoreArgs& args, std::byte* memory, int capacity)
+      : args_(args), capacity_(static_cast<std::uint32_t>(capacity)) {
+    const std::uint32_t bytes_of_warp = capacity_ * kIdBytes;
+    const auto all_ids = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
+    ids_ = all_ids + static_cast<std::uint32_t>(warp_index()) * bytes_of_warp;
     const std::uint32_t rows =
-        offset + static_cast<std::uint32_t>(warps_in_block() * capacity) * kIdBytes;
-    const auto first = static_cast<std::uint32_t>(lane_index() % kLanes * kQuads);
+        all_ids + static_cast<std::uint32_t>(warps_in_block()) * bytes_of_warp;
+    const auto first = static_cast<std::uint32_t>(lane_index() % kGatherLanes * kGatherQuads);
 #pragma unroll
-    for (std::uint32_t i = 0; i < kQuads; ++i) {
-      // Loads of 16 bytes are served eight lanes at a time. Where these have two shards, one of
-      // them starts with the second quads, so that each bank is read once.
+    for (std::uint32_t i = 0; i < kGatherQuads; ++i) {
+      // Loads of 16 bytes are served eight lanes at a time, of two shards: one of these starts with
+      // its second quads, so that each bank is read once.
       const std::uint32_t quad = first + (i ^ (starts_with_second() ? 1U : 0U));
       // Through a shuffle, so that the compiler takes it as it is: one instruction an address,
       // where it would add up quad, base and row in two.
@@ -129,55 +132,44 @@ class ShardGather {
     __pipeline_commit();
   }
 
-  /// Waits for the ids, then adds up embeddings. `store(four, sums)` gets the quads of this lane,
-  /// kQuads * (lane % kLanes) and those behind it, of shards 4 `four` to 4 `four` + 3.
-  template <typename Store>
-  __device__ void add_up(const IdRange& mine, const Store& store) const {
+  /// Waits for the ids, then adds up embeddings.
+  __device__ void add_up(const IdRange& mine, LaneSums& sums) const {
     __pipeline_wait_prior(0);
     __syncwarp();
     const Tile tile = tile_of(mine);
+    const auto shard = static_cast<std::uint32_t>(lane_index() / kGatherLanes * kGatherShards);
     const std::uint32_t first = __shfl_sync(kAllLanes, mine.begin, 0) - tile.base;
-    const bool quads_of_ids =
-        tile.staged && tile.shortest == tile.longest && (tile.longest | first) % 4 == 0;
-#pragma unroll 1
-    for (auto four = static_cast<std::uint32_t>(lane_index() / kLanes); four < kTileShards / 4;
-         four += kWarpSize / kLanes) {
-      Sums sum;
 #pragma unroll
-      for (auto& quads : sum) {
+    for (auto& quads : sums) {
 #pragma unroll
-        for (float4& quad : quads) quad = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+      for (float4& quad : quads) quad = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+    }
+    if (tile.staged && tile.shortest == tile.longest && (tile.longest | first) % 4 == 0) {
+      add_quads_of_ids(tile.longest, shard, sums);
+    } else {
+      std::uint32_t begin[kGatherShards];
+      int count[kGatherShards];
+#pragma unroll
+      for (int j = 0; j < kGatherShards; ++j) {
+        begin[j] = __shfl_sync(kAllLanes, mine.begin, static_cast<int>(shard) + j);
+        const std::uint32_t end = __shfl_sync(kAllLanes, mine.end, static_cast<int>(shard) + j);
+        count[j] = static_cast<int>(end - begin[j]);
+        begin[j] -= tile.base;
       }
-      if (quads_of_ids) {
-        add_quads_of_ids(tile.longest, four, sum);
+      if (tile.staged) {
+        add_ids(tile.longest, begin, count, sums,
+                [&](std::uint32_t i) { return at<std::uint32_t>(ids_ + i * kIdBytes); });
       } else {
-        std::uint32_t begin[4];
-        int count[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const int shard = static_cast<int>(4 * four) + j;
-          begin[j] = __shfl_sync(kAllLanes, mine.begin, shard);
-          count[j] = static_cast<int>(__shfl_sync(kAllLanes, mine.end, shard) - begin[j]);
-          begin[j] -= tile.base;
-        }
-        if (tile.staged) {
-          add_ids(tile.longest, begin, count, sum,
-                  [&](std::uint32_t i) { return at<std::uint32_t>(ids_ + i * kIdBytes); });
-        } else {
-          const std::uint32_t* from = args_.piece_ids + tile.base;
-          add_ids(tile.longest, begin, count, sum,
-                  [&](std::uint32_t i) { return read_only(from + (i < tile.count ? i : 0)); });
-        }
+        const std::uint32_t* from = args_.piece_ids + tile.base;
+        add_ids(tile.longest, begin, count, sums,
+                [&](std::uint32_t i) { return read_only(from + (i < tile.count ? i : 0)); });
       }
-      if constexpr (kQuads == 2) {
+    }
 #pragma unroll
-        for (auto& quads : sum) {
-          const float4 loaded_first = quads[0];
-          quads[0] = starts_with_second() ? quads[1] : loaded_first;
-          quads[1] = starts_with_second() ? loaded_first : quads[1];
-        }
-      }
-      store(four, sum);
+    for (auto& quads : sums) {
+      const float4 loaded_first = quads[0];
+      quads[0] = starts_with_second() ? quads[1] : loaded_first;
+      quads[1] = starts_with_second() ? loaded_first : quads[1];
     }
   }
 
@@ -203,27 +195,27 @@ class ShardGather {
     return tile;
   }
 
-  __device__ static bool starts_with_second() {
-    return kQuads == 2 && lane_index() / kLanes % 2 != 0;
-  }
+  __device__ static bool starts_with_second() { return lane_index() / kGatherLanes % 2 != 0; }
 
   // Shards of the same number of tables, a multiple of 4, from a 16-byte boundary on.
-  __device__ void add_quads_of_ids(std::uint32_t tables, std::uint32_t four, Sums& sum) const {
-    std::uint32_t next[4];
+  __device__ void add_quads_of_ids(std::uint32_t tables, std::uint32_t shard,
+                                   LaneSums& sums) const {
+    std::uint32_t next[kGatherShards];
 #pragma unroll
-    for (std::uint32_t j = 0; j < 4; ++j) next[j] = ids_ + (4 * four + j) * tables * kIdBytes;
+    for (std::uint32_t j = 0; j < kGatherShards; ++j)
+      next[j] = ids_ + (shard + j) * tables * kIdBytes;
     const std::uint32_t end = next[1];
 #pragma unroll 1
     while (next[0] != end) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < kGatherShards; ++j) {
         const uint4 id = at<uint4>(next[j]);
         const std::uint32_t ids[4] = {id.x, id.y, id.z, id.w};
-        float4 rows[4][kQuads];
+        float4 rows[4][kGatherQuads];
 #pragma unroll
         for (int t = 0; t < 4; ++t) read_row(ids[t], rows[t]);
 #pragma unroll
-        for (int t = 0; t < 4; ++t) add(sum[j], rows[t]);
+        for (int t = 0; t < 4; ++t) add(sums[j], rows[t]);
         next[j] += 4 * kIdBytes;
       }
     }
@@ -233,18 +225,18 @@ class ShardGather {
   // own, and then a move that waits for it. So other rows are read where a shard has no more
   // tables, and not added.
   template <typename IdAt>
-  __device__ void add_ids(std::uint32_t longest, std::uint32_t (&begin)[4], int (&left)[4],
-                          Sums& sum, const IdAt& id_at) const {
+  __device__ void add_ids(std::uint32_t longest, std::uint32_t (&begin)[kGatherShards],
+                          int (&left)[kGatherShards], LaneSums& sums, const IdAt& id_at) const {
 #pragma unroll 1
     for (std::uint32_t k = 0; k < longest; k += 4) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        float4 rows[4][kQuads];
+      for (int j = 0; j < kGatherShards; ++j) {
+        float4 rows[4][kGatherQuads];
 #pragma unroll
         for (std::uint32_t t = 0; t < 4; ++t) read_row(id_at(begin[j] + t), rows[t]);
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
-          if (t < left[j]) add(sum[j], rows[t]);
+          if (t < left[j]) add(sums[j], rows[t]);
         }
         begin[j] += 4;
         left[j] -= 4;
@@ -253,9 +245,9 @@ class ShardGather {
   }
 
   // This lane's quads.
-  __device__ void read_row(std::uint32_t id, float4 (&quads)[kQuads]) const {
+  __device__ void read_row(std::uint32_t id, float4 (&quads)[kGatherQuads]) const {
 #pragma unroll
-    for (int i = 0; i < kQuads; ++i) {
+    for (int i = 0; i < kGatherQuads; ++i) {
       if constexpr (kRowsInShared) {
         constexpr std::uint32_t kRowBytes = kSumWidth * sizeof(float);
         quads[i] = at<float4>(id * kRowBytes + row_[i]);
@@ -266,9 +258,9 @@ class ShardGather {
     }
   }
 
-  __device__ static void add(float4 (&sum)[kQuads], const float4 (&row)[kQuads]) {
+  __device__ static void add(float4 (&sum)[kGatherQuads], const float4 (&row)[kGatherQuads]) {
 #pragma unroll
-    for (int i = 0; i < kQuads; ++i) {
+    for (int i = 0; i < kGatherQuads; ++i) {
       sum[i].x += row[i].x;
       sum[i].y += row[i].y;
       sum[i].z += row[i].z;
@@ -276,18 +268,19 @@ class ShardGather {
     }
   }
 
-  // Offsets in shared memory have 32 bits, and are what its loads take.
+  // Addresses in shared memory have 32 bits, and are what its loads take: from generic ones, nvcc
+  // goes back to them at every load.
   template <typename T>
-  __device__ static T& at(std::uint32_t offset) {
-    return *reinterpret_cast<T*>(dynamic_shared_memory() + offset);
+  __device__ static T& at(std::uint32_t address) {
+    return *static_cast<T*>(__cvta_shared_to_generic(address));
   }
 
   const ScoreArgs& args_;  ///< The kernel's argument: kept in constant memory, not in registers.
-  std::uint32_t ids_;      ///< Of this warp [capacity_]: where they lie in shared memory.
+  std::uint32_t ids_;      ///< Of this warp [capacity_]: address in shared memory.
   std::uint32_t capacity_;
-  /// Of row 0, in the order in which they are read: bytes in shared memory, or quads of
-  /// args.embeddings.
-  std::uint32_t row_[kQuads];
+  /// Of row 0, in the order in which they are read: addresses in shared memory, or quads
+  /// of args.embeddings.
+  std::uint32_t row_[kGatherQuads];
 };
 
 }  // namespace neuroshard::gpu

@@ -12,7 +12,7 @@ namespace neuroshard::bench {
 
 /// One kernel on one input, which is in device memory.
 struct KernelCase {
-  std::string kernel;          ///< "score_shards_tiled"
+  std::string kernel;          ///< "score_shards, cuda_gemm"
   std::string input;           ///< "1,048,576 shards of 16"
   double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements.
   double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.

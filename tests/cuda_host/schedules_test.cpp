@@ -91,9 +91,10 @@ class Schedules : public ::testing::TestWithParam<Order> {
 
 // For the kernels for large batches: some warps get a second tile. Ids in quads and not, too many
 // for shared memory, embeddings too.
-std::vector<std::vector<int>> tables_of_large_batches() {
-  return {{8}, {0, 3, 10, 7, 1}, {2, 0, 1, 2, 3, 3, 1, 1, 900}};
-}
+constexpr int kLargeBatch = 2200;
+const std::vector<int> kQuadsOfTables = {8};
+const std::vector<int> kMixedTables = {0, 3, 10, 7, 1};
+const std::vector<int> kManyTables = {2, 0, 1, 2, 3, 3, 1, 1, 900};
 
 INSTANTIATE_TEST_SUITE_P(Orders, Schedules,
                          ::testing::Values(Order{Schedule::kForward, 1},
@@ -150,19 +151,17 @@ TEST_P(Schedules, CommunicationCosts) {
 }
 
 TEST_P(Schedules, LargeBatches) {
-  for (const std::vector<int>& tables : tables_of_large_batches()) {
-    for (const int pieces : {50, 2000}) {
-      expect_same_scores(testing::golden_models(),
-                         {.shards = 2200, .pieces = pieces, .tables = tables});
-    }
-  }
+  const CostModels& models = testing::golden_models();
+  expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables});
+  expect_same_scores(models, {kLargeBatch, 50, kMixedTables});
+  expect_same_scores(models, {kLargeBatch, 50, kManyTables});
+  expect_same_scores(models, {kLargeBatch, 2000, kMixedTables});
 }
 
 TEST_P(Schedules, TensorCores) {
-  for (const std::vector<int>& tables : tables_of_large_batches()) {
-    expect_same_scores(testing::golden_models(), {.shards = 2200, .pieces = 50, .tables = tables},
-                       true);
-  }
+  const CostModels& models = testing::golden_models();
+  expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables}, true);
+  expect_same_scores(models, {kLargeBatch, 50, kMixedTables}, true);
 }
 
 }  // namespace

@@ -136,6 +136,14 @@ inline int __popc(unsigned x) { return std::popcount(x); }
 inline long long clock64() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
+// Addresses in shared memory count from its beginning.
+inline std::size_t __cvta_generic_to_shared(const void* address) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) -
+                                  host_cuda::this_thread().shared);
+}
+inline void* __cvta_shared_to_generic(std::size_t address) {
+  return host_cuda::this_thread().shared + address;
+}
 inline long long __double2ll_rn(double x) { return std::llrint(x); }
 
 // ---- the runtime ----
