@@ -1,5 +1,6 @@
 # The CUDA backend, and the fused operator that cost data is collected with.
 set(NEUROSHARD_CUDA_SOURCES
+  beam_launches.cpp
   buffers.cpp
   check.cpp
   comm_costs.cu
@@ -21,6 +22,7 @@ set(NEUROSHARD_CUDA_SOURCES
   score_shards.cu
   score_shards_tensor.cu
   score_shards_tiled.cu
+  search_beams.cu
   update_rows.cu)
 # CUB's kernels; only nvcc reads them.
 set(NEUROSHARD_CUB_SOURCES sort_lookups.cu)

@@ -25,6 +25,7 @@ struct ThreadView {
   unsigned lane = 0;
   std::byte* shared = nullptr;
   unsigned number = 0;  ///< In its block.
+  unsigned place = 0;   ///< Of its block among those that run now.
   const std::byte* stack_begin = nullptr;
   const std::byte* stack_end = nullptr;
 };
@@ -47,11 +48,13 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void launch_starts() = 0;
-  virtual void block_starts(const std::byte* shared, std::size_t shared_bytes,
+  /// `place`: ThreadView::place of its threads. The block that was there has ended.
+  virtual void block_starts(unsigned place, const std::byte* shared, std::size_t shared_bytes,
                             unsigned threads) = 0;
   /// By a __syncwarp of all lanes of the warp of `thread`.
-  virtual void warp_synchronised(unsigned thread) = 0;
-  virtual void block_synchronised() = 0;
+  virtual void warp_synchronised(unsigned place, unsigned thread) = 0;
+  virtual void block_synchronised(unsigned place) = 0;
+  virtual void thread_fence(const ThreadView& thread) = 0;
 };
 /// Of kernels that this thread of the operating system executes. Null: none.
 void set_observer(Observer* observer);
@@ -64,6 +67,10 @@ enum class WarpOp { kSync, kShuffle, kBallot, kReduceMin, kReduceMax, kReduceAdd
 std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source = 0);
 /// __syncthreads.
 void block_barrier();
+/// __threadfence.
+void thread_fence();
+/// Puts the running thread behind all others that can run: it waits for something they do.
+void let_others_run();
 /// Stops the kernel with a KernelFault.
 [[noreturn]] void kernel_fault(const char* what);
 
@@ -73,8 +80,13 @@ struct Grid {
   std::size_t shared_bytes = 0;
 };
 
+struct Order {
+  Schedule schedule = Schedule::kForward;
+  std::uint64_t seed = 1;
+  std::size_t resident_blocks = 1;
+};
+
 /// Runs a kernel to its end; throws KernelFault.
-void execute(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
-             std::uint64_t seed);
+void execute(const Grid& grid, const std::function<void()>& kernel, const Order& order);
 
 }  // namespace host_cuda
