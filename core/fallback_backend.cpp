@@ -40,6 +40,10 @@ class FallbackBackend::Session final : public PlacementSession {
     return devices;
   }
 
+  [[nodiscard]] bool can_search(const BeamProblem& beam) const override {
+    return on_gpu_ && session_->can_search(beam);
+  }
+
   [[nodiscard]] PlacementCounters counters() const override {
     PlacementCounters total = counters_of_gpu_;
     return total += session_->counters();
@@ -134,6 +138,18 @@ void FallbackBackend::place(std::span<const Request> requests) const {
     gpu_.place(inner);
   });
   if (!placed) Backend::place(of_gpu);
+}
+
+bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const {
+  bool searched = false;
+  return gpu_does([&] {
+           std::vector<BeamRequest> inner(requests.begin(), requests.end());
+           for (BeamRequest& request : inner) {
+             request.session = &static_cast<Session&>(*request.session).inner();
+           }
+           searched = gpu_.search_beams(inner);
+         }) &&
+         searched;
 }
 
 }  // namespace neuroshard

@@ -33,6 +33,7 @@ class FallbackBackend final : public ForwardingBackend {
   [[nodiscard]] std::unique_ptr<PlacementSession> start(
       const PlacementProblem& problem) const override;
   void place(std::span<const Request> requests) const override;
+  [[nodiscard]] bool search_beams(std::span<const BeamRequest> requests) const override;
 
  private:
   class Session;

@@ -43,6 +43,8 @@ __device__ inline void start_weights_copy(const MlpView& mlp, std::byte* copy) {
 template <int kInputs = 0, int kOutputs = 0, WeightsIn kWeights = WeightsIn::kGlobalMemory>
 __device__ inline void tile_dense_layer(const LayerView& layer, const float* in, float* out,
                                         int stride, int rows, bool relu) {
+  // Where shared memory has no room for weights, registers matter more.
+  constexpr int kUnroll = kInputs > 0 || kWeights == WeightsIn::kSharedMemory ? 2 : 1;
   const int quads = kInputs > 0 ? kInputs / 4 : round_to_4(layer.inputs) / 4;
   const int outputs = kOutputs > 0 ? kOutputs : layer.outputs;
   const int columns = kOutputs > 0 ? kOutputs : round_to_4(layer.outputs);
@@ -62,7 +64,7 @@ __device__ inline void tile_dense_layer(const LayerView& layer, const float* in,
     }
     if (output < outputs) {
       const auto* weight = reinterpret_cast<const float4*>(layer.weight) + output;
-#pragma unroll 2
+#pragma unroll kUnroll
       for (int quad = 0; quad < quads; ++quad) {
         const float4 w =
             read_weight<kWeights>(weight + static_cast<std::ptrdiff_t>(quad) * outputs);

@@ -9,22 +9,22 @@ namespace neuroshard::gpu {
 struct CommTile {
   float* tiles;          ///< Two, each of rows * stride floats.
   SharedInputs* shared;  ///< One per row of the tile, at most.
-  std::byte* weights;    ///< `weight_bytes` bytes.
-  int weight_bytes;
   int stride;
   int rows;
+  int weight_bytes;
+
+  /// `weight_bytes` bytes, behind the rest.
+  [[nodiscard]] __device__ std::byte* weights() const {
+    return reinterpret_cast<std::byte*>(shared + rows);
+  }
 };
 
 /// `memory`: comm_bytes(width, rows, weight_bytes) bytes.
 __device__ inline CommTile comm_tile(std::byte* memory, int width, int rows, int weight_bytes) {
   const int stride = tile_stride(width);
   auto* floats = reinterpret_cast<float*>(memory);
-  return {floats,
-          reinterpret_cast<SharedInputs*>(floats + 2 * rows * stride),
-          memory + comm_tile_bytes(width, rows),
-          weight_bytes,
-          stride,
-          rows};
+  return {floats, reinterpret_cast<SharedInputs*>(floats + 2 * rows * stride), stride, rows,
+          weight_bytes};
 }
 
 /// By one warp.
@@ -94,7 +94,7 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
   const int threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
   const bool has_copy = rows > 0 && network.mlp.bytes <= tile.weight_bytes;
-  if (has_copy) start_weights_copy(network.mlp, tile.weights);
+  if (has_copy) start_weights_copy(network.mlp, tile.weights());
   for (int first = 0; first < rows; first += tile.rows) {
     const int count = min(tile.rows, rows - first);
     const int first_placement = first / devices;  // Of the symmetric network.
@@ -132,7 +132,7 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
     if (has_copy) {
       __pipeline_wait_prior(0);
       out = tile_mlp<WeightsIn::kSharedMemory>(network.mlp, tile.tiles, tile.rows * tile.stride,
-                                               tile.stride, count, false, tile.weights);
+                                               tile.stride, count, false, tile.weights());
     } else {
       out = tile_mlp(network.mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
     }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "cuda/beam_launches.h"
 #include "cuda/check.h"
 #include "cuda/cuda_devices.h"
 #include "cuda/cuda_session.h"
@@ -64,27 +65,42 @@ class CudaBackend final : public Backend {
   }
 
   void place(std::span<const Request> requests) const override {
-    std::vector<PlacementLaunches> of_devices;
+    run<PlacementLaunches>(requests, [](PlacementLaunches& launches, const Request& request) {
+      launches.add(session_of(request), *request.candidates, request.results);
+    });
+  }
+
+  [[nodiscard]] bool search_beams(std::span<const BeamRequest> requests) const override {
+    run<BeamLaunches>(requests, [](BeamLaunches& launches, const BeamRequest& request) {
+      launches.add(session_of(request), *request.beam, *request.outcome);
+    });
+    return true;
+  }
+
+ private:
+  /// Starts what each device has to do, then waits for it.
+  template <class Launches, typename Request, typename Add>
+  void run(std::span<const Request> requests, const Add& add) const {
+    std::vector<Launches> of_devices;
     of_devices.reserve(contexts_.size());
     for (const auto& context : contexts_) {
       const auto here = [&](const Request& request) {
         return &session_of(request).context() == context.get();
       };
       if (std::none_of(requests.begin(), requests.end(), here)) continue;
-      PlacementLaunches& launches = of_devices.emplace_back(*context);
+      Launches& launches = of_devices.emplace_back(*context);
       for (const Request& request : requests) {
-        if (here(request)) launches.add(session_of(request), *request.candidates, request.results);
+        if (here(request)) add(launches, request);
       }
       launches.start();
     }
-    for (PlacementLaunches& launches : of_devices) launches.finish();
+    for (Launches& launches : of_devices) launches.finish();
   }
 
- private:
   // Multiples of 8, as Backend::embedding_width() promises.
   static int padded_width(int width) { return (width + 7) / 8 * 8; }
 
-  static CudaSession& session_of(const Request& request) {
+  static CudaSession& session_of(const auto& request) {
     return static_cast<CudaSession&>(*request.session);
   }
 

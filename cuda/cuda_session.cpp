@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "cuda/beam_launches.h"
 #include "cuda/current_device.h"
 #include "cuda/placement_launches.h"
 #include "cuda/staging.h"
@@ -85,16 +86,22 @@ std::optional<std::vector<std::uint32_t>> CudaSession::assignments(
   return on_cpu_->assignments(pieces, limit);
 }
 
+// Between levels a search looks whether it is to stop; a launch of all levels would not.
+bool CudaSession::can_search(const BeamProblem& beam) const {
+  const bool may_stop = problem_.stop != nullptr && problem_.stop->possible();
+  return !may_stop && takes_beam(sizes_of(beam), devices_, limits_);
+}
+
 PlacementCounters CudaSession::counters() const {
   PlacementCounters total = counters_;
   if (on_cpu_) total += on_cpu_->counters();
   return total;
 }
 
-void CudaSession::count(const ResultView& result) {
-  counters_.greedy_runs += static_cast<std::uint64_t>(limits_);
-  counters_.head_evaluations += result.head_evaluations;
-  counters_.comm_evaluations += result.comm_evaluations;
+void CudaSession::count(std::uint64_t candidates, std::uint64_t heads, std::uint64_t comms) {
+  counters_.greedy_runs += candidates * static_cast<std::uint64_t>(limits_);
+  counters_.head_evaluations += heads;
+  counters_.comm_evaluations += comms;
 }
 
 }  // namespace neuroshard::gpu

@@ -17,6 +17,7 @@ class CudaSession final : public PlacementSession {
   /// By the CPU: a single placement is no work for a GPU.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> assignments(
       std::span<const std::uint32_t> pieces, int limit) override;
+  [[nodiscard]] bool can_search(const BeamProblem& beam) const override;
   [[nodiscard]] PlacementCounters counters() const override;
 
   [[nodiscard]] const DeviceContext& context() const { return context_; }
@@ -25,7 +26,8 @@ class CudaSession final : public PlacementSession {
   [[nodiscard]] int comm_width() const { return comm_width_; }
   /// The task in device memory. The first caller's stream brings it there.
   [[nodiscard]] const SessionView* view(const Stream& stream);
-  void count(const ResultView& result);
+  [[nodiscard]] const PlacementProblem& problem() const { return problem_; }
+  void count(std::uint64_t candidates, std::uint64_t heads, std::uint64_t comms);
 
  private:
   const DeviceContext& context_;

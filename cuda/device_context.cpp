@@ -10,6 +10,7 @@
 #include "cuda/embed_pieces.h"
 #include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
+#include "cuda/search_beams.h"
 #include "cuda/staging.h"
 #include "neuroshard/error.h"
 
@@ -36,6 +37,7 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_score_shards_tensor(shared_bytes_);
   prepare_comm_costs(shared_bytes_);
   prepare_place_candidates(shared_bytes_);
+  prepare_search_beams(shared_bytes_);
   models_ = std::make_unique<DeviceModels>(models);
   require_shared_memory("the head", score_shards_bytes(models_->head(), embedding_width),
                         shared_bytes_);

@@ -53,7 +53,8 @@ class PieceStream {
   // Lane l keeps the id of piece l of the 32 that the step is one of.
   __device__ void load_ids() {
     const unsigned i = step_ / 32U * 32U + static_cast<unsigned>(lane_index());
-    ids_ = i < static_cast<unsigned>(run_.count) ? read_only(run_.order + i) : 0;
+    // The kernel itself may have written them.
+    ids_ = i < static_cast<unsigned>(run_.count) ? run_.order[i] : 0;
   }
 
   __device__ void fetch() {

@@ -24,15 +24,15 @@ constexpr int kUsualWarps = 8;
 // 128 registers a thread let this many warps stay on a multiprocessor.
 constexpr std::size_t kResidentWarps = 16;
 
-std::size_t scratch_bytes(const PlacementShape& shape) {
-  return sizeof(float) * kRowArrays * static_cast<std::size_t>(shape.rows()) *
-         static_cast<std::size_t>(shape.devices);
-}
-
 // Memory of the warps of a block, without tiles of the networks.
 std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
 
 }  // namespace
+
+std::size_t placement_scratch_bytes(const PlacementShape& shape) {
+  return sizeof(float) * kRowArrays * static_cast<std::size_t>(shape.rows()) *
+         static_cast<std::size_t>(shape.devices);
+}
 
 PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
                             int limits, int comm_width) {
@@ -188,7 +188,7 @@ void PlacementLaunches::prepare() {
   for (const Group& group : groups_) {
     const std::size_t blocks =
         (group.end_slot - group.first_slot) / static_cast<std::size_t>(group.shape.slots);
-    const std::size_t block = scratch_bytes(group.shape);
+    const std::size_t block = placement_scratch_bytes(group.shape);
     scratch = std::max(scratch, std::min(blocks * block, std::max(kMaxScratchBytes, block)));
   }
   workspace_->scratch.reserve(scratch);
@@ -216,7 +216,8 @@ void PlacementLaunches::launch() {
   for (const Group& group : groups_) {
     args_.shape = group.shape;
     const auto slots = static_cast<std::size_t>(group.shape.slots);
-    const std::size_t blocks_at_once = workspace_->scratch.bytes() / scratch_bytes(group.shape);
+    const std::size_t blocks_at_once =
+        workspace_->scratch.bytes() / placement_scratch_bytes(group.shape);
     for (std::size_t slot = group.first_slot; slot < group.end_slot;) {
       const std::size_t blocks = std::min(blocks_at_once, (group.end_slot - slot) / slots);
       args_.slots = slots_ + slot;
@@ -236,7 +237,7 @@ void PlacementLaunches::finish() {
     for (std::size_t c = 0; c < request.candidates->size(); ++c) {
       const ResultView& result = results[request.first_result + c];
       request.results[c] = {.cost_ms = result.cost_ms, .limit = result.limit};
-      request.session->count(result);
+      request.session->count(1, result.head_evaluations, result.comm_evaluations);
     }
   }
 }

@@ -12,6 +12,9 @@ namespace neuroshard::gpu {
 [[nodiscard]] PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates,
                                           int devices, int limits, int comm_width);
 
+/// Device memory of a block: PlacementArgs::rows.
+[[nodiscard]] std::size_t placement_scratch_bytes(const PlacementShape& shape);
+
 /// Requests on their way through one device.
 class PlacementLaunches {
  public:

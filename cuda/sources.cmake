@@ -1,6 +1,7 @@
 # The CUDA backend, the fused operator that cost data is collected with, and training. Products of
 # matrices are cublas.cpp's.
 set(NEUROSHARD_CUDA_SOURCES
+  beam_launches.cpp
   buffers.cpp
   check.cpp
   comm_costs.cu
@@ -26,6 +27,7 @@ set(NEUROSHARD_CUDA_SOURCES
   score_shards_gemm.cu
   score_shards_tensor.cu
   score_shards_tiled.cu
+  search_beams.cu
   training_kernels.cu
   update_rows.cu)
 # CUB's kernels; only nvcc reads them.

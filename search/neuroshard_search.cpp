@@ -130,6 +130,16 @@ void NeuroshardSearch::take(std::span<const CandidateResult> results, PlacementS
   after_ladder();
 }
 
+std::span<const BeamProblem> NeuroshardSearch::beams() const {
+  return phase_ == Phase::kPublished ? published_->beams() : std::span<const BeamProblem>{};
+}
+
+void NeuroshardSearch::take_beams(std::span<const BeamOutcome> outcomes,
+                                  PlacementSession& session) {
+  published_->take_beams(outcomes, session);
+  if (!done_early() && !published_->running()) after_published();
+}
+
 bool NeuroshardSearch::done_early() {
   if (!order_.stop.reached()) return false;
   complete_ = false;

@@ -51,6 +51,8 @@ class NeuroshardSearch final : public TaskSearch {
   [[nodiscard]] const PlacementProblem& problem() const override;
   [[nodiscard]] const CandidateBatch& candidates() const override;
   void take(std::span<const CandidateResult> results, PlacementSession& session) override;
+  [[nodiscard]] std::span<const BeamProblem> beams() const override;
+  void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) override;
   void finish(PlanResult& result) override;
 
  private:

@@ -97,7 +97,8 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
     dims_.push_back(dim);
     lookups_.push_back(lookups);
     size_bytes_.push_back(memory_.emplace_back(memory).total_bytes());
-    splits_.push_back(Splits::kNone);
+    can_split_.push_back(0);
+    can_split_all_.push_back(0);
   }
 }
 
@@ -109,9 +110,8 @@ void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
     dims_.push_back(dim);
     lookups_.push_back(lookup_units(table.pooling_factor));
     size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
-    splits_.push_back(level < halvings.all    ? Splits::kAll
-                      : level < halvings.some ? Splits::kSome
-                                              : Splits::kNone);
+    can_split_.push_back(level < halvings.some ? 1 : 0);
+    can_split_all_.push_back(level < halvings.all ? 1 : 0);
   }
   features.append(table, std::span(dims_).subspan(first), features_);
 }

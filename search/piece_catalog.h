@@ -42,13 +42,9 @@ class PieceCatalog {
   [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
   /// Whether a slice of this piece may be halved, as far as it alone is concerned: a table may have
   /// as many slices as it likes, or most_slices().
-  [[nodiscard]] bool can_split(std::uint32_t piece) const {
-    return splits_[piece] != Splits::kNone;
-  }
+  [[nodiscard]] bool can_split(std::uint32_t piece) const { return can_split_[piece] != 0; }
   /// Whether all slices of a table may be halved that are this piece.
-  [[nodiscard]] bool can_split_all(std::uint32_t piece) const {
-    return splits_[piece] == Splits::kAll;
-  }
+  [[nodiscard]] bool can_split_all(std::uint32_t piece) const { return can_split_all_[piece] != 0; }
   /// What the rules of a table say of their number.
   [[nodiscard]] std::size_t most_slices(std::size_t table) const {
     return most_slices_.empty() ? std::numeric_limits<std::size_t>::max() : most_slices_[table];
@@ -89,10 +85,11 @@ class PieceCatalog {
   /// In units of lookup_units().
   [[nodiscard]] const std::vector<std::int64_t>& lookups() const { return lookups_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
+  [[nodiscard]] const std::vector<float>& costs_ms() const { return cost_ms_; }
+  /// can_split_all() of each piece, as 0 or 1.
+  [[nodiscard]] const std::vector<std::uint8_t>& can_split_all() const { return can_split_all_; }
 
  private:
-  enum class Splits : std::uint8_t { kNone, kSome, kAll };
-
   void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features);
   void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features);
   void sum_up_bundles(const Backend& backend);
@@ -103,7 +100,8 @@ class PieceCatalog {
   std::vector<SliceMemory> memory_;
   std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
   std::vector<std::int64_t> lookups_;     ///< [pieces]
-  std::vector<Splits> splits_;            ///< [pieces]
+  std::vector<std::uint8_t> can_split_;   ///< [pieces]: 0 or 1.
+  std::vector<std::uint8_t> can_split_all_;
   std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
   /// Pieces that the models are asked for; those after them are bundles.
   std::size_t embedded_ = 0;

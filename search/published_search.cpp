@@ -63,6 +63,15 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
     if (!forced.column_splits.empty()) starts_.push_back(std::move(forced));
   }
   request(starts_);
+  for (const SplitState& start : starts_) {
+    beams_.push_back({.pieces = start.pieces,
+                      .order = start.order,
+                      .piece_cost_ms = catalog_.costs_ms(),
+                      .may_halve = catalog_.can_split_all(),
+                      .beam_width = options.beam_width,
+                      .candidates = options.candidates,
+                      .max_splits = options.max_splits});
+  }
 }
 
 void PublishedSearch::request(const std::vector<SplitState>& states) {
@@ -112,9 +121,32 @@ void PublishedSearch::next_beam(PlacementSession& session) {
 }
 
 void PublishedSearch::after_beam(PlacementSession& session) {
-  const ScoredState& found = beam_->best();
-  if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = found;
+  keep_best(beam_->best());
   if (!pending_.empty()) return next_beam(session);
+  after_beams(session);
+}
+
+std::span<const BeamProblem> PublishedSearch::beams() const {
+  return phase_ == Phase::kStart ? std::span(beams_) : std::span<const BeamProblem>{};
+}
+
+void PublishedSearch::take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) {
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    examined_ += outcomes[i].candidates - 1;  // The first one was counted when it was handed out.
+    ScoredState found{starts_[i], outcomes[i].result};
+    for (const int slice : outcomes[i].column_splits) {
+      found.state.split(catalog_, static_cast<std::uint32_t>(slice));
+    }
+    keep_best(std::move(found));
+  }
+  after_beams(session);
+}
+
+void PublishedSearch::keep_best(ScoredState found) {
+  if (!best_ || found.result.cost_ms < best_->result.cost_ms) best_ = std::move(found);
+}
+
+void PublishedSearch::after_beams(PlacementSession& session) {
   if (std::isfinite(best_->result.cost_ms)) return take_winner(session);
   if (options_.memory_splits) return start_memory_splits();
   phase_ = Phase::kFinished;

@@ -29,6 +29,8 @@ class PublishedSearch final : public TaskSearch {
   [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
   [[nodiscard]] const CandidateBatch& candidates() const override;
   void take(std::span<const CandidateResult> results, PlacementSession& session) override;
+  [[nodiscard]] std::span<const BeamProblem> beams() const override;
+  void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) override;
   void finish(PlanResult& result) override;
 
   /// Once finished: the plan, of the bundled task if there is one, or else why there is none.
@@ -43,6 +45,8 @@ class PublishedSearch final : public TaskSearch {
   void request(const std::vector<SplitState>& states);
   void next_beam(PlacementSession& session);
   void after_beam(PlacementSession& session);
+  void keep_best(ScoredState found);
+  void after_beams(PlacementSession& session);
   void start_memory_splits();
   void pack_without_grid();
   void pack_under_rules();
@@ -61,6 +65,7 @@ class PublishedSearch final : public TaskSearch {
   /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds
   /// a device, the splits that memory forces.
   std::vector<SplitState> starts_;
+  std::vector<BeamProblem> beams_;    ///< The same.
   std::vector<ScoredState> pending_;  ///< Starts whose beam search is still to come.
   CandidateBatch batch_;              ///< Of the phases other than kBeam.
   std::vector<SplitState> ladder_;    ///< Of phase kMemorySplits: ever more splits.

@@ -1,5 +1,6 @@
 #include "search/search_driver.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -128,19 +129,39 @@ void SearchDriver::end_session(Run& run) {
   run.problem = nullptr;
 }
 
+void SearchDriver::search_beams() {
+  beam_requests_.clear();
+  for (const auto& run : runs_) {
+    run->outcomes.clear();
+    if (!run->running()) continue;
+    const std::span<const BeamProblem> beams = run->search->beams();
+    if (!std::all_of(beams.begin(), beams.end(),
+                     [&](const BeamProblem& beam) { return run->session->can_search(beam); })) {
+      continue;
+    }
+    run->outcomes.resize(beams.size());
+    for (std::size_t i = 0; i < beams.size(); ++i) {
+      beam_requests_.push_back({run->session.get(), &beams[i], &run->outcomes[i]});
+    }
+  }
+  if (beam_requests_.empty() || backend_.search_beams(beam_requests_)) return;
+  for (const auto& run : runs_) run->outcomes.clear();
+}
+
 void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->running()) continue;
+    if (!run->running() || !run->outcomes.empty()) continue;
     const CandidateBatch& candidates = run->search->candidates();
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
   }
-  backend_.place(requests_);
+  if (!requests_.empty()) backend_.place(requests_);
 }
 
 void SearchDriver::advance() {
   try {
+    search_beams();
     place_candidates();
   } catch (const Error& error) {
     for (const auto& run : runs_) {
@@ -150,7 +171,11 @@ void SearchDriver::advance() {
   for (const auto& run : runs_) {
     if (run->left) continue;
     attempt(*run, [&] {
-      if (run->running()) run->search->take(run->results, *run->session);
+      if (!run->outcomes.empty()) {
+        run->search->take_beams(run->outcomes, *run->session);
+      } else if (run->running()) {
+        run->search->take(run->results, *run->session);
+      }
       run->running() ? provide_session(*run) : finish(*run);
     });
   }

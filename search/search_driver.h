@@ -50,8 +50,9 @@ class SearchDriver {
     const PlacementProblem* problem = nullptr;  ///< That of the session.
     std::unique_ptr<PlacementSession> session{};
     std::vector<CandidateResult> results{};
-    PlanResult result{};  ///< Becomes the outcome.
-    bool left = false;    ///< The outcome is out.
+    std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
+    PlanResult result{};                  ///< Becomes the outcome.
+    bool left = false;                    ///< The outcome is out.
 
     [[nodiscard]] bool running() const { return !left && search->running(); }
   };
@@ -68,6 +69,9 @@ class SearchDriver {
   /// The session for what the search asks for now.
   void provide_session(Run& run);
   void end_session(Run& run);
+  /// Those that can go to the backend whole.
+  void search_beams();
+  /// Of all others.
   void place_candidates();
   void finish(Run& run);
 
@@ -79,6 +83,7 @@ class SearchDriver {
   ThreadTeam::Lease* team_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Backend::Request> requests_;
+  std::vector<Backend::BeamRequest> beam_requests_;
 };
 
 }  // namespace neuroshard

@@ -26,6 +26,14 @@ class TaskSearch {
   /// `session`: the one that has placed them, to ask which devices pieces went to.
   virtual void take(std::span<const CandidateResult> results, PlacementSession& session) = 0;
 
+  /// While running: the beam searches that candidates() would be the first levels of, for a session
+  /// that can run each of them. Empty: none begins here.
+  [[nodiscard]] virtual std::span<const BeamProblem> beams() const { return {}; }
+  /// In place of take(): `outcomes`, one per beam search.
+  virtual void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) {
+    (void)outcomes, (void)session;
+  }
+
   /// Once it no longer runs: writes the plan with its cost, or why there is none, and adds to the
   /// counters in `result.stats`. Call once.
   virtual void finish(PlanResult& result) = 0;

@@ -35,6 +35,18 @@ class Pair {
     EXPECT_EQ(actual.stats.placements, expected.stats.placements);
   }
 
+  void expect_same_batch(const std::vector<Task>& tasks) const {
+    const std::vector<PlanOutcome> expected = cpu_.plan_batch(tasks);
+    const std::vector<PlanOutcome> actual = cuda_.plan_batch(tasks);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(actual[i]->plan, expected[i]->plan);
+      EXPECT_EQ(actual[i]->cost.cost_ms, expected[i]->cost.cost_ms);
+      EXPECT_EQ(actual[i]->stats.candidates, expected[i]->stats.candidates);
+      EXPECT_EQ(actual[i]->stats.backend, "cuda");
+    }
+  }
+
   [[nodiscard]] const Planner& cuda() const { return cuda_; }
   [[nodiscard]] const Planner& cpu() const { return cpu_; }
 
@@ -75,6 +87,56 @@ TEST_F(Plans, RandomTasks) {
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     pair.expect_same(testing::random_task(seed));
+  }
+}
+
+// Whole beam searches on the device.
+TEST_F(Plans, PublishedSearchesOfGoldenTasks) {
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
+  const int small_ones = static_cast<int>(repetitions(2));
+  int compared = 0;
+  const Pair pair(golden_models(), options);
+  for (const std::string& set : testing::golden_sets()) {
+    std::vector<Task> tasks;
+    for (const auto& golden : testing::golden_plans(set)) {
+      const Task task = testing::golden_task(set, golden.task);
+      if (!testing::runs_on_gpu() && (golden.task >= small_ones || task.tables.size() > 22)) {
+        continue;
+      }
+      SCOPED_TRACE(set + " task " + std::to_string(golden.task));
+      pair.expect_same(task);
+      tasks.push_back(task);
+      ++compared;
+    }
+    SCOPED_TRACE(set);
+    pair.expect_same_batch(tasks);
+  }
+  EXPECT_GT(compared, 0);
+}
+
+TEST_F(Plans, PublishedSearchesOfRandomTasks) {
+  const SearchOptions sizes[] = {
+      {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 3},
+      {.beam_width = 3, .candidates = 5, .max_splits = 4, .grid_steps = 2},
+      {.beam_width = 2, .candidates = 1000, .max_splits = 2, .grid_steps = 1},
+      {.beam_width = 32, .candidates = 2, .max_splits = 3, .grid_steps = 2},
+      {.beam_width = 33, .candidates = 1, .max_splits = 2, .grid_steps = 2},  // Level by level.
+      {.beam_width = 4, .candidates = 3, .max_splits = 0, .grid_steps = 5},
+      {.memory_splits = false}};
+  const std::uint64_t tasks_of_each = repetitions(testing::runs_on_gpu() ? 200 : 8);
+  std::uint64_t seed = 500;
+  for (const SearchOptions& search : sizes) {
+    const Pair pair(random_models(seed % 3),
+                    {.algorithm = Algorithm::kPublished, .search = search, .threads = 2});
+    std::vector<Task> tasks;
+    for (std::uint64_t i = 0; i < tasks_of_each; ++i) {
+      SCOPED_TRACE(seed);
+      tasks.push_back(testing::random_task(seed++));
+      // Equal tables, whose costs and sizes tie.
+      if (i % 2 == 0) tasks.back().tables.push_back(tasks.back().tables.front());
+      pair.expect_same(tasks.back());
+    }
+    pair.expect_same_batch(tasks);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,7 @@ struct Thread {
   unsigned source = 0;
   std::uint64_t value = 0;
   std::uint64_t result = 0;
-  unsigned number = 0;
+  unsigned number = 0;                              ///< In its block.
   std::vector<AsyncCopy> started;                   // Copies that are in no group yet.
   std::deque<std::vector<AsyncCopy>> on_their_way;  // In groups, last copy first.
   std::unique_ptr<Fiber> fiber;
@@ -80,18 +81,20 @@ std::vector<std::unique_ptr<FiberStack>>& stacks() {
 
 class BlockExecutor {
  public:
-  BlockExecutor(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
-                std::uint64_t seed)
+  BlockExecutor(const Grid& grid, const std::function<void()>& kernel, const Order& order)
       : grid_(grid),
         kernel_(kernel),
-        schedule_(schedule),
-        random_(seed),
-        shared_(grid.shared_bytes),
-        threads_(std::size_t{grid.block.x} * grid.block.y * grid.block.z) {
+        schedule_(order.schedule),
+        random_(order.seed),
+        threads_of_block_(std::size_t{grid.block.x} * grid.block.y * grid.block.z),
+        blocks_(std::size_t{grid.grid.x} * grid.grid.y * grid.grid.z),
+        places_(std::clamp<std::size_t>(order.resident_blocks, 1, blocks_)),
+        threads_(places_.size() * threads_of_block_) {
+    for (Place& place : places_) place.shared = std::make_unique<SharedMemory>(grid.shared_bytes);
     while (stacks().size() < threads_.size()) stacks().push_back(std::make_unique<FiberStack>());
   }
 
-  void run_block(Index3 block);
+  void run();
 
   // Called by the running CUDA thread.
   std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned source);
@@ -99,6 +102,8 @@ class BlockExecutor {
   void start_copy(const AsyncCopy& copy) { current_->started.push_back(copy); }
   void commit_copies();
   std::optional<AsyncCopy> next_landing_copy(std::size_t prior);
+  void fence();
+  void let_others_run();
   // Ends the kernel. `fault_` says why; it is set in a statement of its own, because strings on
   // the stack of an abandoned thread are never freed.
   [[noreturn]] void abandon();
@@ -107,9 +112,22 @@ class BlockExecutor {
   [[nodiscard]] const ThreadView& view() const { return current_->view; }
 
  private:
+  /// Where a block runs, as a multiprocessor has some: one after the other.
+  struct Place {
+    std::unique_ptr<SharedMemory> shared;
+    bool taken = false;
+    std::size_t done = 0;
+    std::size_t at_barrier = 0;
+  };
+
+  void start_block(std::size_t place);
+  Place& place_of(const Thread& thread) { return places_[thread.view.place]; }
+  [[nodiscard]] std::span<Thread> threads_at(std::size_t place) {
+    return std::span(threads_).subspan(place * threads_of_block_, threads_of_block_);
+  }
   void release(Thread& thread);
   void continue_another();
-  void complete(std::uint32_t warp_base, unsigned mask);
+  void complete(std::span<Thread> threads, std::uint32_t warp_base, unsigned mask);
   [[nodiscard]] std::string describe(const Thread& thread) const;
   [[nodiscard]] std::string waiting_threads() const;
 
@@ -117,13 +135,14 @@ class BlockExecutor {
   const std::function<void()>& kernel_;
   Schedule schedule_;
   std::minstd_rand random_;
-  SharedMemory shared_;
-  std::vector<Thread> threads_;
+  std::size_t threads_of_block_;
+  std::size_t blocks_;
+  std::size_t started_ = 0;  ///< Blocks, also those that have ended.
+  std::vector<Place> places_;
+  std::vector<Thread> threads_;  ///< [places, threads_of_block_]
   std::deque<Thread*> runnable_;
   Thread* current_ = nullptr;
   Fiber main_;
-  std::size_t done_ = 0;
-  std::size_t at_barrier_ = 0;
   std::string fault_;
 };
 
@@ -131,41 +150,64 @@ thread_local BlockExecutor* executor = nullptr;
 thread_local Observer* observer = nullptr;
 thread_local bool atomic_operation = false;
 
-void BlockExecutor::run_block(Index3 block) {
-  shared_.poison();
-  runnable_.clear();
-  done_ = 0;
-  at_barrier_ = 0;
-  fault_.clear();
-  for (std::size_t t = 0; t < threads_.size(); ++t) {
-    Thread& thread = threads_[t];
+void BlockExecutor::run() {
+  executor = this;
+  for (;;) {
+    for (std::size_t p = 0; p < places_.size(); ++p) {
+      if (!places_[p].taken && started_ < blocks_) start_block(p);
+    }
+    if (std::none_of(places_.begin(), places_.end(), [](const Place& p) { return p.taken; })) break;
+    if (runnable_.empty()) {
+      set_fault("deadlock: " + waiting_threads());
+      break;
+    }
+    // Until a block ends, which leaves its place, or the kernel is at fault.
+    current_ = runnable_.front();
+    runnable_.pop_front();
+    main_.switch_to(*current_->fiber);
+    if (!fault_.empty()) break;
+  }
+  executor = nullptr;
+  if (!fault_.empty()) throw KernelFault(fault_);
+}
+
+void BlockExecutor::start_block(std::size_t place) {
+  const std::size_t number_of_block =
+      schedule_ == Schedule::kBackward ? blocks_ - 1 - started_ : started_;
+  ++started_;
+  const auto b = static_cast<unsigned>(number_of_block);
+  const Index3 block{b % grid_.grid.x, b / grid_.grid.x % grid_.grid.y,
+                     b / grid_.grid.x / grid_.grid.y};
+  SharedMemory& shared = *places_[place].shared;
+  shared.poison();
+  places_[place].taken = true;
+  places_[place].done = 0;
+  places_[place].at_barrier = 0;
+  const std::span<Thread> threads = threads_at(place);
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    Thread& thread = threads[t];
     const auto number = static_cast<unsigned>(t);
+    const FiberStack& stack = *stacks()[place * threads_of_block_ + t];
     thread = Thread{};
     thread.number = number;
-    thread.view = {
-        .thread = {number % grid_.block.x, number / grid_.block.x % grid_.block.y,
-                   number / grid_.block.x / grid_.block.y},
-        .block = block,
-        .block_size = grid_.block,
-        .grid_size = grid_.grid,
-        .lane = number % kWarp,
-        .shared = shared_.data(),
-        .number = number,
-        .stack_begin = static_cast<const std::byte*>(stacks()[t]->bottom()),
-        .stack_end = static_cast<const std::byte*>(stacks()[t]->bottom()) + stacks()[t]->size()};
-    thread.fiber = std::make_unique<Fiber>(*stacks()[t], [] { executor->thread_main(); });
+    thread.view = {.thread = {number % grid_.block.x, number / grid_.block.x % grid_.block.y,
+                              number / grid_.block.x / grid_.block.y},
+                   .block = block,
+                   .block_size = grid_.block,
+                   .grid_size = grid_.grid,
+                   .lane = number % kWarp,
+                   .shared = shared.data(),
+                   .number = number,
+                   .place = static_cast<unsigned>(place),
+                   .stack_begin = static_cast<const std::byte*>(stack.bottom()),
+                   .stack_end = static_cast<const std::byte*>(stack.bottom()) + stack.size()};
+    thread.fiber = std::make_unique<Fiber>(stack, [] { executor->thread_main(); });
     release(thread);
   }
   if (observer != nullptr) {
-    observer->block_starts(shared_.data(), grid_.shared_bytes,
-                           static_cast<unsigned>(threads_.size()));
+    observer->block_starts(static_cast<unsigned>(place), shared.data(), grid_.shared_bytes,
+                           static_cast<unsigned>(threads.size()));
   }
-  executor = this;
-  current_ = runnable_.front();
-  runnable_.pop_front();
-  main_.switch_to(*current_->fiber);
-  executor = nullptr;
-  if (!fault_.empty()) throw KernelFault(fault_);
 }
 
 void BlockExecutor::release(Thread& thread) {
@@ -182,9 +224,10 @@ void BlockExecutor::release(Thread& thread) {
 
 void BlockExecutor::continue_another() {
   Thread& self = *current_;
-  if (runnable_.empty()) {
-    if (done_ < threads_.size() && fault_.empty()) fault_ = "deadlock: " + waiting_threads();
-    self.fiber->switch_to(main_, true);
+  const bool block_ends = place_of(self).done == threads_of_block_;
+  if (block_ends) place_of(self).taken = false;
+  if (block_ends || runnable_.empty()) {
+    self.fiber->switch_to(main_, self.state == Thread::State::kDone);
     return;
   }
   current_ = runnable_.front();
@@ -198,23 +241,24 @@ void BlockExecutor::thread_main() {
   kernel_();
   Thread& self = *current_;
   self.state = Thread::State::kDone;
-  ++done_;
+  ++place_of(self).done;
   const auto holds_copies = [](const std::vector<AsyncCopy>& group) { return !group.empty(); };
   if (!self.started.empty() ||
       std::any_of(self.on_their_way.begin(), self.on_their_way.end(), holds_copies)) {
     set_fault(describe(self) + " ended without waiting for a copy that it started");
     abandon();
   }
+  const std::span<const Thread> threads = threads_at(self.view.place);
   const unsigned base = self.number - self.view.lane;
-  for (unsigned t = base; t < std::min<std::size_t>(base + kWarp, threads_.size()); ++t) {
-    const Thread& other = threads_[t];
+  for (unsigned t = base; t < std::min<std::size_t>(base + kWarp, threads.size()); ++t) {
+    const Thread& other = threads[t];
     if (other.state == Thread::State::kAtWarp && (other.mask >> self.view.lane & 1U) != 0) {
       set_fault(describe(self) + " has ended while lane " + std::to_string(other.view.lane) +
                 " of its warp waits for it at " + name_of(other.op));
       abandon();
     }
   }
-  if (at_barrier_ > 0) {
+  if (place_of(self).at_barrier > 0) {
     set_fault(describe(self) + " ended while others wait at __syncthreads");
     abandon();
   }
@@ -249,13 +293,14 @@ std::string BlockExecutor::waiting_threads() const {
 std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint64_t value,
                                              unsigned source) {
   Thread& self = *current_;
+  const std::span<Thread> threads = threads_at(self.view.place);
   const unsigned base = self.number - self.view.lane;
   if ((mask >> self.view.lane & 1U) == 0) {
     set_fault(describe(self) + ": " + name_of(op) +
               " with a mask that leaves out the calling lane");
     abandon();
   }
-  if (base + std::bit_width(mask) > threads_.size()) {
+  if (base + std::bit_width(mask) > threads.size()) {
     set_fault(describe(self) + ": " + name_of(op) + " names lanes that do not exist");
     abandon();
   }
@@ -269,7 +314,7 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
   self.value = value;
   self.source = source;
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    const Thread& other = threads_[base + static_cast<unsigned>(std::countr_zero(lanes))];
+    const Thread& other = threads[base + static_cast<unsigned>(std::countr_zero(lanes))];
     if (other.state == Thread::State::kDone) {
       set_fault(describe(self) + ": " + name_of(op) + " names lane " +
                 std::to_string(other.view.lane) + ", which has ended");
@@ -286,22 +331,22 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
       abandon();
     }
   }
-  complete(base, mask);
+  complete(threads, base, mask);
   return self.result;
 }
 
-void BlockExecutor::complete(std::uint32_t warp_base, unsigned mask) {
+void BlockExecutor::complete(std::span<Thread> threads, std::uint32_t warp_base, unsigned mask) {
   Thread& self = *current_;
   if (observer != nullptr && self.op == WarpOp::kSync) {
-    const std::size_t lanes = std::min<std::size_t>(kWarp, threads_.size() - warp_base);
+    const std::size_t lanes = std::min<std::size_t>(kWarp, threads.size() - warp_base);
     if (static_cast<std::size_t>(std::popcount(mask)) == lanes) {
-      observer->warp_synchronised(warp_base);
+      observer->warp_synchronised(self.view.place, warp_base);
     }
   }
   std::uint64_t all = self.value;
   std::uint64_t ballot = 0;
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    const Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    const Thread& thread = threads[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
     if (thread.value != 0) ballot |= std::uint64_t{1} << thread.view.lane;
     if (&thread == &self) continue;
     if (self.op == WarpOp::kReduceMin) all = std::min(all, thread.value);
@@ -309,13 +354,13 @@ void BlockExecutor::complete(std::uint32_t warp_base, unsigned mask) {
     if (self.op == WarpOp::kReduceAdd) all = static_cast<std::uint32_t>(all + thread.value);
   }
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
-    thread.result = self.op == WarpOp::kShuffle  ? threads_[warp_base + thread.source].value
+    Thread& thread = threads[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    thread.result = self.op == WarpOp::kShuffle  ? threads[warp_base + thread.source].value
                     : self.op == WarpOp::kBallot ? ballot
                                                  : all;
   }
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
-    Thread& thread = threads_[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
+    Thread& thread = threads[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
     if (&thread != &self) release(thread);
   }
   self.state = Thread::State::kRunnable;
@@ -328,19 +373,20 @@ void BlockExecutor::complete(std::uint32_t warp_base, unsigned mask) {
 
 void BlockExecutor::block_barrier() {
   Thread& self = *current_;
-  if (done_ > 0) {
+  Place& place = place_of(self);
+  if (place.done > 0) {
     set_fault(describe(self) + " is at __syncthreads, but other threads have ended");
     abandon();
   }
-  ++at_barrier_;
-  if (at_barrier_ < threads_.size()) {
+  ++place.at_barrier;
+  if (place.at_barrier < threads_of_block_) {
     self.state = Thread::State::kAtBlock;
     continue_another();
     return;
   }
-  at_barrier_ = 0;
-  if (observer != nullptr) observer->block_synchronised();
-  for (Thread& thread : threads_) {
+  place.at_barrier = 0;
+  if (observer != nullptr) observer->block_synchronised(self.view.place);
+  for (Thread& thread : threads_at(self.view.place)) {
     if (&thread != &self) release(thread);
   }
 }
@@ -357,6 +403,21 @@ std::optional<AsyncCopy> BlockExecutor::next_landing_copy(std::size_t prior) {
   const AsyncCopy copy = groups.front().back();
   groups.front().pop_back();
   return copy;
+}
+
+void BlockExecutor::fence() {
+  if (observer != nullptr) observer->thread_fence(view());
+}
+
+// Behind all, whatever the schedule: else two who wait could take turns for ever. Blocks that have
+// not begun do not count: on a device, too, they may have to wait for this one.
+void BlockExecutor::let_others_run() {
+  if (runnable_.empty()) {
+    set_fault("deadlock: " + describe(*current_) + " waits, and no other thread can run");
+    abandon();
+  }
+  runnable_.push_back(current_);
+  continue_another();
 }
 
 }  // namespace
@@ -376,6 +437,8 @@ std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, uns
 }
 
 void block_barrier() { executor->block_barrier(); }
+void thread_fence() { executor->fence(); }
+void let_others_run() { executor->let_others_run(); }
 
 void start_copy(const AsyncCopy& copy) { executor->start_copy(copy); }
 
@@ -390,17 +453,9 @@ void kernel_fault(const char* what) {
   executor->abandon();
 }
 
-void execute(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
-             std::uint64_t seed) {
-  BlockExecutor blocks(grid, kernel, schedule, seed);
+void execute(const Grid& grid, const std::function<void()>& kernel, const Order& order) {
   if (observer != nullptr) observer->launch_starts();
-  const std::size_t count = std::size_t{grid.grid.x} * grid.grid.y * grid.grid.z;
-  for (std::size_t b = 0; b < count; ++b) {
-    const std::size_t block = schedule == Schedule::kBackward ? count - 1 - b : b;
-    const auto number = static_cast<unsigned>(block);
-    blocks.run_block({number % grid.grid.x, number / grid.grid.x % grid.grid.y,
-                      number / grid.grid.x / grid.grid.y});
-  }
+  BlockExecutor(grid, kernel, order).run();
 }
 
 }  // namespace host_cuda

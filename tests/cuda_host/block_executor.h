@@ -26,6 +26,7 @@ struct ThreadView {
   unsigned lane = 0;
   std::byte* shared = nullptr;
   unsigned number = 0;  ///< In its block.
+  unsigned place = 0;   ///< Of its block among those that run now.
   const std::byte* stack_begin = nullptr;
   const std::byte* stack_end = nullptr;
 };
@@ -48,11 +49,13 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void launch_starts() = 0;
-  virtual void block_starts(const std::byte* shared, std::size_t shared_bytes,
+  /// `place`: ThreadView::place of its threads. The block that was there has ended.
+  virtual void block_starts(unsigned place, const std::byte* shared, std::size_t shared_bytes,
                             unsigned threads) = 0;
   /// By a __syncwarp of all lanes of the warp of `thread`.
-  virtual void warp_synchronised(unsigned thread) = 0;
-  virtual void block_synchronised() = 0;
+  virtual void warp_synchronised(unsigned place, unsigned thread) = 0;
+  virtual void block_synchronised(unsigned place) = 0;
+  virtual void thread_fence(const ThreadView& thread) = 0;
 };
 /// Of kernels that this thread of the operating system executes. Null: none.
 void set_observer(Observer* observer);
@@ -78,6 +81,10 @@ void commit_copies();
 /// The oldest copy of all groups but the last `prior`; it is then no longer among them.
 [[nodiscard]] std::optional<AsyncCopy> next_landing_copy(std::size_t prior);
 
+/// __threadfence.
+void thread_fence();
+/// Puts the running thread behind all others that can run: it waits for something they do.
+void let_others_run();
 /// Stops the kernel with a KernelFault.
 [[noreturn]] void kernel_fault(const char* what);
 
@@ -87,8 +94,13 @@ struct Grid {
   std::size_t shared_bytes = 0;
 };
 
+struct Order {
+  Schedule schedule = Schedule::kForward;
+  std::uint64_t seed = 1;
+  std::size_t resident_blocks = 1;
+};
+
 /// Runs a kernel to its end; throws KernelFault.
-void execute(const Grid& grid, const std::function<void()>& kernel, Schedule schedule,
-             std::uint64_t seed);
+void execute(const Grid& grid, const std::function<void()>& kernel, const Order& order);
 
 }  // namespace host_cuda

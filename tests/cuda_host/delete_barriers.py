@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deletes each barrier and each wait for copies, and makes each atomic of cuda/ a plain operation, one at a time, and says
+"""Deletes each barrier, fence and wait for copies, and makes each atomic of cuda/ a plain operation, one at a time, and says
 whether cuda_host_race_tests notices, and how in the first test that fails: by races, by wrong values
 (which is all that one would see without the race checker), by a fault, or by hanging. Fails if one is
 not noticed.
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = "tests/cuda_host/cuda_host_race_tests"
 # What stands in the place of what is deleted. The plain addition is what atomicAdd is not.
 DELETIONS = [
-    (re.compile(r"__sync(warp|threads)\(\);"), ";"),
+    (re.compile(r"__sync(warp|threads)\(\);|__threadfence\(\);"), ";"),
     (re.compile(r"__pipeline_wait_prior\(\d\);"), ";"),
     (re.compile(r"atomicAdd\((&?[\w\[\]]+), (\w+)\)"), r"std::exchange(*(\1), *(\1) + \2)"),
 ]

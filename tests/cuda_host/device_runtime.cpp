@@ -140,6 +140,11 @@ void set_schedule(Schedule schedule, std::uint64_t seed) {
   runtime().settings.seed = seed;
 }
 
+void set_resident_blocks(std::size_t blocks) {
+  const Lock lock(runtime().mutex);
+  runtime().settings.resident_blocks = blocks;
+}
+
 void fail_after(int launches, int device) {
   const Lock lock(runtime().mutex);
   runtime().devices[device].launches_until_failure = launches;
@@ -184,10 +189,12 @@ cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cuda
   const Grid shape{.grid = {grid.x, grid.y, grid.z},
                    .block = {block.x, block.y, block.z},
                    .shared_bytes = shared_bytes};
-  stream->work.emplace_back([shape, fails, kernel = std::move(kernel), schedule = settings.schedule,
-                             seed = settings.seed] {
+  const Order order{.schedule = settings.schedule,
+                    .seed = settings.seed,
+                    .resident_blocks = settings.resident_blocks};
+  stream->work.emplace_back([shape, fails, kernel = std::move(kernel), order] {
     if (fails) return cudaErrorIllegalAddress;
-    execute(shape, kernel, schedule, seed);
+    execute(shape, kernel, order);
     return cudaSuccess;
   });
   return cudaSuccess;

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-/// Executes CUDA kernels on the CPU, for tests: one fiber per CUDA thread, one block at a time.
-/// What a kernel does wrong (a lane missing from a shuffle, a barrier that not all threads reach,
-/// memory that was never written) shows up here as a fault or as NaN; under AddressSanitizer an
-/// access out of bounds stops the test. Work on a stream runs when the stream is synchronised, not
-/// before, so that a missing synchronisation shows too.
+/// Executes CUDA kernels on the CPU, for tests: one fiber per CUDA thread, and as many blocks at a
+/// time as DeviceSettings says. What a kernel does wrong (a lane missing from a shuffle, a barrier
+/// that not all threads reach, memory that was never written) shows up here as a fault or as NaN;
+/// under AddressSanitizer an access out of bounds stops the test. Work on a stream runs when the
+/// stream is synchronised, not before, so that a missing synchronisation shows too.
 ///
 /// This header steers the device from a test. Kernels and the backend see only cuda_runtime.h.
 namespace host_cuda {
@@ -34,11 +34,14 @@ struct DeviceSettings {
   int driver_version = 13000;
   Schedule schedule = Schedule::kForward;
   std::uint64_t seed = 1;  ///< Of kShuffled.
+  /// Blocks of a launch that run at once, in turns; the others begin as these end.
+  std::size_t resident_blocks = 1;
 };
 
 /// Forgets errors and injected failures. Call it only when no memory or stream is in use.
 void reset(const DeviceSettings& settings = {});
 void set_schedule(Schedule schedule, std::uint64_t seed = 1);
+void set_resident_blocks(std::size_t blocks);
 
 /// The launch after `launches` more launches on `device` fails like a kernel that reads wild
 /// memory: when it is waited for, and for good. Negative: never.

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <unordered_map>
+#include <utility>
 
 #include "cuda_host/block_executor.h"
 
@@ -20,43 +22,118 @@ constexpr std::size_t kCellsOfPage = 1024;
 
 struct Access {
   const void* place = nullptr;  ///< Of the instruction; null: none.
+  std::uint32_t block = 0;      ///< Number of its block among all that have been started.
   unsigned thread = 0;
   std::uint32_t block_epoch = 0;
   std::uint32_t warp_epoch = 0;
+  std::uint32_t fences = 0;  ///< Of the thread, so far.
   bool atomic = false;
 };
 
 struct Cell {
   Access write;
-  /// The last one, the last one of another thread of its warp, and the last one of another warp:
-  /// of each, as any of them may be ordered before the next write.
-  std::array<Access, 3> reads;
-  // Of global memory: by which block, and what was done by blocks before it.
-  std::uint32_t block = 0;
-  const void* earlier_write = nullptr;
-  const void* earlier_read = nullptr;
-  const void* earlier_atomic = nullptr;
+  /// The last atomic write by another block than that of `write`.
+  Access other_atomic;
+  /// The last one, the last one of another thread of its warp, of another warp, and of another
+  /// block: of each, as any of them may be ordered before the next write.
+  std::array<Access, 4> reads;
 };
 
 using Page = std::array<Cell, kCellsOfPage>;
+
+/// What is known to have been done before: of blocks, all in epochs before a number; of threads,
+/// all before a number of fences.
+class Clock {
+ public:
+  void know_block(std::uint32_t block, std::uint32_t epoch) { raise(key(block, 0), epoch); }
+  void know_thread(std::uint32_t block, unsigned thread, std::uint32_t fences) {
+    raise(key(block, thread + 1), fences);
+  }
+  void join(const Clock& other) {
+    for (const auto& [one, count] : other.before_) raise(one, count);
+  }
+  void clear() { before_.clear(); }
+  [[nodiscard]] bool knows(const Access& access) const {
+    return access.block_epoch < at(key(access.block, 0)) ||
+           access.fences < at(key(access.block, access.thread + 1));
+  }
+
+ private:
+  static std::uint64_t key(std::uint32_t block, unsigned thread) {
+    return std::uint64_t{block} << 32 | thread;
+  }
+  void raise(std::uint64_t one, std::uint32_t count) {
+    std::uint32_t& known = before_[one];
+    known = std::max(known, count);
+  }
+  [[nodiscard]] std::uint32_t at(std::uint64_t one) const {
+    const auto found = before_.find(one);
+    return found == before_.end() ? 0 : found->second;
+  }
+
+  std::unordered_map<std::uint64_t, std::uint32_t> before_;
+};
+
+/// A thread that deals with other blocks.
+struct Messenger {
+  std::uint32_t fences = 0;
+  Clock seen;       ///< Through atomics, since the last fence.
+  Clock acquired;   ///< Known for sure, by this thread alone as yet.
+  Clock published;  ///< What its atomics tell: all before its last fence.
+};
+
+struct Block {
+  std::uint32_t number = 0;
+  std::uintptr_t shared = 0;
+  std::size_t shared_bytes = 0;
+  std::vector<Cell> shared_cells;
+  std::uint32_t epoch = 0;
+  std::vector<std::uint32_t> warp_epochs;
+  Clock known;
+  std::unordered_map<unsigned, Messenger> messengers;  ///< By thread.
+};
 
 class RaceChecker final : public Observer {
  public:
   void launch_starts() override {
     pages_.clear();
     page_ = nullptr;
-    block_ = 0;
+    told_by_.clear();
+    blocks_ = 0;
   }
-  void block_starts(const std::byte* shared, std::size_t bytes, unsigned threads) override {
-    ++block_;
-    shared_ = reinterpret_cast<std::uintptr_t>(shared);
-    shared_bytes_ = bytes;
-    shared_cells_.assign(bytes / kCellBytes + 1, Cell{});
-    block_epoch_ = 0;
-    warp_epochs_.assign((threads + 31) / 32, 0);
+  void block_starts(unsigned place, const std::byte* shared, std::size_t bytes,
+                    unsigned threads) override {
+    if (running_.size() <= place) running_.resize(place + 1);
+    running_[place] = {.number = ++blocks_,
+                       .shared = reinterpret_cast<std::uintptr_t>(shared),
+                       .shared_bytes = bytes,
+                       .shared_cells = std::vector<Cell>(bytes / kCellBytes + 1),
+                       .epoch = 0,
+                       .warp_epochs = std::vector<std::uint32_t>((threads + 31) / 32),
+                       .known = {},
+                       .messengers = {}};
   }
-  void warp_synchronised(unsigned thread) override { ++warp_epochs_[thread / 32]; }
-  void block_synchronised() override { ++block_epoch_; }
+  void warp_synchronised(unsigned place, unsigned thread) override {
+    ++running_[place].warp_epochs[thread / 32];
+  }
+  void block_synchronised(unsigned place) override {
+    Block& block = running_[place];
+    ++block.epoch;
+    for (auto& [thread, messenger] : block.messengers) {
+      block.known.join(messenger.acquired);
+      messenger.acquired.clear();
+    }
+  }
+  void thread_fence(const ThreadView& thread) override {
+    Block& block = running_[thread.place];
+    Messenger& messenger = block.messengers[thread.number];
+    messenger.acquired.join(messenger.seen);
+    messenger.seen.clear();
+    messenger.published = block.known;
+    messenger.published.join(messenger.acquired);
+    messenger.published.know_block(block.number, block.epoch);
+    messenger.published.know_thread(block.number, thread.number, ++messenger.fences);
+  }
 
   void access(const void* address, std::size_t bytes, bool write, const void* place) {
     const ThreadView& thread = this_thread();
@@ -64,11 +141,18 @@ class RaceChecker final : public Observer {
     // Nobody else reaches the variables of a thread.
     const auto* at = static_cast<const std::byte*>(address);
     if (at >= thread.stack_begin && at < thread.stack_end) return;
-    const Access now{place, thread.number, block_epoch_, warp_epochs_[thread.number / 32],
-                     in_atomic()};
+    Block& block = running_[thread.place];
+    const auto messenger = block.messengers.find(thread.number);
+    const Access now{.place = place,
+                     .block = block.number,
+                     .thread = thread.number,
+                     .block_epoch = block.epoch,
+                     .warp_epoch = block.warp_epochs[thread.number / 32],
+                     .fences = messenger == block.messengers.end() ? 0 : messenger->second.fences,
+                     .atomic = in_atomic()};
     for (std::uintptr_t cell = first; cell < reinterpret_cast<std::uintptr_t>(address) + bytes;
          cell += kCellBytes) {
-      note(cell, now, write);
+      note(block, cell, now, write);
     }
   }
 
@@ -79,35 +163,54 @@ class RaceChecker final : public Observer {
   }
 
  private:
-  void note(std::uintptr_t address, const Access& now, bool write) {
-    const bool shared = address - shared_ < shared_bytes_;
+  void note(Block& block, std::uintptr_t address, const Access& now, bool write) {
+    const bool shared = address - block.shared < block.shared_bytes;
+    if (!shared && now.atomic) pass_on(block, address, now, write);
     Cell& cell =
-        shared ? shared_cells_[(address - shared_) / kCellBytes] : global_cell(address, now, write);
-    if (!ordered(cell.write, now))
-      tell(write ? "write after write" : "read after write", cell.write, now, address);
+        shared ? block.shared_cells[(address - block.shared) / kCellBytes] : global_cell(address);
+    const auto require = [&](const char* kind, const Access& before) {
+      if (!ordered(block, before, now)) tell(kind, block, before, now, address);
+    };
+    require(write ? "write after write" : "read after write", cell.write);
+    require(write ? "write after atomic" : "read after atomic", cell.other_atomic);
     if (write) {
-      for (const Access& read : cell.reads) {
-        if (!ordered(read, now)) tell("write after read", read, now, address);
-      }
+      for (const Access& read : cell.reads) require("write after read", read);
+      if (cell.write.atomic && cell.write.block != now.block) cell.other_atomic = cell.write;
       cell.write = now;
       cell.reads = {};
       return;
     }
     const Access& last = cell.reads[0];
-    if (last.place != nullptr && last.thread != now.thread) {
+    if (last.place != nullptr && last.block != now.block) {
+      cell.reads[3] = last;
+    } else if (last.place != nullptr && last.thread != now.thread) {
       cell.reads[last.thread / 32 == now.thread / 32 ? 1 : 2] = last;
     }
     cell.reads[0] = now;
   }
 
-  [[nodiscard]] bool ordered(const Access& before, const Access& now) const {
-    if (before.place == nullptr || before.thread == now.thread) return true;
-    if (before.atomic && now.atomic) return true;
-    if (before.block_epoch < now.block_epoch) return true;
-    return before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch;
+  // Who reads an atomic learns what all who wrote it told with it.
+  void pass_on(Block& block, std::uintptr_t address, const Access& now, bool write) {
+    Messenger& messenger = block.messengers[now.thread];
+    if (write) {
+      told_by_[address].join(messenger.published);
+    } else {
+      messenger.seen.join(told_by_[address]);
+    }
   }
 
-  Cell& global_cell(std::uintptr_t address, const Access& now, bool write) {
+  [[nodiscard]] static bool ordered(Block& block, const Access& before, const Access& now) {
+    if (before.place == nullptr || (before.atomic && now.atomic)) return true;
+    if (before.block == now.block) {
+      if (before.thread == now.thread || before.block_epoch < now.block_epoch) return true;
+      return before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch;
+    }
+    if (block.known.knows(before)) return true;
+    const auto messenger = block.messengers.find(now.thread);
+    return messenger != block.messengers.end() && messenger->second.acquired.knows(before);
+  }
+
+  Cell& global_cell(std::uintptr_t address) {
     const std::uintptr_t number = address / (kCellBytes * kCellsOfPage);
     if (page_ == nullptr || number != page_number_) {
       std::unique_ptr<Page>& page = pages_[number];
@@ -115,38 +218,21 @@ class RaceChecker final : public Observer {
       page_ = page.get();
       page_number_ = number;
     }
-    Cell& cell = (*page_)[address / kCellBytes % kCellsOfPage];
-    if (cell.block != block_) {
-      const auto keep = [&](const Access& access, const void*& plain) {
-        if (access.place != nullptr) (access.atomic ? cell.earlier_atomic : plain) = access.place;
-      };
-      keep(cell.write, cell.earlier_write);
-      for (const Access& read : cell.reads) keep(read, cell.earlier_read);
-      cell.write = {};
-      cell.reads = {};
-      cell.block = block_;
-    }
-    const auto other_block = [&](const char* kind, const void* place) {
-      if (place != nullptr) tell(kind, {.place = place, .thread = kOtherBlock}, now, address);
-    };
-    other_block("access after write by another block", cell.earlier_write);
-    if (write) other_block("write after read by another block", cell.earlier_read);
-    if (!now.atomic) other_block("access after an atomic of another block", cell.earlier_atomic);
-    return cell;
+    return (*page_)[address / kCellBytes % kCellsOfPage];
   }
 
-  void tell(const char* kind, const Access& before, const Access& now, std::uintptr_t address) {
+  void tell(const char* kind, const Block& block, const Access& before, const Access& now,
+            std::uintptr_t address) {
     if (!told_.insert({before.place, now.place}).second) return;
     std::ostringstream text;
     text << kind;
-    if (address - shared_ < shared_bytes_) {
-      text << ", shared memory + " << address - shared_;
+    if (address - block.shared < block.shared_bytes) {
+      text << ", shared memory + " << address - block.shared;
     } else {
       text << ", global memory";
     }
-    text << ": ";
-    if (before.thread != kOtherBlock) text << "thread " << before.thread << " ";
-    text << "at " << in_program(before.place) << ", thread " << now.thread << " at "
+    text << ": thread " << before.thread << (before.block != now.block ? " of another block" : "")
+         << " at " << in_program(before.place) << ", thread " << now.thread << " at "
          << in_program(now.place) << " (addr2line -e PROGRAM)";
     races_.insert(text.str());
   }
@@ -159,17 +245,12 @@ class RaceChecker final : public Observer {
                                          static_cast<const char*>(info.dli_fbase) - 1);
   }
 
-  static constexpr unsigned kOtherBlock = ~0U;
-
-  std::uintptr_t shared_ = 0;
-  std::size_t shared_bytes_ = 0;
-  std::vector<Cell> shared_cells_;
+  std::vector<Block> running_;  ///< By place.
+  std::uint32_t blocks_ = 0;    ///< Started so far.
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;
   Page* page_ = nullptr;
   std::uintptr_t page_number_ = 0;
-  std::uint32_t block_ = 0;
-  std::uint32_t block_epoch_ = 0;
-  std::vector<std::uint32_t> warp_epochs_;
+  std::unordered_map<std::uintptr_t, Clock> told_by_;  ///< By the address of an atomic.
   std::set<std::pair<const void*, const void*>> told_;
   std::set<std::string> races_;
 };

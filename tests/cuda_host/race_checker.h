@@ -8,10 +8,12 @@
 /// which keeps a shadow of memory. Two threads of a block race if both access the same 4 bytes, not
 /// both by reading or by atomics, without a __syncthreads between them, or a __syncwarp if they are
 /// of one warp. Shuffles, ballots and reductions order nothing, as CUDA has it. Threads of two
-/// blocks race whenever they do that in one launch.
+/// blocks race whenever they do that in one launch, unless one has told the other: by a
+/// __threadfence and an atomic after its access, the other by an atomic at the same place that came
+/// later and a __threadfence before its own. Barriers of their blocks may lie between.
 ///
 /// So one run finds most of what some other order of threads would do, and what the order of the
-/// hardware hides: not all, as of the reads of a cell three are kept.
+/// hardware hides: not all, as of the reads of a cell four are kept.
 namespace host_cuda {
 
 /// From now on, on this thread. Without it nothing is noted.

@@ -71,6 +71,30 @@ __global__ void write_same_kernel(bool atomics, int* out) {
   }
 }
 
+struct Message {
+  bool barrier_before = true;
+  bool fence_before = true;
+  bool fence_after = true;
+  bool barrier_after = true;
+};
+
+// Block 0 tells block 1 through a counter that it has written.
+__global__ void message_kernel(Message message, unsigned* counter, int* data, int* out) {
+  const unsigned thread = threadIdx.x;
+  if (blockIdx.x == 0) {
+    data[thread] = 1;
+    if (message.barrier_before) __syncthreads();
+    if (thread != 0) return;
+    if (message.fence_before) __threadfence();
+    atomicAdd(counter, 1U);
+    return;
+  }
+  while (atomicAdd(counter, 0U) == 0) __nanosleep(10);
+  if (thread == 0 && message.fence_after) __threadfence();
+  if (message.barrier_after) __syncthreads();
+  out[thread] = data[(thread + 1) % blockDim.x];
+}
+
 class RaceCheckers : public testing::HostCudaTest {
  protected:
   template <typename... Parameters>
@@ -115,6 +139,21 @@ TEST_F(RaceCheckers, Atomics) {
   EXPECT_THAT(races_of(count_kernel, 1, true, false, out_), IsEmpty());
   EXPECT_THAT(races_of(count_kernel, 1, false, false, out_), Not(IsEmpty()));
   EXPECT_THAT(races_of(count_kernel, 1, true, true, out_), Not(IsEmpty()));
+}
+
+TEST_F(RaceCheckers, MessagesBetweenBlocks) {
+  host_cuda::set_resident_blocks(2);
+  const auto races = [&](const Message& message) {
+    unsigned counter = 0;
+    int data[64];
+    return races_of(message_kernel, 2, message, &counter, data, out_);
+  };
+  EXPECT_THAT(races({}), IsEmpty());
+  EXPECT_THAT(races({.fence_before = false}), Each(HasSubstr("another block")));
+  EXPECT_THAT(races({.fence_before = false}), Not(IsEmpty()));
+  EXPECT_THAT(races({.fence_after = false}), Not(IsEmpty()));
+  EXPECT_THAT(races({.barrier_before = false}), Not(IsEmpty()));
+  EXPECT_THAT(races({.barrier_after = false}), Not(IsEmpty()));
 }
 
 TEST_F(RaceCheckers, BetweenBlocks) {

@@ -7,6 +7,7 @@
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
 #include "neuroshard/cuda_backend.h"
+#include "neuroshard/planner.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
@@ -122,6 +123,42 @@ TEST_P(Schedules, OtherLayerSizesAndFewDevices) {
 // Limits that get off wait with a copy of the devices' state in shared memory.
 TEST_P(Schedules, ManyDevicesAndAllLimitsInOneWarp) {
   expect_same(testing::random_models(5), 40, 70, 90);
+}
+
+// Blocks of a search wait for each other; with one place for them, too, it comes to its end.
+TEST_P(Schedules, WholeBeamSearches) {
+  PlannerOptions options;
+  options.algorithm = Algorithm::kPublished;
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 3};
+  options.threads = 1;
+  std::vector<Task> tasks;
+  for (int i = 0; i < 3; ++i) tasks.push_back(testing::golden_task("2gpu_dim64", i));
+  tasks[1].tables.resize(4);
+  tasks[2].tables.assign(40, tasks[2].tables.front());
+  options.backend = "scalar";
+  const std::vector<PlanOutcome> expected =
+      Planner(testing::golden_models(), options).plan_batch(tasks);
+  options.backend = "cuda";
+  // A warp for each limit, or one for all of them.
+  for (const int multiprocessors : {132, 1}) {
+    for (const std::size_t resident : {1U, 3U}) {
+      SCOPED_TRACE(std::to_string(multiprocessors) + " " + std::to_string(resident));
+      host_cuda::reset({.multiprocessors = multiprocessors,
+                        .schedule = GetParam().schedule,
+                        .seed = GetParam().seed,
+                        .resident_blocks = resident});
+      const Planner planner(testing::golden_models(), options);
+      const std::uint64_t launches = host_cuda::usage().launches;
+      const std::vector<PlanOutcome> actual = planner.plan_batch(tasks);
+      EXPECT_EQ(host_cuda::usage().launches, launches + 1);
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        SCOPED_TRACE(i);
+        EXPECT_EQ(actual[i]->plan, expected[i]->plan);
+        EXPECT_EQ(actual[i]->cost.cost_ms, expected[i]->cost.cost_ms);
+        EXPECT_EQ(actual[i]->stats.warning, "");
+      }
+    }
+  }
 }
 
 TEST_P(Schedules, CommunicationCosts) {

@@ -201,6 +201,36 @@ TEST_P(HostCuda, ReportsLanesThatDoNotExist) {
       16, [] { __syncwarp(); }, "do not exist");
 }
 
+// Blocks pass a number on, the last one first.
+__global__ void relay_kernel(unsigned* counter) {
+  const unsigned turn = gridDim.x - 1 - blockIdx.x;
+  if (threadIdx.x == 0) {
+    while (atomicAdd(counter, 0U) != turn) __nanosleep(10);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(counter, 1U);
+}
+
+TEST_P(HostCuda, BlocksThatRunAtOnceWaitForEachOther) {
+  host_cuda::set_resident_blocks(3);
+  unsigned counter = 0;
+  EXPECT_EQ(run(3, 64, 0, relay_kernel, &counter), cudaSuccess);
+  EXPECT_EQ(counter, 3U);
+  // Blocks that are not there yet are waited for in vain: some schedule has none of the four last.
+  counter = 0;
+  if (GetParam() == Schedule::kBackward) return;
+  EXPECT_THROW((void)run(4, 64, 0, relay_kernel, &counter), KernelFault);
+}
+
+TEST_P(HostCuda, FurtherBlocksBeginAsOthersEnd) {
+  host_cuda::set_resident_blocks(2);
+  std::vector<float> in(7 * 128, 1.0F);
+  std::vector<float> out(in.size(), -1.0F);
+  ASSERT_EQ(run(7, 128, 4 * sizeof(float), sum_of_block_kernel, in.data(), out.data()),
+            cudaSuccess);
+  EXPECT_THAT(out, Each(128.0F));
+}
+
 __global__ void write_kernel(int* out, int value) { out[threadIdx.x] = value; }
 
 TEST_P(HostCuda, RunsStreamsLateAndCopiesArgumentsEarly) {

@@ -91,6 +91,27 @@ struct CandidateResult {
   friend bool operator==(const CandidateResult&, const CandidateResult&) = default;
 };
 
+/// A whole beam search over column splits (docs/search.md), for a session that can run one by
+/// itself: from states of splits it tries to halve some slices of each, keeps the cheapest results,
+/// and so on. Spans are borrowed.
+struct BeamProblem {
+  std::span<const std::uint32_t> pieces;  ///< [slices] of the state that it sets out from.
+  std::span<const std::uint32_t> order;   ///< [slices]: slices in the order of placement.
+  std::span<const float> piece_cost_ms;   ///< [pieces], each alone on a device.
+  /// [pieces]: 1 if its slices may be halved. Either half is the piece after it.
+  std::span<const std::uint8_t> may_halve;
+  int beam_width = 0;  ///< States kept per level.
+  int candidates = 0;  ///< Slices tried per state: this many largest, and as many costliest.
+  int max_splits = 0;  ///< Levels.
+};
+
+/// The state of lowest cost that a beam search has seen; the earliest one on ties.
+struct BeamOutcome {
+  CandidateResult result;
+  std::vector<int> column_splits;  ///< From where it set out.
+  std::uint64_t candidates = 0;    ///< Placed, the first state among them.
+};
+
 /// What a backend did, for reports. Sums over calls.
 struct PlacementCounters {
   std::uint64_t greedy_runs = 0;       ///< (candidate, limit) pairs asked for.
@@ -119,6 +140,12 @@ class PlacementSession {
   /// is reached. Placed again when asked for: of the many placements few are wanted.
   [[nodiscard]] virtual std::optional<std::vector<std::uint32_t>> assignments(
       std::span<const std::uint32_t> pieces, int limit) = 0;
+
+  /// Whether Backend::search_beams() takes this problem's session with `beam`.
+  [[nodiscard]] virtual bool can_search(const BeamProblem& beam) const {
+    (void)beam;
+    return false;
+  }
 
   [[nodiscard]] virtual PlacementCounters counters() const = 0;
 };
@@ -168,6 +195,19 @@ class Backend {
     std::span<CandidateResult> results;
   };
   virtual void place(std::span<const Request> requests) const;
+
+  /// Whole beam searches, with what their levels would cost in launches and waits saved. A session
+  /// may have several. False: it could not run them, and their sessions are to place candidates
+  /// level by level. Default: false.
+  struct BeamRequest {
+    PlacementSession* session;  ///< One that can_search().
+    const BeamProblem* beam;
+    BeamOutcome* outcome;
+  };
+  [[nodiscard]] virtual bool search_beams(std::span<const BeamRequest> requests) const {
+    (void)requests;
+    return false;
+  }
 
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.

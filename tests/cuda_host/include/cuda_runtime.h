@@ -73,6 +73,8 @@ T from_bits(std::uint64_t bits) {
 }  // namespace host_cuda
 
 inline void __syncthreads() { host_cuda::block_barrier(); }
+inline void __threadfence() { host_cuda::thread_fence(); }
+inline void __nanosleep(unsigned /*ns*/) { host_cuda::let_others_run(); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFU) {
   host_cuda::warp_collective(host_cuda::WarpOp::kSync, mask, 0);
 }

@@ -1,0 +1,233 @@
+#include "cuda/beam_launches.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cuda/current_device.h"
+#include "cuda/place_candidates.h"
+#include "cuda/placement_launches.h"
+#include "cuda/search_beams.h"
+
+namespace neuroshard::gpu {
+namespace {
+
+// Candidates of one level. With more, or with more devices than a warp has lanes, a level takes
+// longer than its launch.
+constexpr std::size_t kMostCandidates = 4096;
+// Slices; and splits, since each level has blocks of its own.
+constexpr std::size_t kMostSlices = 4096;
+constexpr int kMostSplits = 64;
+// Of all candidates that a launch places at once.
+constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
+
+// Of one beam search, for what it places at once.
+std::size_t scratch_bytes(const BeamSizes& sizes, int devices, int limits) {
+  const PlacementShape of_candidate{.devices = devices, .limits = limits};
+  return sizes.most_candidates() *
+         (placement_scratch_bytes(of_candidate) + sizes.most_slices() * sizeof(std::uint32_t) +
+          sizeof(CandidateSlot) + sizeof(ResultView));
+}
+
+std::size_t items_of_level(const BeamSizes& sizes, const PlacementShape& shape) {
+  const auto slots = static_cast<std::size_t>(shape.slots);
+  return (sizes.most_candidates() + slots - 1) / slots;
+}
+
+// Where the inputs of a request lie.
+struct InputLayout {
+  explicit InputLayout(ArrayPlan& plan, const BeamProblem& beam)
+      : start(plan.add(3 * beam.pieces.size_bytes())),
+        costs(plan.add(beam.piece_cost_ms)),
+        may_halve(plan.add(beam.may_halve)),
+        progress(plan.add(sizeof(BeamProgress))) {}
+
+  std::size_t start;
+  std::size_t costs;
+  std::size_t may_halve;
+  std::size_t progress;
+};
+
+// Slices, largest first, the later one first if they are equal.
+std::vector<std::uint32_t> by_size(const BeamProblem& beam, std::span<const std::int64_t> bytes) {
+  std::vector<std::uint32_t> slices(beam.pieces.size());
+  std::iota(slices.begin(), slices.end(), 0U);
+  std::sort(slices.begin(), slices.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::int64_t size_a = bytes[beam.pieces[a]];
+    const std::int64_t size_b = bytes[beam.pieces[b]];
+    return size_a != size_b ? size_a > size_b : a > b;
+  });
+  return slices;
+}
+
+}  // namespace
+
+BeamSizes sizes_of(const BeamProblem& beam) {
+  return {.slices = static_cast<int>(beam.pieces.size()),
+          .width = beam.beam_width,
+          .candidates = beam.candidates,
+          .max_splits = beam.max_splits};
+}
+
+bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
+  return devices <= kMaxLaneDevices && sizes.width <= kMaxBeamWidth &&
+         sizes.max_splits <= kMostSplits && sizes.most_slices() <= kMostSlices &&
+         sizes.most_candidates() <= kMostCandidates &&
+         scratch_bytes(sizes, devices, limits) <= kMostScratchBytes;
+}
+
+BeamLaunches::BeamLaunches(const DeviceContext& context)
+    : context_(context), workspace_([&] {
+        const CurrentDevice current(context.device());
+        return context.borrow_workspace();
+      }()) {}
+
+void BeamLaunches::add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome) {
+  requests_.push_back({&session, &beam, &outcome, sizes_of(beam)});
+}
+
+BeamLaunches::Group BeamLaunches::group_of(std::size_t first, std::size_t end) const {
+  Group group{.first_request = first, .end_request = end, .shape = {}};
+  for (std::size_t r = first; r < end; ++r) {
+    group.most_slices = std::max(group.most_slices, requests_[r].sizes.most_slices());
+    group.candidates += requests_[r].sizes.most_candidates();
+  }
+  const CudaSession& session = *requests_[first].session;
+  group.shape = choose_shape(context_, group.candidates, session.devices(), session.limits(),
+                             session.comm_width());
+  for (std::size_t r = first; r < end; ++r) {
+    const BeamSizes& sizes = requests_[r].sizes;
+    group.most_items = std::max(group.most_items, items_of_level(sizes, group.shape));
+    group.blocks_per_beam = std::max(group.blocks_per_beam,
+                                     items_of_level(sizes, group.shape) *
+                                         static_cast<std::size_t>(std::max(sizes.max_splits, 1)));
+  }
+  return group;
+}
+
+void BeamLaunches::form_groups() {
+  const auto kind = [](const Request& request) {
+    return std::pair(request.session->devices(), request.session->limits());
+  };
+  std::stable_sort(requests_.begin(), requests_.end(),
+                   [&](const Request& a, const Request& b) { return kind(a) < kind(b); });
+  for (std::size_t first = 0; first < requests_.size();) {
+    std::size_t end = first;
+    std::size_t scratch = 0;
+    for (; end < requests_.size() && kind(requests_[end]) == kind(requests_[first]); ++end) {
+      const CudaSession& session = *requests_[end].session;
+      scratch += scratch_bytes(requests_[end].sizes, session.devices(), session.limits());
+      if (end > first && scratch > kMostScratchBytes) break;
+    }
+    groups_.push_back(group_of(first, end));
+    first = end;
+  }
+}
+
+void BeamLaunches::start() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
+  form_groups();
+  ArrayPlan inputs;
+  const std::size_t views_at = inputs.add(requests_.size() * sizeof(BeamView));
+  std::vector<InputLayout> layouts;
+  ArrayPlan outputs;
+  ArrayPlan scratch;
+  std::vector<std::size_t> memories;
+  for (Request& request : requests_) {
+    layouts.emplace_back(inputs, *request.beam);
+    request.result_at = outputs.add(sizeof(BeamResultView));
+    outputs.add(static_cast<std::size_t>(request.sizes.max_splits) * sizeof(std::int32_t));
+    memories.push_back(scratch.add(beam_layout(request.sizes).total));
+  }
+  output_bytes_ = outputs.bytes();
+  // What blocks need, in launches that follow one another.
+  std::size_t slots_bytes = 0;
+  std::size_t order_bytes = 0;
+  std::size_t result_bytes = 0;
+  std::size_t rows_bytes = 0;
+  for (const Group& group : groups_) {
+    const std::size_t blocks = group.most_items * (group.end_request - group.first_request);
+    const std::size_t slots = blocks * static_cast<std::size_t>(group.shape.slots);
+    slots_bytes = std::max(slots_bytes, slots * sizeof(CandidateSlot));
+    order_bytes = std::max(order_bytes, slots * group.most_slices * sizeof(std::uint32_t));
+    result_bytes = std::max(result_bytes, group.candidates * sizeof(ResultView));
+    rows_bytes = std::max(rows_bytes, blocks * placement_scratch_bytes(group.shape));
+  }
+  const std::size_t slots_at = scratch.add(slots_bytes);
+  const std::size_t orders_at = scratch.add(order_bytes);
+  const std::size_t results_at = scratch.add(result_bytes);
+  const std::size_t rows_at = scratch.add(rows_bytes);
+  workspace_->scratch.reserve(scratch.bytes());
+  std::byte* memory = workspace_->scratch.data();
+
+  const InputBlock in(*workspace_, inputs.bytes());
+  const OutputBlock out(*workspace_, output_bytes_);
+  workspace_->device_in.reserve(inputs.bytes());  // Where it is, the views say already.
+  std::byte* device = workspace_->device_in.data();
+  workspace_->busy = true;
+  for (const Group& group : groups_) {
+    std::size_t first_result = 0;
+    for (std::size_t r = group.first_request; r < group.end_request; ++r) {
+      const Request& request = requests_[r];
+      const InputLayout& layout = layouts[r];
+      const BeamProblem& beam = *request.beam;
+      const std::vector<std::uint32_t> largest =
+          by_size(beam, request.session->problem().size_bytes);
+      const std::size_t slices = beam.pieces.size_bytes();
+      put(in.host() + layout.start, beam.pieces);
+      put(in.host() + layout.start + slices, beam.order);
+      put(in.host() + layout.start + 2 * slices, std::span<const std::uint32_t>(largest));
+      put(in.host() + layout.costs, beam.piece_cost_ms);
+      put(in.host() + layout.may_halve, beam.may_halve);
+      *at<BeamProgress>(in.host(), layout.progress) = {};
+      at<BeamView>(in.host(), views_at)[r] = {
+          .session = request.session->view(workspace_->stream),
+          .piece_cost_ms = at<float>(device, layout.costs),
+          .may_halve = at<std::uint8_t>(device, layout.may_halve),
+          .start = at<std::uint32_t>(device, layout.start),
+          .progress = at<BeamProgress>(device, layout.progress),
+          .memory = memory + memories[r],
+          .result = at<BeamResultView>(out.device(), request.result_at),
+          .splits = at<std::int32_t>(out.device(), request.result_at + sizeof(BeamResultView)),
+          .sizes = request.sizes,
+          .first_result = static_cast<std::uint32_t>(first_result)};
+      first_result += request.sizes.most_candidates();
+    }
+  }
+  (void)in.send(false);
+  for (const Group& group : groups_) {
+    auto* slots = at<CandidateSlot>(memory, slots_at);
+    auto* piece_ids = at<std::uint32_t>(memory, orders_at);
+    search_beams({.beams = at<BeamView>(device, views_at) + group.first_request,
+                  .count = static_cast<unsigned>(group.end_request - group.first_request),
+                  .most_items = static_cast<std::uint32_t>(group.most_items),
+                  .most_slices = static_cast<std::uint32_t>(group.most_slices),
+                  .slots = slots,
+                  .piece_ids = piece_ids,
+                  .placement = {.slots = slots,
+                                .piece_ids = piece_ids,
+                                .results = at<ResultView>(memory, results_at),
+                                .rows = at<float>(memory, rows_at),
+                                .head = context_.models().head(),
+                                .empty_ms = context_.empty_ms(),
+                                .shape = group.shape}},
+                 static_cast<unsigned>(group.blocks_per_beam), workspace_->stream.get());
+  }
+  out.fetch();
+}
+
+void BeamLaunches::finish() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
+  const std::byte* received = OutputBlock(*workspace_, output_bytes_).receive();
+  for (const Request& request : requests_) {
+    const auto* result = reinterpret_cast<const BeamResultView*>(received + request.result_at);
+    const auto* splits = reinterpret_cast<const std::int32_t*>(result + 1);
+    *request.outcome = {.result = {.cost_ms = result->cost_ms, .limit = result->limit},
+                        .column_splits = std::vector<int>(splits, splits + result->splits),
+                        .candidates = result->candidates};
+    request.session->count(result->candidates, result->head_evaluations, result->comm_evaluations);
+  }
+}
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <span>
+
+#include "cuda/beam_views.h"
+#include "cuda/cuda_session.h"
+#include "cuda/staging.h"
+
+namespace neuroshard::gpu {
+
+/// Whether whole beam searches of such sizes, on so many devices and under so many limits, are run
+/// on a GPU: their memory is small, and their levels are short beside a launch.
+[[nodiscard]] bool takes_beam(const BeamSizes& sizes, int devices, int limits);
+[[nodiscard]] BeamSizes sizes_of(const BeamProblem& beam);
+
+/// Whole beam searches on their way through one device, as PlacementLaunches.
+class BeamLaunches {
+ public:
+  explicit BeamLaunches(const DeviceContext& context);
+
+  void add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome);
+  /// Copies and launches, once for each kind of task; does not wait.
+  void start();
+  /// Waits, and hands out the outcomes.
+  void finish();
+
+ private:
+  struct Request {
+    CudaSession* session;
+    const BeamProblem* beam;
+    BeamOutcome* outcome;
+    BeamSizes sizes;
+    std::size_t result_at = 0;  ///< Of a BeamResultView in the output, with its splits behind it.
+  };
+  /// Requests of one launch: tasks with the same numbers of devices and limits, as many as there is
+  /// memory for.
+  struct Group {
+    std::size_t first_request;
+    std::size_t end_request;
+    PlacementShape shape;
+    std::size_t blocks_per_beam = 0;
+    std::size_t most_items = 0;  ///< Of a level of a beam.
+    std::size_t most_slices = 0;
+    std::size_t candidates = 0;  ///< That are placed at once, at most; of all beams.
+  };
+
+  void form_groups();
+  [[nodiscard]] Group group_of(std::size_t first, std::size_t end) const;
+
+  const DeviceContext& context_;
+  ObjectPool<Workspace>::Lease workspace_;
+  std::vector<Request> requests_;
+  std::vector<Group> groups_;
+  std::size_t output_bytes_ = 0;
+};
+
+}  // namespace neuroshard::gpu

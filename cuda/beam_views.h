@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/placement_views.h"
+
+namespace neuroshard::gpu {
+
+/// A candidate of a beam search: a state of the beam with one slice halved.
+struct BeamChild {
+  std::uint32_t state = 0;
+  std::uint32_t slice = 0;  ///< kNoSlice: the state as it is.
+};
+inline constexpr std::uint32_t kNoSlice = 0xFFFFFFFFU;
+
+/// Sizes of a beam search: what bounds its memory.
+struct BeamSizes {
+  int slices = 0;  ///< Of the state that it sets out from.
+  int width = 0;
+  int candidates = 0;  ///< Costliest slices tried per state, and as many largest.
+  int max_splits = 0;
+
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr std::size_t most_slices() const {
+    return static_cast<std::size_t>(slices) + static_cast<std::size_t>(max_splits);
+  }
+  /// Of one state.
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr std::size_t most_children() const {
+    const std::size_t tried = 2 * static_cast<std::size_t>(candidates);
+    return tried < most_slices() ? tried : most_slices();
+  }
+  /// Placed at once: the children of all states, and the first state itself.
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE constexpr std::size_t most_candidates() const {
+    return static_cast<std::size_t>(width) * most_children() + 1;
+  }
+};
+
+/// Offsets of everything that a beam search changes, in device memory.
+struct BeamLayout {
+  std::size_t states = 0;       ///< Twice width times: the beam, and the one that comes after it.
+  std::size_t state_bytes = 0;  ///<   uint32[most_slices] at 0: the piece of each slice
+  std::size_t by_cost = 0;      ///<   the same: slices, costliest first
+  std::size_t by_size = 0;      ///<   the same: slices, largest first
+  std::size_t splits = 0;       ///<   int32[max_splits]
+  std::size_t marks = 0;        ///< uint32[width, most_slices]
+  std::size_t tried = 0;        ///< uint32[width, most_children]: slices to halve
+  std::size_t counts = 0;       ///< uint32[width] of them
+  std::size_t chosen = 0;       ///< uint32[width]: children that the next beam consists of
+  std::size_t children = 0;     ///< BeamChild[most_candidates]
+  std::size_t best_splits = 0;  ///< int32[max_splits]
+  std::size_t total = 0;
+};
+
+NEUROSHARD_HOST_DEVICE constexpr BeamLayout beam_layout(const BeamSizes& sizes) {
+  constexpr std::size_t kWord = sizeof(std::uint32_t);
+  const auto width = static_cast<std::size_t>(sizes.width);
+  const std::size_t slices = sizes.most_slices() * kWord;
+  const std::size_t splits = static_cast<std::size_t>(sizes.max_splits) * kWord;
+  const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };
+  BeamLayout layout;
+  layout.by_cost = slices;
+  layout.by_size = 2 * slices;
+  layout.splits = 3 * slices;
+  layout.state_bytes = aligned(3 * slices + splits);
+  layout.marks = 2 * width * layout.state_bytes;
+  layout.tried = layout.marks + width * slices;
+  layout.counts = layout.tried + width * sizes.most_children() * kWord;
+  layout.chosen = layout.counts + width * kWord;
+  layout.children = aligned(layout.chosen + width * kWord);
+  layout.best_splits = layout.children + sizes.most_candidates() * sizeof(BeamChild);
+  layout.total = aligned(layout.best_splits + splits);
+  return layout;
+}
+
+/// Where a beam search stands. All zero at first. Its candidates are placed in items of as many as
+/// a block has slots; items are numbered through all levels.
+struct BeamProgress {
+  std::uint32_t next_item = 0;  ///< Not yet taken by a block.
+  std::uint32_t published = 0;  ///< Items that may be placed; kSearchOver: there are no more.
+  std::uint32_t completed = 0;  ///< Items that have been placed.
+  // The rest is changed while all published items are completed.
+  std::uint32_t first_item = 0;  ///< Of the current level.
+  std::uint32_t end_item = 0;    ///< As `published`.
+  std::int32_t level = 0;        ///< Splits of the states in the beam.
+  std::int32_t candidates = 0;   ///< Of the level.
+  std::int32_t best_limit = -1;
+  double best_ms = 0.0;
+  std::int32_t best_splits = 0;
+  std::int32_t states = 0;  ///< Of the next beam.
+  std::uint64_t examined = 0;
+  std::uint64_t head_evaluations = 0;
+  std::uint64_t comm_evaluations = 0;
+};
+inline constexpr std::uint32_t kSearchOver = 0xFFFFFFFFU;
+
+/// What comes of a beam search; the splits lie elsewhere.
+struct BeamResultView {
+  double cost_ms = 0.0;
+  std::int32_t limit = -1;
+  std::int32_t splits = 0;
+  std::uint64_t candidates = 0;
+  std::uint64_t head_evaluations = 0;
+  std::uint64_t comm_evaluations = 0;
+};
+
+/// One beam search, in device memory.
+struct BeamView {
+  const SessionView* session = nullptr;
+  const float* piece_cost_ms = nullptr;
+  const std::uint8_t* may_halve = nullptr;
+  /// [3, sizes.slices]: pieces, slices by cost, slices by size of the first state.
+  const std::uint32_t* start = nullptr;
+  BeamProgress* progress = nullptr;
+  std::byte* memory = nullptr;  ///< BeamLayout
+  BeamResultView* result = nullptr;
+  std::int32_t* splits = nullptr;  ///< [sizes.max_splits], of the result.
+  BeamSizes sizes;
+  std::uint32_t first_result = 0;  ///< Of [sizes.most_candidates()] among those of the launch.
+};
+
+/// States are counted, and their children listed, by a warp.
+inline constexpr int kMaxBeamWidth = 32;
+
+struct BeamArgs {
+  const BeamView* beams = nullptr;
+  unsigned count = 1;
+  std::uint32_t most_items = 0;  ///< Of a level; of any beam of the launch.
+  std::uint32_t most_slices = 0;
+  /// Of `placement`, which has those of [count, most_items] blocks. They fill these in themselves:
+  CandidateSlot* slots = nullptr;
+  std::uint32_t* piece_ids = nullptr;  ///< [count, most_items, shape.slots, most_slices]
+  PlacementArgs placement;
+};
+
+}  // namespace neuroshard::gpu

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace neuroshard::gpu {
+
+/// How blocks of one launch wait for each other: one adds to a counter in device memory once it has
+/// written something, others look at the counter before they read it. Each by one thread; the other
+/// threads of its block are ordered by a __syncthreads before and after. A block may wait only for
+/// what a block does that is running: which ones those are, nobody promises.
+
+/// Adds, so that who sees the sum also sees what this thread, and its block before the last
+/// barrier, has written. Returns the sum before.
+__device__ inline unsigned publish_add(unsigned* counter, unsigned more) {
+  __threadfence();
+  return atomicAdd(counter, more);
+}
+
+/// Orders what this thread has just seen of a counter before what its block reads next.
+__device__ inline void acquire() { __threadfence(); }
+
+/// Waits until the counter is above `least`; returns it.
+__device__ inline unsigned wait_above(unsigned* counter, unsigned least) {
+  unsigned seen = 0;
+  while ((seen = atomicAdd(counter, 0U)) <= least) __nanosleep(40);
+  acquire();
+  return seen;
+}
+
+}  // namespace neuroshard::gpu
