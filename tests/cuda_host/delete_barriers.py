@@ -114,7 +114,8 @@ def notices(build, path, text):
     how = ["races"] if races else []
     if len(failures) > races:
         how.append("values")
-    if ran.returncode != 1:
+    # Either the program's end, or an exception: the executor's for kernels that break rules.
+    if ran.returncode != 1 or not how:
         how.append("fault")
     return how
 

@@ -195,6 +195,17 @@ TEST_P(Schedules, LargeBatches) {
   expect_same_scores(models, {kLargeBatch, 2000, kMixedTables});
 }
 
+// As on GPUs for desktops: embeddings stay in device memory. Then too little for any tile.
+TEST_P(Schedules, LargeBatchesWithLittleSharedMemory) {
+  for (const std::size_t bytes : {std::size_t{99} << 10, std::size_t{64} << 10}) {
+    SCOPED_TRACE(bytes);
+    host_cuda::reset({.shared_bytes_per_block = bytes,
+                      .schedule = GetParam().schedule,
+                      .seed = GetParam().seed});
+    expect_same_scores(testing::golden_models(), {kLargeBatch, 600, kMixedTables});
+  }
+}
+
 TEST_P(Schedules, TensorCores) {
   const CostModels& models = testing::golden_models();
   expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables}, true);
