@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/model_options.h"
 #include "tools/result_output.h"
+#include "tools/training_metadata.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -82,7 +83,10 @@ int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
   std::optional<ResultOutput> scatter;
   if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
   const LoadedModels loaded = load_models(command.models);
-  const ComputeSamples samples = read_compute_samples(command.folders());
+  ComputeSamples samples = read_compute_samples(command.folders());
+  if (loaded.models.compute.any_batch()) {
+    serve_collected_batch(read_data_origin(command.folders(), "compute"), samples);
+  }
   const auto backend = make_cpu_backend(loaded.models);
   const Evaluated evaluated{"compute", {evaluate_compute(*backend, samples)}};
   report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);

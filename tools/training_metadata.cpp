@@ -1,6 +1,7 @@
 #include "tools/training_metadata.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -89,6 +90,15 @@ DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
     agree(origin.batch_size, description, "batch", folder);
   }
   return origin;
+}
+
+void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples) {
+  if (!samples.served.empty()) return;
+  std::int64_t batch = 0;
+  const std::string& text = origin.batch_size;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
+  if (error != std::errc() || end != text.data() + text.size() || batch < 1) return;
+  if (batch != kDefaultBatchSize) samples.served.assign(samples.size(), batch);
 }
 
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,

@@ -26,6 +26,10 @@ struct DataOrigin {
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
+/// Samples that do not say how many samples their operator serves serve the batch that they were
+/// collected with, if `origin` knows it.
+void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples);
+
 /// Puts origin, training, ranges of the samples and test results of one model of a weights file
 /// into its metadata, under keys that start with `part` ("compute", "comm.symmetric", "comm.4" or
 /// "all_reduce"), in place of what was there; and sums up source, hardware and batch size of all

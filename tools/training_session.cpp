@@ -1,7 +1,6 @@
 #include "tools/training_session.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 
 #include "neuroshard/cuda_training.h"
@@ -68,15 +67,6 @@ TrainingSession::TrainingSession(const TrainOptions& options, const std::string&
   if (log_) {
     log_->write("model,network,epoch,train_loss,valid_loss,learning_rate,seconds\n");
   }
-}
-
-void TrainingSession::serve_collected_batch(ComputeSamples& samples) const {
-  if (!samples.served.empty()) return;
-  std::int64_t batch = 0;
-  const std::string& text = origin_.batch_size;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
-  if (error != std::errc() || end != text.data() + text.size() || batch < 1) return;
-  if (batch != kDefaultBatchSize) samples.served.assign(samples.size(), batch);
 }
 
 TrainingOptions TrainingSession::start(const std::string& part, int networks) {

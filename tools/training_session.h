@@ -47,9 +47,10 @@ class TrainingSession {
   [[nodiscard]] CostModels& models() { return models_; }
   /// What is calibrated with the samples; null: models are trained anew.
   [[nodiscard]] const CostModels* calibrated() const { return from_ ? &*from_ : nullptr; }
-  /// Samples that do not say how many samples their operator serves serve the batch that they were
-  /// collected with, if their folder says so.
-  void serve_collected_batch(ComputeSamples& samples) const;
+  /// Samples that say nothing else serve the batch that they were collected with.
+  void serve_collected_batch(ComputeSamples& samples) const {
+    tools::serve_collected_batch(origin_, samples);
+  }
   /// What the samples are costs of, as far as it is known.
   [[nodiscard]] const std::string& hardware() const { return origin_.hardware; }
   /// What the samples say of it takes the place of what the folders say.

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/cuda_backend.h"
+#include "neuroshard/evaluation.h"
+#include "neuroshard/weights.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -46,6 +48,59 @@ TEST(Collect, ComputesAndResumes) {
     EXPECT_EQ(lines_of(contents_of(output + "/data.txt")).size(), 50u);
     std::filesystem::remove_all(output);
   }
+}
+
+std::vector<std::string> plans(const std::string& output, const std::string& devices) {
+  return {"plans",
+          "--backend",
+          "analytic",
+          "--devices",
+          devices,
+          "--table-configs",
+          golden("tables/table_configs.json"),
+          "--tasks",
+          "6",
+          "--output",
+          output};
+}
+
+// Samples of plans are what the weights that planned predict, within a few per cent.
+TEST(Collect, PlansGiveSamplesOfBothKinds) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_command("collect", plans(folder / "a", "12"));
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("samples of 6 plans"));
+  const std::filesystem::path root = folder / "a";
+  const auto backend = make_cpu_backend(builtin_weights());
+  const ComputeSamples operators =
+      read_compute_samples(std::vector<std::filesystem::path>{root / "compute"});
+  EXPECT_GT(operators.size(), 6U);
+  EXPECT_LT(evaluate_compute(*backend, operators).accuracy.mape, 0.1);
+  const std::vector<CommSamples> exchanges =
+      read_comm_samples(std::vector<std::filesystem::path>{root / "comm"});
+  ASSERT_EQ(exchanges.size(), 1U);
+  EXPECT_EQ(exchanges[0].devices, 12);
+  const CommTestResult result = evaluate_comm(*backend, exchanges[0]);
+  EXPECT_LT(result.forward.accuracy.mape, 0.1);
+  EXPECT_LT(result.backward.accuracy.mape, 0.1);
+
+  ASSERT_EQ(run_command("collect", plans(folder / "b", "12")).code, kExitOk);
+  for (const char* file : {"compute/data.txt", "comm/data.txt", "compute/table_configs.json"}) {
+    EXPECT_EQ(contents_of(folder / (std::string("a/") + file)),
+              contents_of(folder / (std::string("b/") + file)));
+  }
+}
+
+TEST(Collect, RefusesPlansItCannotPrice) {
+  const TemporaryFolder folder;
+  std::vector<std::string> measured = plans(folder / "a", "4");
+  measured[2] = "cuda";
+  EXPECT_THAT(run_command("collect", measured).err, HasSubstr("give analytic"));
+  EXPECT_EQ(run_command("collect", plans(folder / "a", "0")).code, kExitBadInput);
+  std::vector<std::string> tiny = plans(folder / "a", "2");
+  tiny.insert(tiny.end(), {"--memory-gb", "0.000001"});
+  EXPECT_THAT(run_command("collect", tiny).err, HasSubstr("no task of these tables fits"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
 }
 
 TEST(Collect, RefusesANegativeNumberOfSamples) {
