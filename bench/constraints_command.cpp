@@ -161,7 +161,10 @@ void keep_apart(Task& task, double, Random&) {
   }
 }
 
-void add_adapters(Task& task, double, Random&) { task.links = NodeLinks{.node_gb_s = 25.0}; }
+void add_adapters(Task& task, double, Random&) {
+  task.devices_per_node = std::clamp(task.devices / 2, 1, kDefaultDevicesPerNode);
+  task.links = NodeLinks{.node_gb_s = 25.0};
+}
 
 void add_all_but_links(Task& task, double plain_ms, Random& random) {
   vary_memory(task, plain_ms, random);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/message_text.h"
+#include "core/node_link_fields.h"
 
 namespace neuroshard {
 
@@ -24,6 +25,19 @@ std::string devices_text(const Task& task) {
   }
   return text + " and of speeds " + format_number(slowest->speed, 2) + " to " +
          format_number(fastest->speed, 2);
+}
+
+std::string nodes_text(int devices_per_node, const std::optional<NodeLinks>& links) {
+  if (devices_per_node == kDefaultDevicesPerNode && !links) return "";
+  std::string text = "of " + counted(static_cast<std::uint64_t>(devices_per_node), "device");
+  if (!links) return text;
+  std::string stated;
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    if ((*links).*gb_s == 0.0) continue;
+    stated.append(stated.empty() ? "" : ", ").append(name).append(" ");
+    stated += shortest_text((*links).*gb_s);
+  }
+  return text + ", with links" + (stated.empty() ? " as the weights know them" : ": " + stated);
 }
 
 }  // namespace neuroshard

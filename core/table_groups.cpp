@@ -152,10 +152,113 @@ std::uint64_t hash_of_numbers(std::string_view what, std::uint64_t first,
   return hash.value();
 }
 
+/// Tables of a group, by indices into some list of tables.
+struct KeptTables {
+  Keep keep = Keep::kTogether;
+  std::vector<std::uint32_t> tables;
+
+  friend auto operator<=>(const KeptTables&, const KeptTables&) = default;
+};
+
 std::size_t count_different(std::vector<std::uint64_t> numbers) {
   std::ranges::sort(numbers);
   return static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
 }
+
+// Colour refinement (Weisfeiler, Leman: The reduction of a graph to canonical form, 1968): tables
+// by the groups that they are in, groups by their tables, again and again.
+void refine(const std::vector<KeptTables>& groups, std::vector<std::uint64_t>& of_tables) {
+  std::vector<std::vector<std::uint64_t>> groups_of(of_tables.size());
+  std::size_t different = count_different(of_tables);
+  for (int round = 0; round < kMostRounds; ++round) {
+    for (std::vector<std::uint64_t>& of : groups_of) of.clear();
+    for (const KeptTables& group : groups) {
+      std::vector<std::uint64_t> members;
+      for (const std::uint32_t table : group.tables) members.push_back(of_tables[table]);
+      std::ranges::sort(members);
+      const std::uint64_t of_group = hash_of_numbers(name_of(group.keep), members.size(), members);
+      for (const std::uint32_t table : group.tables) groups_of[table].push_back(of_group);
+    }
+    for (std::size_t t = 0; t < of_tables.size(); ++t) {
+      if (groups_of[t].empty()) continue;
+      std::ranges::sort(groups_of[t]);
+      of_tables[t] = hash_of_numbers("table", of_tables[t], groups_of[t]);
+    }
+    const std::size_t before = different;
+    different = count_different(of_tables);
+    if (different == before) break;
+  }
+}
+
+/// The canonical form of tables that groups connect, by individualisation and refinement (McKay,
+/// Piperno: Practical graph isomorphism, II, 2014), without their pruning: one of the tables that
+/// refinement leaves alike is told apart from the others, each in turn, until all are; of the forms
+/// at the ends the least is taken. As all are looked at, or their number is too large, the result
+/// does not depend on how tables were listed.
+class GroupPattern {
+ public:
+  GroupPattern(std::vector<KeptTables> groups, std::vector<std::uint64_t> of_tables)
+      : groups_(std::move(groups)), of_tables_(std::move(of_tables)) {
+    look(of_tables_);
+  }
+
+  /// Nothing if there were too many steps.
+  [[nodiscard]] std::optional<std::uint64_t> value() const {
+    if (steps_ > kMostSteps) return std::nullopt;
+    std::vector<std::uint64_t> numbers = least_.first;
+    for (const KeptTables& group : least_.second) {
+      numbers.push_back(group.keep == Keep::kTogether ? 0 : 1);
+      numbers.push_back(group.tables.size());
+      numbers.insert(numbers.end(), group.tables.begin(), group.tables.end());
+    }
+    return hash_of_numbers("pattern", least_.first.size(), numbers);
+  }
+
+ private:
+  static constexpr int kMostSteps = 500;
+  using Form = std::pair<std::vector<std::uint64_t>, std::vector<KeptTables>>;
+
+  void look(std::vector<std::uint64_t> numbers) {
+    if (++steps_ > kMostSteps) return;
+    refine(groups_, numbers);
+    std::vector<std::uint64_t> sorted = numbers;
+    std::ranges::sort(sorted);
+    const auto alike = std::ranges::adjacent_find(sorted);
+    if (alike == sorted.end()) return take(numbers, sorted);
+    for (std::size_t t = 0; t < numbers.size(); ++t) {
+      if (numbers[t] != *alike) continue;
+      std::vector<std::uint64_t> told_apart = numbers;
+      told_apart[t] = hash_of_numbers("chosen", numbers[t], {});
+      look(std::move(told_apart));
+    }
+  }
+
+  void take(const std::vector<std::uint64_t>& numbers, const std::vector<std::uint64_t>& sorted) {
+    Form form{std::vector<std::uint64_t>(numbers.size()), groups_};
+    for (std::size_t t = 0; t < numbers.size(); ++t) {
+      form.first[place(sorted, numbers[t])] = of_tables_[t];
+    }
+    for (KeptTables& group : form.second) {
+      for (std::uint32_t& table : group.tables) {
+        table = static_cast<std::uint32_t>(place(sorted, numbers[table]));
+      }
+      std::ranges::sort(group.tables);
+    }
+    std::ranges::sort(form.second);
+    if (!found_ || form < least_) least_ = std::move(form);
+    found_ = true;
+  }
+
+  static std::size_t place(const std::vector<std::uint64_t>& sorted, std::uint64_t number) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(sorted, number) - sorted.begin());
+  }
+
+  std::vector<KeptTables> groups_;
+  std::vector<std::uint64_t> of_tables_;
+  Form least_;
+  bool found_ = false;
+  int steps_ = 0;
+};
 
 }  // namespace
 
@@ -164,6 +267,26 @@ std::string group_label(const Task& task, std::size_t index) {
   std::string label = "group " + std::to_string(index);
   if (!name.empty()) label.append(" ('").append(name).append("')");
   return label;
+}
+
+std::string groups_text(const std::vector<TableGroup>& groups) {
+  if (groups.empty()) return "";
+  std::string text = counted(groups.size(), "group") + ":";
+  const char* separator = " ";
+  for (const Keep keep : {Keep::kTogether, Keep::kApart}) {
+    std::size_t of_kind = 0;
+    std::size_t tables = 0;
+    for (const TableGroup& group : groups) {
+      if (group.keep != keep) continue;
+      ++of_kind;
+      tables += group.tables.size();
+    }
+    if (of_kind == 0) continue;
+    text.append(separator).append(std::to_string(of_kind)).append(" ");
+    text.append(name_of(keep)).append(" (").append(counted(tables, "table")).append(")");
+    separator = ", ";
+  }
+  return text;
 }
 
 std::optional<std::string> group_problem_of(const Task& task) {
@@ -249,44 +372,64 @@ bool ApartTables::apart(std::size_t a, std::size_t b) const {
   return false;
 }
 
-// Colour refinement (Weisfeiler, Leman: The reduction of a graph to canonical form, 1968): tables
-// by the groups that they are in, groups by their tables, again and again. What is connected is
-// counted first, which refinement alone does not see.
+// What is connected is counted first, which refinement alone does not see.
 std::vector<std::uint64_t> with_groups(const Task& task, std::vector<std::uint64_t> of_tables) {
   if (task.groups.empty()) return of_tables;
   JoinedTables connected(task.tables.size());
   for (const TableGroup& group : task.groups) join_group(connected, group);
   std::vector<std::uint64_t> tables_of_set(task.tables.size(), 0);
   for (std::uint32_t t = 0; t < of_tables.size(); ++t) ++tables_of_set[connected.set_of(t)];
-  std::vector<std::vector<std::uint64_t>> groups_of(task.tables.size());
   for (std::uint32_t t = 0; t < of_tables.size(); ++t) {
     const std::uint64_t tables = tables_of_set[connected.set_of(t)];
     if (tables > 1) of_tables[t] = hash_of_numbers("table", of_tables[t], {tables});
   }
-  std::size_t different = count_different(of_tables);
-  for (int round = 0; round < kMostRounds; ++round) {
-    for (std::vector<std::uint64_t>& groups : groups_of) groups.clear();
-    for (const TableGroup& group : task.groups) {
-      std::vector<std::uint64_t> members;
-      for (const int table : group.tables) {
-        members.push_back(of_tables[static_cast<std::size_t>(table)]);
-      }
-      std::ranges::sort(members);
-      const std::uint64_t of_group = hash_of_numbers(name_of(group.keep), members.size(), members);
-      for (const int table : group.tables) {
-        groups_of[static_cast<std::size_t>(table)].push_back(of_group);
-      }
-    }
-    for (std::size_t t = 0; t < of_tables.size(); ++t) {
-      if (groups_of[t].empty()) continue;
-      std::ranges::sort(groups_of[t]);
-      of_tables[t] = hash_of_numbers("table", of_tables[t], groups_of[t]);
-    }
-    const std::size_t before = different;
-    different = count_different(of_tables);
-    if (different == before) break;
+  std::vector<KeptTables> groups;
+  for (const TableGroup& group : task.groups) {
+    groups.push_back({group.keep, {group.tables.begin(), group.tables.end()}});
   }
+  refine(groups, of_tables);
   return of_tables;
+}
+
+std::vector<std::uint64_t> group_patterns(const Task& task,
+                                          const std::vector<std::uint64_t>& numbers) {
+  JoinedTables connected(task.tables.size());
+  for (const TableGroup& group : task.groups) join_group(connected, group);
+  std::vector<std::vector<std::uint32_t>> groups_of(task.tables.size());
+  for (std::uint32_t g = 0; g < task.groups.size(); ++g) {
+    for (const int table : task.groups[g].tables) {
+      groups_of[static_cast<std::size_t>(table)].push_back(g);
+    }
+  }
+  // Tables that are alike, in the same groups, can take each other's place: one stands for all.
+  std::map<std::uint32_t, std::map<std::pair<std::vector<std::uint32_t>, std::uint64_t>,
+                                   std::vector<std::uint32_t>>>
+      sets;
+  for (std::uint32_t t = 0; t < numbers.size(); ++t) {
+    if (!groups_of[t].empty()) {
+      sets[connected.set_of(t)][{groups_of[t], numbers[t]}].push_back(t);
+    }
+  }
+  std::vector<std::uint64_t> patterns;
+  for (const auto& [first, kinds] : sets) {
+    std::vector<std::uint64_t> of_tables;
+    std::map<std::uint32_t, KeptTables> groups;
+    for (const auto& [kind, tables] : kinds) {
+      for (const std::uint32_t group : kind.first) {
+        KeptTables& kept = groups[group];
+        kept.keep = task.groups[group].keep;
+        kept.tables.push_back(static_cast<std::uint32_t>(of_tables.size()));
+      }
+      of_tables.push_back(hash_of_numbers("tables", kind.second, {tables.size()}));
+    }
+    if (count_different(of_tables) == of_tables.size()) continue;
+    std::vector<KeptTables> listed;
+    for (auto& [index, group] : groups) listed.push_back(std::move(group));
+    const GroupPattern pattern(std::move(listed), std::move(of_tables));
+    if (const std::optional<std::uint64_t> value = pattern.value()) patterns.push_back(*value);
+  }
+  std::ranges::sort(patterns);
+  return patterns;
 }
 
 }  // namespace neuroshard

@@ -13,6 +13,10 @@ namespace neuroshard {
 /// "group 2 ('user')" of group `index` of `task`, for messages; without the name if it has none.
 [[nodiscard]] std::string group_label(const Task& task, std::size_t index);
 
+/// "3 groups: 2 together (7 tables), 1 apart (2 tables)"; empty if there are none. A table counts
+/// in each of its groups.
+[[nodiscard]] std::string groups_text(const std::vector<TableGroup>& groups);
+
 /// What is wrong with the groups of `task`, whose tables are valid, and what to do about it.
 /// Nothing if nothing is.
 [[nodiscard]] std::optional<std::string> group_problem_of(const Task& task);
@@ -55,5 +59,12 @@ class ApartTables {
 /// and groups. `of_tables` itself if there are no groups.
 [[nodiscard]] std::vector<std::uint64_t> with_groups(const Task& task,
                                                      std::vector<std::uint64_t> of_tables);
+
+/// Ascending, a number for each set of tables that groups connect and that with_groups() leaves
+/// some of alike: two tasks whose numbers by with_groups() are the same have the same here only if
+/// their groups are, but for collisions of hashes. Sets that take too many steps are left out: some
+/// hundred equal tables in groups of a regular pattern. `numbers`: what with_groups() made of them.
+[[nodiscard]] std::vector<std::uint64_t> group_patterns(const Task& task,
+                                                        const std::vector<std::uint64_t>& numbers);
 
 }  // namespace neuroshard

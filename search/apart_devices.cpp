@@ -15,6 +15,8 @@
 namespace neuroshard {
 namespace {
 
+constexpr std::size_t kMostTries = 16;  // Orders in which tables choose.
+
 /// A table that groups keep from others.
 struct ApartTable {
   std::size_t table = 0;
@@ -60,9 +62,7 @@ class DevicesOfApartTables {
   }
 
   std::optional<Task> run() {
-    for (ApartTable& one : tables_) {
-      if (!give_first(one)) return std::nullopt;
-    }
+    if (!give_all_first()) return std::nullopt;
     if (!held_.empty()) give_what_is_held();
     share_out_the_rest();
     Task task = task_;
@@ -85,6 +85,23 @@ class DevicesOfApartTables {
     for (const std::uint32_t group : apart_.groups_of(one.table)) taken_[group][device] = true;
     one.devices.push_back(static_cast<int>(device));
     one.room += rooms_[device];
+  }
+
+  /// Tables that find no device left are the first to choose next time.
+  bool give_all_first() {
+    for (std::size_t tries = 0; tries < kMostTries; ++tries) {
+      const auto without =
+          std::ranges::find_if(tables_, [&](ApartTable& one) { return !give_first(one); });
+      if (without == tables_.end()) return true;
+      std::rotate(tables_.begin(), without, without + 1);
+      free_ = rooms_;
+      taken_.assign(apart_.groups(), std::vector<bool>(rooms_.size(), false));
+      for (ApartTable& one : tables_) {
+        one.devices.clear();
+        one.room = 0;
+      }
+    }
+    return false;
   }
 
   /// The one that holds most of it, or has most room left.

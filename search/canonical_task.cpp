@@ -9,19 +9,22 @@
 #include "core/table_kind.h"
 
 namespace neuroshard {
-namespace {
-
-std::vector<std::uint32_t> canonical_order(const Task& listed) {
+std::vector<std::uint32_t> canonical_order(const Task& listed,
+                                           std::span<const std::uint64_t> ranks) {
   std::vector<std::uint32_t> order(listed.tables.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return kind_of(listed.tables[a]) < kind_of(listed.tables[b]);
+    const auto kind_a = kind_of(listed.tables[a]);
+    const auto kind_b = kind_of(listed.tables[b]);
+    if (ranks.empty() || kind_a != kind_b) return kind_a < kind_b;
+    return ranks[a] < ranks[b];
   });
   if (listed.groups.empty()) return order;
   // Equal tables are told apart by their groups.
   std::vector<std::uint64_t> kinds(order.size(), 0);
   for (std::size_t i = 1; i < order.size(); ++i) {
-    const bool same = kind_of(listed.tables[order[i - 1]]) == kind_of(listed.tables[order[i]]);
+    const bool same = kind_of(listed.tables[order[i - 1]]) == kind_of(listed.tables[order[i]]) &&
+                      (ranks.empty() || ranks[order[i - 1]] == ranks[order[i]]);
     kinds[order[i]] = same ? kinds[order[i - 1]] : i;
   }
   const std::vector<std::uint64_t> in_groups = with_groups(listed, kinds);
@@ -31,9 +34,10 @@ std::vector<std::uint32_t> canonical_order(const Task& listed) {
   return order;
 }
 
-}  // namespace
+CanonicalTask::CanonicalTask(const Task& listed) : CanonicalTask(listed, canonical_order(listed)) {}
 
-CanonicalTask::CanonicalTask(const Task& listed) : BundledTask(listed, canonical_order(listed)) {
+CanonicalTask::CanonicalTask(const Task& listed, std::span<const std::uint32_t> order)
+    : BundledTask(listed, order) {
   for (Table& table : task.tables) table.name.clear();
 }
 

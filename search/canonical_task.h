@@ -1,15 +1,26 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
 
 namespace neuroshard {
+
+/// Indices of the tables of `listed` in an order that depends on what they are, and of equal ones
+/// on `ranks`, [tables], or none, and on the groups that they are in; not on how they were listed.
+[[nodiscard]] std::vector<std::uint32_t> canonical_order(const Task& listed,
+                                                         std::span<const std::uint64_t> ranks = {});
 
 /// A task with its tables in an order that depends on what they are, not on how they were listed:
 /// searches that start from it find plans of the same cost for any order of the tables. Names are
 /// left out.
 struct CanonicalTask : BundledTask {
   explicit CanonicalTask(const Task& listed);
+  /// In an order that is given.
+  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order);
 };
 
 }  // namespace neuroshard

@@ -147,9 +147,13 @@ void add_task(Items& items, const Task& task) {
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));
   tables = with_groups(task, std::move(tables));
+  const std::vector<std::uint64_t> patterns = group_patterns(task, tables);
   std::ranges::sort(tables);
   items.add_integer(tables.size());
   for (const std::uint64_t table : tables) items.add_integer(table);
+  if (patterns.empty()) return;
+  items.add("patterns");
+  for (const std::uint64_t pattern : patterns) items.add_integer(pattern);
 }
 
 /// Those that the algorithm heeds.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/devices_text.h"
+#include "core/table_groups.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -292,6 +293,9 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   if (!document.plan.replicas.empty()) {
     facts.push_back({"replicas", replicas_line(task, document.plan)});
   }
+  const std::string nodes = nodes_text(task.devices_per_node, task.links);
+  if (!nodes.empty()) facts.push_back({"nodes", nodes});
+  if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
   if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
   for (const CostedPlan& other : document.alternatives) {
     facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +

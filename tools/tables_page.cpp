@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/devices_text.h"
+#include "core/table_groups.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {
@@ -88,6 +89,45 @@ std::string splits_of(const PlanRecord& record) {
   return format_count(slices.size() - tables.size());
 }
 
+std::string groups_lines(const TaskFile& task) {
+  constexpr std::size_t kGroupsListed = 10;
+  constexpr std::size_t kTablesListed = 8;
+  if (task.groups.empty()) return "";
+  std::string text = groups_text(task.groups) + '\n';
+  for (std::size_t g = 0; g < std::min(task.groups.size(), kGroupsListed); ++g) {
+    const TableGroup& group = task.groups[g];
+    text += "  " + std::to_string(g);
+    if (!group.name.empty()) text += " '" + printable(group.name) + "'";
+    text.append(", ").append(name_of(group.keep)).append(": tables ");
+    for (std::size_t i = 0; i < std::min(group.tables.size(), kTablesListed); ++i) {
+      text.append(i == 0 ? "" : ", ").append(std::to_string(group.tables[i]));
+    }
+    if (group.tables.size() > kTablesListed) {
+      text += " and " + format_count(group.tables.size() - kTablesListed) + " more";
+    }
+    text += '\n';
+  }
+  if (task.groups.size() > kGroupsListed) {
+    text += "  and " + format_count(task.groups.size() - kGroupsListed) + " more\n";
+  }
+  return text;
+}
+
+/// What plans and their costs depend on besides tables and devices, as far as the file states it.
+std::string setting_lines(const TaskFile& task) {
+  std::string text;
+  if (!task.hardware.empty()) text += "hardware: " + printable(task.hardware) + '\n';
+  if (task.batch_size != kDefaultBatchSize) {
+    text += "batch: " + format_count(static_cast<std::uint64_t>(task.batch_size)) + " samples\n";
+  }
+  const std::string nodes = nodes_text(task.devices_per_node, task.links);
+  if (!nodes.empty()) text += "nodes: " + nodes + '\n';
+  const auto ruled = std::ranges::count_if(
+      task.tables, [](const Table& table) { return table.rules != TableRules{}; });
+  if (ruled > 0) text += "rules: of " + counted(static_cast<std::uint64_t>(ruled), "table") + '\n';
+  return text + groups_lines(task);
+}
+
 }  // namespace
 
 std::string task_page(const TaskFile& task, const std::string& name) {
@@ -110,6 +150,7 @@ std::string task_page(const TaskFile& task, const std::string& name) {
     text += "source: " + printable(source) + '\n';
   }
   if (!task.notes.empty()) text += "notes: " + printable(task.notes) + '\n';
+  text += setting_lines(task);
   return text + '\n' + tables_text(task.tables, task.derived_histograms.size());
 }
 

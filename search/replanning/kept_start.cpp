@@ -19,6 +19,9 @@ namespace {
 constexpr std::array<double, 8> kShares = {
     std::numeric_limits<double>::infinity(), 1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01};
 
+// Orders in which tables that groups keep together choose devices.
+constexpr std::size_t kMostTriesToHold = 16;
+
 enum class Fewest { kColumns, kCost };
 
 /// What stays, and what is to be placed (its devices mean nothing).
@@ -176,28 +179,27 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
   return layout;
 }
 
-}  // namespace
+std::int64_t bytes_of_bundle(const PieceCatalog& catalog, const TableBundle& bundle) {
+  std::int64_t bytes = 0;
+  for (const std::uint32_t t : bundle) bytes += catalog.size_bytes(catalog.whole(t));
+  return bytes;
+}
 
-std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, const Task& task,
-                                                  const Residency& residency) {
+/// Each bundle, in their order, on the free device that holds most of it. Nothing if one finds
+/// none: it is `without`.
+std::optional<Task> with_bundles_pinned(const PieceCatalog& catalog, const Task& task,
+                                        const Residency& residency,
+                                        const std::vector<std::vector<int>>& held,
+                                        const std::vector<TableBundle>& bundles,
+                                        std::size_t& without) {
   const auto devices = static_cast<std::size_t>(task.devices);
-  std::vector<std::vector<int>> held(task.tables.size(), std::vector<int>(devices, 0));
-  for (std::size_t t = 0; t < held.size(); ++t) {
-    for (const Residency::Range& range : residency.of_table(t)) held[t][range.device] += range.dim;
-  }
-  const auto bytes_of = [&](const TableBundle& bundle) {
-    std::int64_t bytes = 0;
-    for (const std::uint32_t t : bundle) bytes += catalog.size_bytes(catalog.whole(t));
-    return bytes;
-  };
-  std::vector<TableBundle> bundles = table_bundles(task);
-  std::ranges::stable_sort(bundles, std::ranges::greater{}, bytes_of);
   const ApartTables apart(task);
   std::vector<std::vector<bool>> taken(apart.groups(), std::vector<bool>(devices, false));
   std::vector<std::int64_t> room = rooms_bytes(task);
   Task with = task;
-  for (const TableBundle& bundle : bundles) {
-    const std::int64_t bytes = bytes_of(bundle);
+  for (std::size_t b = 0; b < bundles.size(); ++b) {
+    const TableBundle& bundle = bundles[b];
+    const std::int64_t bytes = bytes_of_bundle(catalog, bundle);
     const std::vector<bool> allowed = allowed_devices(task, bundle);
     const auto is_free = [&](std::size_t device) {
       return allowed[device] && std::ranges::none_of(bundle, [&](std::uint32_t t) {
@@ -218,7 +220,10 @@ std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, c
     for (std::size_t device = 0; device < devices; ++device) {
       if (is_free(device) && (!best || rank(device) > rank(*best))) best = device;
     }
-    if (!best) return std::nullopt;
+    if (!best) {
+      without = b;
+      return std::nullopt;
+    }
     room[*best] -= bytes;
     for (const std::uint32_t t : bundle) {
       with.tables[t].rules.limit_to({static_cast<int>(*best)});
@@ -226,9 +231,41 @@ std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, c
       for (const std::uint32_t group : apart.groups_of(t)) taken[group][*best] = true;
     }
   }
-  std::erase_if(with.groups, [](const TableGroup& group) { return group.keep == Keep::kTogether; });
-  if (with.groups.empty()) return with;
-  return with_devices_of_apart_tables(with, held);
+  return with;
+}
+
+}  // namespace
+
+std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, const Task& task,
+                                                  const Residency& residency) {
+  const auto devices = static_cast<std::size_t>(task.devices);
+  std::vector<std::vector<int>> held(task.tables.size(), std::vector<int>(devices, 0));
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    for (const Residency::Range& range : residency.of_table(t)) held[t][range.device] += range.dim;
+  }
+  std::vector<TableBundle> bundles = table_bundles(task);
+  std::ranges::stable_sort(bundles, std::ranges::greater{}, [&](const TableBundle& bundle) {
+    return bytes_of_bundle(catalog, bundle);
+  });
+  // Whoever finds no device is the first to choose next time.
+  for (std::size_t tries = 0; tries < kMostTriesToHold; ++tries) {
+    std::size_t without = 0;
+    std::optional<Task> with =
+        with_bundles_pinned(catalog, task, residency, held, bundles, without);
+    if (with) {
+      std::erase_if(with->groups,
+                    [](const TableGroup& group) { return group.keep == Keep::kTogether; });
+      if (with->groups.empty()) return with;
+      with = with_devices_of_apart_tables(*with, held);
+      if (with) return with;
+      // A bundle took what an apart table needed: other bundles come first.
+      without = bundles.empty() ? 0 : bundles.size() - 1;
+    }
+    if (bundles.size() < 2) return std::nullopt;
+    std::rotate(bundles.begin(), bundles.begin() + static_cast<std::ptrdiff_t>(without),
+                bundles.begin() + static_cast<std::ptrdiff_t>(without) + 1);
+  }
+  return std::nullopt;
 }
 
 std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Task& task,

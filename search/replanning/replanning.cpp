@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,16 +49,40 @@ std::uint64_t steps_of_replan_chain(Effort effort) {
   return kDefaultReplanSteps;
 }
 
-/// With its groups, but no bundles: what devices hold is known by tables.
-CanonicalTask canonical_without_bundles(const Task& task) {
-  if (task.groups.empty()) return CanonicalTask(task);
+/// Of each table, a number for what devices hold of it: equal tables of which they hold the same
+/// have the same.
+std::vector<std::uint64_t> ranks_of_held(const Residency& residency) {
+  using Held = std::vector<std::tuple<std::uint32_t, int, int>>;
+  std::vector<Held> held(residency.tables());
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    for (const Residency::Range& range : residency.of_table(t)) {
+      held[t].emplace_back(range.device, range.first_column, range.dim);
+    }
+  }
+  std::vector<Held> kinds = held;
+  std::ranges::sort(kinds);
+  std::vector<std::uint64_t> ranks;
+  for (const Held& one : held) {
+    ranks.push_back(
+        static_cast<std::uint64_t>(std::ranges::lower_bound(kinds, one) - kinds.begin()));
+  }
+  return ranks;
+}
+
+/// With its groups, but no bundles: what devices hold is known by tables. Equal tables are told
+/// apart by that, too.
+CanonicalTask canonical_without_bundles(const ReplanOrder& order) {
+  const Task& task = order.task;
+  std::vector<std::uint32_t> as_listed(task.tables.size());
+  std::iota(as_listed.begin(), as_listed.end(), 0U);
+  const std::vector<std::uint64_t> ranks = ranks_of_held(Residency(task, as_listed, order.running));
+  const std::vector<std::uint32_t> tables = canonical_order(task, ranks);
+  if (task.groups.empty()) return {task, tables};
   Task ungrouped = task;
   ungrouped.groups.clear();
-  CanonicalTask canonical(ungrouped);
-  std::vector<int> canonical_of(canonical.original.size());
-  for (std::size_t i = 0; i < canonical_of.size(); ++i) {
-    canonical_of[canonical.original[i]] = static_cast<int>(i);
-  }
+  CanonicalTask canonical(ungrouped, tables);
+  std::vector<int> canonical_of(tables.size());
+  for (std::size_t i = 0; i < tables.size(); ++i) canonical_of[tables[i]] = static_cast<int>(i);
   for (TableGroup& group : canonical.task.groups = task.groups) {
     for (int& table : group.tables) table = canonical_of[static_cast<std::size_t>(table)];
   }
@@ -105,7 +131,7 @@ class Replanning {
 Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
     : backend_(backend),
       order_(order),
-      canonical_(canonical_without_bundles(order.task)),
+      canonical_(canonical_without_bundles(order)),
       catalog_(backend, canonical_.task),
       residency_(order.task, canonical_.original, order.running),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {

@@ -203,6 +203,65 @@ TEST(TableGroups, NumbersTellGroupsApart) {
                            apart({4, 5}), apart({5, 0})}));
 }
 
+/// Pairs that are kept apart, the edges of a graph of equal tables.
+Task task_of_graph(std::size_t tables, const std::vector<std::pair<int, int>>& edges) {
+  Task task;
+  task.tables.resize(tables);
+  for (const auto& [a, b] : edges) task.groups.push_back(apart({a, b}));
+  return task;
+}
+
+std::vector<std::uint64_t> patterns_of(const Task& task) {
+  return group_patterns(task, with_groups(task, std::vector<std::uint64_t>(task.tables.size(), 7)));
+}
+
+// Refinement alone tells the tables of neither pair of regular graphs apart.
+TEST(TableGroups, PatternsTellRegularGraphsApart) {
+  const std::vector<std::pair<int, int>> k33 = {{0, 3}, {0, 4}, {0, 5}, {1, 3}, {1, 4},
+                                                {1, 5}, {2, 3}, {2, 4}, {2, 5}};
+  const std::vector<std::pair<int, int>> prism = {{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5},
+                                                  {5, 3}, {0, 3}, {1, 4}, {2, 5}};
+  const Task a = task_of_graph(6, k33);
+  const Task b = task_of_graph(6, prism);
+  const std::vector<std::uint64_t> alike(6, 7);
+  EXPECT_EQ(with_groups(a, alike), with_groups(b, alike));
+  ASSERT_EQ(patterns_of(a).size(), 1U);
+  EXPECT_NE(patterns_of(a), patterns_of(b));
+  // In any order of the tables.
+  Random random(1, 2);
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    std::vector<int> renamed = {0, 1, 2, 3, 4, 5};
+    for (std::size_t i = 6; i > 1; --i) std::swap(renamed[i - 1], renamed[random.below(i)]);
+    for (const auto* const edges : {&k33, &prism}) {
+      std::vector<std::pair<int, int>> other;
+      for (const auto& [u, v] : *edges) {
+        other.emplace_back(renamed[static_cast<std::size_t>(v)],
+                           renamed[static_cast<std::size_t>(u)]);
+      }
+      std::reverse(other.begin(), other.end());
+      EXPECT_EQ(patterns_of(task_of_graph(6, other)), patterns_of(task_of_graph(6, *edges)));
+    }
+  }
+}
+
+TEST(TableGroups, PatternsAreOfWhatIsNotToldApart) {
+  // All tables of one group can take each other's place, and pairs are sets of their own.
+  Task task = task_of_graph(40, {});
+  std::vector<int> all(40);
+  std::iota(all.begin(), all.end(), 0);
+  task.groups = {apart(all)};
+  EXPECT_TRUE(patterns_of(task).empty());
+  // A ring of 40 takes a few steps for each table; 20 tables in pairs with all others too many.
+  std::vector<std::pair<int, int>> ring;
+  for (int t = 0; t < 40; ++t) ring.emplace_back(t, (t + 1) % 40);
+  EXPECT_EQ(patterns_of(task_of_graph(40, ring)).size(), 1U);
+  std::vector<std::pair<int, int>> complete;
+  for (int a = 0; a < 20; ++a) {
+    for (int b = 0; b < a; ++b) complete.emplace_back(a, b);
+  }
+  EXPECT_TRUE(patterns_of(task_of_graph(20, complete)).empty());
+}
+
 TEST(TableGroups, CheckListsAllThatAreBroken) {
   Task task = lettered_tables(5);
   task.groups = {together({0, 1, 2}, "user"), apart({2, 3, 4}), together({3, 4})};

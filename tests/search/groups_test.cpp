@@ -14,6 +14,7 @@
 #include "neuroshard/what_if.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/equal_tables.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {
@@ -193,13 +194,7 @@ TEST(Groups, PartsOfTablesThatAreKeptApartMayMeetEachOther) {
   Task task;
   task.devices = 5;
   task.memory_bytes = 100'000 * 52 * 4;
-  for (int i = 0; i < 2; ++i) {
-    task.tables.push_back({.name = "t" + std::to_string(i),
-                           .rows = 100'000,
-                           .dim = 100,
-                           .pooling_factor = 3.0,
-                           .access_histogram = {1.0}});
-  }
+  task.tables = testing::equal_tables(2, 100'000, 100, 3.0);
   task.groups = {{.name = "eu_us", .tables = {0, 1}, .keep = Keep::kApart}};
   const Planner planner(builtin_weights(), {.cuts = Cuts::kAny, .threads = 1});
   const PlanResult result = planner.plan(task);
@@ -275,13 +270,7 @@ TEST(Groups, ReasonsNameThem) {
   Task task;
   task.devices = 3;
   task.memory_bytes = 1'500'000;
-  for (int i = 0; i < 4; ++i) {
-    task.tables.push_back({.name = "t" + std::to_string(i),
-                           .rows = 10'000,
-                           .dim = 16,
-                           .pooling_factor = 1.0,
-                           .access_histogram = {1.0}});
-  }
+  task.tables = testing::equal_tables(4, 10'000, 16);
   const auto reason = [&] { return planner.plan(task).infeasible.value(); };
   task.groups = {{.name = "all", .tables = {3, 2, 1, 0}, .keep = Keep::kApart}};
   Infeasibility why = reason();

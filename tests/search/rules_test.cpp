@@ -16,6 +16,7 @@
 #include "neuroshard/what_if.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/equal_tables.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
 #include "tests/message_of.h"
@@ -433,13 +434,7 @@ TEST(Rules, ReasonsNameThem) {
   Task task;
   task.devices = 3;
   task.memory_bytes = 1'000'000;
-  for (int i = 0; i < 3; ++i) {
-    task.tables.push_back({.name = "t" + std::to_string(i),
-                           .rows = 10'000,
-                           .dim = 16,
-                           .pooling_factor = 1.0,
-                           .access_histogram = {1.0}});
-  }
+  task.tables = testing::equal_tables(3, 10'000, 16);
   const auto reason = [&] { return planner.plan(task).infeasible.value(); };
   task.tables[1].rules.devices = {2};
   task.tables[2].rules.devices = {2};

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "message_of.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/random_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -303,6 +305,46 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
   const Planner published(builtin_weights(), {.algorithm = Algorithm::kPublished});
   EXPECT_EQ(message_of([&] { (void)published.replan(task, running); }),
             "algorithm published does not re-plan; use neuroshard");
+}
+
+// Equal tables are told apart by their groups and by what devices hold of them.
+TEST(Replan, DoesNotDependOnTheOrderOfEqualTables) {
+  const Planner planner = planner_of(random_models(7));
+  int replanned = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 3);
+    RunningPlan running;
+    running.task = random_task(seed);
+    std::vector<Table>& tables = running.task.tables;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      if (t > 0 && random.below(2) == 0) tables[t] = tables[random.below(t)];
+      tables[t].name = "table " + std::to_string(t);
+    }
+    testing::add_random_groups(running.task, 3, random);
+    PlanResult plan = planner.plan(running.task);
+    if (!plan.plan) continue;
+    running.plan = *std::move(plan.plan);
+    Task task = running.task;
+    ++task.devices;
+    std::vector<std::size_t> order(tables.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    Task shuffled = task;
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    for (std::size_t i = 0; i < order.size(); ++i) shuffled.tables[i] = task.tables[order[i]];
+    for (TableGroup& group : shuffled.groups) {
+      for (int& table : group.tables) {
+        table = static_cast<int>(std::ranges::find(order, static_cast<std::size_t>(table)) -
+                                 order.begin());
+      }
+    }
+    const ReplanResult a = planner.replan(task, running);
+    const ReplanResult b = planner.replan(shuffled, running);
+    EXPECT_EQ(a.result.cost.cost_ms, b.result.cost.cost_ms);
+    EXPECT_EQ(a.moved_bytes, b.moved_bytes);
+    if (a.result.plan) ++replanned;
+  }
+  EXPECT_GT(replanned, 0);
 }
 
 }  // namespace
