@@ -96,7 +96,7 @@ __device__ inline void split_state(const BeamView& beam, const BeamState& from, 
 }
 
 /// Slices worth halving, ascending: of the costliest and of the largest, those that may be. Returns
-/// how many. `marks`: [count], scratch.
+/// how many. `marks`: [count], scratch. The warp may have written the state just now.
 __device__ inline int slices_to_try(const BeamView& beam, const BeamState& state, int count,
                                     std::uint32_t* marks, std::uint32_t* tried) {
   const int wanted = min(count, beam.sizes.candidates);

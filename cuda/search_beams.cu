@@ -71,7 +71,6 @@ class BeamBlock {
       const BeamState state = state_of(beam_, layout(), level + 1, s);
       split_state(beam_, state_of(beam_, layout(), level, static_cast<int>(child.state)), slices,
                   level, child.slice, state);
-      __syncwarp();
       try_slices(state, s, slices + 1);
     }
     __syncthreads();
