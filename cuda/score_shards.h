@@ -33,7 +33,7 @@ void prepare_score_shards(std::size_t max_shared_bytes);
 /// capability 8.0 and later has it.
 inline constexpr std::size_t kLargeBatchSharedBytes = std::size_t{99} << 10;
 /// True if those kernels can and should run: the head is the one that they are made for, and the
-/// batch fills the device.
+/// batch is large enough.
 [[nodiscard]] bool is_large_batch(const ScoreArgs& args, int multiprocessors,
                                   std::size_t max_shared_bytes);
 
@@ -41,12 +41,9 @@ inline constexpr std::size_t kLargeBatchSharedBytes = std::size_t{99} << 10;
 void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                        cudaStream_t stream);
 void prepare_score_shards_gemm(std::size_t max_shared_bytes);
-/// The former shape for large batches (score_shards_tiled.cu). Same results.
-void score_shards_tiled(const ScoreArgs& args, int multiprocessors, cudaStream_t stream);
-void prepare_score_shards_tiled(std::size_t max_shared_bytes);
 
 /// The same on tensor cores (score_shards_tensor.cu), for the same head: costs within 1e-5 of the
-/// others, relative, instead of equal. Only on request, until it has been measured.
+/// others, relative to what is added up, instead of equal. Only on request.
 void score_shards_tensor(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                          cudaStream_t stream);
 void prepare_score_shards_tensor(std::size_t max_shared_bytes);

@@ -156,9 +156,11 @@ GatherShape shape_for(const ScoreArgs& args, std::size_t max_shared_bytes) {
 }  // namespace
 
 bool is_large_batch(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes) {
-  // From here on every warp of the device has a tile.
+  // Measured on an H100 with 132 multiprocessors: 16,384 shards take this kernel 22 us and a warp a
+  // shard 23 us, 4,096 take it 22 and 13 us.
+  constexpr int kShardsOfMultiprocessor = 128;
   return fits_registers(args.head, args.width) && max_shared_bytes >= kLargeBatchSharedBytes &&
-         args.shards >= multiprocessors * kWarps * kTileShards;
+         args.shards >= multiprocessors * kShardsOfMultiprocessor;
 }
 
 void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,

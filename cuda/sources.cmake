@@ -26,7 +26,6 @@ set(NEUROSHARD_CUDA_SOURCES
   score_shards.cu
   score_shards_gemm.cu
   score_shards_tensor.cu
-  score_shards_tiled.cu
   search_beams.cu
   training_kernels.cu
   update_rows.cu)

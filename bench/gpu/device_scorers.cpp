@@ -78,7 +78,7 @@ class DeviceScorer : public Scorer {
   double seconds_ = 0.0;
 };
 
-enum class Kernel { kChosen, kPerWarp, kGemm, kTiled, kTensor };
+enum class Kernel { kChosen, kPerWarp, kGemm, kTensor };
 
 class KernelScorer final : public DeviceScorer {
  public:
@@ -107,8 +107,6 @@ class KernelScorer final : public DeviceScorer {
         return gpu::score_shards(args, multiprocessors, stream);
       case Kernel::kGemm:
         return gpu::score_shards_gemm(args, multiprocessors, shared_bytes, stream);
-      case Kernel::kTiled:
-        return gpu::score_shards_tiled(args, multiprocessors, stream);
       case Kernel::kTensor:
         return gpu::score_shards_tensor(args, multiprocessors, shared_bytes, stream);
     }
@@ -170,7 +168,6 @@ std::vector<ScorerKind> device_scorers(const CostModels& models, const Context& 
   const Mlp& head = models.compute.head;
   if (gpu::fits_registers(context->models().head(), context->embedding_width())) {
     kinds.push_back(kernel_kind("cuda_gemm", context, Kernel::kGemm));
-    kinds.push_back(kernel_kind("cuda_tiled", context, Kernel::kTiled));
     kinds.push_back(kernel_kind("cuda_tensor", context, Kernel::kTensor));
   }
   if (gpu::cublas_found()) {

@@ -41,7 +41,7 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
                 ::testing::ElementsAre("comm_costs", "embed_pieces", "nothing", "place_candidates",
                                        "score_shards, cublas", "score_shards, cublas_blocks",
                                        "score_shards, cuda_gemm", "score_shards, cuda_per_warp",
-                                       "score_shards, cuda_tensor", "score_shards, cuda_tiled"));
+                                       "score_shards, cuda_tensor"));
     KernelSizes few = small;
     few.only = "comm";
     EXPECT_EQ(kernel_cases(models, GoldenFolder(testing::golden_path("")), context, few).size(),
