@@ -44,7 +44,8 @@ template <int kInputs = 0, int kOutputs = 0, WeightsIn kWeights = WeightsIn::kGl
 __device__ inline void tile_dense_layer(const LayerView& layer, const float* in, float* out,
                                         int stride, int rows, bool relu) {
   // Where shared memory has no room for weights, registers matter more.
-  constexpr int kUnroll = kInputs > 0 || kWeights == WeightsIn::kSharedMemory ? 2 : 1;
+  [[maybe_unused]] constexpr int kUnroll =
+      kInputs > 0 || kWeights == WeightsIn::kSharedMemory ? 2 : 1;
   const int quads = kInputs > 0 ? kInputs / 4 : round_to_4(layer.inputs) / 4;
   const int outputs = kOutputs > 0 ? kOutputs : layer.outputs;
   const int columns = kOutputs > 0 ? kOutputs : round_to_4(layer.outputs);
