@@ -111,9 +111,11 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
                   "Reached along half a cosine")
       ->capture_default_str()
       ->group(how);
+  CLI::Option* const from = command.get_option("--from");
   command
       .add_option("--backend", options.backend,
                   "Where steps are computed; cuda: on a GPU, with cuBLAS, losses within rounding")
+      ->excludes(from)
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str()
       ->group(how);

@@ -248,6 +248,8 @@ TEST_F(Train, RefusesToCalibrateWhatDoesNotFit) {
               AllOf(HasSubstr("'b200'"), HasSubstr("a100, h100, h200")));
   EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--resume"}),
               HasSubstr("--resume"));
+  EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--backend", "cuda"}),
+              HasSubstr("--backend"));
   EXPECT_THAT(message("compute", "compute", {"--from", "built-in", "--features", "traffic"}),
               HasSubstr("--features"));
   EXPECT_THAT(message("comm", "comm_2", {"--from", "built-in", "--architecture", "dense"}),
