@@ -142,6 +142,7 @@ class BlockExecutor {
   std::vector<Thread> threads_;  ///< [places, threads_of_block_]
   std::deque<Thread*> runnable_;
   Thread* current_ = nullptr;
+  std::size_t waits_in_a_row_ = 0;  ///< let_others_run(), and nothing else that hands over.
   Fiber main_;
   std::string fault_;
 };
@@ -240,6 +241,7 @@ void BlockExecutor::thread_main() {
   Fiber::started();
   kernel_();
   Thread& self = *current_;
+  waits_in_a_row_ = 0;
   self.state = Thread::State::kDone;
   ++place_of(self).done;
   const auto holds_copies = [](const std::vector<AsyncCopy>& group) { return !group.empty(); };
@@ -293,6 +295,7 @@ std::string BlockExecutor::waiting_threads() const {
 std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint64_t value,
                                              unsigned source) {
   Thread& self = *current_;
+  waits_in_a_row_ = 0;
   const std::span<Thread> threads = threads_at(self.view.place);
   const unsigned base = self.number - self.view.lane;
   if ((mask >> self.view.lane & 1U) == 0) {
@@ -372,6 +375,7 @@ void BlockExecutor::complete(std::span<Thread> threads, std::uint32_t warp_base,
 }
 
 void BlockExecutor::block_barrier() {
+  waits_in_a_row_ = 0;
   Thread& self = *current_;
   Place& place = place_of(self);
   if (place.done > 0) {
@@ -409,11 +413,14 @@ void BlockExecutor::fence() {
   if (observer != nullptr) observer->thread_fence(view());
 }
 
-// Behind all, whatever the schedule: else two who wait could take turns for ever. Blocks that have
-// not begun do not count: on a device, too, they may have to wait for this one.
+// Behind all, whatever the schedule: else two who wait could take turns for ever while a third has
+// something to do. Blocks that have not begun do not count: on a device, too, they may have to wait
+// for this one. A thread that waits has nothing to do but look again; it may do so some times, in
+// case it counts how often it has.
 void BlockExecutor::let_others_run() {
-  if (runnable_.empty()) {
-    set_fault("deadlock: " + describe(*current_) + " waits, and no other thread can run");
+  constexpr std::size_t kRounds = 64;
+  if (++waits_in_a_row_ > kRounds * (runnable_.size() + 1)) {
+    set_fault("deadlock: " + describe(*current_) + " waits, as do all other threads that can run");
     abandon();
   }
   runnable_.push_back(current_);

@@ -89,7 +89,7 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
   scale_.std_ms *= fitted_factor(measured_ms, predict(training));
   typical_ms_ = geometric_mean(measured_ms);
   cost_loss_ = CostLoss(options.loss, typical_ms_);
-  gains_.emplace(UnitGains(table_network_, false), UnitGains(head_, true));
+  gains_.emplace(Gains{UnitGains(table_network_, false), UnitGains(head_, true)});
   ComputeTrainee::remember_weights();
 }
 
