@@ -21,11 +21,10 @@ constexpr int kMostSplits = 64;
 constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
 
 // Of one beam search, for what it places at once.
-std::size_t scratch_bytes(const BeamSizes& sizes, int devices, int limits) {
+std::size_t scratch_bytes(std::size_t candidates, std::size_t slices, int devices, int limits) {
   const PlacementShape of_candidate{.devices = devices, .limits = limits};
-  return sizes.most_candidates() *
-         (placement_scratch_bytes(of_candidate) + sizes.most_slices() * sizeof(std::uint32_t) +
-          sizeof(CandidateSlot) + sizeof(ResultView));
+  return candidates * (placement_scratch_bytes(of_candidate) + slices * sizeof(std::uint32_t) +
+                       sizeof(CandidateSlot) + sizeof(ResultView));
 }
 
 std::size_t items_of_level(const BeamSizes& sizes, const PlacementShape& shape) {
@@ -72,7 +71,8 @@ bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
   return devices <= kMaxLaneDevices && sizes.width <= kMaxBeamWidth &&
          sizes.max_splits <= kMostSplits && sizes.most_slices() <= kMostSlices &&
          sizes.most_candidates() <= kMostCandidates &&
-         scratch_bytes(sizes, devices, limits) <= kMostScratchBytes;
+         scratch_bytes(sizes.most_candidates(), sizes.most_slices(), devices, limits) <=
+             kMostScratchBytes;
 }
 
 BeamLaunches::BeamLaunches(const DeviceContext& context)
@@ -112,10 +112,16 @@ void BeamLaunches::form_groups() {
                    [&](const Request& a, const Request& b) { return kind(a) < kind(b); });
   for (std::size_t first = 0; first < requests_.size();) {
     std::size_t end = first;
-    std::size_t scratch = 0;
+    std::size_t candidates = 0;
+    std::size_t slices = 0;
     for (; end < requests_.size() && kind(requests_[end]) == kind(requests_[first]); ++end) {
-      const CudaSession& session = *requests_[end].session;
-      scratch += scratch_bytes(requests_[end].sizes, session.devices(), session.limits());
+      // Each search has room for as much as the largest of the launch.
+      const BeamSizes& sizes = requests_[end].sizes;
+      candidates = std::max(candidates, sizes.most_candidates());
+      slices = std::max(slices, sizes.most_slices());
+      const auto [devices, limits] = kind(requests_[first]);
+      const std::size_t scratch =
+          (end + 1 - first) * scratch_bytes(candidates, slices, devices, limits);
       if (end > first && scratch > kMostScratchBytes) break;
     }
     groups_.push_back(group_of(first, end));

@@ -1,6 +1,8 @@
 #include <cublas_v2.h>
 #include <dlfcn.h>
 
+#include <cstring>
+
 #include "cuda/device_blas.h"
 #include "neuroshard/error.h"
 
@@ -25,7 +27,9 @@ struct Cublas {
 template <typename Function>
 void find(void* library, Cublas& cublas, Function& function, const char* name) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) cublas.problem = cublas.name + " has no " + name;
+  if (function == nullptr)
+    cublas.problem = cublas.name + " has no " + name + "; use the one of CUDA " +
+                     std::to_string(CUDART_VERSION / 1000);
 }
 
 Cublas load() {
@@ -57,8 +61,13 @@ const Cublas& cublas() {
 
 void require(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  const bool memory =
+      status == CUBLAS_STATUS_ALLOC_FAILED ||
+      (status == CUBLAS_STATUS_NOT_INITIALIZED && std::strcmp(call, "cublasCreate") == 0);
   throw Error(std::string("cuBLAS: ") + call + " failed with status " +
-                  std::to_string(static_cast<int>(status)),
+                  std::to_string(static_cast<int>(status)) +
+                  (memory ? "; free device memory, or compute on the CPU (--backend cpu)"
+                          : "; compute on the CPU (--backend cpu)"),
               ErrorKind::kBackend);
 }
 

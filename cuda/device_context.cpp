@@ -79,6 +79,12 @@ void DeviceContext::score_shards(std::span<const float> embeddings, const ShardB
                     std::to_string(kMaxScoredPieces - 1) + "; give fewer, or use a CPU backend",
                 ErrorKind::kBackend);
   }
+  constexpr std::size_t kMaxShards = std::size_t{1} << 30;
+  if (shards.size() > kMaxShards) {
+    throw Error("cuda backend: " + std::to_string(shards.size()) +
+                    " shards in one call; it takes " + std::to_string(kMaxShards) + "; give fewer",
+                ErrorKind::kBackend);
+  }
   const CurrentDevice current(device_);
   const auto workspace = borrow_workspace();
   ArrayPlan plan;

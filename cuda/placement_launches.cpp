@@ -21,6 +21,9 @@ constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
 
 // Warps of a block if its candidates have less.
 constexpr int kUsualWarps = 8;
+// That search_beams needs besides what a placement does.
+constexpr std::size_t kControlBytes = 16;
+
 // 128 registers a thread let this many warps stay on a multiprocessor.
 constexpr std::size_t kResidentWarps = 16;
 
@@ -45,7 +48,9 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   shape.comm_width = comm_width;
   shape.many_devices = devices > kMaxLaneDevices;
 
-  const std::size_t available = context.shared_bytes();
+  const std::size_t available = context.shared_bytes() - kControlBytes;
+  // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
+  const std::size_t half = (available - 1024) / 2;
   const std::size_t least =
       std::max(placing_bytes(shape), placement_layout(shape, comm_tile_bytes(comm_width, 1)).total);
   if (least > available) {
@@ -81,7 +86,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   while (shape.snapshots + 1 < shape.limits_per_warp()) {
     PlacementShape larger = shape;
     ++larger.snapshots;
-    if (placing_bytes(larger) > available / 2) break;
+    if (placing_bytes(larger) > half) break;
     shape = larger;
   }
   const std::size_t fixed = placement_layout(shape, 0).warps;
@@ -95,7 +100,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   const bool alone = blocks <= static_cast<std::size_t>(context.multiprocessors());
   const int weights = std::max(comm.forward.mlp.bytes, comm.backward.mlp.bytes);
   if (fixed + comm_bytes(comm_width, shape.comm_rows, weights) <=
-      (alone ? available : std::max(available / 2, placing_bytes(shape)))) {
+      (alone ? available : std::max(half, placing_bytes(shape)))) {
     shape.comm_weight_bytes = weights;
   }
   return shape;

@@ -20,7 +20,7 @@ struct PendingRun {
   std::int32_t snapshot = -1;  ///< -1: start again from the first piece.
 };
 
-/// Offsets of everything in the shared memory of place_candidates_kernel. First what the block
+/// Offsets of everything in the shared memory of place_block. First what the block
 /// shares for all its life, then either the memory of the warps (while they place) or the tiles of
 /// the communication networks (afterwards).
 struct PlacementLayout {

@@ -206,7 +206,7 @@ stage_profile() {
     return
   fi
   step profile 420 ncu --clock-control none --set full --launch-count 60 --force-overwrite \
-    --kernel-name regex:'place_candidates|search_beams|score_shards|comm_costs|embed_pieces' \
+    --kernel-name regex:'place_candidates|score_shards|comm_costs|embed_pieces' \
     --export "$results/profile" "$nsbench" kernels --data "$golden" --repetitions 1 \
     --min-seconds 0.0001 || return 0
   step profile_details 50 ncu --import "$results/profile.ncu-rep" --page details || true

@@ -373,6 +373,11 @@ std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolde
   if (is_wanted("place_candidates", sizes)) {
     add_placement_cases(cases, models, data, context, sizes);
   }
+  if (cases.size() == 1) {
+    throw Error("--only '" + sizes.only +
+                "': no kernel has this in its name; give score_shards, embed_pieces, comm_costs or "
+                "place_candidates, or a part of one");
+  }
   return cases;
 }
 

@@ -10,6 +10,7 @@
 #include "bench/random_comm.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
+#include "neuroshard/error.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -46,6 +47,9 @@ TEST(KernelCases, GiveTheResultsOfTheCpu) {
     few.only = "comm";
     EXPECT_EQ(kernel_cases(models, GoldenFolder(testing::golden_path("")), context, few).size(),
               5U);
+    few.only = "nonsense";
+    EXPECT_THROW((void)kernel_cases(models, GoldenFolder(testing::golden_path("")), context, few),
+                 Error);
     // The means that are reported besides are not taken for another case's times.
     for (const CaseTimes& times : time_cases(cases, 2, 1e-9)) {
       EXPECT_THAT(times.seconds, ::testing::SizeIs(2));
