@@ -208,7 +208,9 @@ std::vector<Variant> chosen_variants(const std::vector<std::string>& names) {
     if (found == kVariants.end()) {
       std::string known;
       for (const Variant& one : kVariants) known.append(known.empty() ? "" : ", ").append(one.name);
-      throw Error("--variants: there is no '" + name + "'; give some of " + known);
+      std::string message = "--variants: there is no '";
+      message.append(name).append("'; give some of ").append(known);
+      throw Error(message);
     }
     chosen.push_back(*found);
   }
@@ -221,7 +223,7 @@ struct Planned {
   std::vector<double> cpu_ms;  ///< Of each round.
 };
 
-struct Ratios {
+struct VariantRatios {
   std::vector<double> time;
   std::vector<double> edits;
   std::vector<double> head;
@@ -262,7 +264,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
   }
   MarkdownTable list({"case", "devices", "variant", "plain ms", "ms", "cost", "CPU ms", "CPU time",
                       "edits", "computing", "communication"});
-  std::map<std::pair<std::size_t, int>, Ratios> by_variant;
+  std::map<std::pair<std::size_t, int>, VariantRatios> by_variant;
   for (const GapCase& one : cases) {
     Planned plain;
     run_round(planner, one.task, plain);
@@ -281,7 +283,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
     const double plain_cpu_ms = median(plain.cpu_ms);
     for (std::size_t v = 0; v < variants.size(); ++v) {
       const PlanResult& result = planned[v].result;
-      Ratios& of = by_variant[{v, one.task.devices}];
+      VariantRatios& of = by_variant[{v, one.task.devices}];
       const double cpu_ms = median(planned[v].cpu_ms);
       if (!result.plan) {
         ++of.without_plan;

@@ -157,6 +157,7 @@ struct KeptTables {
   Keep keep = Keep::kTogether;
   std::vector<std::uint32_t> tables;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm.
   friend auto operator<=>(const KeptTables&, const KeptTables&) = default;
 };
 
@@ -424,6 +425,7 @@ std::vector<std::uint64_t> group_patterns(const Task& task,
     }
     if (count_different(of_tables) == of_tables.size()) continue;
     std::vector<KeptTables> listed;
+    listed.reserve(groups.size());
     for (auto& [index, group] : groups) listed.push_back(std::move(group));
     const GroupPattern pattern(std::move(listed), std::move(of_tables));
     if (const std::optional<std::uint64_t> value = pattern.value()) patterns.push_back(*value);

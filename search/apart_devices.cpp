@@ -15,7 +15,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::size_t kMostTries = 16;  // Orders in which tables choose.
+constexpr std::size_t kMostOrders = 16;  // Orders in which tables choose.
 
 /// A table that groups keep from others.
 struct ApartTable {
@@ -89,7 +89,7 @@ class DevicesOfApartTables {
 
   /// Tables that find no device left are the first to choose next time.
   bool give_all_first() {
-    for (std::size_t tries = 0; tries < kMostTries; ++tries) {
+    for (std::size_t tries = 0; tries < kMostOrders; ++tries) {
       const auto without =
           std::ranges::find_if(tables_, [&](ApartTable& one) { return !give_first(one); });
       if (without == tables_.end()) return true;

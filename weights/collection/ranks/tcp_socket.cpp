@@ -168,11 +168,10 @@ std::optional<std::string> receive_line(const Socket& socket, SocketClock::time_
     if (count == 1) {
       if (byte == '\n') return line;
       line += byte;
-    } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return std::nullopt;
-    } else if (!wait_for(socket, POLLIN, deadline)) {
-      return std::nullopt;
+      continue;
     }
+    const bool may_come = count < 0 && (errno == EAGAIN || errno == EINTR);
+    if (!may_come || !wait_for(socket, POLLIN, deadline)) return std::nullopt;
   }
   return std::nullopt;
 }
