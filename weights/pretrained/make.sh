@@ -5,6 +5,8 @@
 # same file, whatever the number of threads (THREADS, default: one per core). After each round of
 # training FOLDER has the weights so far. docs/model_card.md describes the result.
 set -euo pipefail
+# Training and collecting that Ctrl-C ends early end well, and bash would go on with half of them.
+trap 'exit 130' INT
 [ $# -ge 2 ] || {
   sed -n '2,6s/^# //p' "$0" >&2
   exit 2
@@ -102,12 +104,13 @@ train() {
       --batch 128 --seed 5 --source "$source" --output "$round.compute.safetensors" \
       --log "$round.compute.csv" --threads "$threads" --resume
   fi
+  if [ -e "$round.compute.safetensors.compute.partial" ]; then return 1; fi  # Stopped.
   "$neuroshard" train comm "${comm_data[@]}" --loss relative --epochs "$3" --batch 32 --seed 5 \
     --source "$source" --base "$round.compute.safetensors" --output "$round.comm.safetensors" \
     --log "$round.comm.csv" --threads "$threads" --resume
+  if [ -e "$round.comm.safetensors.comm.symmetric.partial" ]; then return 1; fi
   "$neuroshard" train all-reduce --data "$folder/all_reduce" --source "$source" \
     --base "$round.comm.safetensors" --output "$folder/$hardware.safetensors"
-  if [ -e "$round.comm.safetensors.comm.symmetric.partial" ]; then return 1; fi  # Stopped.
   cp "$folder/$hardware.safetensors" "$round.safetensors"
 }
 
