@@ -62,6 +62,7 @@ std::vector<std::uint64_t> ranks_of_held(const Residency& residency) {
   std::vector<Held> kinds = held;
   std::ranges::sort(kinds);
   std::vector<std::uint64_t> ranks;
+  ranks.reserve(held.size());
   for (const Held& one : held) {
     ranks.push_back(
         static_cast<std::uint64_t>(std::ranges::lower_bound(kinds, one) - kinds.begin()));
