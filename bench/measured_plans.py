@@ -76,8 +76,11 @@ class Bench:
         start = ["mpirun", "-np", str(ranks)] if ranks and self.options.exchange == "mpi" else []
         return [*start, self.options.program, *map(str, arguments)]
 
-    def run_all(self, commands: list[list[str]], seconds: float, codes: tuple[int, ...] = (0,)) -> None:
-        """Commands at once, each on cores of its own if there are several. After `seconds` they are told to stop."""
+    def run_all(
+        self, commands: list[list[str]], seconds: float, codes: tuple[int, ...] = (0,), codes_if_told: bool = True
+    ) -> None:
+        """Commands at once, each on cores of its own if there are several. After `seconds` they are told to stop;
+        with codes_if_told=False any exit code of those will do: mpirun has that of the signal."""
         cores = sorted(os.sched_getaffinity(0))
         part = len(cores) // len(commands)
         running = []
@@ -89,29 +92,41 @@ class Bench:
             running.append(subprocess.Popen(command, env=os.environ | MPI_SETTINGS))
         os.sched_setaffinity(0, cores)
         end = time.monotonic() + seconds
+        told = []
         for process in running:
             try:
                 process.wait(None if seconds == float("inf") else max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
-                for late in running:
-                    if late.poll() is None:
-                        late.send_signal(signal.SIGINT)
+                told = [late for late in running if late.poll() is None]
+                for late in told:
+                    late.send_signal(signal.SIGINT)
                 break
         for process in running:
-            if process.wait() not in codes:
+            if process.wait() not in codes and (codes_if_told or process not in told):
                 sys.exit(f"measured_plans.py: exit code {process.returncode}")
 
     def run(self, *arguments: object, codes: tuple[int, ...] = (0,)) -> None:
         self.run_all([self.command(arguments)], float("inf"), codes)
 
-    def collect(self, step: str, samples: int, share: float, command_for: Callable[[int], list[list[str]]]) -> None:
-        """Runs the commands for `samples` samples for its share of the time, but collects some at least."""
+    def collect(
+        self,
+        step: str,
+        folders: list[Path],
+        samples: int,
+        share: float,
+        command_for: Callable[[int], list[list[str]]],
+    ) -> None:
+        """Runs the commands for `samples` samples in `folders` for its share of the time, but collects some."""
         if not self.once(step):
             return
         end = time.monotonic() + self.share(share)
-        self.run_all(command_for(min(samples, LEAST_SAMPLES)), float("inf"))
+        least = min(samples, LEAST_SAMPLES)
+        self.run_all(command_for(least), float("inf"))
         if time.monotonic() < end:
-            self.run_all(command_for(samples), end - time.monotonic())
+            self.run_all(command_for(samples), end - time.monotonic(), codes_if_told=False)
+        there = sum(len((folder / "data.txt").read_text().splitlines()) for folder in folders)
+        if there < least:
+            sys.exit(f"measured_plans.py: {step} has {there} samples, at least {least} are needed")
         self.done(step)
 
     def once(self, name: str) -> bool:
@@ -151,7 +166,7 @@ class Bench:
                 for i, folder in enumerate(folders)
             ]
 
-        self.collect("compute", self.options.samples, COMPUTE_SHARE, commands)
+        self.collect("compute", folders, self.options.samples, COMPUTE_SHARE, commands)
         return folders
 
     def train(self, kind: str, data: list[Path], output: Path, share: float, *more: object) -> None:
@@ -206,7 +221,7 @@ class Ranks:
         def commands(samples: int) -> list[list[str]]:
             return [self.bench.command((*collect, "--samples", samples), self.ranks)]
 
-        self.bench.collect(step, self.options.samples, COMM_SHARE / parts, commands)
+        self.bench.collect(step, [comm], self.options.samples, COMM_SHARE / parts, commands)
         weights = self.folder / "weights.safetensors"
         self.bench.train("comm", [comm], weights, TRAIN_COMM_SHARE / parts, "--base", compute)
 

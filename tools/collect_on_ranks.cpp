@@ -108,6 +108,13 @@ int collect_over_tcp(const CollectComm& command, Console& console) {
   const ranks::LaunchedRank self = ranks::launched_rank();
   CollectComm complete = command;
   try {
+    // Processes that do not know of each other would each measure alone, and all into one folder.
+    if (self.size == 1 && command.devices != 1) {
+      throw Error(
+          "this process is the only rank: NEUROSHARD_RANK and NEUROSHARD_RANKS are not set, nor "
+          "are the variables of srun or of an mpirun that is known; set both for each rank, or "
+          "give --devices 1 if there shall be no other");
+    }
     if (command.devices && *command.devices != self.size) {
       throw Error("--devices is " + std::to_string(*command.devices) + ", but " +
                   std::to_string(self.size) +
@@ -120,10 +127,11 @@ int collect_over_tcp(const CollectComm& command, Console& console) {
     if (self.rank == 0) throw;
     return kExitOk;
   }
-  // Rank 0 ends the run in good order.
+  ranks::TcpGroup group(self, command.rendezvous);
+  // Rank 0 ends the run in good order. Until they have met each rank ends by itself, lest one that
+  // waits on comes to the next run.
   std::optional<InterruptGuard> guard;
   if (self.rank != 0) guard.emplace();
-  ranks::TcpGroup group(self, command.rendezvous);
   const MeasuredExchange made = make_exchange(complete, group);
   const ranks::RankMeasurement measurement{group, *made.exchange, complete.protocol,
                                            complete.batch};

@@ -154,7 +154,9 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
        "--rendezvous is for --backend tcp and nccl"},
       {{"comm", "--backend", "tcp", "--rendezvous", folder / "ranks", "--devices", "3", "--output",
         folder / "data"},
-       "--devices is 3, but 1 ranks were started"},
+       "NEUROSHARD_RANK and NEUROSHARD_RANKS are not set"},
+      {{"comm", "--backend", "tcp", "--rendezvous", folder / "ranks", "--output", folder / "data"},
+       "--devices 1"},
   };
   for (const auto& [arguments, reason] : bad) {
     const Outcome outcome = run_command("collect", arguments);

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "tools/over_mpi.h"
@@ -27,8 +29,6 @@ class CollectKit : public OverMpi {
  protected:
   void SetUp() override {
     if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "a program of its own C library has no sanitizers";
-    ASSERT_NO_FATAL_FAILURE(OverMpi::SetUp());
-    if (IsSkipped()) return;
     ASSERT_EQ(run(std::string(NEUROSHARD_TOOLS) + "/collect_kit " + folder_ / "kit.tar.gz" + " " +
                   NEUROSHARD_PROGRAM),
               0)
@@ -37,6 +37,29 @@ class CollectKit : public OverMpi {
                   folder_ / "kit.tar.gz"),
               0)
         << output();
+  }
+
+  // The kit's collect in a process group of its own, as a terminal starts it. What it prints goes
+  // to the file "first".
+  pid_t start(const std::string& command) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::setpgid(0, 0);
+    // This program may have been started to ignore them.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    const std::string whole = command + " >" + folder_ / "first" + " 2>&1 </dev/null";
+    ::execl("/bin/sh", "sh", "-c", whole.c_str(), nullptr);
+    ::_exit(127);
+  }
+  // Processes whose command line names the folder of results.
+  std::size_t processes() {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream file(entry.path() / "cmdline");
+      const std::string line((std::istreambuf_iterator<char>(file)), {});
+      if (line.find(results()) != std::string::npos) ++count;
+    }
+    return count;
   }
 
   // Of a command of the shell; -1: ended by a signal. What it prints is output().
@@ -67,13 +90,7 @@ class CollectKit : public OverMpi {
 
 TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) {
   const std::string options = "--launcher local --oversubscribe";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string command =
-        collect(1'000'000, options) + " >" + folder_ / "first" + " 2>&1 </dev/null";
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    ::_exit(127);
-  }
+  const pid_t child = start(collect(1'000'000, options));
   // Ends at the latest when collect does.
   int status = 0;
   while (samples("comm_4") < 3 && ::waitpid(child, &status, WNOHANG) == 0) {
@@ -112,9 +129,46 @@ TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) 
   EXPECT_TRUE(std::filesystem::exists(weights));
 }
 
-TEST_F(CollectKit, RanksOfMpirunAndSrunFindEachOtherWithoutMpi) {
-  EXPECT_EQ(run(collect(2, "--oversubscribe --launcher mpirun")), 0) << output();
+TEST_F(CollectKit, CtrlCLeavesNoRanksAndTheSameCommandGoesOn) {
+  const std::string options = "--launcher local --oversubscribe";
+  for (const int signal : {SIGINT, SIGHUP}) {
+    const std::size_t before = samples("comm_4");
+    const pid_t child = start(collect(1'000'000, options));
+    int status = 0;
+    while (samples("comm_4") == before && ::waitpid(child, &status, WNOHANG) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_GT(samples("comm_4"), before) << contents_of(folder_ / "first");
+    // collect, timeout, local_ranks and the ranks.
+    EXPECT_GE(processes(), 6U);
+    ASSERT_EQ(::kill(-child, signal), 0);
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), kMore) << contents_of(folder_ / "first");
+    EXPECT_EQ(processes(), 0U);
+  }
+  EXPECT_EQ(run(collect(static_cast<int>(samples("comm_4")) + 1, options)), 0) << output();
+}
+
+TEST_F(CollectKit, ALocalRankThatFailsEndsTheOthers) {
+  EXPECT_EQ(
+      run(kit() + "/local_ranks 3 sh -c '[ $NEUROSHARD_RANK = 1 ] && exit 4; exec sleep 1000'"), 1)
+      << output();
+}
+
+TEST_F(CollectKit, RanksOfMpirunFindEachOtherWithoutMpi) {
+  ASSERT_NO_FATAL_FAILURE(OverMpi::SetUp());
+  if (IsSkipped()) return;
+  std::filesystem::create_directory(folder_ / "bin");
+  folder_.write("bin/mpirun", "#!/bin/sh\nexec " NEUROSHARD_MPIRUN " \"$@\"\n");
+  EXPECT_EQ(run("chmod +x " + folder_ / "bin/mpirun" + " && export PATH=" + folder_ / "bin" +
+                ":$PATH && " + collect(2, "--oversubscribe --launcher mpirun")),
+            0)
+      << output();
   EXPECT_EQ(samples("comm_4"), 2U);
+}
+
+TEST_F(CollectKit, RanksOfSrunFindEachOtherWithoutMpi) {
   // In place of Slurm, which tests do not have: what its srun says to each task, and no more.
   std::filesystem::create_directory(folder_ / "bin");
   folder_.write("bin/srun",
@@ -149,6 +203,8 @@ TEST_F(CollectKit, SaysWhatIsWrongAndWhatHelps) {
                {"--ranks has 4000", "this machine has", "--oversubscribe"});
   expect_error(collect(2, "--launcher local --oversubscribe --ranks 1"), {"--ranks has '1'"});
   expect_error(collect(2, "--launcher smoke"), {"--launcher is 'smoke'", "srun, mpirun or local"});
+  expect_error(collect(2, "--launcher local --launcher-options '-x A'"),
+               {"--launcher local", "--launcher-options"});
   // Without kernels, or without a GPU.
   expect_error("PATH=" + folder_ / "few; " + collect(2, "--backend cuda"),
                {"--backend cuda", "cpu"});

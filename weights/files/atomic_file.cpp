@@ -22,7 +22,8 @@ std::string name_in_proc(int descriptor) { return "/proc/self/fd/" + std::to_str
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), target_(path_) {
+AtomicFile::AtomicFile(fs::path path, mode_t mode)
+    : mode_(mode), path_(std::move(path)), target_(path_) {
   struct stat existing {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail(EISDIR);
@@ -41,13 +42,13 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), target_(path_) {
   open_unnamed();
   if (descriptor_ < 0) open_temporary();
   // Who may read the file stays the same, if possible.
-  if (exists) ::fchmod(descriptor_, existing.st_mode & 0777);
+  if (exists) ::fchmod(descriptor_, existing.st_mode & (mode_ | 0111));
 }
 
 void AtomicFile::open_unnamed() {
 #ifdef O_TMPFILE
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode_);
   // It gets its name through /proc, which a container may lack.
   if (descriptor_ >= 0 && ::access(name_in_proc(descriptor_).c_str(), F_OK) != 0) {
     ::close(std::exchange(descriptor_, -1));
@@ -74,8 +75,9 @@ int AtomicFile::make_temporary(Make make) {
 }
 
 void AtomicFile::open_temporary() {
-  descriptor_ = make_temporary(
-      [](const char* name) { return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+  descriptor_ = make_temporary([this](const char* name) {
+    return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_);
+  });
 }
 
 AtomicFile::~AtomicFile() { discard(); }

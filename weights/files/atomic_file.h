@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,7 +14,9 @@ namespace neuroshard {
 /// symbolic link keeps pointing where it does. All functions throw Error (kIo) naming the file.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  /// Who may read and write a new file is `mode`, less the umask; of one that exists it stays the
+  /// same, but never more than `mode`.
+  explicit AtomicFile(std::filesystem::path path, mode_t mode = 0666);
   /// Without a `commit` nothing remains.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -31,6 +35,7 @@ class AtomicFile {
   int make_temporary(Make make);
   void discard() noexcept;
 
+  mode_t mode_;
   std::filesystem::path path_;       ///< As given, for messages.
   std::filesystem::path target_;     ///< Links followed.
   std::filesystem::path temporary_;  ///< Empty while there is none.

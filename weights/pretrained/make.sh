@@ -20,7 +20,8 @@ case $hardware in
   h200) gpu=h200-sxm-141gb network=h100-nvlink4-ndr ;;
   *) echo "unknown hardware $hardware; give a100, h100 or h200" >&2 && exit 2 ;;
 esac
-threads=${THREADS:-$(nproc)}
+# nproc heeds these variables, too.
+threads=${THREADS:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)}
 other_tables=$(dirname "$0")/../../tests/data/golden/tables
 mkdir -p "$folder"
 

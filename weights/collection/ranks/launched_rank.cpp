@@ -38,6 +38,12 @@ int number_of(const char* variable) {
 }  // namespace
 
 LaunchedRank launched_rank() {
+  const auto& own = kLaunchers[0];
+  const bool has_rank = std::getenv(own.rank) != nullptr;
+  if (has_rank != (std::getenv(own.size) != nullptr)) {
+    throw Error("the environment has " + std::string(has_rank ? own.rank : own.size) + ", but no " +
+                (has_rank ? own.size : own.rank) + "; set both, or none");
+  }
   for (const Launcher& launcher : kLaunchers) {
     if (std::getenv(launcher.rank) == nullptr || std::getenv(launcher.size) == nullptr) continue;
     const LaunchedRank launched{number_of(launcher.rank), number_of(launcher.size)};

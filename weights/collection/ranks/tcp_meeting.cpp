@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "core/fingerprint.h"
 #include "neuroshard/error.h"
@@ -67,8 +68,12 @@ class FileMeeting {
         patience_(patience),
         deadline_(SocketClock::now() + patience),
         listener_(listen_on_free_port()),
-        own_{machine_name(), listener_.port, own_addresses()},
+        own_{machine_name(), listener_.port, listener_.addresses},
         peers_(static_cast<std::size_t>(self.size)) {}
+
+  FileMeeting(const FileMeeting&) = delete;
+  FileMeeting& operator=(const FileMeeting&) = delete;
+  ~FileMeeting() { take_file_away(); }
 
   TcpConnections run() {
     const std::vector<Address> all = self_.rank == 0 ? gather_all() : join();
@@ -89,21 +94,29 @@ class FileMeeting {
   std::vector<Address> gather_all() {
     std::random_device random;
     token_ = hex_digits((std::uint64_t{random()} << 32) | random());
-    write_file(rendezvous_, std::string(kGreeting) + ' ' + NEUROSHARD_VERSION + ' ' + token_ + ' ' +
-                                text_of(own_) + '\n');
+    // Who can read the token can take a rank's place.
+    AtomicFile file(rendezvous_, 0600);
+    file.write(std::string(kGreeting) + ' ' + NEUROSHARD_VERSION + ' ' + token_ + ' ' +
+               text_of(own_) + '\n');
+    file.commit();
+    shown_ = true;
     std::vector<Address> all(peers_.size());
     all[0] = own_;
     for (int missing = self_.size - 1; missing > 0;) {
       if (accept_rank(&all)) --missing;
     }
-    std::error_code ignored;
-    std::filesystem::remove(rendezvous_, ignored);
+    take_file_away();
     std::string table;
     for (const Address& address : all) table += text_of(address) + ' ';
     for (int peer = 1; peer < self_.size; ++peer) {
       if (!send_line(peers_[static_cast<std::size_t>(peer)], table, deadline_)) fail_gone(peer);
     }
     return all;
+  }
+
+  void take_file_away() {
+    std::error_code ignored;
+    if (std::exchange(shown_, false)) std::filesystem::remove(rendezvous_, ignored);
   }
 
   std::vector<Address> join() {
@@ -148,7 +161,8 @@ class FileMeeting {
            std::to_string(peer) + ' ' + std::to_string(self_.size) + ' ' + text_of(own_);
   }
 
-  // True if another rank has come. Its address goes to `all`, unless that is null.
+  // True if another rank has come, for the first time. Its address goes to `all`, unless that is
+  // null.
   bool accept_rank(std::vector<Address>* all) {
     std::optional<Socket> socket = accept_one(listener_, deadline_);
     if (!socket) fail_missing();
@@ -173,14 +187,16 @@ class FileMeeting {
                   ErrorKind::kBackend);
     }
     Socket& place = peers_[static_cast<std::size_t>(rank)];
-    if (place.descriptor() >= 0) {
+    // A rank whose handshake took too long hangs up and calls again.
+    const bool again = place.descriptor() >= 0;
+    if (again && !is_closed(place)) {
       throw Error("rank " + std::to_string(rank) + " came twice; give each run a file of its own",
                   ErrorKind::kBackend);
     }
     if (!send_line(*socket, kWelcome, end)) return false;
     if (all != nullptr) (*all)[static_cast<std::size_t>(rank)] = *address;
     place = std::move(*socket);
-    return true;
+    return !again;
   }
 
   void wait_more() const {
@@ -214,6 +230,7 @@ class FileMeeting {
   Listener listener_;
   Address own_;
   std::string token_;
+  bool shown_ = false;  ///< The file is there.
   std::vector<Socket> peers_;
 };
 

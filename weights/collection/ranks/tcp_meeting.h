@@ -17,10 +17,10 @@ struct TcpConnections {
 };
 
 /// How all ranks of a run find each other: rank 0 writes where it listens into the file
-/// `rendezvous`, in a folder that all machines see, and takes it away when all have come. What an
-/// earlier run has left there does no harm. Throws Error (kBackend) naming the ranks that did not
-/// come within `patience`, or if they were started as parts of another number of ranks; Error (kIo)
-/// if the file cannot be written.
+/// `rendezvous`, in a folder that all machines see, for its owner alone to read, and takes it away
+/// when all have come or it gives up. What an earlier run has left there does no harm. Throws Error
+/// (kBackend) naming the ranks that did not come within `patience`, or if they were started as
+/// parts of another number of ranks; Error (kIo) if the file cannot be written.
 [[nodiscard]] TcpConnections meet_by_file(const LaunchedRank& self,
                                           const std::filesystem::path& rendezvous,
                                           std::chrono::seconds patience);

@@ -57,29 +57,8 @@ sockaddr_in address_of(in_addr_t ip, int port) {
   return address;
 }
 
-}  // namespace
-
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-Listener listen_on_free_port() {
-  Listener listener{Socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), 0};
-  sockaddr_in address = address_of(htonl(INADDR_ANY), 0);
-  socklen_t length = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  const int descriptor = listener.socket.descriptor();
-  if (descriptor < 0 || ::bind(descriptor, generic, length) != 0 ||
-      ::listen(descriptor, SOMAXCONN) != 0 || ::getsockname(descriptor, generic, &length) != 0) {
-    throw Error(std::string("no TCP port to listen on: ") + std::strerror(errno),
-                ErrorKind::kBackend);
-  }
-  listener.port = ntohs(address.sin_port);
-  return listener;
-}
-
-std::vector<std::string> own_addresses() {
-  const char* const wanted = std::getenv("NEUROSHARD_INTERFACE");
+// Of the interface of the name `wanted`, unless that is null.
+std::vector<std::string> own_addresses(const char* wanted) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) {
     throw Error(
@@ -108,6 +87,33 @@ std::vector<std::string> own_addresses() {
                 ErrorKind::kBackend);
   }
   return outer;
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Listener listen_on_free_port() {
+  const char* const interface = std::getenv("NEUROSHARD_INTERFACE");
+  Listener listener{Socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), 0,
+                    own_addresses(interface)};
+  sockaddr_in address = address_of(htonl(INADDR_ANY), 0);
+  if (interface != nullptr) {
+    listener.addresses.resize(1);
+    (void)::inet_pton(AF_INET, listener.addresses[0].c_str(), &address.sin_addr);
+  }
+  socklen_t length = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  const int descriptor = listener.socket.descriptor();
+  if (descriptor < 0 || ::bind(descriptor, generic, length) != 0 ||
+      ::listen(descriptor, SOMAXCONN) != 0 || ::getsockname(descriptor, generic, &length) != 0) {
+    throw Error(std::string("no TCP port to listen on: ") + std::strerror(errno),
+                ErrorKind::kBackend);
+  }
+  listener.port = ntohs(address.sin_port);
+  return listener;
 }
 
 std::optional<Socket> accept_one(const Listener& listener, SocketClock::time_point deadline) {
@@ -140,6 +146,12 @@ std::optional<Socket> connect_to(const std::string& address, int port,
   }
   set_options(socket);
   return socket;
+}
+
+bool is_closed(const Socket& socket) {
+  char byte = 0;
+  const ssize_t count = ::recv(socket.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 bool send_line(const Socket& socket, const std::string& line, SocketClock::time_point deadline) {

@@ -28,24 +28,25 @@ class Socket {
 
 using SocketClock = std::chrono::steady_clock;
 
-/// Listens on a free port of all IPv4 addresses of this machine.
+/// Listens on a free port of all IPv4 addresses of this machine, or only of the first one of the
+/// network interface that NEUROSHARD_INTERFACE names, if it is set.
 struct Listener {
   Socket socket;
   int port = 0;
+  /// Where others may reach it, the address of the machine itself last.
+  std::vector<std::string> addresses;
 };
-/// Throws Error (kBackend) if the system has no sockets.
+/// Throws Error (kBackend) if the system has no sockets, or no interface of that name.
 [[nodiscard]] Listener listen_on_free_port();
-
-/// IPv4 addresses by which other machines may reach this one, that of the machine itself last. Only
-/// those of the network interface that NEUROSHARD_INTERFACE names, if it is set; throws Error if
-/// there is none of that name.
-[[nodiscard]] std::vector<std::string> own_addresses();
 
 /// Nothing if nobody comes, or answers, in time.
 [[nodiscard]] std::optional<Socket> accept_one(const Listener& listener,
                                                SocketClock::time_point deadline);
 [[nodiscard]] std::optional<Socket> connect_to(const std::string& address, int port,
                                                SocketClock::time_point deadline);
+
+/// True if the other end is gone and all that it sent has been read.
+[[nodiscard]] bool is_closed(const Socket& socket);
 
 /// A line of text, without its end; false, or nothing, if it does not get through in time.
 [[nodiscard]] bool send_line(const Socket& socket, const std::string& line,

@@ -53,6 +53,19 @@ TEST_F(LaunchedRankTest, ABatchScriptOfSlurmIsNoRank) {
   ::unsetenv("SLURM_NTASKS");
 }
 
+TEST_F(LaunchedRankTest, HalfOfOurOwnVariablesIsAnError) {
+  set("PMI_RANK", "1");
+  set("PMI_SIZE", "2");
+  for (const auto& [one, other] : {std::pair("NEUROSHARD_RANK", "NEUROSHARD_RANKS"),
+                                   std::pair("NEUROSHARD_RANKS", "NEUROSHARD_RANK")}) {
+    set(one, "3");
+    EXPECT_EQ(
+        testing::message_of([] { (void)launched_rank(); }),
+        std::string("the environment has ") + one + ", but no " + other + "; set both, or none");
+    ::unsetenv(one);
+  }
+}
+
 TEST_F(LaunchedRankTest, NonsenseIsAnErrorThatNamesTheVariable) {
   set("PMI_SIZE", "4");
   for (const char* rank : {"4", "-1", "two", "1x", ""}) {

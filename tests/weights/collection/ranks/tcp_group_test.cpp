@@ -5,14 +5,20 @@
 
 #include <array>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <optional>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "core/random.h"
 #include "message_of.h"
 #include "neuroshard/error.h"
 #include "repetitions.h"
 #include "temporary_folder.h"
+#include "weights/collection/ranks/tcp_socket.h"
 
 namespace neuroshard::ranks {
 namespace {
@@ -180,13 +186,70 @@ TEST_F(TcpGroupTest, AFileOfAnEarlierRunDoesNoHarm) {
   }
 }
 
+// The first line of the rendezvous file, waited for.
+std::string line_of_meeting(const std::string& path) {
+  std::string line;
+  while (!std::getline(std::ifstream(path), line)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return line;
+}
+
+TEST_F(TcpGroupTest, TheFileIsForItsOwnerAloneToRead) {
+  folder_.write("ranks", "of an earlier run\n");
+  std::filesystem::permissions(rendezvous_, std::filesystem::perms(0644));
+  const std::jthread first([&] {
+    EXPECT_THROW(TcpGroup({0, 2}, rendezvous_, std::chrono::seconds(2)), Error);
+  });
+  while (!line_of_meeting(rendezvous_).starts_with("neuroshard")) std::this_thread::yield();
+  EXPECT_EQ(std::filesystem::status(rendezvous_).permissions(), std::filesystem::perms(0600));
+}
+
+// Calls rank 0 as rank 1 of 3; its answer is for the caller to read.
+Socket call_rank_0(const std::string& rendezvous, SocketClock::time_point end) {
+  std::istringstream text(line_of_meeting(rendezvous));
+  std::string word;
+  std::string token;
+  std::string ip;
+  int port = 0;
+  text >> word >> word >> token >> word >> port >> word >> ip;
+  std::optional<Socket> socket = connect_to(ip, port, end);
+  if (!socket || !send_line(*socket, "neuroshard.ranks " + token + " 1 0 3 machine 1 0", end)) {
+    throw Error("rank 0 cannot be called");
+  }
+  return std::move(*socket);
+}
+
+TEST_F(TcpGroupTest, ARankThatHungUpMayCallAgainButTwoMayNotBeTheSame) {
+  const auto end = SocketClock::now() + std::chrono::seconds(20);
+  for (const bool hangs_up : {true, false}) {
+    std::string error;
+    {
+      const std::jthread rank_0([&] {
+        error = testing::message_of(
+            [&] {
+              TcpGroup({0, 3}, rendezvous_, std::chrono::seconds(2));
+            },
+            ErrorKind::kBackend);
+      });
+      Socket one = call_rank_0(rendezvous_, end);
+      EXPECT_EQ(receive_line(one, end), "welcome");
+      if (hangs_up) Socket closed = std::move(one);
+      const Socket other = call_rank_0(rendezvous_, end);
+      EXPECT_EQ(receive_line(other, end),
+                hangs_up ? std::optional<std::string>("welcome") : std::nullopt);
+    }
+    EXPECT_THAT(error, HasSubstr(hangs_up ? "in vain for rank 2;" : "rank 1 came twice"));
+  }
+}
+
 TEST_F(TcpGroupTest, NamesTheRanksThatDoNotCome) {
   const auto alone = [&](const LaunchedRank& self, ErrorKind kind = ErrorKind::kBackend) {
     return testing::message_of([&] { TcpGroup(self, rendezvous_, std::chrono::seconds(1)); }, kind);
   };
   EXPECT_THAT(alone({0, 3}), AllOf(HasSubstr("rank 0 waited 1 s in vain for rank 1, 2"),
                                    HasSubstr("NEUROSHARD_INTERFACE")));
-  std::filesystem::remove(rendezvous_);
+  EXPECT_TRUE(folder_.names().empty());
   EXPECT_THAT(alone({1, 2}), HasSubstr("rank 1 waited 1 s in vain for rank 0"));
   rendezvous_ = folder_ / "no/such/folder";
   EXPECT_THAT(alone({0, 2}, ErrorKind::kIo), HasSubstr("no/such/folder"));
