@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "core/fingerprint.h"
 #include "core/id_exchange.h"
 #include "core/random.h"
 #include "core/replicas.h"
@@ -11,6 +15,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/table_configs.h"
+#include "neuroshard/weights.h"
 #include "tools/collect_command.h"
 #include "tools/interrupt.h"
 #include "tools/model_options.h"
@@ -78,6 +83,75 @@ Task draw_task(std::span<const Table> tables, const CollectPlans& command, Rando
   return task;
 }
 
+/// What decides the samples, as far as both folders have it.
+CollectionDescription description_of(const CollectPlans& command, const LoadedModels& loaded,
+                                     const TableConfigs& configs) {
+  const auto fingerprint_of = [](std::string_view bytes) {
+    Fingerprint fingerprint;
+    fingerprint.add(bytes);
+    return hex_digits(fingerprint.value());
+  };
+  return {{"source", command.backend},
+          {"batch", std::to_string(kDefaultBatchSize)},
+          {"seed", std::to_string(command.seed)},
+          {"draws", "plans"},
+          {"gpu", command.gpu},
+          {"network", command.network},
+          {"devices", std::to_string(command.devices)},
+          {"tasks", std::to_string(command.tasks)},
+          {"max_tables", std::to_string(command.max_tables)},
+          {"memory_bytes", std::to_string(bytes_from_gib(command.memory_gb))},
+          {"compute_devices", std::to_string(command.compute_devices)},
+          {"variants", std::to_string(command.variants)},
+          {"effort", command.search.effort},
+          {"weights", std::filesystem::path(loaded.place).filename().string()},
+          {"weights_fingerprint", fingerprint_of(serialize_weights(loaded.models))},
+          {"tables_fingerprint", fingerprint_of(serialize_table_configs(configs.tables, true))}};
+}
+
+/// The two folders. Planning takes long, so what cannot be written, or may not be overwritten, is
+/// found out before.
+class PlanCollections {
+ public:
+  PlanCollections(const CollectPlans& command, const CollectionDescription& description)
+      : operators_(command.output, "compute", command.gpu, description),
+        exchanges_(command.output, "comm", command.network, description) {}
+
+  /// Samples of the same description.
+  [[nodiscard]] bool complete() const { return operators_.collected && exchanges_.collected; }
+
+  void write(std::span<const Table> tables, std::string_view operators,
+             std::string_view exchanges) {
+    operators_.write(tables, operators);
+    exchanges_.write({}, exchanges);
+  }
+
+ private:
+  struct Folder {
+    Folder(const std::filesystem::path& output, const std::string& kind,
+           const std::string& hardware, CollectionDescription common)
+        : path(output / kind), description(std::move(common)) {
+      description["kind"] = kind;
+      description["hardware"] = hardware;
+      collected = has_collection(path, description);
+      samples.emplace(path / "data.txt");
+    }
+    void write(std::span<const Table> tables, std::string_view lines) {
+      prepare_collection(path, description, tables);
+      samples->write(lines);
+      samples->commit();
+    }
+
+    std::filesystem::path path;
+    CollectionDescription description;
+    bool collected = false;
+    std::optional<AtomicFile> samples;
+  };
+
+  Folder operators_;
+  Folder exchanges_;
+};
+
 /// Samples of plans, gathered before they are written.
 class PlanSamples {
  public:
@@ -114,16 +188,8 @@ class PlanSamples {
     if (!plan.slices.empty()) add_exchanges(task, dim_sums, compute_ms, most_ids, random);
   }
 
-  void write(const std::string& output, CollectionDescription description) const {
-    const std::filesystem::path folder(output);
-    description["kind"] = "compute";
-    description["hardware"] = std::string(gpu_.name);
-    prepare_collection(folder / "compute", description, tables_);
-    write_file(folder / "compute" / "data.txt", operators_);
-    description["kind"] = "comm";
-    description["hardware"] = command_.network;
-    prepare_collection(folder / "comm", description, {});
-    write_file(folder / "comm" / "data.txt", exchanges_);
+  void write(PlanCollections& collections) const {
+    collections.write(tables_, operators_, exchanges_);
   }
 
  private:
@@ -230,6 +296,11 @@ int run(const CollectPlans& command, Console& console) {
   PlannerOptions options = command.search.options();
   options.threads = 1;
   const Planner planner(loaded.models, options);
+  PlanCollections collections(command, description_of(command, loaded, configs));
+  if (collections.complete()) {
+    console.out << printable(command.output) << ": has these samples already\n";
+    return kExitOk;
+  }
   PlanSamples samples(command, gpu, network);
   const InterruptGuard guard;
   int planned = 0;
@@ -250,13 +321,7 @@ int run(const CollectPlans& command, Console& console) {
   if (planned == 0) {
     throw Error(command.table_configs + ": no task of these tables fits; give more --memory-gb");
   }
-  samples.write(command.output, {{"source", command.backend},
-                                 {"batch", std::to_string(kDefaultBatchSize)},
-                                 {"seed", std::to_string(command.seed)},
-                                 {"draws", "plans"},
-                                 {"devices", std::to_string(command.devices)},
-                                 {"tasks", std::to_string(command.tasks)},
-                                 {"weights", loaded.place}});
+  samples.write(collections);
   console.out << printable(command.output) << ": samples of " << format_count(planned)
               << " plans\n";
   return kExitOk;
@@ -270,7 +335,11 @@ void add_collect_plans(CLI::App& collect, Action& chosen) {
       "plans", "Both kinds of cost, of plans that a search with given weights finds");
   command->footer(kCollectPlansExamples);
   options->search.effort = "fast";
-  command->add_option("--output", options->output, "Folder of the folders compute and comm")
+  command
+      ->add_option(
+          "--output", options->output,
+          "Folder of the folders compute and comm; samples that these options, weights and "
+          "tables gave before are kept, others refused")
       ->type_name("DIR")
       ->required();
   command->add_option("--backend", options->backend, "analytic")->required();

@@ -1,7 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "core/message_text.h"
 #include "neuroshard/evaluation.h"
@@ -79,14 +82,42 @@ void report(const EvaluateCommand& command, const std::string& weights,
   scatter->finish();
 }
 
+void append_samples(ComputeSamples& all, ComputeSamples more) {
+  if (!all.served.empty() || !more.served.empty()) {
+    all.served.resize(all.size(), kDefaultBatchSize);
+    more.served.resize(more.size(), kDefaultBatchSize);
+    all.served.insert(all.served.end(), more.served.begin(), more.served.end());
+  }
+  const auto first_table = static_cast<std::uint32_t>(all.tables.size());
+  const std::size_t first_id = all.table_ids.size();
+  std::ranges::move(more.tables, std::back_inserter(all.tables));
+  for (const std::uint32_t id : more.table_ids) all.table_ids.push_back(first_table + id);
+  for (const std::size_t end : std::span(more.offsets).subspan(1)) {
+    all.offsets.push_back(first_id + end);
+  }
+  all.cost_ms.insert(all.cost_ms.end(), more.cost_ms.begin(), more.cost_ms.end());
+}
+
+// Each folder may be of another machine and batch: nothing is learnt from them together.
+ComputeSamples read_samples_to_predict(std::span<const std::filesystem::path> folders,
+                                       bool any_batch) {
+  ComputeSamples all;
+  for (const std::filesystem::path& folder : folders) {
+    const std::span one(&folder, 1);
+    const DataOrigin origin = read_data_origin(one, "compute");
+    ComputeSamples samples = read_compute_samples(one);
+    if (any_batch) serve_collected_batch(origin, samples);
+    append_samples(all, std::move(samples));
+  }
+  return all;
+}
+
 int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
   std::optional<ResultOutput> scatter;
   if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
   const LoadedModels loaded = load_models(command.models);
-  ComputeSamples samples = read_compute_samples(command.folders());
-  if (loaded.models.compute.any_batch()) {
-    serve_collected_batch(read_data_origin(command.folders(), "compute"), samples);
-  }
+  const ComputeSamples samples =
+      read_samples_to_predict(command.folders(), loaded.models.compute.any_batch());
   const auto backend = make_cpu_backend(loaded.models);
   const Evaluated evaluated{"compute", {evaluate_compute(*backend, samples)}};
   report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);

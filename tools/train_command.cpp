@@ -29,6 +29,8 @@ constexpr const char* kTrainCommExamples = R"(Examples:
       --base my_gpu.safetensors --output my_gpu.safetensors      the published one for 4 devices
 
 Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
+With --from nothing is kept until the backward network, which is fitted after the forward one, has
+run an epoch.
 docs/training.md has the details.)";
 
 constexpr const char* kTrainAllReduceExamples = R"(Example:

@@ -100,7 +100,44 @@ TEST(Collect, RefusesPlansItCannotPrice) {
   std::vector<std::string> tiny = plans(folder / "a", "2");
   tiny.insert(tiny.end(), {"--memory-gb", "0.000001"});
   EXPECT_THAT(run_command("collect", tiny).err, HasSubstr("no task of these tables fits"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  for (const char* kind : {"compute", "comm"}) {
+    EXPECT_TRUE(std::filesystem::is_empty(folder / (std::string("a/") + kind)));
+  }
+}
+
+// Tasks that do not fit show that nothing was planned before.
+TEST(Collect, PlansAreNotMadeForFoldersThatCannotTakeThem) {
+  const TemporaryFolder folder;
+  const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command("collect", arguments);
+  };
+  const std::vector<std::string> usual = plans(folder / "a", "2");
+  ASSERT_EQ(with(usual, {}).code, kExitOk);
+  const std::string operators = contents_of(folder / "a/compute/data.txt");
+  const std::string exchanges = contents_of(folder / "a/comm/data.txt");
+  EXPECT_THAT(with(usual, {}).out, HasSubstr("has these samples already"));
+  using Options = std::vector<std::string>;
+  for (const auto& [options, field] :
+       std::vector<std::pair<Options, std::string>>{{{"--memory-gb", "0.000001"}, "memory_bytes"},
+                                                    {{"--effort", "default"}, "effort"},
+                                                    {{"--max-tables", "20"}, "max_tables"},
+                                                    {{"--compute-devices", "1"}, "compute_devices"},
+                                                    {{"--variants", "2"}, "variants"},
+                                                    {{"--gpu", "h100-sxm-80gb"}, "gpu"},
+                                                    {{"--network", "h100-nvlink4-ndr"}, "network"},
+                                                    {{"--hardware", "h100"}, "weights"}}) {
+    const Outcome outcome = with(usual, options);
+    EXPECT_EQ(outcome.code, kExitBadInput) << field;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("collection.json"), HasSubstr("with " + field)));
+  }
+  EXPECT_EQ(contents_of(folder / "a/compute/data.txt"), operators);
+  EXPECT_EQ(contents_of(folder / "a/comm/data.txt"), exchanges);
+
+  folder.write("file", "");
+  const Outcome no_folder = with(plans(folder / "file", "2"), {"--memory-gb", "0.000001"});
+  EXPECT_NE(no_folder.code, kExitOk);
+  EXPECT_THAT(no_folder.err, HasSubstr("cannot be created"));
 }
 
 TEST(Collect, RefusesANegativeNumberOfSamples) {

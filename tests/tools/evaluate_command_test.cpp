@@ -93,6 +93,47 @@ TEST(Evaluate, MeasuresWhatItSays) {
   EXPECT_NEAR(result["kendall_tau"], 1.0, 1e-9);
 }
 
+// The same samples, of a batch that one folder's description has and the other's lines: each is
+// predicted as it would be alone.
+TEST(Evaluate, FoldersOfSeveralMachinesAndBatches) {
+  const TemporaryFolder folder;
+  const auto collection = [](const std::string& gpu, const std::string& batch) {
+    return nlohmann::json{
+        {"format", "neuroshard collection"},
+        {"version", 1},
+        {"description", {{"kind", "compute"}, {"hardware", gpu}, {"batch", batch}}}}
+        .dump();
+  };
+  const std::string tables = contents_of(golden("tables/table_configs.json"));
+  nlohmann::json with_dims = nlohmann::json::parse(tables);
+  for (nlohmann::json& table : with_dims) table["dim"] = 64;
+  for (const char* name : {"small", "usual", "mixed"}) {
+    std::filesystem::create_directory(folder / name);
+    folder.write(std::string(name) + "/table_configs.json", with_dims.dump());
+  }
+  folder.write("small/collection.json", collection("one", "8192"));
+  folder.write("small/data.txt", "0,1,2 1.5\n3 0.5\n");
+  folder.write("usual/collection.json", collection("another", "65536"));
+  folder.write("usual/data.txt", "0,1,2 4.5\n");
+  folder.write("mixed/data.txt", "0,1,2 1.5 8192\n3 0.5 8192\n0,1,2 4.5\n");
+  const auto result = [&](const std::vector<std::string>& data) {
+    std::vector<std::string> args{"--json"};
+    for (const std::string& name : data) args.insert(args.end(), {"--data", folder / name});
+    const Outcome outcome = evaluate("compute", {}, args);
+    EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+    return outcome.code == kExitOk ? nlohmann::json::parse(outcome.out)["results"][0].dump() : "";
+  };
+  const std::string expected = result({"mixed"});
+  EXPECT_THAT(expected, HasSubstr("\"costs\":3"));
+  EXPECT_EQ(result({"small", "usual"}), expected);
+  EXPECT_NE(result({"usual", "usual", "usual"}), expected);
+
+  folder.write("usual/collection.json", R"({"format": "neuroshard collection", "version": 1,
+      "description": {"kind": "comm"}})");
+  EXPECT_THAT(evaluate("compute", {}, {"--data", folder / "usual"}).err,
+              HasSubstr("not for 'train compute'"));
+}
+
 TEST(Evaluate, SaysWhatDoesNotFit) {
   const auto error = [](const Outcome& outcome) {
     EXPECT_EQ(outcome.code, kExitBadInput);

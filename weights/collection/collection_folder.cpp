@@ -58,31 +58,41 @@ CollectionDescription read_collection_description(const fs::path& folder) {
   return fs::exists(path, ignored) ? read_description(path) : CollectionDescription();
 }
 
-void prepare_collection(const fs::path& folder, const CollectionDescription& description,
-                        std::span<const Table> tables) {
+bool has_collection(const fs::path& folder, const CollectionDescription& description) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
     throw Error(folder.string() + ": cannot be created: " + error.message(), ErrorKind::kIo);
   }
+  const fs::path samples = folder / "data.txt";
+  const bool has_samples = fs::exists(samples, error) && fs::file_size(samples, error) > 0;
+  const fs::path description_path = folder / kDescriptionFile;
+  if (fs::exists(description_path, error)) {
+    require_same(read_description(description_path), description, description_path.string());
+    return has_samples;
+  }
+  if (has_samples) {
+    throw Error(samples.string() +
+                ": has samples, but no collection.json says where they come from; give another "
+                "folder");
+  }
+  return false;
+}
+
+void prepare_collection(const fs::path& folder, const CollectionDescription& description,
+                        std::span<const Table> tables) {
+  (void)has_collection(folder, description);
   const fs::path description_path = folder / kDescriptionFile;
   const fs::path tables_path = folder / "table_configs.json";
   const std::string configs = tables.empty() ? "" : serialize_table_configs(tables, true);
-
+  std::error_code error;
   if (fs::exists(description_path, error)) {
-    require_same(read_description(description_path), description, description_path.string());
     if (!tables.empty() && read_file(tables_path) != configs) {
       throw Error(tables_path.string() +
                   ": the samples beside it were collected with other tables; resume with the same "
                   "tables or give another folder");
     }
     return;
-  }
-  const fs::path samples = folder / "data.txt";
-  if (fs::exists(samples, error) && fs::file_size(samples, error) > 0) {
-    throw Error(samples.string() +
-                ": has samples, but no collection.json says where they come from; give another "
-                "folder");
   }
   if (!tables.empty()) write_file(tables_path, configs);
   const nlohmann::ordered_json file = {

@@ -17,6 +17,11 @@ using CollectionDescription = std::map<std::string, std::string>;
 [[nodiscard]] CollectionDescription read_collection_description(
     const std::filesystem::path& folder);
 
+/// Creates `folder` and throws Error as prepare_collection() would for samples of `description`,
+/// but looks at no tables and writes nothing. True if it has samples of that description.
+[[nodiscard]] bool has_collection(const std::filesystem::path& folder,
+                                  const CollectionDescription& description);
+
 /// Makes `folder` ready for samples: creates it, and writes `collection.json` with the description
 /// and, unless `tables` is empty, `table_configs.json`. In a folder that has them already, a run is
 /// resumed: throws Error naming the difference if they are not the same, or if there are samples

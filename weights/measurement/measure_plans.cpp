@@ -7,6 +7,7 @@
 
 #include "neuroshard/error.h"
 #include "weights/collection/cache_flush.h"
+#include "weights/collection/ranks/rank_cpus.h"
 #include "weights/measurement/memory_check.h"
 
 namespace neuroshard::ranks {
@@ -104,8 +105,12 @@ MeasuredPlan summary_of(const RankGroup& group, const PlanTimes& times) {
 
 int threads_of_rank(const RankGroup& group, int wanted) {
   if (wanted > 0) return wanted;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / group.local_size());
+  const int usable = usable_cpus();
+  if (group.has_own_cpus()) return usable;
+  if (group.in_one_process()) return std::max(1, usable / group.local_size());
+  // A launcher may have bound each process to some CPUs, or none.
+  const auto all = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(all / group.local_size(), 1, std::max(1, usable));
 }
 
 Spread spread_of(std::vector<double> values) {

@@ -55,7 +55,8 @@ struct PlanMeasurement {
   std::function<void()> on_measured{};
 };
 
-/// Threads of this rank: `wanted`, or cores over the ranks of its machine if that is 0.
+/// Threads of this rank, which calls: `wanted`, or, if that is 0, as many as it has CPUs of its
+/// own; where it has none, its part of those of its machine, at most as many as it may run on.
 [[nodiscard]] int threads_of_rank(const RankGroup& group, int wanted);
 
 /// Runs each plan on the ranks of `group`, which are its devices; all ranks at once. Results at

@@ -23,6 +23,9 @@ std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string
   if (options.on_state || !options.resume_from.empty()) {
     throw Error("calibration takes seconds and keeps no state; leave out on_state and resume_from");
   }
+  if (options.backend) {
+    throw Error("calibration takes seconds and runs on the CPU; leave out backend");
+  }
   std::vector<std::uint32_t> all(count);
   std::iota(all.begin(), all.end(), 0U);
   Random random(options.seed, kPartsStream);

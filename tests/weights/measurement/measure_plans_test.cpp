@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
-#include <thread>
+#include <atomic>
 
 #include "weights/collection/ranks/local_group.h"
 #include "weights/measurement/memory_check.h"
@@ -180,12 +181,49 @@ TEST(MemoryCheck, EachProcessKeepsLookupsOfItsOwn) {
   EXPECT_EQ(lacking(devices + 2 * lookups - 1, false), 1);
 }
 
-TEST(ThreadsOfRank, AreThoseWantedOrAPartOfTheCores) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  run_local_ranks(2, [&](RankGroup& group) {
-    EXPECT_EQ(threads_of_rank(group, 3), 3);
-    EXPECT_EQ(threads_of_rank(group, 0), std::max(1, cores / 2));
-  });
+// Of the calling thread.
+int allowed_cpus() {
+  cpu_set_t set;
+  EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+  return CPU_COUNT(&set);
+}
+
+TEST(ThreadsOfRank, AreThoseWantedOrItsPartOfTheCpus) {
+  const int cpus = allowed_cpus();
+  for (const int ranks : {1, 2, 3, cpus, cpus + 1}) {
+    std::atomic<int> threads{0};
+    run_local_ranks(ranks, [&](RankGroup& group) {
+      EXPECT_EQ(threads_of_rank(group, 3), 3);
+      const int own = threads_of_rank(group, 0);
+      EXPECT_GE(own, 1);
+      EXPECT_LE(own, allowed_cpus());
+      if (ranks <= cpus) {
+        EXPECT_EQ(own, allowed_cpus());  // Each is on CPUs of its own.
+      }
+      threads += own;
+    });
+    if (ranks <= cpus) {
+      EXPECT_LE(threads, cpus) << ranks << " ranks";
+    } else {
+      EXPECT_EQ(threads, ranks);
+    }
+  }
+}
+
+// As in a container that may use a part of the machine.
+TEST(ThreadsOfRank, AreOfTheCpusThatTheProcessMayUse) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  for (const int ranks : {1, 2}) {
+    run_local_ranks(ranks, [](RankGroup& group) { EXPECT_EQ(threads_of_rank(group, 0), 1); });
+  }
+  EXPECT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 }  // namespace

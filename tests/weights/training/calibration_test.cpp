@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "golden.h"
@@ -16,6 +17,7 @@
 #include "weights/training/compute_trainee.h"
 #include "weights/training/golden_samples.h"
 #include "weights/training/start_scale.h"
+#include "weights/training/training_backend.h"
 
 namespace neuroshard {
 namespace {
@@ -71,6 +73,15 @@ std::string bytes_of(const ComputeModel& model) {
   return serialize_weights(
       {.compute = model, .dense_comm = {}, .symmetric_comm = {}, .metadata = {}});
 }
+
+class NeverAskedBackend : public TrainingBackend {
+ public:
+  [[nodiscard]] std::unique_ptr<training::Trainee> take_over(training::CpuTrainee&,
+                                                             std::size_t) const override {
+    ADD_FAILURE() << "calibration asked a backend";
+    return nullptr;
+  }
+};
 
 TEST(StartScale, TheFactorIsTheMedianRatioOfPositiveCosts) {
   const std::vector<float> measured{2.0F, 30.0F, 0.0F, 5.0F, 6.0F};
@@ -232,6 +243,10 @@ TEST(Calibration, SaysWhatIsWrongWithItsInput) {
   EXPECT_THAT(with_options([](TrainingOptions& o) { o.epochs = 0; }), HasSubstr("epochs is 0"));
   EXPECT_THAT(with_options([](TrainingOptions& o) { o.resume_from = "x"; }),
               HasSubstr("keeps no state"));
+  EXPECT_THAT(with_options([](TrainingOptions& o) {
+                o.backend = std::make_shared<const NeverAskedBackend>();
+              }),
+              HasSubstr("leave out backend"));
   const std::vector<CommSamples> few{analytic_comm_samples("a100-nvlink3-hdr", 4, 10, 1)};
   EXPECT_THAT(
       message_of([&] { (void)calibrate_comm(*builtin_weights("a100").symmetric_comm, few); }),
@@ -239,6 +254,13 @@ TEST(Calibration, SaysWhatIsWrongWithItsInput) {
   EXPECT_THAT(
       message_of([&] { (void)calibrate_comm(testing::golden_models().dense_comm.at(4), few); }),
       HasSubstr("of one device count"));
+  TrainingOptions elsewhere = calibration_options();
+  elsewhere.backend = std::make_shared<const NeverAskedBackend>();
+  const std::vector<CommSamples> enough{analytic_comm_samples("a100-nvlink3-hdr", 4, 20, 1)};
+  EXPECT_THAT(message_of([&] {
+                (void)calibrate_comm(*builtin_weights("a100").symmetric_comm, enough, elsewhere);
+              }),
+              HasSubstr("leave out backend"));
 }
 
 }  // namespace

@@ -68,11 +68,12 @@ class Meeting {
 
 class LocalGroup : public RankGroup {
  public:
-  LocalGroup(Meeting& meeting, int rank, int size) : meeting_(meeting) {
+  LocalGroup(Meeting& meeting, int rank, int size, bool has_own_cpus) : meeting_(meeting) {
     rank_ = rank;
     size_ = size;
     local_rank_ = rank;
     in_one_process_ = true;
+    has_own_cpus_ = has_own_cpus;
     machines_.assign(static_cast<std::size_t>(size), 0);
   }
 
@@ -178,8 +179,8 @@ void run_local_ranks(int size, const std::function<void(RankGroup&)>& work) {
   const auto run = [&](int rank) {
     std::exception_ptr failure;
     try {
-      const RankCpus pinned(rank, size);
-      LocalGroup group(meeting, rank, size);
+      const RankCpus cpus(rank, size);
+      LocalGroup group(meeting, rank, size, cpus.pinned());
       work(group);
     } catch (...) {
       failure = std::current_exception();

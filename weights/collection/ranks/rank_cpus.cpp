@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace neuroshard::ranks {
@@ -20,11 +21,11 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-void run_on(const std::vector<int>& cpus) {
+bool run_on(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) CPU_SET(cpu, &set);
-  (void)::sched_setaffinity(0, sizeof set, &set);
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
 // Package and core; where the system does not say, each CPU is a core.
@@ -58,6 +59,11 @@ std::vector<int> cpus_of_rank(const std::vector<int>& cpus, const std::vector<in
   return {cpus.begin() + place(own), cpus.begin() + place(own + 1)};
 }
 
+int usable_cpus() {
+  const auto allowed = static_cast<int>(allowed_cpus().size());
+  return allowed > 0 ? allowed : static_cast<int>(std::thread::hardware_concurrency());
+}
+
 RankCpus::RankCpus(int rank, int size) {
   const std::vector<int> all = allowed_cpus();
   std::vector<std::pair<std::pair<int, int>, int>> sorted;
@@ -73,12 +79,11 @@ RankCpus::RankCpus(int rank, int size) {
   }
   const std::vector<int> own = cpus_of_rank(cpus, cores, rank, size);
   if (own.empty() || own.size() == all.size()) return;
-  before_ = all;
-  run_on(own);
+  if (run_on(own)) before_ = all;
 }
 
 RankCpus::~RankCpus() {
-  if (!before_.empty()) run_on(before_);
+  if (pinned()) (void)run_on(before_);
 }
 
 }  // namespace neuroshard::ranks

@@ -44,6 +44,8 @@ class RankGroup {
   [[nodiscard]] int local_size() const;
   /// True if all ranks are threads of one process.
   [[nodiscard]] bool in_one_process() const { return in_one_process_; }
+  /// True if the CPUs that this rank may run on are known to be its own (RankCpus).
+  [[nodiscard]] bool has_own_cpus() const { return has_own_cpus_; }
 
   /// Rank 0's bytes to all.
   virtual void broadcast(std::span<std::byte> bytes) const = 0;
@@ -75,6 +77,7 @@ class RankGroup {
   int local_rank_ = 0;
   int nodes_ = 1;
   bool in_one_process_ = false;
+  bool has_own_cpus_ = false;
   std::vector<int> machines_{0};
 };
 

@@ -147,7 +147,7 @@ struct CommNetworkSizes {
 // one that the result is trained for, with all samples. The summary's tests are those five's, each
 // on the part that it did not see. Both functions throw Error (kInvalidInput) on fewer than 20
 // samples, on samples that the start's features do not know, on a network of one device count, on
-// an option out of range or to keep a state, or if the error stops being finite.
+// an option out of range, to keep a state or of a backend, or if the error stops being finite.
 
 /// Options that suit few samples: small batches, and errors in relation to the costs.
 [[nodiscard]] TrainingOptions calibration_options();
