@@ -80,17 +80,20 @@ TEST(NodeLinks, PlansAreTheSameOnEveryBackendAndNumberOfThreads) {
       Planner(builtin_weights(), {.effort = Effort::kFast, .backend = "scalar", .threads = 1})
           .plan(task);
   ASSERT_TRUE(expected.plan);
+  struct Way {
+    int threads;
+    bool reuse_work;
+  };
   for (const std::string& backend : available_cpu_backends()) {
-    for (const int threads : {1, 3}) {
-      for (const bool reuse_work : {true, false}) {
-        const PlanResult result = Planner(builtin_weights(), {.effort = Effort::kFast,
-                                                              .backend = backend,
-                                                              .threads = threads,
-                                                              .reuse_work = reuse_work})
-                                      .plan(task);
-        EXPECT_EQ(result.plan, expected.plan) << backend << ", " << threads << " threads";
-        EXPECT_EQ(result.cost.cost_ms, expected.cost.cost_ms);
-      }
+    for (const Way& way : {Way{1, true}, Way{3, true}, Way{1, false}}) {
+      if (backend == "scalar" && way.threads == 1) continue;  // Slow, and what is expected.
+      const PlanResult result = Planner(builtin_weights(), {.effort = Effort::kFast,
+                                                            .backend = backend,
+                                                            .threads = way.threads,
+                                                            .reuse_work = way.reuse_work})
+                                    .plan(task);
+      EXPECT_EQ(result.plan, expected.plan) << backend << ", " << way.threads << " threads";
+      EXPECT_EQ(result.cost.cost_ms, expected.cost.cost_ms);
     }
   }
 }
