@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "cuda/launch.h"
 #include "cuda/place_candidates.h"
 #include "cuda/score_shards.h"
@@ -148,10 +146,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-GatherShape shape_for(const ScoreArgs& args, std::size_t max_shared_bytes) {
-  static_assert(sizeof(GemmMemory) + least_gather_bytes(kWarps) <= kLargeBatchSharedBytes);
-  return choose_gather_shape(args.pieces, kWarps, max_shared_bytes - sizeof(GemmMemory));
-}
+static_assert(sizeof(GemmMemory) + least_gather_bytes(kWarps) <= kLargeBatchSharedBytes);
 
 }  // namespace
 
@@ -165,12 +160,8 @@ bool is_large_batch(const ScoreArgs& args, int multiprocessors, std::size_t max_
 
 void score_shards_gemm(const ScoreArgs& args, int multiprocessors, std::size_t max_shared_bytes,
                        cudaStream_t stream) {
-  const GatherShape shape = shape_for(args, max_shared_bytes);
-  const int blocks =
-      std::min((args.shards + kWarps * kTileShards - 1) / (kWarps * kTileShards), multiprocessors);
-  launch(shape.rows_in_shared ? score_shards_gemm_kernel<true> : score_shards_gemm_kernel<false>,
-         {static_cast<unsigned>(blocks), kThreads, sizeof(GemmMemory) + shape.bytes}, stream, args,
-         shape.ids);
+  launch_on_tiles(score_shards_gemm_kernel<true>, score_shards_gemm_kernel<false>, args, kWarps,
+                  sizeof(GemmMemory), multiprocessors, max_shared_bytes, stream);
 }
 
 void prepare_score_shards_gemm(std::size_t max_shared_bytes) {

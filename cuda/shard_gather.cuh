@@ -2,8 +2,10 @@
 
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
 #include <initializer_list>
 
+#include "cuda/launch.h"
 #include "cuda/score_shards.h"
 #include "cuda/warp.cuh"
 #include "neuroshard/published_sizes.h"
@@ -44,6 +46,22 @@ inline GatherShape choose_gather_shape(int pieces, int warps, std::size_t max_by
     }
   }
   return {};
+}
+
+/// Starts a kernel that takes tiles of shards, as many blocks of `warps` warps as there are tiles
+/// for, at most one a multiprocessor. `own_bytes`: the kernel's shared memory before what is
+/// gathered.
+inline void launch_on_tiles(void (*rows_in_shared)(ScoreArgs, int),
+                            void (*rows_in_global)(ScoreArgs, int), const ScoreArgs& args,
+                            int warps, std::size_t own_bytes, int multiprocessors,
+                            std::size_t max_shared_bytes, cudaStream_t stream) {
+  const GatherShape shape = choose_gather_shape(args.pieces, warps, max_shared_bytes - own_bytes);
+  const int shards = warps * kTileShards;
+  const int blocks = std::min((args.shards + shards - 1) / shards, multiprocessors);
+  launch(shape.rows_in_shared ? rows_in_shared : rows_in_global,
+         {static_cast<unsigned>(blocks), static_cast<unsigned>(warps) * kWarpSize,
+          own_bytes + shape.bytes},
+         stream, args, shape.ids);
 }
 
 __device__ inline float at(const float4& v, int i) {

@@ -15,4 +15,19 @@ ClockDifference clock_difference(int rounds, const std::function<std::int64_t()>
   return best;
 }
 
+std::chrono::nanoseconds clock_behind_rank_0(
+    int rank, std::span<const int> machines,
+    const std::function<ClockDifference(int other, int rounds)>& compare) {
+  constexpr int kRounds = 10;
+  std::chrono::nanoseconds behind{0};
+  const int size = static_cast<int>(machines.size());
+  for (int other = 1; other < size; ++other) {
+    const bool near = machines[static_cast<std::size_t>(other)] == 0;
+    if (near || (rank != 0 && rank != other)) continue;
+    const ClockDifference difference = compare(other, kRounds);
+    if (rank == other) behind = difference.ahead;
+  }
+  return behind;
+}
+
 }  // namespace neuroshard::ranks

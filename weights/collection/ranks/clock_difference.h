@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "weights/collection/ranks/exchange.h"
 
@@ -23,5 +24,13 @@ struct ClockDifference {
 /// (nanoseconds), which it is taken to have read half-way.
 [[nodiscard]] ClockDifference clock_difference(int rounds,
                                                const std::function<std::int64_t()>& ask);
+
+/// What rank 0's clock shows more than that of `rank`; 0 on rank 0's machine. Called by all ranks
+/// at once. `machines`: the lowest rank of the machine that each rank is on. `compare` finds the
+/// difference for a rank of another machine; rank 0 and that rank call it together, one rank after
+/// the other.
+[[nodiscard]] std::chrono::nanoseconds clock_behind_rank_0(
+    int rank, std::span<const int> machines,
+    const std::function<ClockDifference(int other, int rounds)>& compare);
 
 }  // namespace neuroshard::ranks

@@ -173,13 +173,8 @@ Clock::time_point TcpGroup::common_start(std::chrono::nanoseconds ahead) const {
 }
 
 void TcpGroup::compare_clocks() {
-  constexpr int kRounds = 10;
-  for (int other = 1; other < size_; ++other) {
-    const bool near = machines_[static_cast<std::size_t>(other)] == 0;
-    if (near || (rank_ != 0 && rank_ != other)) continue;
-    const ClockDifference difference = compare_clock_with(other, kRounds);
-    if (rank_ == other) ahead_ = difference.ahead;
-  }
+  ahead_ = clock_behind_rank_0(
+      rank_, machines_, [&](int other, int rounds) { return compare_clock_with(other, rounds); });
 }
 
 ClockDifference TcpGroup::compare_clock_with(int other, int rounds) const {
