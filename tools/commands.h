@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/command_line/exit_code.h"
-#include "tools/console.h"
+#include "tools/console/console.h"
 
 namespace CLI {
 class App;

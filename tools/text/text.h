@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/message_text.h"
-#include "tools/console.h"
+#include "tools/console/console.h"
 
 namespace neuroshard::tools {
 

@@ -3,7 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "tools/html_report/html_report.h"
+#include "tools/plan_pages/html_report.h"
 
 namespace neuroshard::python {
 

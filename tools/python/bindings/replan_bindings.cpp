@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "neuroshard/replan.h"
-#include "tools/html_report/html_report.h"
-#include "tools/moves_report.h"
-#include "tools/plan_report.h"
+#include "tools/plan_pages/html_report.h"
+#include "tools/plan_pages/moves_report.h"
+#include "tools/plan_pages/plan_report.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/html_methods.h"
 #include "tools/python/bindings/python_planner.h"

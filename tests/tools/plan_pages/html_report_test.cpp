@@ -1,0 +1,157 @@
+#include "tools/plan_pages/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/message_text.h"
+#include "tools/reported_plan.h"
+#include "tools/text/text.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos;
+       at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin);
+  if (from == std::string::npos) return {};
+  const std::size_t start = from + begin.size();
+  return text.substr(start, text.find(end, start) - start);
+}
+
+json data_of(const std::string& html) {
+  return json::parse(between(html, R"(<script type="application/json" id="data">)", "</script>"));
+}
+
+TEST(HtmlReport, HasEveryDeviceWithoutScripts) {
+  const PlanDocument document = reported_plan();
+  const std::string html = html_report(document);
+  EXPECT_THAT(html, ::testing::StartsWith("<!doctype html>\n"));
+  EXPECT_THAT(html, AllOf(HasSubstr("<h1>reported</h1>"), HasSubstr("on 3 devices of 1.00 GiB"),
+                          HasSubstr("<dd>6.00 ms<small>"), HasSubstr("<dd>device 1<small>"),
+                          HasSubstr("<dd>1.500<small>"), HasSubstr("20 candidates")));
+  const std::string table = between(html, "<tbody>", "</tbody>");
+  EXPECT_EQ(count(table, "<tr"), 3U);
+  EXPECT_EQ(count(table, "<tr class=\"slowest\"><th scope=\"row\">1<td>6.00<td>3.00"), 1U);
+  for (const DeviceCost& device : document.cost.devices) {
+    EXPECT_THAT(table, HasSubstr("<td>" + format_ms(device.forward_ms) + "<td>"));
+    EXPECT_THAT(table, HasSubstr("<td>" + format_bytes(device.memory.optimizer_bytes) + "<td>"));
+    EXPECT_THAT(table, HasSubstr("<td>" + format_bytes(device.free_bytes) + "<td>"));
+  }
+}
+
+TEST(HtmlReport, DataIsThatOfThePlan) {
+  const PlanDocument document = reported_plan();
+  const json data = data_of(html_report(document));
+  EXPECT_EQ(data["devices"]["terms"]["compute"], json({1.0, 3.0, 0.5}));
+  EXPECT_EQ(data["devices"]["buffers"], json({5, 6, 7}));
+  EXPECT_EQ(data["devices"]["slices"], json({2, 1, 1}));
+  EXPECT_EQ(data["tables"]["name"], json({"user", "table 1"}));
+  EXPECT_EQ(data["tables"]["dim"], json({64, 32}));
+  EXPECT_EQ(data["slices"]["table"], json({0, 1, 0, 1}));
+  EXPECT_EQ(data["slices"]["device"], json({0, 0, 1, 2}));
+  EXPECT_EQ(data["slices"]["first_column"], json({0, 0, 16, 0}));
+  EXPECT_EQ(data["slices"]["dim"], json({16, 32, 48, 32}));
+  EXPECT_EQ(data["slices"]["first_row"], json({0, 0, 0, 100}));
+  EXPECT_EQ(data["slices"]["rows"], json({1000, 100, 1000, 400}));
+  EXPECT_EQ(data["slices"]["bytes"][0], slice_bytes(document.task, document.plan.slices[0]));
+  EXPECT_FALSE(data.contains("moves"));
+}
+
+TEST(HtmlReport, NamesAreText) {
+  PlanDocument document = reported_plan();
+  const std::string hostile = "</script><b>&\"'<!--{{data}}\x1b\xff\u202e";
+  document.task_name = document.weights = document.task.tables[0].name = hostile;
+  document.notes = {hostile};
+  document.cost.warning = hostile;
+  const std::string html = html_report(document);
+  EXPECT_EQ(count(html, "<script"), 2U);
+  EXPECT_EQ(count(html, "</script"), 2U);
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("<b>")), Not(HasSubstr("<!--")), Not(HasSubstr("\x1b")),
+                          Not(HasSubstr("\xff")), Not(HasSubstr("\u202e"))));
+  const std::string shown = "&lt;/script&gt;&lt;b&gt;&amp;&quot;&apos;&lt;!--{{data}}\\x1b\\xff";
+  EXPECT_EQ(between(html, "<h1>", "\\u202e</h1>"), shown);
+  EXPECT_EQ(between(html, "<title>", "\\u202e on 3 devices</title>"), shown);
+  EXPECT_EQ(data_of(html)["tables"]["name"][0], printable(hostile));
+}
+
+TEST(HtmlReport, SaysWhyAPlanMayBeDoubted) {
+  PlanDocument document = reported_plan();
+  EXPECT_THAT(html_report(document), Not(HasSubstr("<ul class=\"warnings\"")));
+  document.cost.fits_memory = false;
+  document.cost.warning = "an odd prediction";
+  document.notes = {"a note", document.cost.warning};
+  document.complete = false;
+  document.stats->warning = "a GPU failed";
+  const std::string warnings = between(html_report(document), "<ul class=\"warnings\"", "</ul>");
+  EXPECT_EQ(count(warnings, "<li>"), 4U);
+  EXPECT_THAT(warnings, AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("an odd prediction"),
+                              HasSubstr("the deadline"), HasSubstr("a GPU failed")));
+  EXPECT_EQ(count(html_report(document), "an odd prediction"), 1U);
+}
+
+TEST(HtmlReport, HasWhatIsMoved) {
+  PlanDocument document = reported_plan();
+  document.moves = PlanMoves{.running_cost_ms = 7.5,
+                             .must_move_bytes = 64,
+                             .moved_bytes = 96,
+                             .moves = {{{0, 0, 16}, -1, 0, 64}, {{1, 0, 32}, 2, 1, 32}}};
+  const std::string html = html_report(document);
+  EXPECT_THAT(html, HasSubstr("7.50 ms per iteration before the change"));
+  const json moves = data_of(html)["moves"];
+  EXPECT_EQ(moves["from"], json({-1, 2}));
+  EXPECT_EQ(moves["to"], json({0, 1}));
+  EXPECT_EQ(moves["bytes"], json({64, 32}));
+}
+
+TEST(HtmlReport, SaysWhyThereIsNoPlan) {
+  const std::string html =
+      html_report(NoPlanDocument{.task = reported_plan().task,
+                                 .infeasible = {.message = "table <0> is too large", .table = 0},
+                                 .task_name = "none",
+                                 .weights = "built-in",
+                                 .notes = {"a note"}});
+  EXPECT_THAT(html, AllOf(HasSubstr("No plan: table &lt;0&gt; is too large"), HasSubstr("a note"),
+                          Not(HasSubstr("<tbody>"))));
+  EXPECT_TRUE(data_of(html).empty());
+}
+
+TEST(HtmlReport, TakesNothingFromElsewhere) {
+  const std::string html = html_report(reported_plan());
+  EXPECT_EQ(count(html, "://"), 1U);
+  EXPECT_THAT(html, AllOf(HasSubstr("http://www.w3.org/2000/svg"), Not(HasSubstr("src=")),
+                          Not(HasSubstr("@import")), Not(HasSubstr("url(")),
+                          HasSubstr("default-src 'none'"), Not(HasSubstr("@script@"))));
+}
+
+TEST(HtmlReport, FrameHoldsTheReport) {
+  const std::string html = html_report(reported_plan());
+  const std::string frame = html_frame(html, "a \"plan\"");
+  EXPECT_THAT(frame, ::testing::StartsWith("<iframe title=\"a &quot;plan&quot;\" sandbox="));
+  std::string text = between(frame, "srcdoc=\"", "\"");
+  for (const auto& [escape, character] :
+       {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&amp;", "&"}}) {
+    for (std::size_t at = text.find(escape); at != std::string::npos;
+         at = text.find(escape, at + 1)) {
+      text.replace(at, std::string_view(escape).size(), character);
+    }
+  }
+  EXPECT_TRUE(text == html);
+}
+
+}  // namespace
+}  // namespace neuroshard::tools

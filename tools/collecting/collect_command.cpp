@@ -1,0 +1,74 @@
+#include "tools/collecting/collect_command.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+
+#include "neuroshard/error.h"
+#include "tools/console/interrupt.h"
+#include "tools/console/progress_bar.h"
+#include "tools/text/text.h"
+
+namespace neuroshard::tools {
+
+void add_collection_options(CLI::App& command, CollectionOptions& options) {
+  command
+      .add_option("--output", options.output,
+                  "Folder of the samples; one that has some already is added to")
+      ->type_name("DIR")
+      ->required();
+  command
+      .add_option("--samples", options.samples,
+                  "How many the folder has at the end, earlier ones included")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();
+}
+
+int run_collection(const CollectionOptions& options, Console& console,
+                   const std::function<void(const CollectionRun&, SampleLog&)>& collect) {
+  using Clock = std::chrono::steady_clock;
+  const std::string path = (std::filesystem::path(options.output) / "data.txt").string();
+  SampleLog log(path);
+  if (log.removed_bytes() > 0) {
+    warn(path + ": removed " + format_bytes(static_cast<std::int64_t>(log.removed_bytes())) +
+             " of a line that an earlier run had not finished",
+         console);
+  }
+  const std::uint64_t before = log.size();
+  const InterruptGuard guard;
+  const Clock::time_point start = Clock::now();
+  {
+    // The bar counts this run's samples, so that its time left is right after a resume.
+    const std::uint64_t wanted = options.samples > before ? options.samples - before : 0;
+    ProgressBar progress(console, "collecting", wanted);
+    CollectionRun run;
+    run.samples = options.samples;
+    run.seed = options.seed;
+    run.progress = [&](std::uint64_t samples) { progress.update(samples - before); };
+    run.should_stop = [&] { return guard.interrupted(); };
+    collect(run, log);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  console.out << printable(path) << ": " << format_count(log.size()) << " samples, "
+              << format_count(log.size() - before) << " of them new, in "
+              << format_number(seconds, 1) << " s\n";
+  if (log.size() < options.samples) {
+    console.out << "stopped early; the same command goes on\n";
+  }
+  return kExitOk;
+}
+
+void add_collect_command(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "collect",
+      "Measure the costs that the models are trained on, or compute them from datasheets");
+  command->footer("'neuroshard collect compute --help' lists its options, with examples.");
+  command->require_subcommand(1);
+  add_collect_compute(*command, chosen);
+  add_collect_comm(*command, chosen);
+  add_collect_all_reduce(*command, chosen);
+  add_collect_plans(*command, chosen);
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,222 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "tools/collecting/access_files.h"
+#include "tools/collecting/bandwidth_report.h"
+#include "tools/collecting/collect_command.h"
+#include "tools/collecting/compute_sources.h"
+#include "weights/collection/collection_folder.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kCollectComputeExamples = R"(Examples:
+  Measured on all GPUs of this machine
+  neuroshard collect compute --backend cuda --table-configs tables/table_configs.json \
+      --output data/compute
+  How near the operator comes to the bandwidth of GPU 0, nothing collected
+  neuroshard collect compute --backend cuda --devices 0 --report-bandwidth --samples 0 \
+      --table-configs tables/table_configs.json --output data/compute
+  The same with recorded lookups
+  neuroshard profile fbgemm_t856_bs65536.pt --output table_configs.json
+  neuroshard collect compute --backend cuda --table-configs table_configs.json \
+      --access fbgemm_t856_bs65536.pt --output data/compute
+  100,000 samples for an H100 that is not at hand
+  neuroshard collect compute --backend analytic --gpu h100-sxm-80gb \
+      --table-configs tables/table_configs.json --output data/compute
+
+Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
+
+// Of the seed; samples have the streams from 0 on.
+constexpr std::uint64_t kRowBlockStream = ~std::uint64_t{0};
+
+struct CollectCompute {
+  CollectionOptions collection;
+  ComputeSourceOptions source;
+  ComputeDrawOptions draw;
+  double memory_gb = 4.0;
+  int max_dim = 128;
+  std::string table_configs;
+  AccessFiles accesses;
+  bool iterations = false;
+  bool shares = false;
+  bool row_blocks = false;
+  std::int64_t max_rows = kMaxRows;
+  bool report_bandwidth = false;
+};
+
+// Nothing unless --access is given.
+std::optional<AccessData> recorded_accesses(const CollectCompute& command) {
+  const AccessFiles& files = command.accesses;
+  if (files.accesses.empty()) {
+    if (files.lengths.empty() && files.offsets.empty()) return std::nullopt;
+    throw Error("--lengths and --offsets belong to --access; give the indices with it");
+  }
+  if (command.source.backend == "analytic") {
+    throw Error("--access is for backends that measure; leave it out with --backend analytic");
+  }
+  AccessData data = open_accesses(files);
+  if (data.compressed || data.samples.compressed) {
+    throw Error(files.accesses +
+                ": is compressed, and tables are read one by one; unpack it first");
+  }
+  return data;
+}
+
+int run(const CollectCompute& command, Console& console) {
+  ComputeDrawOptions draw = command.draw;
+  draw.memory_bytes = bytes_from_gib(command.memory_gb);
+  ComputeSourceOptions source = command.source;
+  source.accesses = recorded_accesses(command);
+  source.batch =
+      source.accesses ? source.accesses->batch : command.accesses.batch.value_or(kDefaultBatchSize);
+  if (source.batch < 1) {
+    throw Error("--batch is " + std::to_string(source.batch) + "; give at least 1");
+  }
+  if (command.source.backend != "cuda" &&
+      (command.report_bandwidth || !command.source.devices.empty())) {
+    throw Error("--devices and --report-bandwidth are for --backend cuda");
+  }
+  require_runs(command.source.protocol);
+  if (command.iterations && command.shares) {
+    throw Error("--batches and --shares exclude each other; give one");
+  }
+  if (command.iterations) draw.samples = ComputeDrawOptions::Samples::kIterations;
+  if (command.shares) draw.samples = ComputeDrawOptions::Samples::kShares;
+  if (draw.samples != ComputeDrawOptions::Samples::kOfBatch &&
+      (source.backend != "analytic" || source.batch != kDefaultBatchSize)) {
+    throw Error("--batches and --shares are for --backend analytic, without --batch");
+  }
+  TableConfigs configs = load_table_configs(command.table_configs);
+  std::erase_if(configs.tables, [&](const Table& table) { return table.rows > command.max_rows; });
+  if (configs.tables.empty()) {
+    throw Error(command.table_configs + ": no table has at most " +
+                std::to_string(command.max_rows) + " rows; give a larger --max-rows");
+  }
+  if (command.row_blocks) {
+    Random blocks(command.collection.seed, kRowBlockStream);
+    configs.tables = draw_row_blocks(configs.tables, blocks);
+  }
+  const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
+
+  source.memory_bytes = draw.memory_bytes;
+  source.seed = command.collection.seed;
+  Random random(command.collection.seed);
+  (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
+  const ComputeSources made = make_compute_sources(source, configs.tables, tables);
+
+  CollectionDescription description = {{"kind", "compute"},
+                                       {"source", command.source.backend},
+                                       {"hardware", made.hardware},
+                                       {"batch", std::to_string(source.batch)},
+                                       {"seed", std::to_string(command.collection.seed)},
+                                       {"max_tables", std::to_string(draw.max_tables)},
+                                       {"memory_bytes", std::to_string(draw.memory_bytes)}};
+  if (draw.slices) description["draws"] = "slices";
+  if (command.iterations) description["samples"] = "iterations";
+  if (command.shares) description["samples"] = "shares";
+  if (command.row_blocks) description["tables"] = "row blocks";
+  if (command.max_rows < kMaxRows) description["max_rows"] = std::to_string(command.max_rows);
+  if (source.backend != "analytic") {
+    description["warm_up"] = std::to_string(source.protocol.warm_up);
+    description["iterations"] = std::to_string(source.protocol.iterations);
+  }
+  if (source.accesses) {
+    description["accesses"] = std::filesystem::path(command.accesses.accesses).filename().string();
+  }
+  prepare_collection(command.collection.output, description, tables);
+  const int code =
+      run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
+        collect_compute_samples(made.sources, tables, draw, run, log);
+      });
+  if (!made.cuda.empty()) {
+    OperatorTraffic traffic;
+    for (const CudaSource* on_device : made.cuda) traffic += on_device->traffic();
+    if (traffic.forward_ms > 0.0) {
+      print_bandwidth(console.out, traffic, made.cuda.front()->copy_gb_per_s());
+    }
+  }
+  if (command.report_bandwidth) {
+    report_bandwidth(console.out, *made.cuda.front(), tables, configs.tables.size(), draw,
+                     command.collection.seed);
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_collect_compute(CLI::App& collect, Action& chosen) {
+  const auto options = std::make_shared<CollectCompute>();
+  CLI::App* command =
+      collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
+  command->footer(kCollectComputeExamples);
+  add_collection_options(*command, options->collection);
+  command->add_option("--backend", options->source.backend, "cuda, cpu or analytic")->required();
+  command->add_option("--table-configs", options->table_configs, "Tables to draw from")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--gpu", options->source.gpu, "Datasheet of the analytic backend")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--batch", options->accesses.batch,
+                      "Samples of a batch; default: 65536, or those of --access");
+  command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")
+      ->capture_default_str();
+  command->add_flag("--slices", options->draw.slices,
+                    "Draw what devices of column-split plans hold: one slice or hundreds, of few "
+                    "tables, mostly of one dim");
+  command->add_flag("--batches", options->iterations,
+                    "Draw the samples of an iteration: 65,536 in a third, else 1,024 to 4,194,304");
+  command->add_flag("--shares", options->shares,
+                    "Draw them so, and take what is one of 2 to 1,024 devices' part: operators of "
+                    "replicas");
+  command->add_flag("--row-blocks", options->row_blocks,
+                    "Take one of 2 to 1,024 row blocks of each table");
+  command->add_option("--max-rows", options->max_rows, "Leave larger tables out")->type_name("N");
+  command->add_option("--memory-gb", options->memory_gb, "Most GiB of a sample's weights")
+      ->capture_default_str();
+  command->add_option("--max-dim", options->max_dim, "Largest dim; the others are its halves")
+      ->capture_default_str();
+  const char* measured = "Measured backends";
+  command
+      ->add_option("--access", options->accesses.accesses,
+                   "Recorded lookups of the tables, as of 'profile'; default: drawn ones")
+      ->type_name("FILE")
+      ->group(measured);
+  command->add_option("--lengths", options->accesses.lengths, "Lengths, if --access is .npy")
+      ->type_name("FILE")
+      ->group(measured);
+  command->add_option("--offsets", options->accesses.offsets, "Or offsets, with --batch")
+      ->type_name("FILE")
+      ->group(measured);
+  command->add_option("--warm-up", options->source.protocol.warm_up, "Runs before the timed ones")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      ->add_option("--iterations", options->source.protocol.iterations,
+                   "Timed runs, of which the median counts")
+      ->capture_default_str()
+      ->group(measured);
+  command
+      ->add_option("--threads", options->source.threads,
+                   "Threads of the cpu backend; default: one per core")
+      ->group(measured);
+  command
+      ->add_option("--devices", options->source.devices,
+                   "GPUs of the cuda backend, as CUDA numbers them; default: every usable one")
+      ->type_name("N...")
+      ->group(measured);
+  command
+      ->add_flag("--report-bandwidth", options->report_bandwidth,
+                 "Measure what the cuda backend's operator reaches for each dim, beside a copy")
+      ->group(measured);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,165 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+#include "neuroshard/table_configs.h"
+#include "neuroshard/task_file.h"
+#include "tools/collecting/generated_tables.h"
+#include "tools/collecting/statistics_page.h"
+#include "tools/commands.h"
+#include "weights/collection/task_draws.h"
+#include "weights/files/atomic_file.h"
+#include "weights/lookups/wide_population.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kGenerateExamples = R"(Examples:
+  neuroshard generate --output tables                   856 tables like the published ones
+  neuroshard generate --streams --output tables         ... and a batch of lookups in each
+  neuroshard generate --wide --count 2000 --output wide tables of every kind: 3 to 500 million rows
+  neuroshard generate --tasks 100 --table-configs tables/table_configs.json --devices 4 \
+      --output tasks.txt                                sharding tasks of these tables
+
+How the tables follow the published statistics: docs/collecting.md.)";
+
+struct GenerateCommand {
+  PopulationOptions population;
+  std::optional<int> tasks;
+  std::string table_configs;
+  TaskDrawOptions task;
+  std::optional<double> memory_gb;
+  bool wide = false;
+  bool streams = false;
+  std::uint64_t seed = 0;
+  std::string output;
+};
+
+int generate_tasks(const GenerateCommand& command, Console& console) {
+  if (command.table_configs.empty()) {
+    throw Error("--tasks draws from a list of tables; give it with --table-configs");
+  }
+  if (command.streams) throw Error("--streams belongs to generated tables, not to --tasks");
+  if (*command.tasks < 1)
+    throw Error("--tasks is " + std::to_string(*command.tasks) + "; give at least 1");
+  TaskDrawOptions options = command.task;
+  // 15 of every 16 GiB, as the published tasks for 4 devices of 4 GiB have it.
+  options.memory_bytes = bytes_from_gib(command.memory_gb.value_or(3.75 * options.devices));
+  const TableConfigs configs = load_table_configs(command.table_configs);
+  std::string text;
+  for (int i = 0; i < *command.tasks; ++i) {
+    Random random(command.seed, static_cast<std::uint64_t>(i));
+    text += draw_task_line(configs.tables, options, random) + '\n';
+  }
+  write_file(command.output, text);
+  console.out << printable(command.output) << ": "
+              << counted(static_cast<std::uint64_t>(*command.tasks), "task") << " for "
+              << counted(static_cast<std::uint64_t>(options.devices), "device") << '\n';
+  return kExitOk;
+}
+
+int generate_wide_tables(const GenerateCommand& command, Console& console) {
+  if (command.streams || command.population.row_scale != 1.0) {
+    throw Error(
+        "--streams and --row-scale belong to tables like the published ones, not to --wide");
+  }
+  const std::vector<Table> tables =
+      draw_wide_population({command.population.tables, command.population.batch, command.seed});
+  std::error_code error;
+  std::filesystem::create_directories(command.output, error);
+  if (error) {
+    throw Error(command.output + ": cannot be created: " + error.message(), ErrorKind::kIo);
+  }
+  write_file(std::filesystem::path(command.output) / "table_configs.json",
+             serialize_table_configs(tables, false));
+  console.out << printable(command.output) << ": " << counted(tables.size(), "table")
+              << " of every kind\n";
+  return kExitOk;
+}
+
+int generate_tables(const GenerateCommand& command, Console& console) {
+  if (!command.table_configs.empty()) throw Error("--table-configs belongs to --tasks");
+  if (command.wide) return generate_wide_tables(command, console);
+  PopulationOptions population = command.population;
+  population.seed = command.seed;
+  const TableStatistics statistics =
+      write_generated_tables(command.output, population, command.streams, console);
+  console.out << statistics_page(statistics, console.out_style);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<GenerateCommand>();
+  CLI::App* command = program.add_subcommand(
+      "generate", "Make synthetic tables, lookups and tasks that follow published statistics");
+  command->footer(kGenerateExamples);
+  command->add_option("--output", options->output, "Folder of the tables; file of the tasks")
+      ->type_name("PATH")
+      ->required();
+  command->add_option("--seed", options->seed, "Same seed, same output")->capture_default_str();
+
+  const char* tables = "Tables";
+  command->add_option("--count", options->population.tables, "Number of tables")
+      ->capture_default_str()
+      ->group(tables);
+  command->add_option("--batch", options->population.batch, "Samples of the batch of lookups")
+      ->capture_default_str()
+      ->group(tables);
+  command
+      ->add_option("--row-scale", options->population.row_scale,
+                   "Multiplies all row counts, for small machines")
+      ->capture_default_str()
+      ->group(tables);
+  command
+      ->add_flag(
+          "--wide", options->wide,
+          "Tables of every kind instead: 3 to 500 million rows, accesses from even to skewed")
+      ->group(tables);
+  command
+      ->add_flag("--streams", options->streams,
+                 "Also write the lookups, indices.npy and lengths.npy (8 bytes a lookup)")
+      ->group(tables);
+
+  const char* tasks = "Tasks";
+  command->add_option("--tasks", options->tasks, "Draw this many tasks instead")
+      ->type_name("N")
+      ->group(tasks);
+  command->add_option("--table-configs", options->table_configs, "Tables to draw from")
+      ->type_name("FILE")
+      ->group(tasks);
+  command->add_option("--devices", options->task.devices, "Devices the tasks are meant for")
+      ->capture_default_str()
+      ->group(tasks);
+  command->add_option("--max-dim", options->task.max_dim, "Largest dim; the others are its halves")
+      ->capture_default_str()
+      ->group(tasks);
+  command
+      ->add_option("--min-tables-per-device", options->task.min_tables_per_device,
+                   "A task has at least so many")
+      ->capture_default_str()
+      ->group(tasks);
+  command
+      ->add_option("--max-tables-per-device", options->task.max_tables_per_device,
+                   "A task has fewer than that")
+      ->capture_default_str()
+      ->group(tasks);
+  command
+      ->add_option("--memory-gb", options->memory_gb,
+                   "Most GiB of a task's weights; default: 3.75 a device")
+      ->group(tasks);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) {
+      return options->tasks ? generate_tasks(*options, console)
+                            : generate_tables(*options, console);
+    };
+  });
+}
+
+}  // namespace neuroshard::tools

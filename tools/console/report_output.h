@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "neuroshard/plan_file.h"
+#include "tools/console/result_output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace neuroshard::tools {
+
+/// --report.
+void add_report_option(CLI::App& command, std::string& file);
+
+/// Throws Error if there is to be a `report` of what is not `one` plan.
+void require_one_plan(const std::string& report, bool one);
+
+/// Where the HTML report of a plan goes, if it is asked for. Made before the work starts, like
+/// other outputs.
+class ReportOutput {
+ public:
+  /// An empty `path`: nowhere.
+  ReportOutput(Console& console, const std::string& path);
+
+  /// Makes the file appear. Call once, last.
+  void write(const PlanDocument& document);
+  void write(const NoPlanDocument& document);
+
+ private:
+  std::optional<ResultOutput> file_;
+};
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,51 @@
+#include "tools/console/result_output.h"
+
+#include <filesystem>
+
+#include "neuroshard/error.h"
+#include "weights/files/atomic_file.h"
+
+namespace neuroshard::tools {
+
+OutputFormat output_format_from_name(std::string_view name) {
+  if (name == "table") return OutputFormat::kTable;
+  if (name == "json") return OutputFormat::kJson;
+  if (name == "jsonl") return OutputFormat::kJsonl;
+  throw Error("--format: there is no format '" + std::string(name) + "'; use table, json or jsonl");
+}
+
+void require_one_for_json(OutputFormat format, std::size_t count, std::string_view noun) {
+  if (format != OutputFormat::kJson || count <= 1) return;
+  throw Error("--format json holds one " + std::string(noun) + ", and there are " +
+              std::to_string(count) + "; pick one with --index, or use jsonl");
+}
+
+bool is_device(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(std::filesystem::status(path, ignored));
+}
+
+ResultOutput::ResultOutput(Console& console, const std::string& path)
+    : console_(console), path_(path) {
+  if (path.empty()) {
+    style_ = console.out_style;
+    return;
+  }
+  // Not a pipe, whose reader would take the probe for the whole file.
+  if (!is_device(path)) const AtomicFile probe(path);
+}
+
+void ResultOutput::write(std::string_view text) {
+  if (!path_.empty()) {
+    text_ += text;
+  } else {
+    console_.out << text;
+    require_written(console_.out, "standard output");
+  }
+}
+
+void ResultOutput::finish() {
+  if (!path_.empty()) write_file(path_, text_);
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tools/console/console.h"
+
+namespace neuroshard::tools {
+
+enum class OutputFormat { kTable, kJson, kJsonl };
+
+/// Throws Error listing the names.
+[[nodiscard]] OutputFormat output_format_from_name(std::string_view name);
+
+/// Throws Error if the format is json, of which a file holds one, and there are several. `noun`:
+/// "task", "plan".
+void require_one_for_json(OutputFormat format, std::size_t count, std::string_view noun);
+
+/// True for a device or pipe that exists: it is written to as it comes, and never replaced.
+[[nodiscard]] bool is_device(const std::string& path);
+
+/// Where a command's result goes: standard output as it comes, or a file that appears whole at the
+/// end. Made before the work starts, so that a file that cannot be written costs no time. Nothing
+/// is on disk while the work goes on, so nothing remains if it is interrupted.
+class ResultOutput {
+ public:
+  /// An empty `path`: standard output.
+  ResultOutput(Console& console, const std::string& path);
+
+  /// Throws Error (kIo) when the disk is full or the reader has gone.
+  void write(std::string_view text);
+  /// Makes the file appear. Call once, last.
+  void finish();
+
+  /// Plain for a file.
+  [[nodiscard]] const TextStyle& style() const { return style_; }
+
+ private:
+  Console& console_;
+  std::string path_;
+  std::string text_;  ///< Of the file.
+  TextStyle style_;
+};
+
+}  // namespace neuroshard::tools

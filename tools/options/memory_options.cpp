@@ -1,0 +1,73 @@
+#include "tools/options/memory_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kWeightType = "--weight-type";
+constexpr const char* kOptimizer = "--optimizer";
+constexpr const char* kReservedGb = "--reserved-gb";
+
+template <typename Value>
+std::string names_of(std::span<const Value> all) {
+  std::string names;
+  for (const Value value : all) {
+    names.append(names.empty() ? "" : ", ").append(name_of(value));
+  }
+  return names;
+}
+
+template <typename Function>
+auto of_option(const char* option, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    throw Error(std::string(option) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+void MemoryOptions::apply(Task& task) const {
+  for (Table& table : task.tables) {
+    TableMemory& memory = table.memory;
+    if (weight_type) {
+      memory.weight_type =
+          of_option(kWeightType, [&] { return weight_type_from_name(*weight_type); });
+    }
+    if (optimizer) {
+      memory.optimizer = of_option(kOptimizer, [&] { return optimizer_from_name(*optimizer); });
+    }
+    if (batch_size) memory.batch_size = *batch_size;
+  }
+  if (batch_size) task.batch_size = *batch_size;
+  if (reserved_gb) {
+    task.reserved.bytes = of_option(
+        kReservedGb, [&] { return *reserved_gb == 0.0 ? 0 : bytes_from_gib(*reserved_gb); });
+  }
+  if (reserved_share) task.reserved.share = *reserved_share;
+}
+
+void add_memory_options(CLI::App& command, MemoryOptions& options) {
+  const std::string group = "Memory";
+  const auto add = [&](const char* name, auto& value, const std::string& help, const char* type) {
+    command.add_option(name, value, help)->type_name(type)->group(group);
+  };
+  add(kWeightType, options.weight_type,
+      "Weights of all tables, in place of the task file's: " + names_of(all_weight_types()),
+      "NAME");
+  add(kOptimizer, options.optimizer,
+      "Optimizer of all tables, likewise: " + names_of(all_optimizers()), "NAME");
+  add("--batch-size", options.batch_size,
+      "Samples of an iteration on all devices, whose ids and pooled outputs take memory; costs are "
+      "of so many",
+      "N");
+  add(kReservedGb, options.reserved_gb, "GiB of each device that tables may not take", "G");
+  add("--reserved-share", options.reserved_share,
+      "Share of each device that tables may not take, e.g. 0.15", "X");
+}
+
+}  // namespace neuroshard::tools

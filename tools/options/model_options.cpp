@@ -1,0 +1,85 @@
+#include "tools/options/model_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "neuroshard/error.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::tools {
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  const std::string group = "Cost models (none given: those built into the program)";
+  command
+      .add_option(
+          "--hardware", options.hardware,
+          "Built-in weights of " + builtin_hardware_names() +
+              ", in place of what the task says (default: " + std::string(kDefaultHardware) + ")")
+      ->type_name("NAME")
+      ->group(group);
+  command.add_option("--weights", options.weights, "Weights file (.safetensors)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--compute-model", options.compute_model,
+                  "Published compute checkpoint (.pt); needs the next two")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--forward-comm-model", options.forward_comm_model,
+                  "Published forward communication checkpoint")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--backward-comm-model", options.backward_comm_model,
+                  "Published backward communication checkpoint")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+std::string_view hardware_of(const ModelOptions& options, std::string_view of_task) {
+  if (!options.hardware.empty()) return options.hardware;
+  return of_task.empty() ? kDefaultHardware : of_task;
+}
+
+LoadedModels load_models(const ModelOptions& options, std::string_view hardware_of_task) {
+  const int checkpoints = (options.compute_model.empty() ? 0 : 1) +
+                          (options.forward_comm_model.empty() ? 0 : 1) +
+                          (options.backward_comm_model.empty() ? 0 : 1);
+  if (checkpoints > 0 && !options.weights.empty()) {
+    throw Error("--weights and the checkpoint options exclude each other; give one or the other");
+  }
+  if (checkpoints != 0 && checkpoints != 3) {
+    throw Error(
+        "the published checkpoints come as three; give --compute-model, --forward-comm-model and "
+        "--backward-comm-model");
+  }
+  if (!options.hardware.empty() && (checkpoints > 0 || !options.weights.empty())) {
+    throw Error("--hardware chooses built-in weights; leave it out, or give no other models");
+  }
+  LoadedModels loaded;
+  if (checkpoints == 3) {
+    loaded.models = load_checkpoints(options.compute_model, options.forward_comm_model,
+                                     options.backward_comm_model);
+    loaded.place = options.compute_model;
+  } else if (!options.weights.empty()) {
+    loaded.models = load_weights(options.weights);
+    loaded.place = options.weights;
+  } else {
+    const std::string_view hardware = hardware_of(options, hardware_of_task);
+    loaded.models = builtin_weights(hardware);
+    loaded.place = builtin_place(hardware);
+  }
+  loaded.origin = origin_of(loaded.models, loaded.place);
+  return loaded;
+}
+
+void require_comm_model(const LoadedModels& models, int devices) {
+  if (devices < 1 || devices > kMaxDevices) return;  // The task's own check says it better.
+  try {
+    (void)models.models.comm_for(devices);
+  } catch (const Error& error) {
+    throw Error(models.place + ": " + error.what(), error.kind());
+  }
+}
+
+}  // namespace neuroshard::tools

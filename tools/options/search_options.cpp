@@ -1,0 +1,116 @@
+#include "tools/options/search_options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kSearchGroup = "Search";
+
+}  // namespace
+
+void add_backend_options(CLI::App& command, PlannerOptions& options) {
+  const std::string group = "Computation";
+  std::string names = "auto";
+  for (const std::string& name : backends()) names += ", " + name;
+  command
+      .add_option("--backend", options.backend,
+                  names +
+                      "; same plans on all. auto: what the environment variable NEUROSHARD_BACKEND "
+                      "names, else the first of them that works here")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--threads", options.threads, "CPU threads; 0: one per core")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+}
+
+PlannerOptions SearchChoice::options() const {
+  PlannerOptions options = planner;
+  options.algorithm = algorithm_from_name(algorithm);
+  options.effort = effort_from_name(effort);
+  if (!cuts.empty()) options.cuts = cuts_from_name(cuts);
+  return options;
+}
+
+void add_effort_option(CLI::App& command, SearchChoice& choice) {
+  command
+      .add_option("--effort", choice.effort,
+                  "How much work the algorithm neuroshard does: fast (for what-ifs), default, or "
+                  "thorough (seconds). More effort never gives a dearer plan")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(kSearchGroup);
+}
+
+void add_search_options(CLI::App& command, SearchChoice& choice) {
+  const std::string group = kSearchGroup;
+  std::string baselines;
+  for (const Algorithm known : all_algorithms()) {
+    if (known == Algorithm::kNeuroshard) continue;
+    baselines += (baselines.empty() ? "" : ", ") + std::string(name_of(known));
+  }
+  command
+      .add_option("--algorithm", choice.algorithm,
+                  std::string(name_of(Algorithm::kNeuroshard)) + ", or to compare: " + baselines)
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  add_effort_option(command, choice);
+  command
+      .add_flag("--equal-widths", choice.planner.equal_widths,
+                "Of algorithm neuroshard: cut each table to slices of one width, as checkpoints of "
+                "some training systems need")
+      ->group(group);
+  command
+      .add_option(
+          "--cuts", choice.cuts,
+          "Of algorithm neuroshard: any (tables may be on every device where that is cheaper, and "
+          "are cut by rows, as TorchRec does, where columns alone find no room), columns (by "
+          "columns alone), or torchrec (any, with --equal-widths). Default: any with the built-in "
+          "weights, columns with published checkpoints")
+      ->type_name("NAME")
+      ->group(group);
+  const auto add_size = [&](const char* name, int& value, const char* help) {
+    command.add_option(name, value, help)->type_name("N")->capture_default_str()->group(group);
+  };
+  add_size("--beam-width", choice.planner.search.beam_width,
+           "Published search: states of column splits kept per level");
+  add_size("--candidates", choice.planner.search.candidates,
+           "Published search: tables tried per state, this many largest and as many costliest");
+  add_size("--max-splits", choice.planner.search.max_splits,
+           "Published search: levels of column splits, beyond those that memory forces");
+  add_size("--grid-steps", choice.planner.search.grid_steps,
+           "Published search: limits tried on a device's columns, from 1.0 to 1.5 times the mean");
+  command
+      .add_flag_callback(
+          "--no-memory-splits", [&choice] { choice.planner.search.memory_splits = false; },
+          "With --algorithm published: give up where the published program does. Tables that "
+          "exceed a device, or find no room, are then not split for that")
+      ->group(group);
+  command.add_option("--seed", choice.planner.seed, "Seed of the algorithm random")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_output_options(CLI::App& command, std::string& format, std::string& output) {
+  const std::string group = "Output";
+  command
+      .add_option("--format", format,
+                  "table: for people; json: one task with everything known of its plan; jsonl: a "
+                  "line per task")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--output", output,
+          "Write to a file, which appears complete or not at all (default: standard output)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace neuroshard::tools

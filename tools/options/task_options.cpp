@@ -1,0 +1,173 @@
+#include "tools/options/task_options.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "core/message_text.h"
+#include "core/node_link_fields.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr std::string_view kStandardInput = "-";
+
+std::vector<TaskLine> load_files(const TaskOptions& options) {
+  const bool published = !options.tables.empty() || !options.tasks.empty();
+  if (options.task.empty() && !published) {
+    throw Error("there is no task; give --task FILE, or --tables FILE and --tasks FILE");
+  }
+  if (!options.task.empty() && published) {
+    throw Error("--task excludes --tables and --tasks; give one or the other");
+  }
+  if (!options.task.empty()) {
+    if (options.index) throw Error("--index picks a line of --tasks; --task has one task only");
+    TaskFile task = options.task == kStandardInput
+                        ? parse_task(read_file("/dev/stdin", kMaxJsonBytes), "standard input")
+                        : load_task(options.task);
+    return {{std::move(task), std::nullopt}};
+  }
+  if (options.tables.empty() || options.tasks.empty()) {
+    throw Error("--tables and --tasks belong together: ids in a task line count the tables");
+  }
+  std::vector<TaskLine> files =
+      load_each_task_line(options.tasks, load_table_configs(options.tables));
+  if (!options.index) return files;
+  const long long index = *options.index;
+  if (index < 0 || std::cmp_greater_equal(index, files.size())) {
+    throw Error("--index " + std::to_string(index) + ": " + options.tasks + " has " +
+                counted(files.size(), "task") + "; count from 0");
+  }
+  return {std::move(files[static_cast<std::size_t>(index)])};
+}
+
+/// What costs are of, as pages otherwise say nothing but what the weights know.
+std::string links_note(const Task& task) {
+  std::string text = "links, in nodes of " + std::to_string(task.devices_per_node) + ":";
+  const auto add = [&](const char* what, double gb_s) {
+    if (gb_s != 0.0) text.append(" ").append(shortest_text(gb_s)).append(" GB/s ").append(what);
+  };
+  add("in a node;", task.links->in_node_gb_s);
+  add("between nodes;", task.links->between_nodes_gb_s);
+  add("of a whole node;", task.links->node_gb_s);
+  return text + " what is not stated is as in the network of the weights";
+}
+
+void apply_links(const NodeLinks& stated, Task& task) {
+  if (stated == NodeLinks{}) return;
+  NodeLinks links = task.links.value_or(NodeLinks{});
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    if (stated.*gb_s != 0.0) links.*gb_s = stated.*gb_s;
+  }
+  task.links = links;
+}
+
+Task complete_task(const TaskFile& file, const TaskOptions& options) {
+  OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
+  if (!options.devices.empty()) other.devices = options.devices.front();
+  if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
+  Task task = task_of(file, other);
+  if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
+  apply_links(options.links, task);
+  options.memory.apply(task);
+  validate(task, file.where);
+  return task;
+}
+
+void add_link_options(CLI::App& command, NodeLinks& links, const std::string& group) {
+  const auto add = [&](const char* name, double& gb_s, const char* help) {
+    command.add_option(name, gb_s, help)
+        ->type_name("GB/s")
+        ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
+        ->group(group);
+  };
+  add("--in-node-gb-s", links.in_node_gb_s,
+      "From a device to the others of its node, in place of the task file's");
+  add("--between-nodes-gb-s", links.between_nodes_gb_s,
+      "From a device to those of other nodes, likewise");
+  add("--node-gb-s", links.node_gb_s,
+      "From all devices of a node together to those of other nodes, likewise");
+}
+
+}  // namespace
+
+void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists) {
+  const std::string group = "Task";
+  command.add_option("--task", options.task, "Task file (docs/task_format.md); -: standard input")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--tables", options.tables, "Published format: table_configs.json, with --tasks")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--tasks", options.tasks, "Published format: one task a line")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--index", options.index,
+                  "Only this line of --tasks, counted from 0 (default: all of them)")
+      ->type_name("I")
+      ->group(group);
+  const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
+    CLI::Option* option = command.add_option(name, values, help)->type_name(type)->group(group);
+    if (lists == DeviceLists::kYes) {
+      option->delimiter(',')->allow_extra_args(false);
+    } else {
+      option->expected(1);
+    }
+  };
+  const std::string several = lists == DeviceLists::kYes
+                                  ? "; several, with commas: plans of all combinations (one task)"
+                                  : "";
+  add("--devices", options.devices, "Number of devices, in place of the task file's" + several,
+      "D");
+  add("--memory-gb", options.memory_gb, "GiB of each device, in place of the task file's" + several,
+      "G");
+  command
+      .add_option("--devices-per-node", options.devices_per_node,
+                  "Devices that share a node, in place of the task file's: rows are cut over all "
+                  "devices or over those of a node (default: 8)")
+      ->type_name("N")
+      ->group(group);
+  add_link_options(command, options.links, group);
+  add_memory_options(command, options.memory);
+}
+
+LoadedTasks load_tasks(const TaskOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  LoadedTasks loaded;
+  std::size_t derived = 0;
+  const int first = options.index ? static_cast<int>(*options.index) : 0;
+  bool any_valid = false;
+  for (const auto& [file, line_error] : load_files(options)) {
+    std::optional<Error> error = line_error;
+    Task task;
+    try {
+      if (!error) task = complete_task(file, options);
+    } catch (const Error& incomplete) {
+      error = incomplete;
+    }
+    any_valid = any_valid || !error;
+    if (!error && task.links) loaded.notes.push_back(links_note(task));
+    loaded.tasks.push_back(std::move(task));
+    loaded.errors.push_back(std::move(error));
+    loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
+    loaded.titles.push_back(file.name.empty() ? file.where : file.name);
+    if (!file.hardware.empty()) loaded.hardware = file.hardware;
+    derived += file.derived_histograms.size();
+    if (!file.notes.empty()) loaded.notes.push_back(file.notes);
+  }
+  // If not one line is valid, the options are probably wrong.
+  if (!any_valid) throw Error(*loaded.errors.front());
+  if (derived > 0) loaded.notes.push_back(derived_histograms_note(derived));
+  loaded.read_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return loaded;
+}
+
+}  // namespace neuroshard::tools

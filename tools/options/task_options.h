@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task.h"
+#include "tools/options/memory_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace neuroshard::tools {
+
+/// Which tasks a command works on: one of our task files, or lines of a published task file.
+struct TaskOptions {
+  std::string task;    ///< Our format.
+  std::string tables;  ///< Published: table_configs.json ...
+  std::string tasks;   ///< ... and one task a line.
+  std::optional<long long> index;
+  std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
+  std::vector<double> memory_gb;  ///< The same.
+  std::optional<int> devices_per_node;
+  NodeLinks links;  ///< What they state, in place of the task's.
+  MemoryOptions memory;
+};
+
+enum class DeviceLists { kNo, kYes };
+/// `lists`: whether --devices and --memory-gb take several values.
+void add_task_options(CLI::App& command, TaskOptions& options,
+                      DeviceLists lists = DeviceLists::kNo);
+
+struct LoadedTasks {
+  std::vector<Task> tasks;
+  std::vector<std::optional<Error>> errors;  ///< Of each task: why it is none. Then it is empty.
+  std::vector<int> indices;                  ///< Line of each in its file, from 0.
+  std::vector<std::string> titles;           ///< For people.
+  std::string hardware;                      ///< What the task file says; may be empty.
+  std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
+  double read_ms = 0.0;                      ///< What reading all of them took.
+};
+
+/// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
+/// or no task is valid. Of several devices or sizes of memory, tasks have the first.
+[[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options);
+
+}  // namespace neuroshard::tools

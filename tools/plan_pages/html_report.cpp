@@ -1,0 +1,167 @@
+#include "tools/plan_pages/html_report.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/message_text.h"
+#include "neuroshard/cost_terms.h"
+#include "neuroshard/version.h"
+#include "tools/charts/svg.h"
+#include "tools/plan_pages/moves_report.h"
+#include "tools/plan_pages/plan_report.h"
+#include "tools/plan_pages/report_data.h"
+#include "tools/plan_pages/report_template.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using charts::xml_escaped;
+
+/// Text from anywhere, safe within an element and within quotes.
+std::string html_text(std::string_view text) { return xml_escaped(printable(text)); }
+
+/// The template with `values` in the place of their names in {{braces}}. What is put in is not
+/// looked at again.
+std::string filled(const std::map<std::string_view, std::string>& values) {
+  std::string_view rest(reinterpret_cast<const char*>(kReportTemplate), kReportTemplateSize);
+  std::string text;
+  for (std::size_t open = rest.find("{{"); open != std::string_view::npos; open = rest.find("{{")) {
+    const std::size_t close = rest.find("}}", open);
+    text.append(rest.substr(0, open)).append(values.at(rest.substr(open + 2, close - open - 2)));
+    rest.remove_prefix(close + 2);
+  }
+  return text.append(rest);
+}
+
+std::string warning_list(const std::vector<std::string>& warnings) {
+  if (warnings.empty()) return {};
+  std::string html = "<ul class=\"warnings\" aria-label=\"Warnings\">\n";
+  for (const std::string& warning : warnings) html += "<li>" + xml_escaped(warning) + "</li>\n";
+  return html + "</ul>\n";
+}
+
+std::string fact_list(const std::vector<PlanFact>& facts) {
+  std::string html = "<dl class=\"facts\">\n";
+  std::string_view last;
+  for (const auto& [label, text] : facts) {
+    if (label != last) html += "<dt>" + label + "</dt>";
+    html += "<dd>" + xml_escaped(text) + "</dd>\n";
+    last = label;
+  }
+  return html + "</dl>\n";
+}
+
+std::string figure(std::string_view name, const std::string& value, std::string_view about) {
+  return "<div><dt>" + std::string(name) + "</dt><dd>" + value + "<small>" + std::string(about) +
+         "</small></dd></div>\n";
+}
+
+std::string figure_list(const PlanCost& cost) {
+  const int slowest = slowest_device(cost);
+  const DeviceCost& device = cost.devices[static_cast<std::size_t>(slowest)];
+  const auto full = [](const DeviceCost& of) {
+    const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
+    return static_cast<double>(used) / static_cast<double>(used + of.free_bytes);
+  };
+  const auto fullest = std::ranges::max_element(cost.devices, {}, full);
+  return "<dl class=\"figures\">\n" +
+         figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
+         figure("Decided by", "device " + std::to_string(slowest),
+                terms_text(cost_terms(cost), device)) +
+         figure("Imbalance", format_number(imbalance(cost), 3), "slowest device / mean") +
+         figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",
+                "memory of device " + std::to_string(fullest - cost.devices.begin())) +
+         "</dl>\n";
+}
+
+/// The figures that the script sorts and draws are in the page's data, in the order of these
+/// columns.
+std::string device_section(const PlanCost& cost) {
+  std::string html =
+      "<section id=\"devices\" aria-labelledby=\"devices-title\">\n"
+      "<h2 id=\"devices-title\">Devices</h2>\n"
+      "<div class=\"table\" role=\"region\" aria-labelledby=\"devices-title\" tabindex=\"0\">\n"
+      "<table aria-labelledby=\"devices-title\">\n<thead><tr><th scope=\"col\">device";
+  const std::vector<CostTerm> terms = cost_terms(cost);
+  for (const std::string& head : cost_heads(terms)) html += "<th scope=\"col\">" + head;
+  for (const char* head : kMemoryHeads) html += std::string("<th scope=\"col\">") + head;
+  html += "<th scope=\"col\">slices</thead>\n<tbody>\n";
+  const int slowest = slowest_device(cost);
+  for (std::size_t device = 0; device < cost.devices.size(); ++device) {
+    const DeviceCost& of = cost.devices[device];
+    html += static_cast<int>(device) == slowest ? "<tr class=\"slowest\">" : "<tr>";
+    html += "<th scope=\"row\">" + std::to_string(device);
+    for (const std::string& cell : cost_cells(terms, of)) html += "<td>" + cell;
+    for (const std::string& cell : memory_cells(of)) html += "<td>" + cell;
+    html += "<td>" + format_count(static_cast<std::uint64_t>(of.slices)) + '\n';
+  }
+  return html + "</tbody></table></div>\n</section>\n";
+}
+
+std::string page(const std::string& task_name, const Task& task, const std::string& headline,
+                 const std::string& devices, std::string data) {
+  const std::string name = task_name.empty() ? "Plan" : html_text(task_name);
+  return filled(
+      {{"version", NEUROSHARD_VERSION},
+       {"title", name + " on " + counted(static_cast<std::uint64_t>(task.devices), "device")},
+       {"name", name},
+       {"task", task_line(task)},
+       {"headline", headline},
+       {"devices", devices},
+       {"data", std::move(data)}});
+}
+
+}  // namespace
+
+std::string html_report(const PlanDocument& document) {
+  std::vector<PlanFact> facts = plan_facts(document);
+  if (document.moves) {
+    const std::vector<PlanFact> moves = move_facts(document);
+    facts.insert(facts.begin(), moves.begin(), moves.end());
+  }
+  // It is shown as a warning.
+  std::erase_if(facts, [&](const PlanFact& fact) {
+    return fact.label == "note" && fact.text == printable(document.cost.warning);
+  });
+  return page(document.task_name, document.task,
+              warning_list(plan_warnings(document)) + figure_list(document.cost) + fact_list(facts),
+              device_section(document.cost), report_data(document));
+}
+
+std::string html_report(const NoPlanDocument& document) {
+  std::vector<PlanFact> facts = {{"weights", printable(document.weights)}};
+  for (const std::string& note : document.notes) facts.push_back({"note", printable(note)});
+  return page(
+      document.task_name, document.task,
+      warning_list({"No plan: " + printable(document.infeasible.message)}) + fact_list(facts), "",
+      "{}");
+}
+
+std::string html_frame(std::string_view report, std::string_view title) {
+  std::string source;  // Not by xml_escaped: lines must stay lines, since they end comments.
+  source.reserve(report.size() + report.size() / 8);
+  for (const char c : report) {
+    switch (c) {
+      case '&':
+        source += "&amp;";
+        break;
+      case '<':
+        source += "&lt;";
+        break;
+      case '"':
+        source += "&quot;";
+        break;
+      default:
+        source += c;
+    }
+  }
+  // Scripts run, but in an origin of their own.
+  return "<iframe title=\"" + html_text(title) +
+         "\" sandbox=\"allow-scripts\" style=\"width: 100%; height: 44rem; border: 0; resize: "
+         "vertical\" srcdoc=\"" +
+         source + "\"></iframe>";
+}
+
+}  // namespace neuroshard::tools

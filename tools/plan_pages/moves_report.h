@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/plan_file.h"
+#include "tools/plan_pages/plan_report.h"
+
+namespace neuroshard::tools {
+
+/// What follows the page of a plan that is near to a running one: what has to be moved, by device.
+[[nodiscard]] std::string moves_page(const PlanDocument& document);
+
+/// What the running plan costs, and how much is moved. `document.moves` is there.
+[[nodiscard]] std::vector<PlanFact> move_facts(const PlanDocument& document);
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,322 @@
+#include "tools/plan_pages/plan_report.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+
+#include "core/devices_text.h"
+#include "core/table_groups.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr int kMinBarCells = 8;
+constexpr int kMaxBarCells = 48;
+constexpr int kMemoryBarCells = 6;
+
+std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
+
+/// Of all memory of a device, what is reserved and what is there already included.
+double full_share(std::size_t device, const DeviceCost& cost, const Task& task) {
+  return static_cast<double>(cost.memory_bytes + cost.reserved_bytes + cost.base_bytes) /
+         static_cast<double>(memory_bytes(task, device));
+}
+
+std::vector<std::string> device_row(int device, const std::vector<CostTerm>& terms,
+                                    const DeviceCost& cost, const Task& task) {
+  std::vector<std::string> row = cost_cells(terms, cost);
+  row.insert(row.begin(), std::to_string(device));
+  const auto index = static_cast<std::size_t>(device);
+  row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(index, cost, task)),
+                         format_count(static_cast<std::uint64_t>(cost.slices))});
+  if (!task.device_list.empty()) {
+    row.insert(row.end(), {format_number(cost.speed, 2), format_ms(cost.base_ms),
+                           format_bytes(cost.base_bytes), format_bytes(memory_bytes(task, index))});
+  }
+  return row;
+}
+
+// The cost bars take the columns that the figures leave.
+std::string device_table(const PlanDocument& document, const TextStyle& style) {
+  using enum TextTable::Align;
+  std::vector<std::string> head = {"device"};
+  const std::vector<CostTerm> terms = cost_terms(document.cost);
+  std::ranges::move(cost_heads(terms), std::back_inserter(head));
+  const std::size_t full = head.size() + 1;  // Its column.
+  head.insert(head.end(), {"memory", "full", "slices"});
+  if (!document.task.device_list.empty()) {
+    head.insert(head.end(), {"speed", "base ms", "base memory", "of memory"});
+  }
+  std::vector<std::vector<std::string>> rows;
+  std::vector<int> widths;
+  widths.reserve(head.size());
+  for (const std::string& cell : head) widths.push_back(display_width(cell));
+  double slowest_ms = 0.0;
+  for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
+    const DeviceCost& cost = document.cost.devices[device];
+    rows.push_back(device_row(static_cast<int>(device), terms, cost, document.task));
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(rows.back()[i]));
+    }
+    slowest_ms = std::max(slowest_ms, cost.total_ms());
+  }
+  int left = style.columns - 2 - kMemoryBarCells;
+  for (const int width : widths) left -= width + 2;
+  const int cells = std::min(left, kMaxBarCells);
+  const bool bars = cells >= kMinBarCells;
+
+  const auto with_bars = [&](std::vector<std::string> row, std::string cost_bar,
+                             std::string memory_bar) {
+    if (!bars) return row;
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(full) + 1, std::move(memory_bar));
+    row.insert(row.begin() + 1, std::move(cost_bar));
+    return row;
+  };
+  std::vector<TextTable::Align> aligns(head.size() + (bars ? 2 : 0), kRight);
+  if (bars) aligns[1] = aligns[full + 2] = kLeft;
+  TextTable table(aligns);
+  table.add_row(with_bars(head, "", ""));
+  for (std::size_t device = 0; device < rows.size(); ++device) {
+    const DeviceCost& cost = document.cost.devices[device];
+    const auto share = [&](double ms) { return slowest_ms > 0.0 ? ms / slowest_ms : 0.0; };
+    std::vector<double> shares(terms.size());
+    std::ranges::transform(terms, shares.begin(),
+                           [&](const CostTerm& term) { return share(cost.*term.ms); });
+    table.add_row(with_bars(rows[device], stacked_bar(shares, cells, style),
+                            bar(full_share(device, cost, document.task), kMemoryBarCells, style)));
+  }
+  std::string text = table.str();
+  if (bars) {
+    text += "      ";
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      text += "  " + stacked_bar_key(static_cast<int>(i), style) + ' ';
+      text.append(terms[i].name);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+/// What the memory of each device is for; nothing if all of it is for fp32 weights.
+std::string memory_table(const PlanDocument& document) {
+  using enum TextTable::Align;
+  bool plain = document.task.reserved == ReservedMemory{};
+  for (const Table& table : document.task.tables) plain = plain && table.memory == TableMemory{};
+  if (plain) return {};
+  TextTable table(std::vector(6, kRight));
+  const auto add_row = [&](std::string device, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), std::move(device));
+    table.add_row(std::move(cells));
+  };
+  add_row("device", {kMemoryHeads.begin(), kMemoryHeads.end()});
+  for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
+    add_row(std::to_string(device), memory_cells(document.cost.devices[device]));
+  }
+  return table.str() + '\n';
+}
+
+std::string cost_line(const PlanCost& cost, const TextStyle& style) {
+  return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by device " +
+         std::to_string(slowest_device(cost)) + "; imbalance " + format_number(imbalance(cost), 3) +
+         " (slowest device / mean)";
+}
+
+std::string memory_line(const PlanCost& cost) {
+  const auto worst = std::min_element(
+      cost.devices.begin(), cost.devices.end(),
+      [](const DeviceCost& a, const DeviceCost& b) { return a.free_bytes < b.free_bytes; });
+  return "DOES NOT FIT: device " + std::to_string(worst - cost.devices.begin()) + " needs " +
+         format_bytes(worst->memory_bytes) + " of " +
+         format_bytes(worst->memory_bytes + worst->free_bytes) +
+         (worst->base_bytes > 0       ? " that are neither reserved nor taken"
+          : worst->reserved_bytes > 0 ? " that are not reserved"
+                                      : "");
+}
+
+/// A split makes one slice more.
+std::uint64_t splits_of(const Task& task, const Plan& plan) {
+  return plan.slices.size() + plan.replicas.size() - task.tables.size();
+}
+
+std::string counted_splits(const Task& task, const Plan& plan) {
+  return counted(splits_of(task, plan), has_row_blocks(task, plan) ? "split" : "column split");
+}
+
+std::string replica_label(const Task& task, int table) {
+  const ReplicaGradients gradients = task.tables[static_cast<std::size_t>(table)].replica_gradients;
+  return table_label(task, table) +
+         (gradients == ReplicaGradients::kTouched ? " (touched rows)" : "");
+}
+
+std::string replicas_line(const Task& task, const Plan& plan) {
+  constexpr std::size_t kShown = 8;
+  std::string text = counted(plan.replicas.size(), "table") + " on every device:";
+  for (std::size_t i = 0; i < plan.replicas.size(); ++i) {
+    if (i == kShown) return text + ", ...";
+    text += (i == 0 ? " " : ", ") + replica_label(task, plan.replicas[i]);
+  }
+  return text;
+}
+
+std::string splits_line(const Task& task, const Plan& plan) {
+  if (splits_of(task, plan) == 0) return "none";
+  struct Pieces {
+    std::uint64_t slices = 0;
+    std::uint64_t row_blocks = 0;
+  };
+  std::map<int, Pieces> pieces;
+  for (const TableSlice& slice : plan.slices) {
+    ++pieces[slice.table].slices;
+    if (is_row_block(task, slice)) ++pieces[slice.table].row_blocks;
+  }
+  std::string text = counted_splits(task, plan) + ":";
+  int listed = 0;
+  for (const auto& [table, of_table] : pieces) {
+    if (of_table.slices == 1) continue;
+    if (listed++ == 8) return text + ", ...";
+    text += (listed == 1 ? " " : ", ") + table_label(task, table) + " in " +
+            format_count(of_table.slices);
+    if (of_table.row_blocks > 0) {
+      text += " (" + counted(of_table.row_blocks, "row block") + ")";
+    }
+  }
+  return text;
+}
+
+std::string search_line(const SearchStats& stats, std::optional<double> read_ms) {
+  return format_ms(stats.search_ms) + " ms on backend " + stats.backend + "; " +
+         counted(stats.candidates, "candidate") + ", " + counted(stats.placements, "placement") +
+         ", " + (stats.edits == 0 ? "" : counted(stats.edits, "edit") + ", ") +
+         counted(stats.head_evaluations, "shard") + " scored" +
+         (read_ms ? "; task read in " + format_ms(*read_ms) + " ms" : "");
+}
+
+}  // namespace
+
+std::string table_label(const Task& task, int table) {
+  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+  return name.empty() ? "table " + std::to_string(table) : printable(name);
+}
+
+double imbalance(const PlanCost& cost) {
+  double sum = 0.0;
+  for (const DeviceCost& device : cost.devices) sum += device.total_ms();
+  return sum > 0.0 ? cost.cost_ms * static_cast<double>(cost.devices.size()) / sum : 1.0;
+}
+
+std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
+  if (!cost.warning.empty()) assumptions.push_back(cost.warning);
+  return assumptions;
+}
+
+int slowest_device(const PlanCost& cost) {
+  const auto slowest = std::max_element(
+      cost.devices.begin(), cost.devices.end(),
+      [](const DeviceCost& a, const DeviceCost& b) { return a.total_ms() < b.total_ms(); });
+  return static_cast<int>(slowest - cost.devices.begin());
+}
+
+std::string shard_lists(const PlanDocument& document) {
+  const auto by_device = slices_by_device(document.plan);
+  std::string text;
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    text += "device " + std::to_string(device) + ":";
+    for (const TableSlice& slice : by_device[device]) {
+      text += (text.back() == ':' ? " " : ", ") + table_label(document.task, slice.table);
+      if (slice.dim != document.task.tables[static_cast<std::size_t>(slice.table)].dim) {
+        text += " [" + std::to_string(slice.first_column) + ".." +
+                std::to_string(slice.first_column + slice.dim - 1) + "]";
+      }
+      if (is_row_block(document.task, slice)) {
+        text += " rows [" + std::to_string(slice.first_row) + ".." +
+                std::to_string(slice.first_row + slice.rows - 1) + "]";
+      }
+    }
+    text += '\n';
+  }
+  if (document.plan.replicas.empty()) return text;
+  text += "every device:";
+  for (const int table : document.plan.replicas) {
+    text += (text.back() == ':' ? " " : ", ") + replica_label(document.task, table);
+  }
+  return text + '\n';
+}
+
+std::string terms_text(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
+  std::string text;
+  for (const auto& [name, ms] : terms) {
+    if (!text.empty()) text += ", ";
+    text.append(name).append(" ").append(format_ms(cost.*ms));
+  }
+  return text + " ms";
+}
+
+std::vector<std::string> cost_heads(const std::vector<CostTerm>& terms) {
+  std::vector<std::string> heads = {"total ms"};
+  for (const CostTerm& term : terms) heads.emplace_back(term.name);
+  return heads;
+}
+
+std::vector<std::string> cost_cells(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
+  std::vector<std::string> cells = {format_ms(cost.total_ms())};
+  for (const CostTerm& term : terms) cells.push_back(format_ms(cost.*term.ms));
+  return cells;
+}
+
+std::vector<std::string> memory_cells(const DeviceCost& cost) {
+  return {format_bytes(cost.memory.weight_bytes), format_bytes(cost.memory.optimizer_bytes),
+          format_bytes(cost.memory.buffer_bytes),
+          format_bytes(cost.reserved_bytes + cost.base_bytes),
+          std::string(cost.free_bytes < 0 ? 1 : 0, '-') + format_bytes(std::abs(cost.free_bytes))};
+}
+
+std::string task_line(const Task& task) {
+  return counted(task.tables.size(), "table") + ", " + format_bytes(total_bytes(task)) + ", on " +
+         devices_text(task);
+}
+
+std::vector<std::string> plan_warnings(const PlanDocument& document) {
+  std::vector<std::string> warnings;
+  if (!document.cost.fits_memory) warnings.push_back(memory_line(document.cost));
+  if (!document.cost.warning.empty()) warnings.push_back(printable(document.cost.warning));
+  if (document.stats && !document.stats->warning.empty()) {
+    warnings.push_back(printable(document.stats->warning));
+  }
+  if (!document.complete) warnings.emplace_back(kEndedEarly);
+  return warnings;
+}
+
+std::vector<PlanFact> plan_facts(const PlanDocument& document) {
+  const Task& task = document.task;
+  std::vector<PlanFact> facts = {{"splits", splits_line(task, document.plan)}};
+  if (!document.plan.replicas.empty()) {
+    facts.push_back({"replicas", replicas_line(task, document.plan)});
+  }
+  const std::string nodes = nodes_text(task.devices_per_node, task.links);
+  if (!nodes.empty()) facts.push_back({"nodes", nodes});
+  if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
+  if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
+  for (const CostedPlan& other : document.alternatives) {
+    facts.push_back({"another", format_ms(other.cost.cost_ms) + " ms per iteration with " +
+                                    counted_splits(task, other.plan)});
+  }
+  facts.push_back({"weights", printable(document.weights)});
+  for (const std::string& note : document.notes) facts.push_back({"note", printable(note)});
+  return facts;
+}
+
+std::string plan_page(const PlanDocument& document, const TextStyle& style) {
+  std::string text =
+      bold(printable(document.task_name), style) + ": " + task_line(document.task) + "\n\n";
+  text += device_table(document, style) + '\n' + memory_table(document);
+  const auto add = [&](const std::string& label, const std::string& line) {
+    text += paragraph(label, line, 9, style);
+  };
+  add("cost", cost_line(document.cost, style));
+  if (!document.cost.fits_memory) add("memory", memory_line(document.cost));
+  for (const auto& [label, line] : plan_facts(document)) add(label, line);
+  return text;
+}
+
+}  // namespace neuroshard::tools

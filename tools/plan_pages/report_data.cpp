@@ -1,0 +1,105 @@
+#include "tools/plan_pages/report_data.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/cost_terms.h"
+#include "tools/plan_pages/plan_report.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using ReportJson = nlohmann::ordered_json;
+
+/// To a nanosecond: more digits only make the file larger.
+double rounded_ms(double ms) { return std::round(ms * 1e6) / 1e6; }
+
+template <typename Item, typename Figure>
+ReportJson column_of(const std::vector<Item>& items, const Figure& figure) {
+  ReportJson column = ReportJson::array();
+  for (const Item& item : items) column.push_back(figure(item));
+  return column;
+}
+
+ReportJson devices_json(const PlanCost& cost) {
+  const auto column = [&](const auto& figure) { return column_of(cost.devices, figure); };
+  ReportJson terms = ReportJson::object();
+  for (const CostTerm& term : cost_terms(cost)) {
+    terms[term.name] = column([&](const DeviceCost& of) { return rounded_ms(of.*term.ms); });
+  }
+  return {
+      {"terms", std::move(terms)},
+      {"weights", column([](const DeviceCost& of) { return of.memory.weight_bytes; })},
+      {"optimizer", column([](const DeviceCost& of) { return of.memory.optimizer_bytes; })},
+      {"buffers", column([](const DeviceCost& of) { return of.memory.buffer_bytes; })},
+      {"reserved", column([](const DeviceCost& of) { return of.reserved_bytes + of.base_bytes; })},
+      {"free", column([](const DeviceCost& of) { return of.free_bytes; })},
+      {"slices", column([](const DeviceCost& of) { return of.slices; })},
+  };
+}
+
+ReportJson tables_json(const Task& task) {
+  ReportJson names = ReportJson::array();
+  for (std::size_t table = 0; table < task.tables.size(); ++table) {
+    names.push_back(table_label(task, static_cast<int>(table)));
+  }
+  return {{"name", std::move(names)},
+          {"dim", column_of(task.tables, [](const Table& table) { return table.dim; })},
+          {"rows", column_of(task.tables, [](const Table& table) { return table.rows; })}};
+}
+
+ReportJson slices_json(const Task& task, const Plan& plan) {
+  std::vector<TableSlice> slices;
+  ReportJson device_column = ReportJson::array();
+  const auto by_device = slices_by_device(plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
+      slices.push_back(slice);
+      device_column.push_back(device);
+    }
+  }
+  const auto column = [&](const auto& figure) { return column_of(slices, figure); };
+  return {{"table", column([](const TableSlice& slice) { return slice.table; })},
+          {"device", std::move(device_column)},
+          {"first_column", column([](const TableSlice& slice) { return slice.first_column; })},
+          {"dim", column([](const TableSlice& slice) { return slice.dim; })},
+          {"first_row", column([](const TableSlice& slice) { return slice.first_row; })},
+          {"rows", column([](const TableSlice& slice) { return slice.rows; })},
+          {"bytes", column([&](const TableSlice& slice) { return slice_bytes(task, slice); })}};
+}
+
+ReportJson moves_json(const std::vector<TableMove>& moves) {
+  const auto column = [&](const auto& figure) { return column_of(moves, figure); };
+  return {
+      {"table", column([](const TableMove& move) { return move.columns.table; })},
+      {"first_column", column([](const TableMove& move) { return move.columns.first_column; })},
+      {"dim", column([](const TableMove& move) { return move.columns.dim; })},
+      {"from", column([](const TableMove& move) { return move.from; })},
+      {"to", column([](const TableMove& move) { return move.to; })},
+      {"bytes", column([](const TableMove& move) { return move.bytes; })},
+  };
+}
+
+}  // namespace
+
+std::string report_data(const PlanDocument& document) {
+  ReportJson data = {{"devices", devices_json(document.cost)},
+                     {"tables", tables_json(document.task)},
+                     {"slices", slices_json(document.task, document.plan)}};
+  if (document.moves) data["moves"] = moves_json(document.moves->moves);
+  const std::string text = data.dump(-1, ' ', false, ReportJson::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {  // It occurs in names alone, where JSON has another way to say it.
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,101 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "core/message_text.h"
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "tools/commands.h"
+#include "tools/console/result_output.h"
+#include "tools/options/model_options.h"
+#include "tools/options/search_options.h"
+#include "tools/options/task_options.h"
+#include "tools/plan_pages/plan_report.h"
+#include "tools/planning/explanation_page.h"
+#include "tools/planning/matched_plans.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kExplainExamples = R"(Examples:
+  neuroshard explain --task my_model.json --plan plan.json
+  neuroshard explain --task my_model.json --effort fast --format json
+
+Says which device decides what a plan costs, what the plan would cost without each slice, and with
+the cuts of that device's tables undone. Without --plan, the task is planned first.
+Exit codes: 0 done; 1 there is no plan; 2 bad input or usage.)";
+
+struct ExplainCommand {
+  TaskOptions tasks;
+  ModelOptions models;
+  SearchChoice search;
+  std::string plan;
+  std::string format = "table";
+  std::string output;
+};
+
+/// The plan that is given, or one that is made. Nothing if there is none.
+std::optional<Plan> plan_to_explain(const ExplainCommand& command, const LoadedTasks& loaded,
+                                    const Planner& planner, Console& console) {
+  const Task& task = loaded.tasks[0];
+  if (!command.plan.empty()) {
+    const std::vector<PlanRecord> records = load_plans(command.plan);
+    return plan_for(*match_plans(records, loaded, command.plan)[0].record, task);
+  }
+  PlanResult result = planner.plan(task);
+  warn(result.stats.warning, console);
+  if (!result.plan) {
+    say_no_plan(loaded.titles[0], result.infeasible->message, console);
+  }
+  return std::move(result.plan);
+}
+
+int run_explain(const ExplainCommand& command, Console& console) {
+  const OutputFormat format = output_format_from_name(command.format);
+  const PlannerOptions options = command.search.options();
+  const LoadedTasks loaded = load_tasks(command.tasks);
+  if (loaded.tasks.size() != 1) {
+    throw Error("explains the plan of one task, and there are " +
+                std::to_string(loaded.tasks.size()) + "; pick one with --index");
+  }
+  if (loaded.errors[0]) throw Error(*loaded.errors[0]);
+  const Task& task = loaded.tasks[0];
+  const LoadedModels models = load_models(command.models, loaded.hardware);
+  require_comm_model(models, task.devices);
+  const Planner planner(models.models, options);
+  ResultOutput output(console, command.output);
+  const std::optional<Plan> plan = plan_to_explain(command, loaded, planner, console);
+  if (!plan) return kExitInfeasible;
+  const PlanExplanation explanation = planner.explain(task, *plan);
+  const std::vector<std::string> notes = plan_notes(loaded.notes, explanation.cost);
+  const ExplainedPlan explained{.task = task,
+                                .title = loaded.titles[0],
+                                .weights = models.origin,
+                                .notes = notes,
+                                .explanation = explanation};
+  output.write(format == OutputFormat::kTable
+                   ? explanation_page(explained, output.style())
+                   : explanation_json(explained, format == OutputFormat::kJson ? 2 : -1));
+  output.finish();
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<ExplainCommand>();
+  CLI::App* command = program.add_subcommand(
+      "explain", "Say which device decides a plan's cost, and what each slice costs");
+  command->footer(kExplainExamples);
+  add_task_options(*command, options->tasks);
+  add_plan_option(*command, options->plan)->required(false);
+  add_model_options(*command, options->models);
+  add_search_options(*command, options->search);
+  add_backend_options(*command, options->search.planner);
+  add_output_options(*command, options->format, options->output);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run_explain(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

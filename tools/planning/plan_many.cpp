@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "core/fingerprint.h"
+#include "core/table_kind.h"
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/version.h"
+#include "neuroshard/weights.h"
+#include "tools/console/progress_bar.h"
+#include "tools/console/resumable_lines.h"
+#include "tools/planning/batch_end.h"
+#include "tools/planning/batch_report.h"
+#include "tools/planning/plan_command.h"
+
+namespace neuroshard::tools {
+namespace {
+
+// Chunks of tasks that take about this long keep the progress bar moving and every thread, or a
+// GPU, busy; and are lost if an interrupt ends the program.
+constexpr double kChunkSeconds = 0.25;
+
+// A deadline is one of each task, so that they cannot be planned together.
+std::vector<PlanOutcome> plan_one_by_one(const PlanCommand& command, const Planner& planner,
+                                         std::span<const Task> tasks) {
+  std::vector<PlanOutcome> outcomes;
+  for (const Task& task : tasks) {
+    try {
+      outcomes.emplace_back(planner.plan(task, request_of(command)));
+    } catch (const Error& error) {
+      outcomes.emplace_back(error);
+    }
+  }
+  return outcomes;
+}
+
+// Plans the tasks from `first` on in order and hands every outcome to `take(i, outcome)`.
+template <typename Take>
+void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded,
+                    std::size_t first, ProgressBar& progress, const Take& take) {
+  using Clock = std::chrono::steady_clock;
+  std::size_t chunk = 16;
+  while (first < loaded.tasks.size()) {
+    const std::size_t end = std::min(first + chunk, loaded.tasks.size());
+    std::vector<Task> valid;
+    for (std::size_t i = first; i < end; ++i) {
+      if (!loaded.errors[i]) valid.push_back(loaded.tasks[i]);
+    }
+    const Clock::time_point start = Clock::now();
+    const std::vector<PlanOutcome> outcomes =
+        command.deadline_ms ? plan_one_by_one(command, planner, valid) : planner.plan_batch(valid);
+    if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
+    auto next = outcomes.begin();
+    for (; first < end; ++first) {
+      take(first, loaded.errors[first] ? PlanOutcome(*loaded.errors[first]) : *next++);
+    }
+    progress.update(first);
+  }
+}
+
+std::string line_of(int index, const Task& task, const PlanOutcome& outcome) {
+  return outcome ? plan_to_json_line(index, task, *outcome)
+                 : error_to_json_line(index, outcome.error());
+}
+
+void add_row(BatchReport& batch, int index, const Task& task, const PlanOutcome& outcome) {
+  if (!outcome) return batch.add_error(index, outcome.error().what());
+  batch.add(index, task, *outcome);
+}
+
+// All that decides the plans: not the backend, nor the number of threads.
+std::uint64_t fingerprint_of(const PlanCommand& command, const LoadedTasks& loaded,
+                             const CostModels& models) {
+  Fingerprint fingerprint;
+  const auto add_number = [&](auto value) {
+    fingerprint.add({reinterpret_cast<const char*>(&value), sizeof value});
+  };
+  const auto add = [&](const auto& value) {
+    if constexpr (requires { value.begin(); }) {
+      add_number(value.size());
+      for (const auto one : value) add_number(one);
+    } else {
+      add_number(value);
+    }
+  };
+  fingerprint.add(NEUROSHARD_VERSION);
+  fingerprint.add(serialize_weights(models));
+  fingerprint.add(command.search.algorithm);
+  fingerprint.add(command.search.effort);
+  fingerprint.add(command.search.cuts);
+  const PlannerOptions& planner = command.search.planner;
+  const SearchOptions& search = planner.search;
+  for (const int size : {search.beam_width, search.candidates, search.max_splits, search.grid_steps,
+                         search.memory_splits ? 1 : 0, planner.equal_widths ? 1 : 0}) {
+    add_number(size);
+  }
+  add_number(planner.seed);
+  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
+    const Task& task = loaded.tasks[i];
+    fingerprint.add(loaded.errors[i] ? loaded.errors[i]->what() : "");
+    add_number(loaded.indices[i]);
+    add_number(task.devices);
+    add_number(task.memory_bytes);
+    add_number(task.reserved.bytes);
+    add_number(task.reserved.share);
+    add_number(task.device_list.size());
+    for (const Device& device : task.device_list) {
+      add_number(device.memory_bytes);
+      add_number(device.base_ms);
+      add_number(device.base_bytes);
+      add_number(device.speed);
+    }
+    for (const Table& table : task.tables) {
+      fingerprint.add(table.name);
+      std::apply([&](const auto&... fields) { (add(fields), ...); }, kind_of(table));
+    }
+  }
+  return fingerprint.value();
+}
+
+}  // namespace
+
+int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks& loaded,
+              const Planner& planner, const std::string& weights, Console& console) {
+  ResultOutput output(console, command.output);
+  BatchReport batch;
+  BatchEnd end;
+  {
+    Console bar_console = console;  // Lines that scroll by show progress enough.
+    if (format == OutputFormat::kJsonl && command.output.empty() && console.out_is_terminal) {
+      bar_console.err_is_terminal = false;
+    }
+    ProgressBar progress(bar_console, "planning", loaded.tasks.size());
+    plan_in_chunks(command, planner, loaded, 0, progress,
+                   [&](std::size_t i, const PlanOutcome& outcome) {
+                     end.count(outcome);
+                     if (format == OutputFormat::kJsonl) {
+                       output.write(line_of(loaded.indices[i], loaded.tasks[i], outcome) + '\n');
+                     } else {
+                       add_row(batch, loaded.indices[i], loaded.tasks[i], outcome);
+                     }
+                   });
+  }
+  if (format == OutputFormat::kTable) {
+    output.write(batch.page(loaded.read_ms, weights, loaded.notes, output.style()));
+  }
+  output.finish();
+  return end.report(loaded.tasks.size(), console);
+}
+
+int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const Planner& planner,
+                   const CostModels& models, Console& console) {
+  const ResultOutput probe(console, command.output);
+  ResumableLines lines(command.output, fingerprint_of(command, loaded, models));
+  BatchEnd end;
+  const std::size_t earlier = lines.lines().size();
+  for (std::size_t i = 0; i < earlier; ++i) {
+    const std::string where = command.output + ": line " + std::to_string(i + 1);
+    for (const PlanRecord& record : parse_plans(lines.lines()[i], where)) end.count(record);
+  }
+  if (earlier > 0) {
+    console.err << "neuroshard: " << printable(command.output) << ": going on after "
+                << counted(earlier, "finished task") << '\n';
+  }
+  {
+    ProgressBar progress(console, "planning", loaded.tasks.size());
+    plan_in_chunks(command, planner, loaded, earlier, progress,
+                   [&](std::size_t i, const PlanOutcome& outcome) {
+                     end.count(outcome);
+                     lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
+                   });
+  }
+  lines.finish();
+  return end.report(loaded.tasks.size(), console);
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,200 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/plan_file.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/what_if.h"
+#include "tools/commands.h"
+#include "tools/console/report_output.h"
+#include "tools/console/result_output.h"
+#include "tools/options/model_options.h"
+#include "tools/options/search_options.h"
+#include "tools/options/task_options.h"
+#include "tools/plan_pages/moves_report.h"
+#include "tools/plan_pages/plan_report.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kReplanExamples = R"(Examples:
+  neuroshard replan --task my_model.json --devices 126 --running-task my_model.json \
+      --running-plan plan.json --lost-devices 17,80
+  neuroshard replan --task new.json --running-task old.json --running-plan plan.json \
+      --move-budget-gb 20 --format json --output new_plan.json
+  neuroshard replan --task new.json --running-task old.json --running-plan plan.json \
+      --ms-per-moved-gb 0.001
+
+A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
+and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
+moved in any case may be moved.
+Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
+
+struct ReplanCommand {
+  TaskOptions task;
+  std::string running_task;
+  std::string running_plan;
+  std::vector<int> lost_devices;
+  std::optional<double> move_budget_gb;
+  std::optional<double> ms_per_moved_gb;
+  ModelOptions models;
+  SearchChoice search;
+  std::string format = "table";
+  std::string output;
+  std::string report;
+};
+
+const Task& only_task(const LoadedTasks& loaded) {
+  if (loaded.tasks.size() != 1) {
+    throw Error("replan takes one task, and there are " + std::to_string(loaded.tasks.size()) +
+                "; pick one with --index");
+  }
+  return loaded.tasks[0];
+}
+
+RunningPlan load_running(const ReplanCommand& command) {
+  TaskOptions running_task;
+  running_task.task = command.running_task;
+  running_task.memory = command.task.memory;
+  running_task.devices_per_node = command.task.devices_per_node;
+  running_task.links = command.task.links;
+  const LoadedTasks loaded = load_tasks(running_task);
+  const std::vector<PlanRecord> records = load_plans(command.running_plan);
+  if (records.size() != 1) {
+    throw Error("--running-plan: " + command.running_plan + " has " +
+                std::to_string(records.size()) + " plans; give a file of one");
+  }
+  // What the plan says of its devices is what runs, whatever the task file's number is.
+  Task task = only_task(loaded);
+  if (records[0].plan) {
+    const int devices = static_cast<int>(records[0].shards().size());
+    if (devices != task.devices) {
+      std::int64_t most = 0;
+      for (std::size_t d = 0; d < static_cast<std::size_t>(task.devices); ++d) {
+        most = std::max(most, memory_bytes(task, d));
+      }
+      task = task_with(task, {devices, most});
+      // They may name other devices, and nothing is planned here.
+      for (Table& table : task.tables) table.rules = {};
+      task.groups.clear();
+    }
+  }
+  return {task, plan_for(records[0], task), command.lost_devices};
+}
+
+ReplanRequest request_of(const ReplanCommand& command) {
+  if (command.move_budget_gb && command.ms_per_moved_gb) {
+    throw Error("--move-budget-gb and --ms-per-moved-gb exclude each other; give one of them");
+  }
+  ReplanRequest request;
+  if (command.move_budget_gb) {
+    if (!(*command.move_budget_gb >= 0.0 && *command.move_budget_gb < 0x1p33)) {
+      throw Error("--move-budget-gb is no size; give GiB, 0 or more");
+    }
+    request.most_moved_bytes =
+        *command.move_budget_gb > 0.0 ? bytes_from_gib(*command.move_budget_gb) : 0;
+  }
+  request.ms_per_moved_gib = command.ms_per_moved_gb.value_or(0.0);
+  return request;
+}
+
+int run_replan(const ReplanCommand& command, Console& console) {
+  const OutputFormat format = output_format_from_name(command.format);
+  if (format == OutputFormat::kJsonl) {
+    throw Error("--format jsonl is for many tasks; replan takes one: use table or json");
+  }
+  const ReplanRequest request = request_of(command);
+  const PlannerOptions planner_options = command.search.options();
+  const LoadedTasks loaded = load_tasks(command.task);
+  const Task& task = only_task(loaded);
+  const RunningPlan running = load_running(command);
+  const LoadedModels models = load_models(command.models, loaded.hardware);
+  require_comm_model(models, task.devices);
+  require_comm_model(models, running.task.devices);
+  ResultOutput output(console, command.output);
+  ReportOutput report(console, command.report);
+  const Planner planner(models.models, planner_options);
+  ReplanResult replanned = planner.replan(task, running, request);
+  const PlanResult& result = replanned.result;
+  if (!result.plan) {
+    say_no_plan(loaded.titles[0], result.infeasible->message, console);
+    const NoPlanDocument document{.task = task,
+                                  .infeasible = *result.infeasible,
+                                  .task_name = loaded.titles[0],
+                                  .weights = models.origin,
+                                  .notes = loaded.notes};
+    if (format == OutputFormat::kJson) {
+      output.write(plan_to_json(document));
+      output.finish();
+    }
+    report.write(document);
+    return kExitInfeasible;
+  }
+  const PlanDocument document{.task = task,
+                              .plan = *result.plan,
+                              .cost = result.cost,
+                              .stats = result.stats,
+                              .task_name = loaded.titles[0],
+                              .weights = models.origin,
+                              .notes = plan_notes(loaded.notes, result.cost),
+                              .complete = result.complete,
+                              .moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
+                                                 .must_move_bytes = replanned.must_move_bytes,
+                                                 .moved_bytes = replanned.moved_bytes,
+                                                 .moves = std::move(replanned.moves)},
+                              .read_ms = loaded.read_ms};
+  output.write(format == OutputFormat::kJson
+                   ? plan_to_json(document)
+                   : plan_page(document, output.style()) + '\n' + moves_page(document));
+  output.finish();
+  report.write(document);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_replan_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<ReplanCommand>();
+  CLI::App* command =
+      program.add_subcommand("replan", "Find a plan near to the one that runs, after a change");
+  command->footer(kReplanExamples);
+  add_task_options(*command, options->task);
+  const char* running = "Running job";
+  command->add_option("--running-task", options->running_task, "Task file of the running plan")
+      ->type_name("FILE")
+      ->group(running)
+      ->required();
+  command
+      ->add_option("--running-plan", options->running_plan,
+                   "The running plan, as written by plan --format json")
+      ->type_name("FILE")
+      ->group(running)
+      ->required();
+  command
+      ->add_option("--lost-devices", options->lost_devices,
+                   "Devices of the running plan that are no longer there")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->group(running);
+  command
+      ->add_option("--move-budget-gb", options->move_budget_gb,
+                   "GiB that may be moved, those that must be among them")
+      ->type_name("GIB")
+      ->group(running);
+  command
+      ->add_option("--ms-per-moved-gb", options->ms_per_moved_gb,
+                   "Gain per iteration that is worth moving a GiB for, in place of a budget")
+      ->type_name("MS")
+      ->group(running);
+  add_model_options(*command, options->models);
+  add_effort_option(*command, options->search);
+  add_backend_options(*command, options->search.planner);
+  add_output_options(*command, options->format, options->output);
+  add_report_option(*command, options->report);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run_replan(*options, console); };
+  });
+}
+
+}  // namespace neuroshard::tools

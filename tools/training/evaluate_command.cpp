@@ -1,0 +1,174 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "core/message_text.h"
+#include "neuroshard/evaluation.h"
+#include "tools/commands.h"
+#include "tools/console/result_output.h"
+#include "tools/options/model_options.h"
+#include "tools/training/accuracy_table.h"
+#include "tools/training/training_metadata.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kEvaluateComputeExamples = R"(Example:
+  neuroshard evaluate compute --weights my_gpu.safetensors --data data/unseen
+
+Samples on which the model was trained say nothing: collect others, with another --seed.)";
+
+constexpr const char* kEvaluateCommExamples = R"(Example:
+  neuroshard evaluate comm --weights my_gpu.safetensors --data data/unseen_4 --data data/unseen_32
+
+Samples on which the model was trained say nothing: collect others, with another --seed.)";
+
+struct EvaluateCommand {
+  std::vector<std::string> data;
+  ModelOptions models;
+  std::string scatter;
+  bool json = false;
+
+  [[nodiscard]] std::vector<std::filesystem::path> folders() const {
+    return {data.begin(), data.end()};
+  }
+};
+
+/// One network on all its tests.
+struct Evaluated {
+  std::string network;
+  std::vector<TestResult> tests;
+};
+
+nlohmann::ordered_json to_json(const std::string& weights, std::span<const Evaluated> networks) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  for (const Evaluated& evaluated : networks) {
+    for (const TestResult& test : evaluated.tests) {
+      nlohmann::ordered_json result = {{"network", evaluated.network}};
+      if (test.devices > 0) result["devices"] = test.devices;
+      result["costs"] = test.accuracy.costs;
+      result["mse_ms2"] = test.accuracy.mse;
+      result["mape"] = test.accuracy.mape;
+      result["kendall_tau"] = test.accuracy.kendall_tau;
+      results.push_back(result);
+    }
+  }
+  return {{"weights", weights}, {"results", results}};
+}
+
+void report(const EvaluateCommand& command, const std::string& weights,
+            std::span<const Evaluated> networks, std::optional<ResultOutput>& scatter,
+            Console& console) {
+  if (command.json) {
+    console.out << to_json(weights, networks).dump(2) << '\n';
+  } else {
+    console.out << "weights  " << printable(weights) << '\n';
+    for (const Evaluated& evaluated : networks) {
+      console.out << '\n' << accuracy_table(evaluated.network, evaluated.tests);
+    }
+  }
+  if (!scatter) return;
+  std::vector<ScatterPanel> panels;
+  for (std::size_t i = 0; i < networks.front().tests.size(); ++i) {
+    for (const Evaluated& evaluated : networks) {
+      panels.push_back(scatter_panel(evaluated.network, evaluated.network, evaluated.tests[i]));
+    }
+  }
+  scatter->write(scatter_svg(panels, 2));
+  scatter->finish();
+}
+
+void append_samples(ComputeSamples& all, ComputeSamples more) {
+  if (!all.served.empty() || !more.served.empty()) {
+    all.served.resize(all.size(), kDefaultBatchSize);
+    more.served.resize(more.size(), kDefaultBatchSize);
+    all.served.insert(all.served.end(), more.served.begin(), more.served.end());
+  }
+  const auto first_table = static_cast<std::uint32_t>(all.tables.size());
+  const std::size_t first_id = all.table_ids.size();
+  std::ranges::move(more.tables, std::back_inserter(all.tables));
+  for (const std::uint32_t id : more.table_ids) all.table_ids.push_back(first_table + id);
+  for (const std::size_t end : std::span(more.offsets).subspan(1)) {
+    all.offsets.push_back(first_id + end);
+  }
+  all.cost_ms.insert(all.cost_ms.end(), more.cost_ms.begin(), more.cost_ms.end());
+}
+
+// Each folder may be of another machine and batch: nothing is learnt from them together.
+ComputeSamples read_samples_to_predict(std::span<const std::filesystem::path> folders,
+                                       bool any_batch) {
+  ComputeSamples all;
+  for (const std::filesystem::path& folder : folders) {
+    const std::span one(&folder, 1);
+    const DataOrigin origin = read_data_origin(one, "compute");
+    ComputeSamples samples = read_compute_samples(one);
+    if (any_batch) serve_collected_batch(origin, samples);
+    append_samples(all, std::move(samples));
+  }
+  return all;
+}
+
+int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
+  std::optional<ResultOutput> scatter;
+  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  const LoadedModels loaded = load_models(command.models);
+  const ComputeSamples samples =
+      read_samples_to_predict(command.folders(), loaded.models.compute.any_batch());
+  const auto backend = make_cpu_backend(loaded.models);
+  const Evaluated evaluated{"compute", {evaluate_compute(*backend, samples)}};
+  report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);
+  return kExitOk;
+}
+
+int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
+  std::optional<ResultOutput> scatter;
+  if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
+  const LoadedModels loaded = load_models(command.models);
+  const std::vector<CommSamples> sets = read_comm_samples(command.folders());
+  for (const CommSamples& set : sets) require_comm_model(loaded, set.devices);
+  const auto backend = make_cpu_backend(loaded.models);
+  Evaluated networks[] = {{"forward", {}}, {"backward", {}}};
+  for (const CommSamples& set : sets) {
+    CommTestResult result = evaluate_comm(*backend, set);
+    networks[0].tests.push_back(std::move(result.forward));
+    networks[1].tests.push_back(std::move(result.backward));
+  }
+  report(command, loaded.origin, networks, scatter, console);
+  return kExitOk;
+}
+
+void add_kind(CLI::App& evaluate, const std::string& kind, const std::string& description,
+              const char* examples, int (*run)(const EvaluateCommand&, Console&), Action& chosen) {
+  const auto options = std::make_shared<EvaluateCommand>();
+  CLI::App* command = evaluate.add_subcommand(kind, description);
+  command->footer(examples);
+  command->add_option("--data", options->data, "Folder of samples; may be given several times")
+      ->type_name("DIR")
+      ->required();
+  command->add_option("--scatter", options->scatter, "Draw predicted over measured costs as SVG")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print JSON");
+  add_model_options(*command, options->models);
+  command->callback([options, run, &chosen] {
+    chosen = [options, run](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("evaluate", "Measure how well cost models predict collected costs");
+  command->footer("'neuroshard evaluate compute --help' lists its options, with examples.");
+  command->require_subcommand(1);
+  add_kind(*command, "compute", "Cost of the embedding tables of one device",
+           kEvaluateComputeExamples, evaluate_compute_command, chosen);
+  add_kind(*command, "comm", "Cost of the all-to-all between the devices", kEvaluateCommExamples,
+           evaluate_comm_command, chosen);
+}
+
+}  // namespace neuroshard::tools

@@ -1,0 +1,343 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
+#include "neuroshard/training.h"
+#include "neuroshard/weights.h"
+#include "tools/commands.h"
+#include "tools/training/training_session.h"
+#include "weights/collection/hardware_specs.h"
+#include "weights/training/sample_ranges.h"
+
+namespace neuroshard::tools {
+namespace {
+
+constexpr const char* kTrainComputeExamples = R"(Examples:
+  neuroshard train compute --data data/compute --output my_gpu.safetensors --scatter compute.svg
+  neuroshard train compute --from built-in --data data/few --output my_gpu.safetensors
+                                                       built-in weights, fitted to 50 to 500 samples
+
+Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
+docs/training.md has the details.)";
+
+constexpr const char* kTrainCommExamples = R"(Examples:
+  neuroshard train comm --data data/comm_2 --data data/comm_4 --data data/comm_8 \
+      --base my_gpu.safetensors --output my_gpu.safetensors      one model for every device count
+  neuroshard train comm --architecture dense --data data/comm_4 \
+      --base my_gpu.safetensors --output my_gpu.safetensors      the published one for 4 devices
+
+Ctrl-C ends training early and keeps the best epoch so far; with --resume the same command goes on.
+With --from nothing is kept until the backward network, which is fitted after the forward one, has
+run an epoch.
+docs/training.md has the details.)";
+
+constexpr const char* kTrainAllReduceExamples = R"(Example:
+  neuroshard train all-reduce --data data/all_reduce \
+      --base my_gpu.safetensors --output my_gpu.safetensors
+
+docs/training.md has the details.)";
+
+struct TrainCompute {
+  TrainOptions common;
+  ComputeNetworkSizes sizes;
+};
+
+struct TrainComm {
+  TrainOptions common;
+  std::string architecture = "symmetric";
+  std::vector<int> hidden;
+  KnownNetwork network;
+};
+
+void add_file_options(CLI::App& command, TrainOptions& options) {
+  command.add_option("--data", options.data, "Folder of samples; may be given several times")
+      ->type_name("DIR")
+      ->required();
+  command.add_option("--output", options.output, "Weights file to write (.safetensors)")
+      ->type_name("FILE")
+      ->required();
+  command
+      .add_option("--base", options.base,
+                  "Weights file whose other models are kept; may be the output file")
+      ->type_name("FILE");
+  command.add_option("--scatter", options.scatter, "Draw predicted over measured costs as SVG")
+      ->type_name("FILE");
+  const std::string about = "About the data (default: what their collection.json says)";
+  command.add_option("--source", options.source, "Where the costs come from")->group(about);
+  command.add_option("--hardware", options.hardware, "What they are costs of")->group(about);
+}
+
+void add_train_options(CLI::App& command, TrainOptions& options) {
+  TrainingOptions& training = options.training;
+  add_file_options(command, options);
+  command.add_option("--log", options.log, "Write the errors of every epoch as CSV")
+      ->type_name("FILE");
+  CLI::Option* const resume =
+      command.add_flag("--resume", options.resume,
+                       "Keep the state of training in OUTPUT.PART.partial, and go on from it");
+  command
+      .add_option(
+          "--from", options.from,
+          "Calibrate these weights with few samples, in place of training anew: built-in, " +
+              builtin_hardware_names() + ", or a file, whose other models are then kept")
+      ->type_name("WEIGHTS")
+      ->excludes(resume);
+
+  const std::string how = "Training";
+  command.add_option("--epochs", training.epochs, "Passes over the training samples")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--seed", training.seed, "Decides split, start weights and order")
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--batch", training.batch, "Samples a step")
+      ->capture_default_str()
+      ->group(how);
+  command
+      .add_option_function<std::string>(
+          "--loss",
+          [&training](const std::string& name) {
+            training.loss = name == "relative" ? TrainingLoss::kRelative : TrainingLoss::kSquared;
+          },
+          "Square of the error, or of the error relative to the cost")
+      ->check(CLI::IsMember({"squared", "relative"}))
+      ->default_str("squared")
+      ->group(how);
+  command.add_option("--learning-rate", training.learning_rate, "Of Adam, at the start")
+      ->capture_default_str()
+      ->group(how);
+  command
+      .add_option("--final-learning-rate", training.final_learning_rate,
+                  "Reached along half a cosine")
+      ->capture_default_str()
+      ->group(how);
+  CLI::Option* const from = command.get_option("--from");
+  command
+      .add_option("--backend", options.backend,
+                  "Where steps are computed; cuda: on a GPU, with cuBLAS, losses within rounding")
+      ->excludes(from)
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str()
+      ->group(how);
+  command.add_option("--threads", training.threads, "0: one per core; results are the same")
+      ->capture_default_str()
+      ->group(how);
+}
+
+// What is not given is what suits few samples.
+void calibrate_by_default(const CLI::App& command, TrainingOptions& options) {
+  const TrainingOptions usual = calibration_options();
+  const auto is_given = [&](const char* name) { return command.count(name) > 0; };
+  if (!is_given("--epochs")) options.epochs = usual.epochs;
+  if (!is_given("--batch")) options.batch = usual.batch;
+  if (!is_given("--loss")) options.loss = usual.loss;
+  if (!is_given("--learning-rate")) options.learning_rate = usual.learning_rate;
+  if (!is_given("--final-learning-rate")) {
+    options.final_learning_rate = usual.final_learning_rate;
+  }
+}
+
+int run(const TrainOptions& command, Console& console) {
+  if (command.base.empty()) {
+    throw Error(
+        "a weights file needs a compute model; train one first and give its file as --base");
+  }
+  TrainingSession session(command, "all-reduce", console);
+  const AllReduceSamples samples = read_all_reduce_samples(session.folders());
+  const TrainedAllReduce trained = train_all_reduce(samples);
+  (void)session.report("all_reduce", std::span(&trained.summary, 1), ranges_of(samples));
+  session.models().all_reduce = trained.model;
+  session.finish();
+  return kExitOk;
+}
+
+int run(const TrainCompute& command, Console& console) {
+  TrainingSession session(command.common, "compute", console);
+  ComputeSamples samples = read_compute_samples(session.folders());
+  const CostModels* const start = session.calibrated();
+  if (start != nullptr ? start->compute.any_batch()
+                       : command.sizes.table_features == kTrafficFeatures) {
+    session.serve_collected_batch(samples);
+  }
+  if (!samples.served.empty()) session.describe_batches(ranges_of(samples).at("samples"));
+  const TrainingOptions options = session.start("compute", 1);
+  const TrainedCompute trained = start != nullptr
+                                     ? calibrate_compute(start->compute, samples, options)
+                                     : train_compute(samples, command.sizes, options);
+  if (session.report("compute", std::span(&trained.summary, 1), ranges_of(samples))) {
+    session.models().compute = trained.model;
+  }
+  session.finish();
+  return kExitOk;
+}
+
+/// Of the samples: what the options say, or the datasheet of the network if it is a known one.
+std::optional<KnownNetwork> network_of(const TrainComm& command, const std::string& hardware) {
+  const KnownNetwork& stated = command.network;
+  if (stated.devices_per_node > 0) return stated;
+  for (const NetworkSpec& known : known_networks()) {
+    if (known.name != hardware) continue;
+    return KnownNetwork{known.gpus_per_node, known.intra_gb_per_s, known.inter_gb_per_s};
+  }
+  return std::nullopt;
+}
+
+std::optional<CommModel> train_part(TrainingSession& session, const std::string& part,
+                                    std::span<const CommSamples> samples,
+                                    const CommNetworkSizes& sizes) {
+  const CostModels* const start = session.calibrated();
+  if (start != nullptr && !start->symmetric_comm) {
+    throw Error(
+        "--from: these weights have no communication model for every device count; give "
+        "weights with a symmetric one");
+  }
+  const TrainingOptions options = session.start(part, 2);
+  const TrainedComm trained = start != nullptr
+                                  ? calibrate_comm(*start->symmetric_comm, samples, options)
+                                  : train_comm(samples, sizes, options);
+  const TrainingSummary summaries[] = {trained.forward, trained.backward};
+  if (!session.report(part, summaries, ranges_of(samples))) return std::nullopt;
+  return trained.model;
+}
+
+int run(const TrainComm& command, Console& console) {
+  if (command.architecture != "symmetric" && command.architecture != "dense") {
+    throw Error("--architecture '" + command.architecture +
+                "' is not known; give symmetric or dense");
+  }
+  if (command.common.base.empty() && command.common.from.empty()) {
+    throw Error(
+        "a weights file needs a compute model; train one first and give its file as --base");
+  }
+  TrainingSession session(command.common, "comm", console);
+  const std::vector<CommSamples> sets = read_comm_samples(session.folders());
+  CostModels& models = session.models();
+  if (command.architecture == "symmetric") {
+    const CommNetworkSizes sizes{CommArchitecture::kSymmetric, command.hidden};
+    if (auto model = train_part(session, "comm.symmetric", sets, sizes)) {
+      models.symmetric_comm = std::move(model);
+    }
+  } else {
+    const CommNetworkSizes sizes{CommArchitecture::kDense, command.hidden};
+    for (const CommSamples& set : sets) {
+      if (session.interrupted()) break;  // The parts that were trained before are kept.
+      const std::string part = "comm." + std::to_string(set.devices);
+      if (auto model = train_part(session, part, std::span(&set, 1), sizes)) {
+        models.dense_comm[set.devices] = std::move(*model);
+      }
+    }
+  }
+  set_known_network(models, network_of(command, session.hardware()));
+  session.finish();
+  return kExitOk;
+}
+
+void add_train_compute(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainCompute>();
+  CLI::App* command = train.add_subcommand("compute", "Cost of the embedding tables of one device");
+  command->footer(kTrainComputeExamples);
+  add_train_options(*command, options->common);
+  command
+      ->add_option("--table-layers", options->sizes.table_network,
+                   "Widths of the table network; the last one is the embedding")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Network");
+  command
+      ->add_option_function<std::string>(
+          "--features",
+          [options](const std::string& name) {
+            options->sizes.table_features = name == "traffic" ? kTrafficFeatures : kTableFeatures;
+          },
+          "What the network is told of a table: the published features, of batches of 65,536, or "
+          "traffic, of operators that serve any number of samples")
+      ->check(CLI::IsMember({"published", "traffic"}))
+      ->default_str("published")
+      ->group("Network");
+  command->add_option("--head-layers", options->sizes.head, "Widths of the head's hidden layers")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->group("Network");
+  for (const char* of_network : {"--table-layers", "--features", "--head-layers"}) {
+    command->get_option("--from")->excludes(command->get_option(of_network));
+  }
+  command->callback([options, command, &chosen] {
+    if (!options->common.from.empty()) {
+      calibrate_by_default(*command, options->common.training);
+    }
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+void add_train_comm(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainComm>();
+  CLI::App* command = train.add_subcommand("comm", "Cost of the all-to-all between the devices");
+  command->footer(kTrainCommExamples);
+  add_train_options(*command, options->common);
+  command
+      ->add_option("--architecture", options->architecture,
+                   "symmetric: one model for every device count; dense: one for each, as published")
+      ->capture_default_str()
+      ->group("Network");
+  command
+      ->add_option("--layers", options->hidden,
+                   "Widths of the hidden layers (default: 64,32 if symmetric, 128,64,32,16 if "
+                   "dense)")
+      ->delimiter(',')
+      ->group("Network");
+  const std::string network = "Network that was measured, for tasks that state links";
+  CLI::Option* const per_node =
+      command->add_option("--devices-per-node", options->network.devices_per_node)
+          ->check(CLI::Range(1, kMaxDevices))
+          ->type_name("N")
+          ->description("Devices of a node; with the other two")
+          ->group(network);
+  const auto add_link = [&](const char* name, double& gb_s, const char* help) {
+    CLI::Option* const link = command->add_option(name, gb_s, help)
+                                  ->check(CLI::Range(kLeastGbPerSecond, kMostGbPerSecond))
+                                  ->type_name("GB/s")
+                                  ->needs(per_node)
+                                  ->group(network);
+    per_node->needs(link);
+  };
+  add_link("--in-node-gb-s", options->network.in_node_gb_s,
+           "From a device to the others of its node");
+  add_link("--between-nodes-gb-s", options->network.between_nodes_gb_s,
+           "From a device to those of other nodes");
+  for (const char* of_network : {"--architecture", "--layers"}) {
+    command->get_option("--from")->excludes(command->get_option(of_network));
+  }
+  command->callback([options, command, &chosen] {
+    if (!options->common.from.empty()) {
+      calibrate_by_default(*command, options->common.training);
+    }
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+void add_train_all_reduce(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = train.add_subcommand(
+      "all-reduce", "Cost of keeping tables alike that every device holds: a line a device count");
+  command->footer(kTrainAllReduceExamples);
+  add_file_options(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return run(*options, console); };
+  });
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("train", "Train cost models on samples that were collected");
+  command->footer("'neuroshard train compute --help' lists its options, with examples.");
+  command->require_subcommand(1);
+  add_train_compute(*command, chosen);
+  add_train_comm(*command, chosen);
+  add_train_all_reduce(*command, chosen);
+}
+
+}  // namespace neuroshard::tools
