@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine_context.h"
-#include "bench/task_sets.h"
+#include "bench/inputs/task_sets.h"
+#include "bench/machine/machine_context.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/planner.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine_context.h"
+#include "bench/machine/machine_context.h"
 #include "bench/stopwatch.h"
 
 namespace neuroshard::bench {

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "bench/run_collector.h"
+#include "bench/scoring/run_collector.h"
 
 namespace neuroshard::bench {
 namespace {

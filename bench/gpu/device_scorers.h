@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "bench/scorer.h"
+#include "bench/scoring/scorer.h"
 #include "cuda/device_context.h"
 
 namespace neuroshard::bench {

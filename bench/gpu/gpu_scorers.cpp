@@ -1,4 +1,4 @@
-#include "bench/gpu_scorers.h"
+#include "bench/scoring/gpu_scorers.h"
 
 #include <cuda_runtime.h>
 

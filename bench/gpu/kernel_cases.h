@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/task_sets.h"
+#include "bench/inputs/task_sets.h"
 #include "cuda/device_context.h"
 
 namespace neuroshard::bench {

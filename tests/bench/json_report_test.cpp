@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "bench/scorer.h"
+#include "bench/scoring/scorer.h"
 #include "golden.h"
 
 namespace neuroshard::bench {

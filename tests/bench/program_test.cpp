@@ -5,9 +5,9 @@
 
 #include <sstream>
 
-#include "bench/child_process.h"
-#include "bench/plan_latency.h"
-#include "bench/task_sets.h"
+#include "bench/inputs/task_sets.h"
+#include "bench/plans/plan_latency.h"
+#include "bench/scale/child_process.h"
 #include "golden.h"
 #include "neuroshard/error.h"
 #include "tools/command_line/exit_code.h"

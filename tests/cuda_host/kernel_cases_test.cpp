@@ -7,7 +7,7 @@
 #include <set>
 
 #include "bench/gpu/case_times.h"
-#include "bench/random_comm.h"
+#include "bench/inputs/random_comm.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
 #include "neuroshard/error.h"

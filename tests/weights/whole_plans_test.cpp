@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/plan_accuracy.h"
+#include "bench/plans/plan_accuracy.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"

@@ -1,0 +1,107 @@
+#include "bench/inputs/gap_cases.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "bench/scale/scale_point.h"
+#include "core/random.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
+#include "weights/lookups/wide_population.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr double kRandomMemoryGib = 16.0;
+constexpr std::array kRandomDevices = {4, 8, 16};
+constexpr std::uint64_t kMostRandomTables = 100;
+constexpr std::uint64_t kMostWideTables = 200;
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    throw Error(folder.string() +
+                    ": is not a folder; run from the top of the repository, or name a folder of "
+                    "task files like bench/data/table_sets",
+                ErrorKind::kIo);
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool may_fit(const Task& task) {
+  const double needed = std::accumulate(
+      task.tables.begin(), task.tables.end(), 0.0,
+      [](double sum, const Table& table) { return sum + static_cast<double>(table.size_bytes()); });
+  return needed <= static_cast<double>(total_room_bytes(task));
+}
+
+}  // namespace
+
+std::vector<GapCase> golden_cases(const GoldenFolder& folder, std::vector<std::string> set_names,
+                                  std::size_t max_tasks) {
+  if (set_names.empty()) set_names = folder.set_names();
+  std::vector<GapCase> cases;
+  for (const std::string& name : set_names) {
+    TaskSet set = folder.load_set(name, max_tasks, /*published_only=*/false);
+    for (std::size_t i = 0; i < set.tasks.size(); ++i) {
+      cases.push_back({name + " task " + std::to_string(i), std::move(set.tasks[i])});
+    }
+  }
+  return cases;
+}
+
+std::vector<GapCase> table_set_cases(const std::filesystem::path& folder,
+                                     std::vector<std::string> names,
+                                     const std::vector<int>& devices, double memory_gib) {
+  if (names.empty()) names = names_in(folder);
+  std::vector<GapCase> cases;
+  for (const int count : devices) {
+    for (const std::string& name : names) {
+      Task task = load_whole_task(folder / (name + ".json"), count, memory_gib);
+      if (may_fit(task)) cases.push_back({name, std::move(task)});
+    }
+  }
+  return cases;
+}
+
+std::vector<GapCase> random_cases(const std::vector<Table>& tables, int count, std::uint64_t seed) {
+  std::vector<GapCase> cases;
+  for (int i = 0; i < count; ++i) {
+    Random random(seed, static_cast<std::uint64_t>(i));
+    const int devices = kRandomDevices[random.below(kRandomDevices.size())];
+    const int drawn = static_cast<int>(2 + random.below(kMostRandomTables - 1));
+    Task task = drawn_task(tables, drawn, devices, random.next());
+    task.memory_bytes = bytes_from_gib(kRandomMemoryGib);
+    if (may_fit(task)) cases.push_back({"random " + std::to_string(i), std::move(task)});
+  }
+  return cases;
+}
+
+std::vector<GapCase> wide_cases(int count, int devices, double memory_gib, std::uint64_t seed) {
+  constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
+  constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
+  std::vector<GapCase> cases;
+  for (int i = 0; i < count; ++i) {
+    Random random(seed, static_cast<std::uint64_t>(i));
+    Task task;
+    task.devices = devices;
+    task.memory_bytes = bytes_from_gib(memory_gib);
+    task.tables = draw_wide_population(
+        {.tables = static_cast<int>(1 + random.below(kMostWideTables)), .seed = random.next()});
+    for (Table& table : task.tables) {
+      table.dim = random.below(8) == 0 ? kOtherDims[random.below(kOtherDims.size())]
+                                       : kDims[random.below(kDims.size())];
+    }
+    while (!task.tables.empty() && !may_fit(task)) task.tables.pop_back();
+    if (task.tables.empty()) continue;
+    cases.push_back({"wide " + std::to_string(i), std::move(task)});
+  }
+  return cases;
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,139 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/commands.h"
+#include "bench/inputs/gap_cases.h"
+#include "bench/markdown_table.h"
+#include "bench/plans/plan_accuracy.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kAccuracyFooter =
+    R"(Costs that the weights predict for whole plans, over the analytic costs of the same plans
+(docs/analytic_costs.md). The plans: every table halved to at most 4, 8, ... 256
+columns and placed greedily, on all devices and on half of them; and those of the search, with replicas
+and row blocks; for public models' tables and for random tasks of small and large tables. Cases that do
+not fit are left out. MAPE is the mean of |predicted - analytic| / analytic, bias the mean of
+(predicted - analytic) / analytic; then the least, 5 %, median, 95 % and largest ratio of the two.
+The last columns say which term is off: the mean of predicted - analytic of the term, of the device
+that costs most, over the analytic cost of the plan.
+
+Examples:
+  nsbench accuracy
+  nsbench accuracy --hardware h100
+  nsbench accuracy --devices 8,20,64 --no-search --weights my_gpu.safetensors)";
+
+struct AccuracyOptions {
+  std::string data = "bench/data/table_sets";
+  std::string weights = "builtin";
+  std::string hardware{kDefaultHardware};
+  std::vector<int> devices = {2,  4,  6,  8,   12,  16,  20,  24,  32,  40,
+                              48, 64, 96, 128, 200, 256, 384, 512, 768, 1024};
+  double memory_gib = 40.0;
+  int random_tasks = 10;
+  std::uint64_t seed = 1;
+  bool no_search = false;
+  std::string effort = "default";
+};
+
+std::string signed_percent(double share) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * share);
+  return text;
+}
+
+void add_row(MarkdownTable& table, int devices, const std::string& plans,
+             const PlanAccuracy& accuracy) {
+  if (accuracy.plans() == 0) return;
+  const PlanAccuracy::TermErrors terms = accuracy.term_errors();
+  table.add_row({devices > 0 ? std::to_string(devices) : "all", plans,
+                 std::to_string(accuracy.plans()), percent(accuracy.mape()),
+                 signed_percent(accuracy.bias()), three_digits(accuracy.least_ratio()),
+                 three_digits(accuracy.ratio_at(5)), three_digits(accuracy.median_ratio()),
+                 three_digits(accuracy.ratio_at(95)), three_digits(accuracy.largest_ratio()),
+                 signed_percent(terms.compute), signed_percent(terms.forward),
+                 signed_percent(terms.backward), signed_percent(terms.ids),
+                 signed_percent(terms.replicas)});
+}
+
+void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
+  const CostModels models = options.weights == "builtin" ? builtin_weights(options.hardware)
+                                                         : load_weights(options.weights);
+  const auto backend = make_cpu_backend(models);
+  const Planner planner(models, {.effort = effort_from_name(options.effort), .threads = 1});
+  MarkdownTable table({"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "5 %",
+                       "median", "95 %", "largest ratio", "compute", "forward", "backward", "ids",
+                       "replicas"});
+  PlanAccuracy all_uniform(options.hardware);
+  PlanAccuracy all_searched(options.hardware);
+  for (const int devices : options.devices) {
+    const auto add_rows = [&](const std::vector<GapCase>& cases, const std::string& tables) {
+      PlanAccuracy uniform(options.hardware);
+      PlanAccuracy searched(options.hardware);
+      for (const GapCase& gap_case : cases) {
+        const Task& task = gap_case.task;
+        for (const Plan& plan : uniform_width_plans(task)) {
+          uniform.add(*backend, task, plan);
+          all_uniform.add(*backend, task, plan);
+        }
+        if (options.no_search) continue;
+        if (const PlanResult result = planner.plan(task); result.plan) {
+          searched.add(*backend, task, *result.plan);
+          all_searched.add(*backend, task, *result.plan);
+        }
+      }
+      add_row(table, devices, tables + ", uniform widths", uniform);
+      add_row(table, devices, tables + ", search", searched);
+    };
+    add_rows(table_set_cases(options.data, {}, {devices}, options.memory_gib), "public");
+    add_rows(wide_cases(options.random_tasks, devices, options.memory_gib,
+                        options.seed + static_cast<std::uint64_t>(devices)),
+             "random");
+  }
+  add_row(table, 0, "uniform widths", all_uniform);
+  add_row(table, 0, "search", all_searched);
+  out << table.str();
+}
+
+}  // namespace
+
+void add_accuracy_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<AccuracyOptions>();
+  CLI::App* command = program.add_subcommand(
+      "accuracy", "How well weights predict whole plans of public models' tables");
+  command->footer(kAccuracyFooter);
+  command->add_option("--data", options->data, "Folder of task files")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->add_option("--weights", options->weights, "Weights file, or 'builtin'")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command
+      ->add_option("--hardware", options->hardware,
+                   "Of built-in weights, and of the datasheets that plans are priced by")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--devices", options->devices, "Device counts")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMaxDevices))
+      ->capture_default_str();
+  command->add_option("--memory-gb", options->memory_gib, "GiB of a device")->capture_default_str();
+  command->add_option("--random-tasks", options->random_tasks, "Random tasks of each device count")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
+  command->add_option("--effort", options->effort, "Of the search")->capture_default_str();
+  command->add_flag("--no-search", options->no_search, "Leave out the search's plans");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { run_accuracy(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,353 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/inputs/gap_cases.h"
+#include "bench/machine/machine_context.h"
+#include "bench/markdown_table.h"
+#include "bench/statistics.h"
+#include "bench/stopwatch.h"
+#include "core/random.h"
+#include "neuroshard/error.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kConstraintsFooter =
+    R"(What devices that differ, rules, groups and links cost the search: its time over that of the plain
+task, and the plan's predicted cost over that of the plain plan. Each task gets, one by one and all at
+once (whatever needs no more than the memory that the plain task has):
+
+  equal     the plain task again, its devices listed: how exact the times are
+  memory    devices of 1 to 2 times the memory: the plain plan is still one
+  speeds    every other device is 1.5 times as fast
+  base      every fourth device has a base load, a tenth of the plain plan's cost
+  widths    a third of the tables are not cut, or to a few slices only
+  devices   a third of the tables may only go to half of the devices
+  nodes     a third of the tables may only go to half of the nodes of 4 devices
+  together  small tables are kept together, three of each
+  apart     of the large tables, each two are kept apart
+  links     nodes of 8 devices, or of half of those that there are, share an adapter of 25 GB/s
+  all       all of these but nodes and links
+  all_links all of these but nodes
+
+Edits, and evaluations of the networks for computing and communication, count the work of a search where
+times depend on what else a machine does.
+
+Examples:
+  nsbench constraints                                  # 8, 16, 64 and 128 devices
+  nsbench constraints --devices 16 --variants memory,links --rounds 5
+  nsbench constraints --golden-tasks 10                # of each published set, too)";
+
+struct ConstraintsOptions {
+  TableSetOptions cases{.devices = {8, 16, 64, 128}};
+  std::string golden = "tests/data/golden";
+  std::size_t golden_tasks = 0;
+  std::vector<std::string> variants;
+  std::string effort = "default";
+  std::string cuts = "any";
+  int rounds = 1;
+  bool list = false;
+};
+
+/// What a variant makes of a task; `plain_ms`: what its plan costs.
+using Constrain = void (*)(Task& task, double plain_ms, Random& random);
+
+std::vector<Device>& device_list_of(Task& task) {
+  if (task.device_list.empty()) {
+    task.device_list.assign(static_cast<std::size_t>(task.devices),
+                            {.memory_bytes = task.memory_bytes});
+  }
+  return task.device_list;
+}
+
+void list_devices(Task& task, double, Random&) { device_list_of(task); }
+
+void vary_memory(Task& task, double, Random& random) {
+  for (Device& device : device_list_of(task)) {
+    device.memory_bytes +=
+        static_cast<std::int64_t>(random.uniform() * static_cast<double>(task.memory_bytes));
+  }
+}
+
+void vary_speeds(Task& task, double, Random&) {
+  std::vector<Device>& devices = device_list_of(task);
+  for (std::size_t d = 0; d < devices.size(); d += 2) devices[d].speed = 1.5;
+}
+
+void add_base_loads(Task& task, double plain_ms, Random&) {
+  std::vector<Device>& devices = device_list_of(task);
+  for (std::size_t d = 0; d < devices.size(); d += 4) devices[d].base_ms = 0.1 * plain_ms;
+}
+
+void limit_widths(Task& task, double, Random& random) {
+  for (Table& table : task.tables) {
+    if (random.below(3) != 0) continue;
+    // What is large may have to be cut.
+    const bool large = 4 * table.size_bytes() > task.memory_bytes;
+    const std::uint64_t rule = random.below(3);
+    if (rule == 0 && !large) table.rules.no_split = true;
+    if (rule == 1 && !large) table.rules.max_slices = 2;
+    if (rule == 2) table.rules.min_width = std::min(table.dim, 16);
+  }
+}
+
+void limit_devices(Task& task, double, Random& random) {
+  std::vector<int> devices(static_cast<std::size_t>(task.devices));
+  for (Table& table : task.tables) {
+    if (random.below(3) != 0) continue;
+    std::iota(devices.begin(), devices.end(), 0);
+    for (std::size_t i = devices.size() - 1; i > 0; --i) {
+      std::swap(devices[i], devices[random.below(i + 1)]);
+    }
+    table.rules.devices.assign(devices.begin(), devices.begin() + (task.devices + 1) / 2);
+  }
+}
+
+void limit_nodes(Task& task, double, Random& random) {
+  constexpr int kDevicesOfNode = 4;
+  task.devices_per_node = kDevicesOfNode;
+  const int nodes = (task.devices + kDevicesOfNode - 1) / kDevicesOfNode;
+  if (nodes < 2) return;
+  for (Table& table : task.tables) {
+    if (random.below(3) != 0) continue;
+    for (int node = static_cast<int>(random.below(2)); node < nodes; node += 2) {
+      table.rules.nodes.push_back(node);
+    }
+  }
+}
+
+/// By size, the smallest first.
+std::vector<int> tables_by_size(const Task& task) {
+  std::vector<int> tables(task.tables.size());
+  std::iota(tables.begin(), tables.end(), 0);
+  std::ranges::stable_sort(tables, {}, [&](int table) {
+    return task.tables[static_cast<std::size_t>(table)].size_bytes();
+  });
+  return tables;
+}
+
+void keep_together(Task& task, double, Random&) {
+  constexpr std::size_t kTables = 3;
+  const std::vector<int> tables = tables_by_size(task);
+  for (std::size_t i = 0; i + kTables <= tables.size() / 2; i += kTables) {
+    const auto first = tables.begin() + static_cast<std::ptrdiff_t>(i);
+    TableGroup group{.name = {}, .tables = {first, first + kTables}};
+    // Devices that all may go to.
+    for (const int table : group.tables) {
+      task.tables[static_cast<std::size_t>(table)].rules.devices.clear();
+      task.tables[static_cast<std::size_t>(table)].rules.nodes.clear();
+    }
+    task.groups.push_back(std::move(group));
+  }
+}
+
+void keep_apart(Task& task, double, Random&) {
+  const std::vector<int> tables = tables_by_size(task);
+  for (std::size_t i = tables.size(); i >= 2 + tables.size() / 2; i -= 2) {
+    task.groups.push_back(
+        {.name = {}, .tables = {tables[i - 1], tables[i - 2]}, .keep = Keep::kApart});
+  }
+}
+
+void add_adapters(Task& task, double, Random&) {
+  task.devices_per_node = std::clamp(task.devices / 2, 1, kDefaultDevicesPerNode);
+  task.links = NodeLinks{.node_gb_s = 25.0};
+}
+
+void add_all_but_links(Task& task, double plain_ms, Random& random) {
+  vary_memory(task, plain_ms, random);
+  vary_speeds(task, plain_ms, random);
+  add_base_loads(task, plain_ms, random);
+  limit_widths(task, plain_ms, random);
+  limit_devices(task, plain_ms, random);
+  keep_together(task, plain_ms, random);
+  keep_apart(task, plain_ms, random);
+}
+
+void add_all(Task& task, double plain_ms, Random& random) {
+  add_all_but_links(task, plain_ms, random);
+  add_adapters(task, plain_ms, random);
+}
+
+struct Variant {
+  const char* name;
+  Constrain constrain;
+};
+
+constexpr std::array<Variant, 12> kVariants = {{{"equal", list_devices},
+                                                {"memory", vary_memory},
+                                                {"speeds", vary_speeds},
+                                                {"base", add_base_loads},
+                                                {"widths", limit_widths},
+                                                {"devices", limit_devices},
+                                                {"nodes", limit_nodes},
+                                                {"together", keep_together},
+                                                {"apart", keep_apart},
+                                                {"links", add_adapters},
+                                                {"all", add_all_but_links},
+                                                {"all_links", add_all}}};
+
+std::vector<Variant> chosen_variants(const std::vector<std::string>& names) {
+  if (names.empty()) return {kVariants.begin(), kVariants.end()};
+  std::vector<Variant> chosen;
+  for (const std::string& name : names) {
+    const auto* const found =
+        std::ranges::find_if(kVariants, [&](const Variant& one) { return one.name == name; });
+    if (found == kVariants.end()) {
+      std::string known;
+      for (const Variant& one : kVariants) known.append(known.empty() ? "" : ", ").append(one.name);
+      std::string message = "--variants: there is no '";
+      message.append(name).append("'; give some of ").append(known);
+      throw Error(message);
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+/// Of a task with a plan.
+struct Planned {
+  PlanResult result;
+  std::vector<double> cpu_ms;  ///< Of each round.
+};
+
+struct VariantRatios {
+  std::vector<double> time;
+  std::vector<double> edits;
+  std::vector<double> head;
+  std::vector<double> comm;
+  std::vector<double> cost;
+  int without_plan = 0;
+};
+
+void run_round(const Planner& planner, const Task& task, Planned& planned) {
+  const Stopwatch watch;
+  PlanResult result = planner.plan(task);
+  planned.cpu_ms.push_back(watch.elapsed().cpu_ms);
+  if (planned.cpu_ms.size() > 1 && result.cost.cost_ms != planned.result.cost.cost_ms) {
+    throw Error("a task has two plans of different costs", ErrorKind::kBackend);
+  }
+  if (result.plan && planner.simulate(task, *result.plan).cost_ms != result.cost.cost_ms) {
+    throw Error("a plan costs other than it says", ErrorKind::kBackend);
+  }
+  planned.result = std::move(result);
+}
+
+double ratio_of(std::uint64_t a, std::uint64_t b) {
+  // A task for which neither is counted has them alike.
+  return (static_cast<double>(a) + 1.0) / (static_cast<double>(b) + 1.0);
+}
+
+void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
+  const std::vector<Variant> variants = chosen_variants(options.variants);
+  const Planner planner(builtin_weights(), {.effort = effort_from_name(options.effort),
+                                            .cuts = cuts_from_name(options.cuts),
+                                            .threads = 1});
+  std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
+                                               options.cases.devices, options.cases.memory_gib);
+  if (options.golden_tasks > 0) {
+    std::vector<GapCase> golden =
+        golden_cases(GoldenFolder(options.golden), {}, options.golden_tasks);
+    std::ranges::move(golden, std::back_inserter(cases));
+  }
+  MarkdownTable list({"case", "devices", "variant", "plain ms", "ms", "cost", "CPU ms", "CPU time",
+                      "edits", "computing", "communication"});
+  std::map<std::pair<std::size_t, int>, VariantRatios> by_variant;
+  for (const GapCase& one : cases) {
+    Planned plain;
+    run_round(planner, one.task, plain);
+    if (!plain.result.plan) continue;
+    std::vector<Task> tasks;
+    std::vector<Planned> planned(variants.size());
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      tasks.push_back(one.task);
+      Random random(one.task.tables.size(), v);
+      variants[v].constrain(tasks.back(), plain.result.cost.cost_ms, random);
+    }
+    for (int round = 0; round < options.rounds; ++round) {
+      if (round > 0) run_round(planner, one.task, plain);
+      for (std::size_t v = 0; v < variants.size(); ++v) run_round(planner, tasks[v], planned[v]);
+    }
+    const double plain_cpu_ms = median(plain.cpu_ms);
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      const PlanResult& result = planned[v].result;
+      VariantRatios& of = by_variant[{v, one.task.devices}];
+      const double cpu_ms = median(planned[v].cpu_ms);
+      if (!result.plan) {
+        ++of.without_plan;
+        list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
+                      three_digits(plain.result.cost.cost_ms), "none", "-", three_digits(cpu_ms),
+                      "-", "-", "-", "-"});
+        continue;
+      }
+      of.time.push_back(cpu_ms / plain_cpu_ms);
+      of.edits.push_back(ratio_of(result.stats.edits, plain.result.stats.edits));
+      of.head.push_back(
+          ratio_of(result.stats.head_evaluations, plain.result.stats.head_evaluations));
+      of.comm.push_back(
+          ratio_of(result.stats.comm_evaluations, plain.result.stats.comm_evaluations));
+      of.cost.push_back(result.cost.cost_ms / plain.result.cost.cost_ms);
+      list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
+                    three_digits(plain.result.cost.cost_ms), three_digits(result.cost.cost_ms),
+                    three_decimals(of.cost.back()), three_digits(cpu_ms),
+                    three_digits(of.time.back()), three_digits(of.edits.back()),
+                    three_digits(of.head.back()), three_digits(of.comm.back())});
+    }
+  }
+  MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
+                     "CPU time", "edits", "computing", "communication"});
+  for (const auto& [key, of] : by_variant) {
+    const auto& [variant, devices] = key;
+    if (of.time.empty()) continue;
+    all.add_row({variants[variant].name, std::to_string(devices), std::to_string(of.time.size()),
+                 std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
+                 three_decimals(std::ranges::min(of.cost)),
+                 three_decimals(std::ranges::max(of.cost)), three_digits(geometric_mean(of.time)),
+                 three_digits(geometric_mean(of.edits)), three_digits(geometric_mean(of.head)),
+                 three_digits(geometric_mean(of.comm))});
+  }
+  out << context_block(machine_context()) << '\n' << all.str();
+  if (options.list) out << '\n' << list.str();
+}
+
+}  // namespace
+
+void add_constraints_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<ConstraintsOptions>();
+  CLI::App* command = program.add_subcommand(
+      "constraints", "What devices that differ, rules, groups and links cost the search");
+  command->footer(kConstraintsFooter);
+  add_table_set_options(*command, options->cases);
+  command->add_option("--data", options->golden, "Folder of the golden data")
+      ->capture_default_str();
+  command
+      ->add_option("--golden-tasks", options->golden_tasks,
+                   "So many tasks of each published set, too")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command->add_option("--variants", options->variants, "Some of those below; default: all")
+      ->delimiter(',');
+  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
+  command->add_option("--rounds", options->rounds, "A time is the median of so many")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--list", options->list, "A line for each case, too");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { run_constraints(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench

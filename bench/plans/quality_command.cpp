@@ -1,0 +1,128 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <ostream>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/json_report.h"
+#include "bench/markdown_table.h"
+#include "bench/plans/quality.h"
+#include "neuroshard/error.h"
+#include "tools/charts/bar_chart.h"
+#include "weights/files/atomic_file.h"
+
+namespace neuroshard::bench {
+namespace {
+
+using charts::BarChart;
+using charts::Bars;
+
+constexpr const char* kQualityFooter =
+    R"(Costs are those that the cost models predict: how good the models are is another question.
+'mean cost' is over the tasks that the algorithm found a plan for; 'relative cost' is the geometric
+mean, over the tasks that both found a plan for, of its cost divided by neuroshard's. The rows
+'published' are the published search's own plans and times, from another machine.
+
+Examples:
+  nsbench quality
+  nsbench quality --sets 4gpu_dim128,8gpu_dim128 --tasks 20 --svg quality.svg)";
+
+struct QualityOptions {
+  CommonOptions common;
+  SetOptions sets;
+  PlannerOptions planner;
+  int random_runs = 5;
+  std::string svg;
+};
+
+std::string quality_table(const std::vector<QualityRow>& rows) {
+  MarkdownTable table(
+      {"algorithm", "success rate", "mean cost ms", "relative cost", "mean search ms"});
+  for (const QualityRow& row : rows) {
+    table.add_row({row.name, percent(row.success), three_digits(row.mean_cost_ms),
+                   three_digits(row.relative_cost), three_digits(row.mean_search_ms)});
+  }
+  return table.str();
+}
+
+void add_to_report(JsonReport& report, const QualityRow& row, const TaskSet& set) {
+  std::string name = row.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  std::erase(name, ',');
+  // Only a mean is known of an algorithm's time: wall time, on as many cores as it took.
+  report.add({.name = "quality/" + set.name + "/" + name,
+              .rounds = {{row.mean_search_ms, row.mean_search_ms}},
+              .operations = static_cast<std::int64_t>(set.tasks.size()),
+              .figures = {{"success_rate", row.success},
+                          {"mean_cost_ms", row.mean_cost_ms},
+                          {"relative_cost", row.relative_cost}},
+              .label = ""});
+}
+
+void add_to_chart(BarChart& chart, const QualityRow& row, std::size_t sets_before) {
+  auto bars = std::find_if(chart.bars.begin(), chart.bars.end(),
+                           [&](const Bars& b) { return b.name == row.name; });
+  if (bars == chart.bars.end()) bars = chart.bars.insert(bars, {row.name, {}});
+  bars->values.resize(sets_before, std::numeric_limits<double>::quiet_NaN());
+  bars->values.push_back(row.relative_cost);
+}
+
+void run_quality(const QualityOptions& options, std::ostream& out) {
+  const CostModels models = load_models(options.common);
+  const GoldenFolder folder(options.common.data);
+  const std::vector<std::string> names =
+      options.sets.names.empty() ? folder.set_names() : options.sets.names;
+  Context context = machine_context();
+  context.emplace_back("search", text_of(options.planner.search));
+  context.emplace_back("threads", std::to_string(options.planner.threads));
+  out << context_block(context) << std::flush;
+  JsonReport report;
+  BarChart chart{.title = "Predicted cost of the plans, relative to neuroshard",
+                 .y_label = "relative cost (geometric mean)",
+                 .groups = {},
+                 .bars = {}};
+  for (const std::string& name : names) {
+    const TaskSet set = folder.load_set(name, options.sets.max_tasks, /*published_only=*/false);
+    const std::vector<AlgorithmRuns> runs =
+        run_algorithms(models, set, options.planner, options.random_runs);
+    std::vector<QualityRow> rows;
+    for (const AlgorithmRuns& algorithm : runs) {
+      rows.push_back(summarize(algorithm, runs.front()));
+      add_to_report(report, rows.back(), set);
+      add_to_chart(chart, rows.back(), chart.groups.size());
+    }
+    chart.groups.push_back(name);
+    out << "\n## " << name << ": " << set.tasks.size() << " tasks, " << set.tasks.front().devices
+        << " devices\n\n"
+        << quality_table(rows) << std::flush;
+  }
+  if (!options.common.json.empty()) write_file(options.common.json, report.str(context));
+  if (!options.svg.empty()) write_file(options.svg, draw(chart));
+}
+
+}  // namespace
+
+void add_quality_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<QualityOptions>();
+  options->planner.threads = 1;
+  CLI::App* command = program.add_subcommand("quality", "Costs of the plans of all algorithms");
+  command->footer(kQualityFooter);
+  add_common_options(*command, options->common);
+  add_set_options(*command, options->sets, "all");
+  command->add_option("--backend", options->planner.backend, "Backend")->capture_default_str();
+  command->add_option("--threads", options->planner.threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--random-runs", options->random_runs, "Seeds of the random algorithm")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--svg", options->svg, "Chart of the relative costs")->type_name("FILE");
+  add_search_options(*command, options->planner.search);
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out) { run_quality(*options, out); };
+  });
+}
+
+}  // namespace neuroshard::bench

@@ -1,0 +1,238 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/inputs/gap_cases.h"
+#include "bench/machine/machine_context.h"
+#include "bench/markdown_table.h"
+#include "bench/statistics.h"
+#include "bench/stopwatch.h"
+#include "core/random.h"
+#include "neuroshard/error.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kReplanFooter =
+    R"(What re-planning moves and costs. Each table set is planned, then something happens to the job, and
+it is planned again near to the plan that runs. 'moved' is what has to be moved over what is on no
+device and must be moved in any case; 'cost' is the plan's over that of a plan made anew, which
+knows nothing of the running one. Ten changes in a row are
+drawn: a device lost or added, a table added or doubled; each starts from the plan before it, and what
+is moved in all of them is counted. Other pooling factors (0.8 to 1.2 times the old ones) force no
+move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
+
+Example:
+  nsbench replan --devices 16,128 --effort fast)";
+
+struct ReplanOptions {
+  TableSetOptions cases{.devices = {16, 128}};
+  std::string effort = "default";
+  double ms_per_moved_gib = 0.0;
+  int threads = 1;
+  bool list = false;
+};
+
+/// A job after something has happened to it.
+struct Changed {
+  Task task;
+  std::vector<int> lost_devices;
+};
+
+using JobChange = std::function<Changed(const Task&, Random&)>;
+
+Changed lose_devices(const Task& task, std::size_t count, Random& random) {
+  Changed changed{task, {}};
+  while (changed.lost_devices.size() < count) {
+    const auto device = static_cast<int>(random.below(static_cast<std::size_t>(task.devices)));
+    const auto& lost = changed.lost_devices;
+    if (std::find(lost.begin(), lost.end(), device) == lost.end()) {
+      changed.lost_devices.push_back(device);
+    }
+  }
+  changed.task.devices -= static_cast<int>(count);
+  return changed;
+}
+
+std::size_t any_table(const Task& task, Random& random) { return random.below(task.tables.size()); }
+
+Changed add_tables(const Task& task, std::size_t count, Random& random) {
+  Changed changed{task, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    Table table = task.tables[any_table(task, random)];
+    table.name = "added " + std::to_string(changed.task.tables.size()) + " " + table.name;
+    changed.task.tables.push_back(std::move(table));
+  }
+  return changed;
+}
+
+Changed double_table(const Task& task, Random& random) {
+  Changed changed{task, {}};
+  Table& table = changed.task.tables[any_table(task, random)];
+  table.rows = std::min(2 * table.rows, kMaxRows);
+  return changed;
+}
+
+Changed any_change(const Task& task, Random& random) {
+  switch (random.below(4)) {
+    case 0:
+      return add_tables(task, 1, random);
+    case 1:
+      return double_table(task, random);
+    case 2: {
+      Changed changed{task, {}};
+      changed.task.devices = std::min(task.devices + 1, kMaxDevices);
+      return changed;
+    }
+    default:
+      return lose_devices(task, 1, random);
+  }
+}
+
+Changed other_statistics(const Task& task, Random& random) {
+  Changed changed{task, {}};
+  for (Table& table : changed.task.tables) table.pooling_factor *= 0.8 + 0.4 * random.uniform();
+  return changed;
+}
+
+struct Scenario {
+  const char* name;
+  int changes;
+  JobChange change;
+};
+
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all = {
+      {"2 devices lost", 1,
+       [](const Task& task, Random& random) { return lose_devices(task, 2, random); }},
+      {"1 % more tables", 1,
+       [](const Task& task, Random& random) {
+         return add_tables(task, (task.tables.size() + 99) / 100, random);
+       }},
+      {"one table doubled", 1, double_table},
+      {"10 changes in a row", 10, any_change},
+      {"other pooling factors", 1, other_statistics},
+  };
+  return all;
+}
+
+struct Judged {
+  std::int64_t must_move_bytes = 0;
+  std::int64_t moved_bytes = 0;
+  double cost_ratio = 1.0;
+  double replan_ms = 0.0;
+  double anew_ms = 0.0;
+};
+
+// Nothing where a changed task has no plan.
+std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, const Task& first,
+                            const ReplanOptions& options) {
+  Random random(20231, 0);
+  Task task = first;
+  PlanResult plan = planner.plan(task);
+  Judged judged;
+  for (int i = 0; i < scenario.changes; ++i) {
+    if (!plan.plan) return std::nullopt;
+    const Changed changed = scenario.change(task, random);
+    const RunningPlan running{task, *plan.plan, changed.lost_devices};
+    ReplanRequest request;
+    request.ms_per_moved_gib = options.ms_per_moved_gib;
+    const Stopwatch anew_watch;
+    const PlanResult anew = planner.plan(changed.task);
+    judged.anew_ms += anew_watch.elapsed().wall_ms;
+    if (!anew.plan) return std::nullopt;
+    const Stopwatch watch;
+    ReplanResult replanned = planner.replan(changed.task, running, request);
+    judged.replan_ms += watch.elapsed().wall_ms;
+    if (!replanned.result.plan) throw Error("no plan is left where there is one anew");
+    if (planner.simulate(changed.task, *replanned.result.plan).cost_ms !=
+        replanned.result.cost.cost_ms) {
+      throw Error("a new plan's cost is not what simulate() says", ErrorKind::kBackend);
+    }
+    judged.must_move_bytes += replanned.must_move_bytes;
+    judged.moved_bytes += replanned.moved_bytes;
+    judged.cost_ratio = replanned.result.cost.cost_ms / anew.cost.cost_ms;
+    plan = std::move(replanned.result);
+    task = changed.task;
+  }
+  return judged;
+}
+
+double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+
+void run_replan(const ReplanOptions& options, std::ostream& out) {
+  const Planner planner(builtin_weights(),
+                        {.effort = effort_from_name(options.effort), .threads = options.threads});
+  out << context_block(machine_context()) << '\n';
+  MarkdownTable all({"change", "devices", "cases", "must GiB", "moved / must", "worst",
+                     "cost / anew", "worst", "ms", "anew ms"});
+  MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "ms"});
+  for (const int devices : options.cases.devices) {
+    const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
+                                                       {devices}, options.cases.memory_gib);
+    for (const Scenario& scenario : scenarios()) {
+      std::vector<double> cost_ratios;
+      std::vector<double> move_ratios;
+      std::vector<double> must_gib;
+      std::vector<double> ms;
+      std::vector<double> anew_ms;
+      for (const GapCase& one : cases) {
+        const std::optional<Judged> judged = judge(planner, scenario, one.task, options);
+        if (!judged) continue;
+        cost_ratios.push_back(judged->cost_ratio);
+        if (judged->must_move_bytes > 0) {
+          move_ratios.push_back(static_cast<double>(judged->moved_bytes) /
+                                static_cast<double>(judged->must_move_bytes));
+        }
+        must_gib.push_back(gib(judged->must_move_bytes));
+        ms.push_back(judged->replan_ms / scenario.changes);
+        anew_ms.push_back(judged->anew_ms / scenario.changes);
+        list.add_row({one.name, std::to_string(devices), scenario.name,
+                      three_digits(must_gib.back()), three_digits(gib(judged->moved_bytes)),
+                      three_decimals(judged->cost_ratio), three_digits(ms.back())});
+      }
+      if (cost_ratios.empty()) continue;
+      const auto worst = [](const std::vector<double>& ratios) {
+        return ratios.empty() ? "-"
+                              : three_decimals(*std::max_element(ratios.begin(), ratios.end()));
+      };
+      all.add_row({scenario.name, std::to_string(devices), std::to_string(cost_ratios.size()),
+                   three_digits(median(must_gib)),
+                   move_ratios.empty() ? "-" : three_decimals(geometric_mean(move_ratios)),
+                   worst(move_ratios), three_decimals(geometric_mean(cost_ratios)),
+                   worst(cost_ratios), three_digits(median(ms)), three_digits(median(anew_ms))});
+    }
+  }
+  out << all.str();
+  if (options.list) out << '\n' << list.str();
+}
+
+}  // namespace
+
+void add_replan_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<ReplanOptions>();
+  CLI::App* command = program.add_subcommand("replan", "What re-planning moves, and its cost");
+  command->footer(kReplanFooter);
+  add_table_set_options(*command, options->cases, 3);
+  command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command
+      ->add_option("--ms-per-moved-gb", options->ms_per_moved_gib,
+                   "Price of a moved GiB in place of a budget of 1.2 times what must be moved")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--threads", options->threads, "Threads of one plan")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_flag("--list", options->list, "Also list each case");
+  command->callback(
+      [options, &chosen] { chosen = [options](std::ostream& out) { run_replan(*options, out); }; });
+}
+
+}  // namespace neuroshard::bench
