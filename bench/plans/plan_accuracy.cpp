@@ -39,6 +39,7 @@ void PlanAccuracy::add(const Backend& backend, const Task& task, const Plan& pla
       analytic_plan_cost(gpu_named(machine_.gpu), network_named(machine_.network), task, plan);
   const PlanCost predicted = simulate(backend, task, plan);
   ratios_.push_back(predicted.cost_ms / analytic.cost_ms);
+  analytic_ms_.push_back(analytic.cost_ms);
   const auto slowest = std::ranges::max_element(analytic.devices, {}, &DeviceCost::total_ms);
   const DeviceCost& truth = *slowest;
   const DeviceCost& guess =
@@ -55,6 +56,8 @@ void PlanAccuracy::add(const Backend& backend, const Task& task, const Plan& pla
        .replicas = error(guess.replicas_ms + guess.all_reduce_ms,
                          truth.replicas_ms + truth.all_reduce_ms)});
 }
+
+double PlanAccuracy::mean_analytic_ms() const { return geometric_mean(analytic_ms_); }
 
 double PlanAccuracy::mape() const {
   double sum = 0.0;

@@ -42,6 +42,9 @@ class PlanAccuracy {
   /// At most `percent` % of the plans have a lower one.
   [[nodiscard]] double ratio_at(double percent) const;
   [[nodiscard]] double largest_ratio() const;
+  /// Geometric mean of the plans' analytic costs (ms): of the same search with other weights, the
+  /// lower one is of those that lead it to better plans.
+  [[nodiscard]] double mean_analytic_ms() const;
 
   /// Mean of predicted - analytic of a term of the device that costs most, in relation to the
   /// analytic cost of the plan.
@@ -57,6 +60,7 @@ class PlanAccuracy {
  private:
   MachineSpec machine_;
   std::vector<double> ratios_;
+  std::vector<double> analytic_ms_;
   std::vector<TermErrors> term_errors_;
 };
 

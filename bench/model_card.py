@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""The accuracy tables of docs/model_card.md: built-in weights, or others, against the analytic costs of fresh samples.
+
+Samples are drawn with seeds that weights/pretrained/make.sh does not use, from its tables (of FOLDER, where it keeps
+them) and from tables that it never drew. Whole plans are the matter of `nsbench accuracy`.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MACHINES = {
+    "a100": ("a100-sxm-80gb", "a100-nvlink3-hdr"),
+    "h100": ("h100-sxm-80gb", "h100-nvlink4-ndr"),
+    "h200": ("h200-sxm-141gb", "h100-nvlink4-ndr"),
+}
+TRAINED_BATCH = 65536
+# Analytic costs need no memory.
+ROOMY = ["--memory-gb", "1e6"]
+MANY = ["--max-tables", "60", "--max-dim", "256"]
+
+Row = tuple[str, str, list[str]]  # What it is, tables, options of collecting.
+COMPUTE_ROWS: list[Row] = [
+    ("tables of `tests/data`, trained on, new combinations", "other", []),
+    ("the same, 16 to 60 tables", "other", [*MANY, "--memory-gb", "40"]),
+    ("published-like tables never seen", "unseen_published", []),
+    ("the same, one table", "unseen_published", ["--max-tables", "1"]),
+    ("wide tables trained on, new combinations", "wide", ROOMY),
+    ("wide tables never seen", "unseen_wide", ROOMY),
+    ("the same, one table", "unseen_wide", [*ROOMY, "--max-tables", "1"]),
+    ("the same, up to 60 tables", "unseen_wide", [*ROOMY, *MANY]),
+    ("the same, dims 200, 100", "unseen_wide", [*ROOMY, "--max-dim", "200"]),
+    (
+        "1 to 600 slices of wide tables never seen, any batch",
+        "unseen_wide",
+        [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256", "--batches"],
+    ),
+    (
+        "replicas' operators: up to 100 tables never seen of up to a million rows, a device's part of any batch",
+        "unseen_wide",
+        [*ROOMY, "--shares", "--max-rows", "1000000", "--max-tables", "100", "--max-dim", "256"],
+    ),
+]
+BATCHES = [4096, 65536, 1048576]
+BATCH_ROWS: list[Row] = [
+    ("tables of `tests/data`, trained on, dims to 256", "other", ["--max-dim", "256", *ROOMY]),
+    ("wide tables trained on", "wide", ["--max-dim", "256", *ROOMY]),
+    ("published-like tables never seen", "unseen_published", ["--max-dim", "256", *ROOMY]),
+    ("wide tables never seen", "unseen_wide", ["--max-dim", "256", *ROOMY]),
+    ("row blocks of wide tables never seen", "unseen_wide", [*ROOMY, *MANY, "--row-blocks"]),
+    (
+        "1 to 600 slices of wide tables never seen",
+        "unseen_wide",
+        [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256"],
+    ),
+]
+COMM_BATCHES = [1024, 4096, 1048576, 4194304]
+COMM_BATCH_DEVICES = [8, 64, 200, 1024]
+COMM_DEVICES = [2, 4, 8, 16, 32, 64, 128, 200, 1024]
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace):
+        self.program = options.program
+        self.folder = Path(options.folder)
+        self.work = self.folder / "model_card"
+        self.gpu, self.network = MACHINES[options.hardware]
+        self.hardware = options.hardware
+        self.models = ["--weights", options.weights] if options.weights else ["--hardware", options.hardware]
+        self.samples = options.samples
+        self.tables = {
+            "other": ROOT / "tests/data/golden/tables/table_configs.json",
+            "wide": self.folder / "wide/table_configs.json",
+            "unseen_wide": self.work / "unseen_wide/table_configs.json",
+            "unseen_published": self.work / "unseen_published/table_configs.json",
+        }
+
+    def run(self, *arguments: object) -> str:
+        return subprocess.run(
+            [self.program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+        ).stdout
+
+    def draw_tables(self) -> None:
+        """Those of make.sh, if they are not there, and others."""
+        drawn: list[tuple[str, list[object]]] = [
+            ("wide", ["--wide", "--count", 4000, "--seed", 2]),
+            ("unseen_wide", ["--wide", "--count", 1000, "--seed", 1002]),
+            ("unseen_published", ["--count", 1000, "--seed", 1001]),
+        ]
+        for name, options in drawn:
+            if not self.tables[name].exists():
+                self.run("generate", *options, "--output", self.tables[name].parent)
+
+    def evaluated(self, kind: str, samples: Path) -> list[dict[str, float]]:
+        results: list[dict[str, float]] = json.loads(
+            self.run("evaluate", kind, *self.models, "--data", samples, "--json")
+        )["results"]
+        return results
+
+    def compute(self, name: str, tables: str, options: list[str]) -> dict[str, float]:
+        samples = self.work / f"compute_{self.hardware}_{name}"
+        self.run(
+            "collect", "compute", "--backend", "analytic", "--gpu", self.gpu, "--table-configs", self.tables[tables],
+            "--samples", self.samples, "--seed", 7001, "--output", samples, *options,
+        )  # fmt: skip
+        return self.evaluated("compute", samples)[0]
+
+    def comm(self, devices: int, options: list[object]) -> list[dict[str, float]]:
+        name = "_".join(str(option).lstrip("-") for option in options)
+        samples = self.work / f"comm_{self.hardware}_{devices}_{name}"
+        # As many costs of each number of devices: a sample has one for each device.
+        self.run(
+            "collect", "comm", "--backend", "analytic", "--network", self.network, "--devices", devices,
+            "--samples", max(20, min(self.samples, 8 * self.samples // devices)), "--seed", 7002, "--output", samples,
+            *options,
+        )  # fmt: skip
+        return self.evaluated("comm", samples)
+
+
+def percent(value: float, digits: int = 1) -> str:
+    return f"{100 * value:.{digits}f} %"
+
+
+def table(title: list[str], rows: list[list[str]], text_columns: int = 1) -> str:
+    rules = ["---"] * text_columns + ["---:"] * (len(title) - text_columns)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [title, rules, *rows]).replace(" --- ", "---").replace(
+        " ---: ", "---:"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", help="where make.sh made the weights, or any: for tables and samples")
+    parser.add_argument("--hardware", choices=MACHINES, default="a100", help="whose datasheets, and built-in weights")
+    parser.add_argument("--weights", help="others than the built-in ones")
+    parser.add_argument("--samples", type=int, default=3000, help="of each row")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--program", default=str(ROOT / "build/release/tools/neuroshard"))
+    options = parser.parse_args()
+    if not Path(options.program).exists():
+        sys.exit(f"model_card.py: no program '{options.program}'; build it: tools/quickstart, or name it by --program")
+    bench = Bench(options)
+    bench.draw_tables()
+    with ThreadPoolExecutor(options.threads) as threads:
+        at_once = [threads.submit(bench.compute, str(i), row[1], row[2]) for i, row in enumerate(COMPUTE_ROWS)]
+        by_batch = [
+            [
+                threads.submit(bench.compute, f"{i}_{batch}", row[1], [*row[2], "--batch", str(batch)])
+                for batch in BATCHES
+            ]
+            for i, row in enumerate(BATCH_ROWS)
+        ]
+        comm_by_batch = [
+            [threads.submit(bench.comm, devices, ["--wide", "--batch", batch]) for batch in COMM_BATCHES]
+            for devices in COMM_BATCH_DEVICES
+        ]
+        comm = [
+            [threads.submit(bench.comm, devices, []), threads.submit(bench.comm, devices, ["--wide"])]
+            for devices in COMM_DEVICES
+        ]
+    print(f"compute at {TRAINED_BATCH:,} samples, 1 to 15 tables unless said otherwise\n")
+    rows = [
+        [row[0], percent(found.result()["mape"]), f"{found.result()['kendall_tau']:.3f}"]
+        for row, found in zip(COMPUTE_ROWS, at_once, strict=True)
+    ]
+    print(table(["", "MAPE", "Kendall tau"], rows))
+    print("\ncompute, by batch\n")
+    rows = [
+        [row[0], *(f(r.result()) for r in found for f in (lambda a: percent(a["mape"]), lambda a: f"{a['kendall_tau']:.3f}"))]
+        for row, found in zip(BATCH_ROWS, by_batch, strict=True)
+    ]
+    print(table(["", *(cell for batch in BATCHES for cell in (f"{batch:,}: MAPE", "tau"))], rows))
+    print("\ncommunication, `--wide`, by batch: MAPE\n")
+    rows = [
+        [f"{devices:,}", *(percent(network["mape"]) for r in found for network in r.result())]
+        for devices, found in zip(COMM_BATCH_DEVICES, comm_by_batch, strict=True)
+    ]
+    title = ["devices", *(cell for batch in COMM_BATCHES for cell in (f"{batch:,}: forward", "backward"))]
+    print(table(title, rows, text_columns=0))
+    print(f"\ncommunication at {TRAINED_BATCH:,} samples\n")
+    rows = []
+    for devices, (published, wide) in zip(COMM_DEVICES, comm, strict=True):
+        accuracies = [cell for n in published.result() for cell in (percent(n["mape"], 2), f"{n['kendall_tau']:.3f}")]
+        rows.append([f"{devices:,}", *accuracies, *(percent(n["mape"], 2) for n in wide.result())])
+    title = ["devices", "forward MAPE", "tau", "backward MAPE", "tau", "`--wide`: forward MAPE", "backward MAPE"]
+    print(table(title, rows, text_columns=0))
+
+
+if __name__ == "__main__":
+    main()
