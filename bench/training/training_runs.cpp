@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "neuroshard/error.h"
-#include "weights/collection/cost_sources.h"
+#include "weights/collection/collect_samples.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
 #include "weights/training/training_backend.h"
@@ -17,21 +17,7 @@ constexpr std::uint64_t kSeed = 1;
 
 CommSamples draw_comm_samples(int devices, std::size_t count) {
   const auto source = make_analytic_comm_source(network_named(kDefaultNetwork), kDefaultBatchSize);
-  CommSamples samples;
-  samples.devices = devices;
-  for (std::size_t i = 0; i < count; ++i) {
-    Random random(kSeed, i);
-    const CommDraw draw = draw_comm({.devices = devices}, random);
-    const CommCost cost = source->cost(draw);
-    samples.dim_sums.insert(samples.dim_sums.end(), draw.dim_sums.begin(), draw.dim_sums.end());
-    const auto append = [](std::vector<float>& to, const std::vector<double>& from) {
-      for (const double value : from) to.push_back(static_cast<float>(value));
-    };
-    append(samples.start_offsets_ms, draw.start_offsets_ms);
-    append(samples.forward_ms, cost.forward_ms);
-    append(samples.backward_ms, cost.backward_ms);
-  }
-  return samples;
+  return drawn_comm_samples(*source, {.devices = devices}, count, kSeed);
 }
 
 training::Split split_of(std::size_t samples, std::size_t most_training) {

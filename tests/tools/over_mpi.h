@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "tools/run_command.h"
+#include "tools/start_process.h"
 
 namespace neuroshard::tools {
 
@@ -30,27 +30,14 @@ class OverMpi : public ::testing::Test {
     ::setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
   }
 
-  // Under sanitizers MPI's own leaks are not ours to fix.
-  static void without_leak_check() { ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1); }
-
   /// Starts `ranks` processes of the program; nothing waits for them.
   pid_t start_program(int ranks, const std::vector<std::string>& program_arguments) {
     std::vector<std::string> arguments = {NEUROSHARD_MPIRUN, "-np", std::to_string(ranks),
                                           NEUROSHARD_PROGRAM};
     arguments.insert(arguments.end(), program_arguments.begin(), program_arguments.end());
-    const std::string out = folder_ / "out";
-    const std::string err = folder_ / "err";
-    const pid_t child = ::fork();
-    if (child != 0) return child;
-    without_leak_check();
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    ::dup2(::open("/dev/null", O_RDONLY), 0);
-    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
+    // Under sanitizers MPI's own leaks are not ours to fix.
+    return start_process(arguments, folder_ / "out", folder_ / "err",
+                         {{"ASAN_OPTIONS", "detect_leaks=0"}});
   }
 
   Outcome finish(pid_t mpirun) {

@@ -16,7 +16,7 @@
 #include "neuroshard/weights.h"
 #include "neuroshard/zipf_histogram.h"
 #include "tests/message_of.h"
-#include "weights/collection/cost_sources.h"
+#include "weights/collection/collect_samples.h"
 #include "weights/collection/sample_draws.h"
 #include "weights/lookups/table_population.h"
 #include "weights/lookups/wide_population.h"
@@ -147,21 +147,10 @@ TEST_P(BuiltinHardware, PredictsItsOwnOperators) {
 class BuiltinComm : public ::testing::TestWithParam<int> {};
 
 void expect_accurate_comm(std::string_view hardware, int devices, std::uint64_t count) {
-  CommSamples samples;
-  samples.devices = devices;
   const auto source =
       make_analytic_comm_source(network_named(machine_of(hardware).network), kDefaultBatchSize);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Random random(12345, i);
-    const CommDraw draw = draw_comm({.devices = samples.devices}, random);
-    const CommCost cost = source->cost(draw);
-    for (std::size_t r = 0; r < draw.dim_sums.size(); ++r) {
-      samples.dim_sums.push_back(draw.dim_sums[r]);
-      samples.start_offsets_ms.push_back(static_cast<float>(draw.start_offsets_ms[r]));
-      samples.forward_ms.push_back(static_cast<float>(cost.forward_ms[r]));
-      samples.backward_ms.push_back(static_cast<float>(cost.backward_ms[r]));
-    }
-  }
+  const CommSamples samples =
+      drawn_comm_samples(*source, {.devices = devices}, count, /*seed=*/12345);
   const CommTestResult result =
       evaluate_comm(*make_cpu_backend(builtin_weights(hardware)), samples);
   for (const TestResult* pass : {&result.forward, &result.backward}) {

@@ -76,12 +76,8 @@ void add_collect_all_reduce(CLI::App& collect, Action& chosen) {
   command->footer(kCollectAllReduceExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->backend, "analytic")->required();
-  command->add_option("--gpu", options->gpu, "Datasheet of the GPU")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--network", options->network, "Datasheet of the network")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_gpu_option(*command, options->gpu);
+  add_network_option(*command, options->network);
   command
       ->add_option(
           "--devices", options->devices,

@@ -5,6 +5,7 @@
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_on_ranks.h"
+#include "tools/ranks/tcp_ranks.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -31,9 +32,7 @@ int collect_measured(const CollectComm& command, Console& console) {
     if (!command.devices) throw Error("--devices is missing; --backend local needs it");
     return collect_locally(command, console);
   }
-  if (command.backend == "tcp" && !meets) {
-    throw Error("--rendezvous is missing; give a file in a folder that all ranks' machines see");
-  }
+  if (command.backend == "tcp") require_rendezvous(command.rendezvous);
   return meets ? collect_over_tcp(command, console) : collect_over_ranks(command, console);
 }
 
@@ -87,19 +86,12 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->backend, "local, tcp, mpi, nccl or analytic")
       ->required();
-  command->add_option("--network", options->network, "Datasheet of the analytic backend")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_network_option(*command, options->network);
   add_comm_draw_options(*command, options->draw, options->batch);
   command->add_option("--devices", options->devices,
                       "Devices that take part; tcp, mpi, nccl: one per rank, may be left out");
   const char* measured = "Measured backends";
-  command
-      ->add_option("--rendezvous", options->rendezvous,
-                   "tcp, nccl: file by which ranks find each other without MPI; srun, mpirun or "
-                   "NEUROSHARD_RANK and NEUROSHARD_RANKS say which of how many one is")
-      ->type_name("FILE")
-      ->group(measured);
+  add_rendezvous_option(*command, options->rendezvous, "tcp, nccl")->group(measured);
   command->add_option("--warm-up", options->protocol.warm_up, "Runs before the timed ones")
       ->capture_default_str()
       ->group(measured);

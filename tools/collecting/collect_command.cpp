@@ -25,6 +25,18 @@ void add_collection_options(CLI::App& command, CollectionOptions& options) {
   command.add_option("--seed", options.seed, "Decides what is drawn")->capture_default_str();
 }
 
+void add_gpu_option(CLI::App& command, std::string& gpu) {
+  command.add_option("--gpu", gpu, "Datasheet of the GPU, for the analytic backend")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void add_network_option(CLI::App& command, std::string& network) {
+  command.add_option("--network", network, "Datasheet of the network, for the analytic backend")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 int run_collection(const CollectionOptions& options, Console& console,
                    const std::function<void(const CollectionRun&, SampleLog&)>& collect) {
   using Clock = std::chrono::steady_clock;

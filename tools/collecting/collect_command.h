@@ -19,6 +19,10 @@ struct CollectionOptions {
 
 void add_collection_options(CLI::App& command, CollectionOptions& options);
 
+/// Which datasheets the analytic backend goes by.
+void add_gpu_option(CLI::App& command, std::string& gpu);
+void add_network_option(CLI::App& command, std::string& network);
+
 /// Opens the log of `options.output`, lets `collect(run, log)` add samples with a progress bar
 /// until there are enough or Ctrl-C is pressed, and reports. Returns an exit code.
 int run_collection(const CollectionOptions& options, Console& console,

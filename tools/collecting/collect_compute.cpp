@@ -159,9 +159,7 @@ void add_collect_compute(CLI::App& collect, Action& chosen) {
   command->add_option("--table-configs", options->table_configs, "Tables to draw from")
       ->type_name("FILE")
       ->required();
-  command->add_option("--gpu", options->source.gpu, "Datasheet of the analytic backend")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_gpu_option(*command, options->source.gpu);
   command->add_option("--batch", options->accesses.batch,
                       "Samples of a batch; default: 65536, or those of --access");
   command->add_option("--max-tables", options->draw.max_tables, "Most tables of a sample")

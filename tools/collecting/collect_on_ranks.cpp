@@ -8,6 +8,7 @@
 
 #include "neuroshard/error.h"
 #include "tools/console/interrupt.h"
+#include "tools/ranks/tcp_ranks.h"
 #include "weights/collection/collection_folder.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
@@ -110,10 +111,7 @@ int collect_over_tcp(const CollectComm& command, Console& console) {
   try {
     // Processes that do not know of each other would each measure alone, and all into one folder.
     if (self.size == 1 && command.devices != 1) {
-      throw Error(
-          "this process is the only rank: NEUROSHARD_RANK and NEUROSHARD_RANKS are not set, nor "
-          "are the variables of srun or of an mpirun that is known; set both for each rank, or "
-          "give --devices 1 if there shall be no other");
+      throw only_rank_error("give --devices 1 if there shall be no other");
     }
     if (command.devices && *command.devices != self.size) {
       throw Error("--devices is " + std::to_string(*command.devices) + ", but " +

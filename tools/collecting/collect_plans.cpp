@@ -343,12 +343,8 @@ void add_collect_plans(CLI::App& collect, Action& chosen) {
       ->type_name("DIR")
       ->required();
   command->add_option("--backend", options->backend, "analytic")->required();
-  command->add_option("--gpu", options->gpu, "Datasheet of the GPU")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--network", options->network, "Datasheet of the network")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_gpu_option(*command, options->gpu);
+  add_network_option(*command, options->network);
   command->add_option("--table-configs", options->table_configs, "Tables to draw tasks of")
       ->type_name("FILE")
       ->required();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct MeasureCommand {
   ModelOptions models;
   std::vector<std::string> plans;
   std::string exchange = "local";
+  std::string rendezvous;  ///< File by which processes meet, of the exchange "tcp".
   std::string backend = "cpu";
   AccessFiles accesses;  ///< Its `batch`: of the measurement, too.
   std::uint64_t seed = 0;
@@ -35,6 +37,13 @@ struct MeasureInputs;
 /// exit code, at rank 0 that of the command.
 [[nodiscard]] int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
                                    ranks::RankGroup& group, Console& console);
+
+/// The same of processes that were started together, each of which reads its own inputs. Throws
+/// Error; `give_up` is called before, with what is wrong, if the other ranks cannot know that this
+/// one has failed.
+[[nodiscard]] int measure_between_processes(const MeasureCommand& command, ranks::RankGroup& group,
+                                            Console& console,
+                                            const std::function<void(const char*)>& give_up = {});
 
 /// `measure --exchange mpi`. There are two of it, as of collect_over_ranks (tools/collect_comm.h):
 /// measure_over_mpi.cpp, and mpi_elsewhere.cpp. Returns an exit code; throws Error.

@@ -131,4 +131,22 @@ void collect_comm_samples(CommCostSource& source, const CommDrawOptions& options
   }
 }
 
+CommSamples drawn_comm_samples(CommCostSource& source, const CommDrawOptions& options,
+                               std::size_t count, std::uint64_t seed) {
+  CommSamples samples;
+  samples.devices = options.devices;
+  for (std::size_t i = 0; i < count; ++i) {
+    Random random(seed, i);
+    const CommDraw draw = draw_comm(options, random);
+    const CommCost cost = source.cost(draw);
+    for (std::size_t d = 0; d < draw.dim_sums.size(); ++d) {
+      samples.dim_sums.push_back(draw.dim_sums[d]);
+      samples.start_offsets_ms.push_back(static_cast<float>(draw.start_offsets_ms[d]));
+      samples.forward_ms.push_back(static_cast<float>(cost.forward_ms[d]));
+      samples.backward_ms.push_back(static_cast<float>(cost.backward_ms[d]));
+    }
+  }
+  return samples;
+}
+
 }  // namespace neuroshard

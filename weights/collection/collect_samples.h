@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/training_data.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/sample_draws.h"
 #include "weights/collection/sample_log.h"
@@ -31,5 +32,9 @@ void collect_compute_samples(std::span<const std::unique_ptr<ComputeCostSource>>
 /// The same for communication samples, from one source.
 void collect_comm_samples(CommCostSource& source, const CommDrawOptions& options,
                           const CollectionRun& run, SampleLog& log);
+
+/// The first `count` samples of that seed, in memory.
+[[nodiscard]] CommSamples drawn_comm_samples(CommCostSource& source, const CommDrawOptions& options,
+                                             std::size_t count, std::uint64_t seed);
 
 }  // namespace neuroshard

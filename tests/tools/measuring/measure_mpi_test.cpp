@@ -77,7 +77,7 @@ TEST_F(MeasureOverMpi, BadInputEndsAllRanksWithOneMessage) {
     EXPECT_EQ(outcome.err.find(reason, first + 1), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.out, "");
   };
-  expect_error(3, {"--plan", plan_}, "is for 4 devices, but mpirun has started 3 ranks");
+  expect_error(3, {"--plan", plan_}, "is for 4 devices, but 3 ranks were started");
   expect_error(2, {"--plan", folder_ / "missing.json"}, "missing.json");
   // What only rank 0 finds out.
   expect_error(4, {"--plan", plan_, "--json", folder_ / "no/such/folder.json"}, "no/such");

@@ -12,8 +12,7 @@
 #include "neuroshard/evaluation.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
-#include "weights/collection/cost_sources.h"
-#include "weights/collection/sample_draws.h"
+#include "weights/collection/collect_samples.h"
 #include "weights/training/compute_trainee.h"
 #include "weights/training/golden_samples.h"
 #include "weights/training/start_scale.h"
@@ -46,21 +45,7 @@ ComputeSamples analytic_samples(std::string_view gpu, std::size_t count, std::ui
 CommSamples analytic_comm_samples(std::string_view network, int devices, std::size_t count,
                                   std::uint64_t seed) {
   const auto source = make_analytic_comm_source(network_named(network), kDefaultBatchSize);
-  CommSamples samples;
-  samples.devices = devices;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Random random(seed, i);
-    const CommDraw draw = draw_comm({.devices = devices, .wide = true}, random);
-    const CommCost cost = source->cost(draw);
-    samples.dim_sums.insert(samples.dim_sums.end(), draw.dim_sums.begin(), draw.dim_sums.end());
-    const auto append = [](std::vector<float>& to, const std::vector<double>& from) {
-      for (const double value : from) to.push_back(static_cast<float>(value));
-    };
-    append(samples.start_offsets_ms, draw.start_offsets_ms);
-    append(samples.forward_ms, cost.forward_ms);
-    append(samples.backward_ms, cost.backward_ms);
-  }
-  return samples;
+  return drawn_comm_samples(*source, {.devices = devices, .wide = true}, count, seed);
 }
 
 TestResult evaluated(const ComputeModel& model, const ComputeSamples& samples) {

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <exception>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -17,8 +15,8 @@
 #include "message_of.h"
 #include "neuroshard/error.h"
 #include "repetitions.h"
-#include "temporary_folder.h"
 #include "weights/collection/ranks/five_ranks.h"
+#include "weights/collection/ranks/tcp_ranks.h"
 #include "weights/collection/ranks/tcp_socket.h"
 
 namespace neuroshard::ranks {
@@ -27,36 +25,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class TcpGroupTest : public ::testing::Test {
- protected:
-  // Threads as ranks, with connections as processes have them. What each threw, or nothing.
-  std::vector<std::string> run(int size, const std::function<void(TcpGroup&)>& work,
-                               std::chrono::seconds patience = std::chrono::seconds(60)) {
-    std::vector<std::string> errors(static_cast<std::size_t>(size));
-    {
-      std::vector<std::jthread> ranks;
-      for (int rank = size - 1; rank >= 0; --rank) {
-        ranks.emplace_back([&, rank] {
-          try {
-            TcpGroup group({rank, size}, rendezvous_, patience);
-            work(group);
-          } catch (const std::exception& error) {
-            errors[static_cast<std::size_t>(rank)] = error.what();
-          }
-        });
-      }
-    }
-    return errors;
-  }
-
-  void run_well(int size, const std::function<void(TcpGroup&)>& work) {
-    for (const std::string& error : run(size, work)) EXPECT_EQ(error, "");
-    EXPECT_TRUE(folder_.names().empty());
-  }
-
-  TemporaryFolder folder_;
-  std::string rendezvous_ = folder_ / "ranks";
-};
+class TcpGroupTest : public ::testing::Test, protected TcpRanks {};
 
 TEST_F(TcpGroupTest, SpeaksToAllAndHearsAll) {
   run_well(5, [](TcpGroup& group) { expect_five_ranks_speak(group); });

@@ -4,7 +4,7 @@
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_on_ranks.h"
 #include "tools/console/interrupt.h"
-#include "tools/mpi/mpi_ranks.h"
+#include "tools/ranks/mpi_ranks.h"
 
 namespace neuroshard::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/mpi/mpi_ranks.h"
+#include "tools/ranks/mpi_ranks.h"
 
 #include <unistd.h>
 
