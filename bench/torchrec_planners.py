@@ -11,6 +11,7 @@ import argparse
 import logging
 import random
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -81,6 +82,8 @@ class Judged:
     analytic_ms: float
     torchrec_ms: float
     kinds: dict[str, int] = field(default_factory=dict)
+    stopped: bool = False
+    """By the time that TorchRec's planner was given: the best of what it had seen."""
 
 
 def judge(planner: EmbeddingPlannerBase, task: neuroshard.Task, topology: Topology) -> Judged | None:
@@ -123,6 +126,7 @@ def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> d
 def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> dict[str, Judged | None]:
     """By planner; tasks are small enough for each to be planned in one go."""
     task = case.task()
+    print(f"{case.tables.name} on {case.devices} devices", file=sys.stderr, flush=True)
     shared = arguments_of(task, ALL, 4)
     by_columns = arguments_of(task, COLUMNS, 4)
     weights = None if options.weights is None else neuroshard.Weights.load(options.weights)
@@ -140,18 +144,24 @@ def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> d
         ),
         f"{OURS}, columns alone": judge(NeuroShardPlanner(**by_columns, **own), task, shared["topology"]),
     }
+    for name, one in judged.items():
+        print(f"{name}: {one}", file=sys.stderr, flush=True)
     for mode in modes:
         theirs = EmbeddingShardingPlanner(
             **arguments_of(task, mode.kinds, mode.columns),
             proposer=None if mode.proposer is None else mode.proposer(),
             timeout_seconds=options.timeout,
         )
-        judged[mode.name] = judge(theirs, task, shared["topology"])
-    found = [judged[mode.name] for mode in modes]
-    priced = [one.analytic_ms for one in found if one is not None]
-    estimated = [one.torchrec_ms for one in found if one is not None]
-    if priced and estimated:
-        all_cpu_ms = sum(one.cpu_ms for one in found if one is not None)
+        start = time.monotonic()
+        judged[mode.name] = found = judge(theirs, task, shared["topology"])
+        if found is not None:
+            found.stopped = time.monotonic() - start > options.timeout
+        print(f"{mode.name}: {found}", file=sys.stderr, flush=True)
+    plans = [one for mode in modes if (one := judged[mode.name]) is not None]
+    priced = [one.analytic_ms for one in plans]
+    estimated = [one.torchrec_ms for one in plans]
+    if plans:
+        all_cpu_ms = sum(one.cpu_ms for one in plans)
         judged[BEST] = Judged(all_cpu_ms, min(priced), min(estimated))
     return judged
 
@@ -178,8 +188,10 @@ def report(title: str, results: Sequence[dict[str, Judged | None]]) -> None:
             for kind, count in one.kinds.items():
                 kinds[kind] = kinds.get(kind, 0) + count
         cpu = mean([one.cpu_ms for one, _ in found])
+        stopped = sum(one.stopped for one, _ in found)
+        label = f"{name}; {stopped} stopped by --timeout" if stopped else name
         print(
-            f"| {name} | {len(found)} | {float(cpu):,.0f} " if found else f"| {name} | 0 | - ",
+            f"| {label} | {len(found)} | {float(cpu):,.0f} " if found else f"| {label} | 0 | - ",
             f"| {mean([one for one, _ in priced])} | {spread([one / ours for one, ours in priced])} "
             f"| {mean([one.torchrec_ms for one, _ in found])} "
             f"| {spread([one.torchrec_ms / ours.torchrec_ms for one, ours in found])} "
@@ -212,7 +224,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="decides which")
     parser.add_argument("--only", help="sets whose title has this text")
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES), help="of TorchRec's planner")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds of a plan of TorchRec's")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds of a plan of TorchRec's, after which it takes its best")
     parser.add_argument("--weights", type=Path, help="of ours; default: the built-in ones")
     parser.add_argument("--effort", default="default", help="of ours")
     parser.add_argument(

@@ -40,7 +40,8 @@ class HtmlReportInChromium : public ::testing::Test {
  protected:
   void SetUp() override {
     if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "what is tested runs in the browser, which is slow";
-    for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    for (const char* name :
+         {"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}) {
       if (std::system(("command -v " + std::string(name) + " >/dev/null").c_str()) == 0) {
         program_ = name;
         return;

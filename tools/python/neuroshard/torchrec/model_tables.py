@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
-from torchrec.modules.embedding_configs import EmbeddingBagConfig, PoolingType
+from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollectionInterface
 
 from neuroshard._core import Table, TableRules
@@ -25,6 +25,9 @@ FUSED = EmbeddingComputeKernel.FUSED.value
 
 # That of replicas, whose gradients are summed over the ranks.
 DENSE = EmbeddingComputeKernel.DENSE.value
+
+# The library's names.
+WEIGHT_TYPES: Mapping[DataType, str] = {DataType.FP16: "fp16", DataType.BF16: "bf16", DataType.INT8: "int8"}
 
 Constraints = Mapping[str, ParameterConstraints]
 
@@ -88,12 +91,14 @@ class ModelTable:
         constraints: Constraints,
         *,
         replicas: bool = False,
+        row_wise: bool = False,
         row_blocks: bool = False,
         whole_columns: bool = False,
     ) -> TableRules:
         """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
 
-        `replicas` and `row_blocks`: whether there are any to be, those of tables that may be nothing else apart.
+        `replicas`, `row_wise` (of tables whose constraints name it) and `row_blocks` (of all that may have some):
+        whether there are any to be, those of tables that may be nothing else apart.
         `whole_columns`: columns of this table are not cut.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
@@ -103,15 +108,25 @@ class ModelTable:
             kinds.append("replicate")
         if row_blocks or not self.may_be_in_columns():
             kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
+        elif row_wise and self.may_be_row_wise(constraints):
+            kinds.append("row")
         constraint = constraints.get(self.name)
         width = (constraint.min_partition or 0) if constraint is not None else 0
         return TableRules(min_width=min(width, self.columns), kinds=kinds)
 
     def may_be_replicated(self, constraints: Constraints) -> bool:
         """Whether the search may. Only if constraints say so: fused optimizers do not update replicas."""
+        return self._replica_option() is not None and self._is_named(DATA_PARALLEL, constraints)
+
+    def may_be_row_wise(self, constraints: Constraints) -> bool:
+        """Whether the search may cut rows where columns would do. Only if constraints say so: it takes all rows to be
+        looked up alike, and ids that are sorted by popularity would all go to the first rank."""
+        return "row" in self.row_kinds() and self._is_named(ROW_WISE, constraints)
+
+    def _is_named(self, sharding_type: str, constraints: Constraints) -> bool:
         constraint = constraints.get(self.name)
         kinds = constraint.sharding_types if constraint is not None else None
-        return self._replica_option() is not None and DATA_PARALLEL in (kinds or [])
+        return sharding_type in (kinds or [])
 
     def row_kinds(self) -> list[str]:
         """The library's names of the kinds by which TorchRec could execute row blocks."""
@@ -266,8 +281,14 @@ class ModelTable:
             pooling_factor=self.lookups_per_sample(constraints),
             access_histogram=access_histograms.get(self.full_name, access_histograms.get(self.name)),
             name=self.full_name,
+            weight_type=self._weight_type(),
             rules=rules,
         )
+
+    def _weight_type(self) -> str:
+        """Of other types than the library's: fp32, which takes no less."""
+        config = self.config()
+        return WEIGHT_TYPES.get(config.data_type, "fp32") if config is not None else "fp32"
 
     def sharded(self, pieces: list[Piece]) -> ShardingOption:
         """The option that cuts the table into `pieces`, which it may be (refusal_of), without estimates."""

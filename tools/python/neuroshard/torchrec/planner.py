@@ -43,9 +43,9 @@ logger: logging.Logger = logging.getLogger(__name__)
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
 
-    Plans pooled tables in device memory, table-wise and column-wise, data-parallel where constraints name that kind and
-    the weights price replicas, and by rows where columns alone find no room or constraints leave nothing else. Tables
-    that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds; ...) are planned
+    Plans pooled tables in device memory, table-wise and column-wise, data-parallel and row-wise where constraints name
+    these kinds and the weights price them, and by rows where columns alone find no room or constraints leave nothing
+    else. Tables that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds; ...) are planned
     by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:

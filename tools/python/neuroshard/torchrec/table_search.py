@@ -58,7 +58,8 @@ class Planners(NamedTuple):
         return self.any_cuts is not self.by_columns
 
     @property
-    def replicate(self) -> bool:
+    def choose_cuts(self) -> bool:
+        """Whether tables are replicated and row-wise where that is cheaper, not only where it must be."""
         return self.cut_rows and self.any_cuts.weights.prices_replicas
 
 
@@ -101,7 +102,10 @@ class TableSearch:
             by_rows = not all(table.may_be_in_columns() for table in tables)
             if by_rows:
                 chosen = self._with_rows_of_some(tables, equal, whole_columns)
-            elif self._planners.replicate and any(table.may_be_replicated(self._constraints) for table in tables):
+            elif self._planners.choose_cuts and any(
+                table.may_be_replicated(self._constraints) or table.may_be_row_wise(self._constraints)
+                for table in tables
+            ):
                 chosen = self._search(self._planners.any_cuts, tables, rooms, whole_columns, cut_rows=False)
             if chosen is None and not by_rows:
                 chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, cut_rows=False)
@@ -147,18 +151,19 @@ class TableSearch:
         *,
         cut_rows: bool,
     ) -> Chosen | None:
-        """The library counts fp32 weights, TorchRec optimizer states, inputs and outputs as well. So a plan
-        is first sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates
-        then say that it does not fit, one for tables of as many rows as their whole storage would make. Those
-        are the ones of which to know if columns suffice, so they come first where rows are cut."""
-        replicas = planner is not self._planners.by_columns and self._planners.replicate
+        """The library counts weights, TorchRec optimizer states, inputs and outputs as well. So a plan is first
+        sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates then say that it
+        does not fit, one for tables of as many rows as their whole storage would make. Those are the ones of which
+        to know if columns suffice, so they come first where rows are cut for want of room."""
+        by_cost = planner is not self._planners.by_columns and self._planners.choose_cuts
         as_is = [
             table.table(
                 self._constraints,
                 self._access_histograms,
                 table.rules(
                     self._constraints,
-                    replicas=replicas,
+                    replicas=by_cost,
+                    row_wise=by_cost,
                     # Nothing is gained by cutting the rows of small tables.
                     row_blocks=cut_rows and not self._is_small(table, rooms),
                     whole_columns=table.full_name in whole_columns,
