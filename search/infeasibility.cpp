@@ -103,9 +103,6 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
     return "the cost models do not price replicas; use models that do, such as the built-in "
            "weights";
   }
-  if (!has_equal_devices(task)) {
-    return "rows are cut on equal devices only; use these";
-  }
   const int node = task.devices_per_node;
   if (block_groups(task).size() == 1) {
     return counted(static_cast<std::uint64_t>(task.devices), "device") +

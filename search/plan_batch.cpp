@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/table_groups.h"
-#include "search/parts/cut_search.h"
 #include "search/planner_impl.h"
 
 namespace neuroshard {
@@ -66,7 +65,7 @@ void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const Pla
   plan_in_parallel(by_columns, request, with);
   if (!any_cuts) return;
   for (const SearchDriver::Job& job : by_columns) {
-    if (job.outcome && may_need_row_blocks(job.task, *job.outcome)) without_plan.push_back(job);
+    if (job.outcome && may_need_row_blocks(*job.outcome)) without_plan.push_back(job);
   }
   if (without_plan.empty()) return;
   ThreadTeam team_of_batch(
@@ -89,8 +88,7 @@ void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                                        const PlanRequest& request) const {
   struct Run {
     Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
-        : job(of_task),
-          search(*impl.cpu, of_task.task, wanted, impl.options.effort, impl.options.equal_widths) {}
+        : job(of_task), search(*impl.cpu, of_task.task, wanted, impl.cut_search_options()) {}
 
     SearchDriver::Job job;
     CutSearch search;
@@ -143,7 +141,11 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   validate(request);
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
-  std::map<const Impl*, std::vector<SearchDriver::Job>> jobs;
+  struct Jobs {
+    std::vector<SearchDriver::Job> for_cut_search;
+    std::vector<SearchDriver::Job> for_columns;
+  };
+  std::map<const Impl*, Jobs> jobs;
   std::deque<Task> with_rules;  // Borrowed by jobs.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
@@ -154,7 +156,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
         outcomes[i] = *std::move(none);
       } else if (searches(root.options.algorithm)) {
-        jobs[impls[i].get()].push_back({task, outcomes[i]});
+        Jobs& of_impl = jobs[impls[i].get()];
+        (impls[i]->needs_cut_search(task) ? of_impl.for_cut_search : of_impl.for_columns)
+            .push_back({task, outcomes[i]});
       } else {
         outcomes[i] = impls[i]->plan_by_baseline(task);
       }
@@ -162,12 +166,10 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       outcomes[i] = error;
     }
   }
-  for (const auto& [impl, of_batch] : jobs) {
-    if (impl->replicas) {
-      impl->plan_by_cut_search(of_batch, request);
-    } else {
-      impl->plan_part(of_batch, request, impl->options);
-    }
+  for (const auto& [impl, of_impl] : jobs) {
+    const auto& [for_cut_search, for_columns] = of_impl;
+    if (!for_cut_search.empty()) impl->plan_by_cut_search(for_cut_search, request);
+    if (!for_columns.empty()) impl->plan_part(for_columns, request, impl->options);
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;

@@ -16,7 +16,6 @@
 #include "search/backend_choice.h"
 #include "search/baselines.h"
 #include "search/infeasibility.h"
-#include "search/parts/cut_search.h"
 #include "search/planner_impl.h"
 #include "search/replanning/replanning.h"
 #include "search/uniform_baseline.h"
@@ -218,7 +217,7 @@ PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request
 }
 
 PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request) const {
-  CutSearch search(*cpu, task, request, options.effort, options.equal_widths);
+  CutSearch search(*cpu, task, request, cut_search_options());
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
@@ -287,8 +286,9 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
       task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
   const Task& planned = with_rules ? *with_rules : task;
   PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
-                      : impl->replicas ? impl->plan_by_cut_search(planned, request)
-                                       : impl->plan_part(planned, request, impl->options);
+                      : impl->needs_cut_search(planned)
+                          ? impl->plan_by_cut_search(planned, request)
+                          : impl->plan_part(planned, request, impl->options);
   impl->add_warnings(task, result);
   return result;
 }
@@ -312,7 +312,7 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const Task& task = with_rules ? *with_rules : given;
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
-  const std::optional<KeptTables> kept = keep_tables(task, running);
+  const std::optional<KeptTables> kept = keep_tables(*impl->cpu, task, running);
   require_columns(task, kept ? kept->fixed : Plan{});
   ReplanResult result =
       kept ? impl->replan_with_kept(task, *kept, request) : impl->replan(task, running, request);

@@ -15,6 +15,8 @@
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility.h"
+#include "search/parts/cut_search.h"
+#include "search/parts/equalized_task.h"
 #include "search/parts/required_blocks.h"
 #include "search/parts/row_blocks.h"
 #include "search/replanning/kept_tables.h"
@@ -70,6 +72,14 @@ struct Planner::Impl {
   /// The same for many tasks.
   void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                  const PlannerOptions& with) const;
+  /// Whether CutSearch plans `task`: to try other cuts, or equal devices.
+  [[nodiscard]] bool needs_cut_search(const Task& task) const {
+    return replicas || (options.algorithm == Algorithm::kNeuroshard && equalized_task(task));
+  }
+  [[nodiscard]] CutSearch::Options cut_search_options() const {
+    return {
+        .effort = options.effort, .equal_widths = options.equal_widths, .columns_only = !replicas};
+  }
   /// By CutSearch, each of whose parts is planned by plan_part().
   PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request) const;
   void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
@@ -106,7 +116,7 @@ struct Planner::Impl {
   std::unique_ptr<Backend> gpu;
   TrainingRanges ranges;  ///< Before `models`, which is moved from.
   bool any_cuts;          ///< Whether plans may have row blocks,
-  bool replicas;          ///< and replicas: then CutSearch plans.
+  bool replicas;          ///< and replicas.
   CostModels models;
   int threads;
   mutable std::mutex other_settings_lock;
@@ -120,7 +130,7 @@ template <typename Plan>
 PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
                                           const PlannerOptions& with, PlanResult result,
                                           const Plan& plan) const {
-  if (!any_cuts || !may_need_row_blocks(task, result)) return result;
+  if (!any_cuts || !may_need_row_blocks(result)) return result;
   return plan_with_row_blocks(*cpu, task, request, with.effort, std::move(result),
                               [&](const Task& part, const PlanRequest& of_part,
                                   Effort effort) -> std::optional<PlanResult> {

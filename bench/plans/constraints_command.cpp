@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "search/parts/equalized_task.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -42,12 +44,17 @@ once (whatever needs no more than the memory that the plain task has):
   all       all of these but nodes and links
   all_links all of these but nodes
 
+With --equalized, plans for devices that differ are compared with those of the same task for equal
+devices, as fast as the slowest, with as much room as the one with least, and no base loads: what a
+plan costs over what that plan costs on the devices that there are.
+
 Edits, and evaluations of the networks for computing and communication, count the work of a search where
 times depend on what else a machine does.
 
 Examples:
   nsbench constraints                                  # 8, 16, 64 and 128 devices
   nsbench constraints --devices 16 --variants memory,links --rounds 5
+  nsbench constraints --variants memory,speeds,base --equalized
   nsbench constraints --golden-tasks 10                # of each published set, too)";
 
 struct ConstraintsOptions {
@@ -58,6 +65,7 @@ struct ConstraintsOptions {
   std::string effort = "default";
   std::string cuts = "any";
   int rounds = 1;
+  bool equalized = false;
   bool list = false;
 };
 
@@ -229,6 +237,7 @@ struct VariantRatios {
   std::vector<double> head;
   std::vector<double> comm;
   std::vector<double> cost;
+  std::vector<double> over_equalized;  ///< Of tasks whose devices differ.
   int without_plan = 0;
 };
 
@@ -243,6 +252,21 @@ void run_round(const Planner& planner, const Task& task, Planned& planned) {
     throw Error("a plan costs other than it says", ErrorKind::kBackend);
   }
   planned.result = std::move(result);
+}
+
+/// The cost of the plan for equal devices on those of `task`; nothing if there is none.
+std::optional<double> equalized_ms(const Planner& planner, const Task& task) {
+  const std::optional<Task> equal = equalized_task(task);
+  if (!equal) return std::nullopt;
+  const PlanResult result = planner.plan(*equal);
+  if (!result.plan) return std::nullopt;
+  return planner.simulate(task, *result.plan).cost_ms;
+}
+
+std::string mean_and_most(const std::vector<double>& ratios) {
+  if (ratios.empty()) return "-";
+  return three_decimals(geometric_mean(ratios)) + " (" + three_decimals(std::ranges::max(ratios)) +
+         ")";
 }
 
 double ratio_of(std::uint64_t a, std::uint64_t b) {
@@ -299,6 +323,11 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
       of.comm.push_back(
           ratio_of(result.stats.comm_evaluations, plain.result.stats.comm_evaluations));
       of.cost.push_back(result.cost.cost_ms / plain.result.cost.cost_ms);
+      if (options.equalized) {
+        if (const auto equal_ms = equalized_ms(planner, tasks[v])) {
+          of.over_equalized.push_back(result.cost.cost_ms / *equal_ms);
+        }
+      }
       list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
                     three_digits(plain.result.cost.cost_ms), three_digits(result.cost.cost_ms),
                     three_decimals(of.cost.back()), three_digits(cpu_ms),
@@ -307,16 +336,16 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
     }
   }
   MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
-                     "CPU time", "edits", "computing", "communication"});
+                     "over equalized (most)", "CPU time", "edits", "computing", "communication"});
   for (const auto& [key, of] : by_variant) {
     const auto& [variant, devices] = key;
     if (of.time.empty()) continue;
     all.add_row({variants[variant].name, std::to_string(devices), std::to_string(of.time.size()),
                  std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
                  three_decimals(std::ranges::min(of.cost)),
-                 three_decimals(std::ranges::max(of.cost)), three_digits(geometric_mean(of.time)),
-                 three_digits(geometric_mean(of.edits)), three_digits(geometric_mean(of.head)),
-                 three_digits(geometric_mean(of.comm))});
+                 three_decimals(std::ranges::max(of.cost)), mean_and_most(of.over_equalized),
+                 three_digits(geometric_mean(of.time)), three_digits(geometric_mean(of.edits)),
+                 three_digits(geometric_mean(of.head)), three_digits(geometric_mean(of.comm))});
   }
   out << context_block(machine_context()) << '\n' << all.str();
   if (options.list) out << '\n' << list.str();
@@ -344,6 +373,7 @@ void add_constraints_command(CLI::App& program, Action& chosen) {
   command->add_option("--rounds", options->rounds, "A time is the median of so many")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command->add_flag("--equalized", options->equalized, "Compare with plans for equal devices, too");
   command->add_flag("--list", options->list, "A line for each case, too");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_constraints(*options, out); };

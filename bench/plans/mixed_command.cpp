@@ -27,8 +27,9 @@ constexpr const char* kMixedFooter =
 half the second; the built-in models predict costs of an A100. 'blind' is the plan of so many equal
 devices, 'told' that of a task that gives the second half its speed: what the tables of the blind plan
 cost on the first GPU over what they cost on the second. Both are judged by analytic costs, each
-device as the GPU that it is, on one network. 'all fast' is the blind plan if all devices were the
-second GPU: no plan for half of them should be expected to come far below that.
+device as the GPU that it is, on one network; 'predicted' is by the models and speeds that the plan
+was made with, by which it should never be dearer. 'all fast' is the blind plan if all devices were
+the second GPU: no plan for half of them should be expected to come far below that.
 
 Examples:
   nsbench mixed                                         # 64 A100 and 64 H100
@@ -40,6 +41,7 @@ struct MixedOptions {
   std::vector<std::string> gpus = {std::string(kDefaultGpu), "h100-sxm-80gb"};
   std::string network = std::string(kDefaultNetwork);
   std::string effort = "default";
+  std::string cuts = "any";
   int threads = 1;
 };
 
@@ -58,6 +60,8 @@ struct MixedCosts {
   double compute_share = 0.0;  ///< Of the blind plan's slowest device.
   double blind_ms = 0.0;
   double told_ms = 0.0;
+  double predicted_ratio = 0.0;  ///< Told over blind.
+  std::size_t replicas = 0;      ///< Of the plan that is told.
   double all_fast_ms = 0.0;
   double time_ratio = 0.0;  ///< CPU time of the plan that is told over that of the blind one.
 };
@@ -69,7 +73,7 @@ class MixedJudge {
         fast_(gpu_named(options.gpus.back())),
         network_(network_named(options.network)),
         planner_(builtin_weights(), {.effort = effort_from_name(options.effort),
-                                     .cuts = Cuts::kColumns,
+                                     .cuts = cuts_from_name(options.cuts),
                                      .threads = options.threads}) {}
 
   /// Nothing if there is no plan.
@@ -96,6 +100,8 @@ class MixedJudge {
       throw Error("a plan for devices of two speeds is missing, or costs other than it says",
                   ErrorKind::kBackend);
     }
+    costs.predicted_ratio = result.cost.cost_ms / planner_.simulate(told, *blind.plan).cost_ms;
+    costs.replicas = result.plan->replicas.size();
     const PlanCost of_blind = analytic_plan_cost(gpus, network_, task, *blind.plan);
     costs.blind_ms = of_blind.cost_ms;
     const auto slowest = std::ranges::max_element(of_blind.devices, {}, &DeviceCost::total_ms);
@@ -117,21 +123,25 @@ void run_mixed(const MixedOptions& options, std::ostream& out) {
   const MixedJudge judge(options);
   out << context_block(machine_context()) << '\n';
   MarkdownTable list({"case", "devices", "speed", "compute of blind", "blind ms", "told ms",
-                      "told / blind", "all fast / blind", "CPU time, told / blind"});
-  MarkdownTable all(
-      {"devices", "cases", "told / blind", "best", "worst", "15 % cheaper", "CPU time"});
+                      "told / blind", "predicted", "replicas", "all fast / blind",
+                      "CPU time, told / blind"});
+  MarkdownTable all({"devices", "cases", "told / blind", "best", "worst", "predicted", "worst",
+                     "15 % cheaper", "CPU time"});
   for (const int devices : options.cases.devices) {
     std::vector<double> ratios;
+    std::vector<double> predicted;
     std::vector<double> times;
     for (const GapCase& one : table_set_cases(options.cases.folder, options.cases.names, {devices},
                                               options.cases.memory_gib)) {
       const std::optional<MixedCosts> costs = judge.judge(one.task);
       if (!costs) continue;
       ratios.push_back(costs->told_ms / costs->blind_ms);
+      predicted.push_back(costs->predicted_ratio);
       times.push_back(costs->time_ratio);
       list.add_row({one.name, std::to_string(devices), three_decimals(costs->speed),
                     three_decimals(costs->compute_share), three_digits(costs->blind_ms),
                     three_digits(costs->told_ms), three_decimals(ratios.back()),
+                    three_decimals(predicted.back()), std::to_string(costs->replicas),
                     three_decimals(costs->all_fast_ms / costs->blind_ms),
                     three_digits(costs->time_ratio)});
     }
@@ -140,6 +150,8 @@ void run_mixed(const MixedOptions& options, std::ostream& out) {
     all.add_row({std::to_string(devices), std::to_string(ratios.size()),
                  three_decimals(geometric_mean(ratios)), three_decimals(std::ranges::min(ratios)),
                  three_decimals(std::ranges::max(ratios)),
+                 three_decimals(geometric_mean(predicted)),
+                 three_decimals(std::ranges::max(predicted)),
                  std::to_string(std::ranges::count_if(
                      ratios, [](double ratio) { return ratio <= kMuchCheaper; })),
                  three_digits(geometric_mean(times))});
@@ -161,6 +173,7 @@ void add_mixed_command(CLI::App& program, Action& chosen) {
   command->add_option("--network", options->network, "Network of the analytic costs")
       ->capture_default_str();
   command->add_option("--effort", options->effort, "Effort")->capture_default_str();
+  command->add_option("--cuts", options->cuts, "Cuts of all plans")->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of one plan")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -53,15 +53,17 @@ int number_of_parts(const Table& table, int wanted, bool equal_widths) {
   return parts > most ? 1 : parts;
 }
 
-/// Adds `parts` parts of `table` as tables of their own.
+/// Adds `parts` parts of `table` as tables of their own. `columns_only`: none of them may be cut by
+/// rows if others are not.
 void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_widths,
-               PartialTask& cut) {
+               bool columns_only, PartialTask& cut) {
   int column = 0;
   for (int i = 0; i < parts; ++i) {
     Table& part = cut.task.tables.emplace_back(table);
     part.dim = kDimMultiple * (units(table.dim) * (i + 1) / parts) - column;
     if (table.rules.max_slices > 0) part.rules.max_slices = table.rules.max_slices / parts;
     part.rules.no_split |= equal_widths;
+    if (columns_only) part.rules.kinds = {ShardingKind::kColumn};
     cut.tables.push_back(listed);
     cut.first_columns.push_back(column);
     column += part.dim;
@@ -110,7 +112,7 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
     any |= parts > 1;
     first_parts.push_back(static_cast<int>(cut.task.tables.size()));
     if (parts > 1) {
-      add_parts(table, part.tables[t], parts, equal_widths, cut);
+      add_parts(table, part.tables[t], parts, equal_widths, !has_equal_devices(task), cut);
     } else {
       cut.task.tables.push_back(table);
       cut.tables.push_back(part.tables[t]);

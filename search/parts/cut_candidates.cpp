@@ -17,11 +17,21 @@
 namespace neuroshard {
 namespace {
 
-/// All devices take their part of the batch in the same time.
-bool computes_alike(const Task& task) {
-  return std::ranges::all_of(task.device_list, [&](const Device& device) {
-    return device.speed == task.device_list.front().speed;
-  });
+/// Over the time that the models predict.
+struct Speeds {
+  double mean = 1.0;
+  double slowest = 1.0;
+};
+
+Speeds speeds_of(const Task& task) {
+  if (task.device_list.empty()) return {};
+  Speeds speeds{.mean = 0.0, .slowest = kMostSpeed};
+  for (const Device& device : task.device_list) {
+    speeds.mean += device.speed;
+    speeds.slowest = std::min(speeds.slowest, device.speed);
+  }
+  speeds.mean /= task.devices;  // Exactly 1 if all are.
+  return speeds;
 }
 
 bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room,
@@ -62,7 +72,7 @@ constexpr double kLeastRowWiseGain = 0.5;
 std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
                                              const PlanCost& sharded) {
   std::vector<CutCandidate> candidates;
-  if (task.devices < 2 || !computes_alike(task)) return candidates;
+  if (task.devices < 2) return candidates;
   const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
   const OperatorFeatures of_replicas(backend.table_features(), samples_of_replicas(task));
   std::vector<float> sharded_features;
@@ -79,13 +89,14 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   const std::vector<double> whole_ms = operator_ms(backend, sharded_features);
   const std::vector<double> replica_ms = operator_ms(backend, replica_features);
   const ExchangePrices prices = exchange_prices(backend, sharded);
+  const Speeds speeds = speeds_of(task);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
-    const double saved_ms =
-        (whole_ms[i] + prices.column_ms * table.dim + prices.ids_ms(table.pooling_factor)) /
-        task.devices;
-    const double cost_ms =
-        replica_ms[i] + gradients_ms(*backend.all_reduce(), task.devices, table, touched);
+    const double saved_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
+                             prices.ids_ms(table.pooling_factor)) /
+                            task.devices;
+    const double cost_ms = replica_ms[i] / speeds.slowest +
+                           gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
   }
   sort_by_gain(task, candidates);
@@ -95,13 +106,16 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
 std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,
                                               const Plan& sharded, const PlanCost& cost) {
   std::vector<CutCandidate> candidates;
-  if (task.devices < 2 || !computes_alike(task)) return candidates;
+  if (task.devices < 2) return candidates;
   const ExchangePrices prices = exchange_prices(backend, cost);
   std::vector<Table> slices;
   for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
   const std::vector<double> slices_ms = operator_ms(backend, task, slices);
+  // What blocks take of slow devices, slices give way to.
+  const double speed = speeds_of(task).mean;
   const auto load_ms = [&](double of_operator_ms, const Table& table) {
-    return of_operator_ms + prices.column_ms * table.dim + prices.ids_ms(table.pooling_factor);
+    return of_operator_ms / speed + prices.column_ms * table.dim +
+           prices.ids_ms(table.pooling_factor);
   };
   std::vector<double> sharded_ms(task.tables.size());
   for (std::size_t i = 0; i < slices.size(); ++i) {

@@ -18,15 +18,15 @@ struct CutCandidate {
 
 /// All tables that rules and memory let be replicated, by falling gain. What a table's slices take
 /// is taken to be shared out evenly over the devices of a plan that costs `sharded`: its operator,
-/// and its columns at the price that one more has in the all-to-alls. On one device, or on devices
-/// of different speeds: none.
+/// and its columns at the price that one more has in the all-to-alls. Of replicas, all devices wait
+/// for the slowest. On one device: none.
 [[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
                                                            const PlanCost& sharded);
 
 /// Tables that may be cheaper row-wise, a block of rows on each device, by falling gain: those with
 /// more lookups than columns, whose ids each slice of columns is sent; and those whose narrowest
 /// slice takes a device longer than its share of all tables. `sharded` is a plan by columns that
-/// costs `cost`. Memory is looked at later. On devices of different speeds: none.
+/// costs `cost`. Memory is looked at later. On one device: none.
 [[nodiscard]] std::vector<CutCandidate> row_wise_candidates(const Backend& backend,
                                                             const Task& task, const Plan& sharded,
                                                             const PlanCost& cost);

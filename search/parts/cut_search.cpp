@@ -8,6 +8,8 @@
 
 #include "search/infeasibility.h"
 #include "search/parts/column_parts.h"
+#include "search/parts/device_loads.h"
+#include "search/parts/equalized_task.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/required_blocks.h"
 
@@ -30,16 +32,18 @@ constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 }  // namespace
 
 CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
-                     Effort effort, bool equal_widths)
+                     const Options& options)
     : backend_(backend),
       task_(task),
-      effort_(effort),
-      equal_widths_(equal_widths),
+      quiet_request_(request),
+      options_(options),
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kCuts, 0.0),
       required_(tables_to_replicate(task)) {
   stats_.backend = backend.name();
-  if (ask_for_rest({}, task.devices < 2 ? effort : Effort::kFast)) return;
+  quiet_request_.on_improvement = nullptr;
+  const bool at_once = task.devices < 2 || options.columns_only;
+  if (ask_for_rest({}, at_once ? options.effort : Effort::kFast)) return;
   if (found_.empty()) start_from({});
   end();
 }
@@ -58,6 +62,9 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kColumnParts:
       consider_parts(planned, most_ms_);
       return try_more();
+    case Phase::kEqualized:
+      of_equalized_->take(std::move(planned));
+      return ask_for_equalized();
     case Phase::kBest:
       consider_parts(planned, most_ms_);
       return plan_whole_again();
@@ -77,6 +84,7 @@ void CutSearch::after_whole(PlanResult planned) {
   start_from(std::move(planned));
   if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
   if (stop_.reached() || task_.devices < 2) return end();
+  if (options_.columns_only) return try_equalized();
   phase_ = Phase::kColumnParts;
   try_more();
 }
@@ -87,7 +95,7 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
   Choice choice = best_;
   if (phase_ == Phase::kColumnParts) {
     const std::size_t most =
-        effort_ == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
+        options_.effort == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
     if (shares_tried_ < most) {
       choice.parts_share = kPartsShares[shares_tried_++];
       return choice;
@@ -116,7 +124,7 @@ void CutSearch::list_candidates() {
     });
     return candidates;
   };
-  const std::size_t trials = effort_ == Effort::kFast ? kTrialsOfFast : kTrials;
+  const std::size_t trials = options_.effort == Effort::kFast ? kTrialsOfFast : kTrials;
   const PlanResult& best = found_.best();
   replicas_ = {without_required(replica_candidates(backend_, task_, best.cost)), trials};
   row_wise_ = {without_required(row_wise_candidates(backend_, task_, *best.plan, best.cost)),
@@ -126,22 +134,54 @@ void CutSearch::list_candidates() {
 void CutSearch::try_more() {
   while (!stop_.reached()) {
     const std::optional<Choice> choice = next_choice();
-    if (!choice) return effort_ == Effort::kFast ? end() : improve_best();
+    if (!choice) return try_equalized();
     if (ask_for_rest(*choice, Effort::kFast)) return;
   }
   end();
 }
 
+void CutSearch::try_equalized() {
+  phase_ = Phase::kEqualized;
+  equalized_ = equalized_task(task_);
+  if (!equalized_) return after_equalized();
+  Options options = options_;
+  options.effort = Effort::kFast;
+  of_equalized_ = std::make_unique<CutSearch>(backend_, *equalized_, quiet_request_, options);
+  ask_for_equalized();
+}
+
+// Each plan that is the best for equal devices may be the best for these.
+void CutSearch::ask_for_equalized() {
+  if (!of_equalized_->found_.empty()) {
+    if (found_.consider(*of_equalized_->found_.best().plan)) {
+      equalized_is_best_ = true;
+      best_ = of_equalized_->best_;
+    }
+  }
+  if (!of_equalized_->next() || stop_.reached()) return after_equalized();
+  next_ = of_equalized_->next();
+  next_->whole = false;
+}
+
+void CutSearch::after_equalized() {
+  if (stop_.reached() || options_.columns_only || options_.effort == Effort::kFast) return end();
+  if (equalized_is_best_) {  // Its choice counts its candidates.
+    replicas_ = of_equalized_->replicas_;
+    row_wise_ = of_equalized_->row_wise_;
+  }
+  improve_best();
+}
+
 void CutSearch::improve_best() {
   phase_ = Phase::kBest;
-  if (best_ != Choice{} && ask_for_rest(best_, effort_)) return;
+  if (best_ != Choice{} && ask_for_rest(best_, options_.effort)) return;
   plan_whole_again();
 }
 
 void CutSearch::plan_whole_again() {
   if (stop_.reached()) return end();
   phase_ = Phase::kWholeAgain;
-  (void)ask_for_rest({}, effort_);
+  (void)ask_for_rest({}, options_.effort);
 }
 
 void CutSearch::end() {
@@ -167,10 +207,6 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
   return tables;
 }
 
-std::int64_t CutSearch::fixed_bytes() const {
-  return replicas_memory(task_, fixed_).total_bytes() + most_bytes_of_device(task_, fixed_);
-}
-
 bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
@@ -182,12 +218,12 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
     consider(fixed_, most_ms_);
     return false;
   }
-  const std::int64_t bytes = fixed_bytes();
-  if (bytes >= std::ranges::min(rooms_bytes(task_))) return false;
-  rest_ = task_without(task_, fixed, bytes);
+  const DeviceLoads loads = loads_of_devices(backend_, task_, fixed_);
+  if (!has_room_beside(task_, loads)) return false;
+  rest_ = task_without(task_, fixed, loads);
   if (choice.parts_share > 0.0) {
     std::optional<PartialTask> cut =
-        with_column_parts(backend_, rest_, choice.parts_share, equal_widths_);
+        with_column_parts(backend_, rest_, choice.parts_share, options_.equal_widths);
     if (cut) {
       rest_ = *std::move(cut);
     } else if (fixed.empty()) {
@@ -209,7 +245,7 @@ void CutSearch::consider_parts(const PlanResult& planned, double most_ms) {
     if (next_->whole) return consider(of_part, most_ms);
     Plan plan = fixed_;
     add_part(plan, rest_, of_part);
-    if (trial_.parts_share > 0.0 && !equal_widths_) {
+    if (trial_.parts_share > 0.0 && !options_.equal_widths) {
       Plan joined = plan;
       join_column_parts(task_, rest_, joined);
       if (joined != plan) consider(std::move(joined), most_ms);
@@ -227,10 +263,10 @@ void CutSearch::start_from(PlanResult planned) {
   if (stop_.reached()) {
     planned.infeasible = nothing_in_time(task_);
   } else {
-    const std::int64_t bytes = fixed_bytes();
-    const bool fit = bytes <= std::ranges::min(rooms_bytes(task_));
-    planned.infeasible =
-        no_room_beside(task_, required_, "replicated", fit ? std::optional(bytes) : std::nullopt);
+    const DeviceLoads loads = loads_of_devices(backend_, task_, fixed_);
+    planned.infeasible = no_room_beside(
+        task_, required_, "replicated",
+        has_room_for(task_, loads) ? std::optional(loads.most_bytes()) : std::nullopt);
   }
   found_.start_from(std::move(planned));
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,12 +24,20 @@ namespace neuroshard {
 /// the whole task, with little effort; then what is left of it if some tables are cut otherwise,
 /// for several choices of them; at last the best of these, and the whole task, with all effort, so
 /// that no plan is dearer than by halving alone. Tables that rules leave nothing else are
-/// replicated in all of that, and the whole task is then what is left.
+/// replicated in all of that, and the whole task is then what is left. Where devices differ, a
+/// search of little effort for equal devices is part of it: no plan is dearer than all of its
+/// plans.
 class CutSearch {
  public:
-  /// Borrows all. `equal_widths`: PlannerOptions'.
-  CutSearch(const Backend& backend, const Task& task, const PlanRequest& request, Effort effort,
-            bool equal_widths);
+  struct Options {
+    Effort effort = Effort::kDefault;
+    bool equal_widths = false;  ///< PlannerOptions'.
+    bool columns_only = false;  ///< The whole task by halving columns is all that is tried.
+  };
+
+  /// Borrows all but `options`.
+  CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
+            const Options& options);
   CutSearch(const CutSearch&) = delete;  // What next() hands out is in it.
   CutSearch& operator=(const CutSearch&) = delete;
 
@@ -47,7 +56,16 @@ class CutSearch {
   [[nodiscard]] PlanResult finish();
 
  private:
-  enum class Phase { kWhole, kColumnParts, kReplicas, kRowWise, kBest, kWholeAgain, kFinished };
+  enum class Phase {
+    kWhole,
+    kColumnParts,
+    kReplicas,
+    kRowWise,
+    kEqualized,
+    kBest,
+    kWholeAgain,
+    kFinished
+  };
   /// What the search is to decide; nothing of it: the whole task by halving columns.
   struct Choice {
     std::size_t replicas = 0;  ///< The first so many candidates are replicated,
@@ -63,6 +81,12 @@ class CutSearch {
   [[nodiscard]] std::optional<Choice> next_choice();
   /// Tables that may be replicated, or row-wise, by what the best plan so far costs.
   void list_candidates();
+  /// Plans the task for equal devices, if its own differ.
+  void try_equalized();
+  /// Asks for what that needs next.
+  void ask_for_equalized();
+  /// Goes on with the best choice of all.
+  void after_equalized();
   void improve_best();
   void plan_whole_again();
   void end();
@@ -71,8 +95,6 @@ class CutSearch {
   bool ask_for_rest(const Choice& choice, Effort effort);
   /// Puts what `choice` replicates and cuts by rows into `fixed_`. Returns those tables, ascending.
   std::vector<std::uint32_t> fix_tables(const Choice& choice);
-  /// What they take of each device at most.
-  [[nodiscard]] std::int64_t fixed_bytes() const;
   void consider_parts(const PlanResult& planned, double most_ms);
   void consider(Plan plan, double most_ms);
   /// Takes over the first plan of the whole task, or why there is none, from that of the part.
@@ -80,8 +102,8 @@ class CutSearch {
 
   const Backend& backend_;
   const Task& task_;
-  Effort effort_;
-  bool equal_widths_;
+  PlanRequest quiet_request_;  ///< The same, without on_improvement.
+  Options options_;
   StopCondition stop_;
   BestPlans found_;
   SearchStats stats_;
@@ -99,6 +121,10 @@ class CutSearch {
   Choice trial_;      ///< Of the part that is asked for.
   PartialTask rest_;  ///< That part.
   Plan fixed_;        ///< The other tables.
+
+  std::optional<Task> equalized_;
+  std::unique_ptr<CutSearch> of_equalized_;
+  bool equalized_is_best_ = false;
 };
 
 }  // namespace neuroshard

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -27,6 +28,21 @@ TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
     }
   }
   return of_blocks;
+}
+
+/// What a group can do that is given the same on each of its devices, which are not all equal.
+Device device_of_group(const Task& task, int first_device, int group, const DeviceLoads& loads) {
+  const auto first = static_cast<std::size_t>(first_device);
+  Device all{.memory_bytes = INT64_MAX, .speed = kMostSpeed};
+  for (std::size_t d = first; d < first + static_cast<std::size_t>(group); ++d) {
+    const Device& device = task.device_list[d];
+    all.memory_bytes = std::min(all.memory_bytes, room_bytes(task, d) - loads.bytes[d]);
+    all.base_ms = std::max(all.base_ms, device.base_ms + loads.compute_ms[d]);
+    all.speed = std::min(all.speed, device.speed);
+  }
+  all.base_ms = std::min(all.base_ms, kMostBaseMs);
+  if (all.memory_bytes < 1) all.memory_bytes = all.base_bytes = 1;  // There is no room.
+  return all;
 }
 
 }  // namespace
@@ -67,7 +83,8 @@ Table busiest_block(const Task& task, std::uint32_t table, int group) {
   return busy;
 }
 
-PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group) {
+PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group,
+                             const DeviceLoads& loads) {
   PartialTask part;
   part.tables = std::move(tables);
   for (const std::uint32_t t : part.tables) {
@@ -75,7 +92,13 @@ PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables
   }
   part.task.devices = task.devices / group;
   part.task.batch_size = task.batch_size;
-  part.task.memory_bytes = room_bytes(task, 0);
+  if (has_equal_devices(task)) {
+    part.task.memory_bytes = room_bytes(task, 0) - loads.most_bytes();
+  } else {
+    for (int first = 0; first < task.devices; first += group) {
+      part.task.device_list.push_back(device_of_group(task, first, group, loads));
+    }
+  }
   return part;
 }
 
@@ -106,16 +129,6 @@ void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan
       add_blocks(plan, task, slice, static_cast<int>(g) * group, group);
     }
   }
-}
-
-std::int64_t most_bytes_of_device(const Task& task, const Plan& plan) {
-  std::int64_t most = 0;
-  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
-    std::int64_t bytes = 0;
-    for (const TableSlice& slice : shard) bytes += slice_bytes(task, slice);
-    most = std::max(most, bytes);
-  }
-  return most;
 }
 
 }  // namespace neuroshard

@@ -5,6 +5,7 @@
 
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
+#include "search/parts/device_loads.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
@@ -25,9 +26,11 @@ namespace neuroshard {
 /// far as they say something of blocks.
 [[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int group);
 
-/// `tables`, ascending, as their busiest blocks, for as many devices as there are groups.
+/// `tables`, ascending, as their busiest blocks, for as many devices as there are groups, beside
+/// `loads`, for which there is room. Each group is as slow, as busy and as full as any device of
+/// it.
 [[nodiscard]] PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables,
-                                           int group);
+                                           int group, const DeviceLoads& loads);
 
 /// All tables of a task for one device as they are, on this. Does not look at memory.
 [[nodiscard]] Plan plan_of_one_group(const Task& task);
@@ -39,8 +42,5 @@ void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device
 /// Adds `blocks`, a plan for `cut`, the blocks of groups, to `plan` as row blocks of devices.
 void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
                 int group);
-
-/// What `plan` takes of the device that it takes most of, replicas left out.
-[[nodiscard]] std::int64_t most_bytes_of_device(const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -6,8 +6,18 @@
 
 namespace neuroshard {
 
-PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
-                         std::int64_t bytes_of_device) {
+namespace {
+
+void add_base_loads(std::vector<Device>& devices, const DeviceLoads& loads) {
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    devices[d].base_bytes += loads.bytes[d];
+    devices[d].base_ms = std::min(devices[d].base_ms + loads.compute_ms[d], kMostBaseMs);
+  }
+}
+
+}  // namespace
+
+PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken) {
   PartialTask part{.task = without_tables(whole), .tables = {}};
   std::vector<int> of_part(whole.groups.empty() ? 0 : whole.tables.size(), -1);
   auto next = taken.begin();
@@ -20,11 +30,21 @@ PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& ta
     part.tables.push_back(t);
     part.task.tables.push_back(whole.tables[t]);
   }
-  part.task.reserved.bytes += bytes_of_device;
   for (TableGroup group : whole.groups) {
     for (int& table : group.tables) table = of_part[static_cast<std::size_t>(table)];
     std::erase(group.tables, -1);
     if (group.tables.size() > 1) part.task.groups.push_back(std::move(group));
+  }
+  return part;
+}
+
+PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
+                         const DeviceLoads& loads) {
+  PartialTask part = task_without(whole, taken);
+  if (has_equal_devices(whole)) {
+    part.task.reserved.bytes += loads.most_bytes();
+  } else {
+    add_base_loads(part.task.device_list, loads);
   }
   return part;
 }

@@ -6,6 +6,7 @@
 
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
+#include "search/parts/device_loads.h"
 
 namespace neuroshard {
 
@@ -17,11 +18,14 @@ struct PartialTask {
   std::vector<int> first_columns{};  ///< Of each such part; empty: tables have all columns.
 };
 
-/// The tables of `whole` that `taken` does not list, in what is left of each device if the others
-/// take `bytes_of_device` of it. `taken` is ascending. At least `bytes_of_device` is room on every
-/// device.
+/// The tables of `whole` that `taken` does not list.
+[[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken);
+
+/// The same in what is left of the devices if the others are `loads` on them, for which there is
+/// room. What they take becomes part of what is reserved of equal devices, and of the base loads of
+/// others. `taken` is ascending.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
-                                       std::int64_t bytes_of_device);
+                                       const DeviceLoads& loads);
 
 /// `groups` of tables that are cut to parts: table `t` becomes the tables `first_parts[t]` to
 /// `first_parts[t + 1]` - 1. Parts of one table are not kept apart from each other; no table is cut

@@ -55,7 +55,8 @@ class RequiredBlockPlans {
  public:
   RequiredBlockPlans(const Backend& backend, const Task& task, const PlanRequest& request,
                      const PlanByColumns& plan_columns, const PlanRest& plan_rest)
-      : task_(task),
+      : backend_(backend),
+        task_(task),
         request_(request),
         stop_(request.deadline, request.stop),
         plan_columns_(plan_columns),
@@ -95,24 +96,23 @@ class RequiredBlockPlans {
   bool try_grouping(const Grouping& grouping, Effort effort) {
     Plan plan;
     plan.shards.resize(static_cast<std::size_t>(task_.devices));
-    std::int64_t taken_bytes = 0;
+    DeviceLoads loads = loads_of_devices(backend_, task_, plan);
     const std::vector<int> groups = block_groups(task_);
     for (const auto& [tables, group] : {std::pair(&grouping.over_all, groups.front()),
                                         std::pair(&grouping.over_nodes, groups.back())}) {
       if (tables->empty()) continue;
-      PartialTask cut = blocks_of_groups(task_, *tables, group);
-      cut.task.memory_bytes -= taken_bytes;
+      const PartialTask cut = blocks_of_groups(task_, *tables, group, loads);
       const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
       if (!blocks) return fail(std::nullopt);
       add_blocks(plan, task_, cut, *blocks, group);
-      taken_bytes = most_bytes_of_device(task_, plan);
+      loads = loads_of_devices(backend_, task_, plan);
     }
-    if (taken_bytes > room_bytes(task_, 0)) return fail(std::nullopt);
+    if (!has_room_for(task_, loads)) return fail(std::nullopt);
     if (required_.size() == task_.tables.size()) return found_.consider(std::move(plan));
-    if (taken_bytes >= room_bytes(task_, 0)) return fail(taken_bytes);
-    const PartialTask rest = task_without(task_, required_, taken_bytes);
+    if (!has_room_beside(task_, loads)) return fail(loads.most_bytes());
+    const PartialTask rest = task_without(task_, required_, loads);
     const std::optional<PlanResult> planned = plan_part(plan_rest_, rest.task, effort);
-    if (!planned || !planned->plan) return fail(taken_bytes);
+    if (!planned || !planned->plan) return fail(loads.most_bytes());
     bool better = false;
     const auto consider = [&](const Plan& of_rest) {
       Plan joined = plan;
@@ -126,7 +126,7 @@ class RequiredBlockPlans {
 
   /// Nothing if there is no room. On one group there is but one plan.
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
-    if (task.memory_bytes <= 0) return std::nullopt;
+    if (largest_room_bytes(task) <= 0) return std::nullopt;
     if (task.devices == 1) return plan_of_one_group(task);
     if (proof_of_infeasibility(task)) return std::nullopt;
     std::optional<PlanResult> planned = plan_part(plan_columns_, task, effort);
@@ -150,6 +150,7 @@ class RequiredBlockPlans {
     return false;
   }
 
+  const Backend& backend_;
   const Task& task_;
   const PlanRequest& request_;
   StopCondition stop_;
@@ -165,9 +166,8 @@ class RequiredBlockPlans {
 }  // namespace
 
 bool may_be_in_blocks(const Task& task, const Table& table) {
-  return has_equal_devices(task) && std::ranges::any_of(block_groups(task), [&](int group) {
-           return may_be_cut(task, table, group);
-         });
+  return std::ranges::any_of(block_groups(task),
+                             [&](int group) { return may_be_cut(task, table, group); });
 }
 
 std::vector<std::uint32_t> tables_to_cut_by_rows(const Task& task) {

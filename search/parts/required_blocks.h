@@ -16,8 +16,8 @@ namespace neuroshard {
 /// Plans what is left of a task.
 using PlanRest = std::function<PlanResult(const Task&, const PlanRequest&, Effort)>;
 
-/// Whether rules let the rows of `table` be cut on the devices of `task`, as the search does: on
-/// equal devices, over all of them or over nodes that divide them.
+/// Whether rules let the rows of `table` be cut on the devices of `task`, as the search does: over
+/// all of them or over nodes that divide them.
 [[nodiscard]] bool may_be_in_blocks(const Task& task, const Table& table);
 
 /// Tables whose rules leave nothing but row blocks, or those and replicas; ascending.

@@ -49,7 +49,8 @@ class RowBlockPlans {
  public:
   RowBlockPlans(const Backend& backend, const Task& task, const PlanRequest& request,
                 PlanResult by_columns, const PlanByColumns& plan)
-      : task_(task),
+      : backend_(backend),
+        task_(task),
         request_(request),
         stop_(request.deadline, request.stop),
         plan_(plan),
@@ -76,7 +77,7 @@ class RowBlockPlans {
     const auto most = static_cast<std::size_t>(std::ranges::count_if(
         order_, [&](std::uint32_t t) { return may_be_cut(task_, task_.tables[t], group); }));
     if (most == 0) return;
-    const std::int64_t room = room_bytes(task_, 0);
+    const std::int64_t room = largest_room_bytes(task_);
     const auto too_large = std::ranges::find_if(
         order_, [&](std::uint32_t t) { return narrowest_bytes(task_.tables[t]) <= room; });
     const auto forced = std::min(most, static_cast<std::size_t>(too_large - order_.begin()));
@@ -95,16 +96,17 @@ class RowBlockPlans {
   bool try_tables(int group, std::size_t count, Effort effort) {
     Tables first(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
     std::ranges::sort(first);
-    const PartialTask cut = blocks_of_groups(task_, std::move(first), group);
-    const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
-    if (!blocks) return false;
     Plan without_others;
     without_others.shards.resize(static_cast<std::size_t>(task_.devices));
+    const PartialTask cut = blocks_of_groups(task_, std::move(first), group,
+                                             loads_of_devices(backend_, task_, without_others));
+    const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
+    if (!blocks) return false;
     add_blocks(without_others, task_, cut, *blocks, group);
     if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
-    const std::int64_t taken_bytes = most_bytes_of_device(task_, without_others);
-    if (taken_bytes >= room_bytes(task_, 0)) return false;
-    const PartialTask rest = task_without(task_, cut.tables, taken_bytes);
+    const DeviceLoads loads = loads_of_devices(backend_, task_, without_others);
+    if (!has_room_beside(task_, loads)) return false;
+    const PartialTask rest = task_without(task_, cut.tables, loads);
     const std::optional<PlanResult> planned = plan_part(rest.task, effort);
     if (!planned || !planned->plan) return false;
     bool better = consider(joined(without_others, rest, *planned->plan), group, count);
@@ -145,6 +147,7 @@ class RowBlockPlans {
     return true;
   }
 
+  const Backend& backend_;
   const Task& task_;
   const PlanRequest& request_;
   StopCondition stop_;
@@ -170,8 +173,8 @@ PlannerOptions without_presets(PlannerOptions options) {
   return options;
 }
 
-bool may_need_row_blocks(const Task& task, const PlanResult& by_columns) {
-  return by_columns.infeasible && has_equal_devices(task) &&
+bool may_need_row_blocks(const PlanResult& by_columns) {
+  return by_columns.infeasible &&
          (by_columns.infeasible->kind == Infeasibility::Kind::kPieceTooLarge ||
           by_columns.infeasible->kind == Infeasibility::Kind::kPacking);
 }

@@ -25,9 +25,8 @@ using PlanByColumns =
 /// The same options with what a preset of cuts stands for in its place.
 [[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
 
-/// True if columns alone found no plan for want of room, which cutting by rows may make. Only where
-/// devices are equal.
-[[nodiscard]] bool may_need_row_blocks(const Task& task, const PlanResult& by_columns);
+/// True if columns alone found no plan for want of room, which cutting by rows may make.
+[[nodiscard]] bool may_need_row_blocks(const PlanResult& by_columns);
 
 /// A plan for `task`, for which `by_columns` has none. Some tables are cut into equal blocks of
 /// rows as TorchRec's runtime cuts them: row-wise, a block on each device; or, if nodes divide the

@@ -16,6 +16,7 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
+#include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"
 #include "search/residency.h"
 
@@ -28,8 +29,11 @@ using PartWidths = std::map<std::uint32_t, std::vector<int>>;
 /// Takes the running plan and the new task apart.
 class TableKeeper {
  public:
-  TableKeeper(const Task& task, const RunningPlan& running)
-      : task_(task), running_(running), survivors_(surviving_devices(task, running)) {
+  TableKeeper(const Backend& backend, const Task& task, const RunningPlan& running)
+      : backend_(backend),
+        task_(task),
+        running_(running),
+        survivors_(surviving_devices(task, running)) {
     kept_.fixed.shards.resize(static_cast<std::size_t>(task.devices));
     slices_.resize(running.task.tables.size());
     for (const TableSlice& slice : running.plan.slices) {
@@ -67,15 +71,13 @@ class TableKeeper {
       return std::nullopt;
     }
     for (const TableMove& move : kept_.moves) kept_.moved_bytes += move.bytes;
-    const std::int64_t bytes = replicas_memory(task_, kept_.fixed).total_bytes() +
-                               most_bytes_of_device(task_, kept_.fixed);
-    const std::int64_t least_room = std::ranges::min(rooms_bytes(task_));
-    if (bytes >= least_room) {
+    const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
+    if (!has_room_beside(task_, loads)) {
       throw Error("the tables that the running plan replicates or cuts row-wise need " +
-                  format_bytes(bytes) + " on every device, but one has room for " +
-                  format_bytes(least_room) + "; plan the task anew");
+                  format_bytes(loads.most_bytes()) + " on every device, but one has room for " +
+                  format_bytes(std::ranges::min(rooms_bytes(task_))) + "; plan the task anew");
     }
-    kept_.rest = with_parts(task_without(task_, fixed, bytes), parts);
+    kept_.rest = with_parts(task_without(task_, fixed, loads), parts);
     kept_.running = running_rest(running_parts);
     return std::move(kept_);
   }
@@ -213,7 +215,7 @@ class TableKeeper {
     std::vector<std::uint32_t> left_out(row_wise_.begin(), row_wise_.end());
     left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
     std::ranges::sort(left_out);
-    PartialTask others = task_without(running_.task, left_out, 0);
+    PartialTask others = task_without(running_.task, left_out);
     others.task.groups.clear();  // What runs need not keep them.
     others = with_parts(std::move(others), parts);
     RunningPlan rest{.task = {}, .plan = {}, .lost_devices = running_.lost_devices};
@@ -240,6 +242,7 @@ class TableKeeper {
     return rest;
   }
 
+  const Backend& backend_;
   const Task& task_;
   const RunningPlan& running_;
   std::vector<std::optional<std::uint32_t>> survivors_;
@@ -250,8 +253,9 @@ class TableKeeper {
 
 }  // namespace
 
-std::optional<KeptTables> keep_tables(const Task& task, const RunningPlan& running) {
-  return TableKeeper(task, running).run();
+std::optional<KeptTables> keep_tables(const Backend& backend, const Task& task,
+                                      const RunningPlan& running) {
+  return TableKeeper(backend, task, running).run();
 }
 
 void require_columns(const Task& task, const Plan& fixed) {

@@ -24,7 +24,8 @@ struct KeptTables {
 /// Nothing if the running plan, which is valid, has no such tables of `task`. Row-wise tables are
 /// cut to equal blocks on all devices of the new task; replicas go to devices that have been added.
 /// Throws Error if lost devices are none, or if those tables leave no memory to the others.
-[[nodiscard]] std::optional<KeptTables> keep_tables(const Task& task, const RunningPlan& running);
+[[nodiscard]] std::optional<KeptTables> keep_tables(const Backend& backend, const Task& task,
+                                                    const RunningPlan& running);
 
 /// Throws Error unless rules let all tables of `task` but those of `fixed` be in slices of columns:
 /// re-planning makes no others.

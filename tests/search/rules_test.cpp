@@ -425,7 +425,12 @@ TEST(Rules, RowBlocksKeepThem) {
   rules = {};
   task.device_list.assign(4, {.memory_bytes = task.memory_bytes});
   EXPECT_TRUE(planner.plan(task).plan);
-  task.device_list[3].base_ms = 1.0;
+  task.device_list[3] = {.memory_bytes = 2 * task.memory_bytes, .base_ms = 1.0, .speed = 2.0};
+  const PlanResult unequal = planner.plan(task);
+  expect_keeps_rules(task, unequal);
+  ASSERT_TRUE(unequal.plan);
+  EXPECT_TRUE(has_row_blocks(task, *unequal.plan));
+  rules.not_devices = {0};
   EXPECT_FALSE(planner.plan(task).plan);
 }
 

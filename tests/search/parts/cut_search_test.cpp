@@ -72,11 +72,53 @@ TEST(CutSearch, ReplicatesSmallTablesAndNoLargeOnes) {
   }
 }
 
+/// Gives every other device more memory and speed, and every third a base load.
+void make_unequal(Task& task) {
+  task.device_list.assign(static_cast<std::size_t>(task.devices),
+                          {.memory_bytes = task.memory_bytes});
+  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
+    Device& device = task.device_list[d];
+    if (d % 2 == 0) device = {.memory_bytes = 2 * task.memory_bytes, .speed = 1.6};
+    if (d % 3 == 0) device.base_ms = 0.1;
+  }
+}
+
+TEST(CutSearch, ReplicatesSmallTablesOnUnequalDevices) {
+  for (const int devices : {2, 8, 32}) {
+    SCOPED_TRACE(devices);
+    Task task = large_and_small(devices);
+    make_unequal(task);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+    EXPECT_LT(result.cost.cost_ms, 0.95 * by_columns.cost.cost_ms);
+    ASSERT_FALSE(result.plan->replicas.empty());
+    for (const int table : result.plan->replicas) EXPECT_EQ(table % 2, 1) << table;
+  }
+}
+
+// Nothing may be replicated that does not fit into the smallest device, nor cut by rows.
+TEST(CutSearch, KeepsToTheMemoryOfEachDevice) {
+  Task task = large_and_small(8);
+  make_unequal(task);
+  task.device_list[3].memory_bytes = 40'000;
+  const Planner planner = planner_of(Effort::kFast);
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  std::int64_t bytes = 0;
+  for (const int table : result.plan->replicas) {
+    bytes += task.tables[static_cast<std::size_t>(table)].size_bytes();
+  }
+  EXPECT_LE(bytes, 40'000);
+}
+
 TEST(CutSearch, IsNeverDearerThanColumns) {
   int replicated = 0;
   for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
-    const Task task = random_task(seed);
+    Task task = random_task(seed);
+    if (seed % 3 == 0) make_unequal(task);
     const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult any = planner.plan(task);
@@ -289,6 +331,16 @@ TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   expect_good(planner, task, result);
   EXPECT_EQ(std::ranges::count(result.plan->slices, 20, &TableSlice::table), 16);
   EXPECT_GT(columns_over_any(task), 1.5);
+
+  // Slow devices are spared what else there is.
+  Task unequal = task;
+  make_unequal(unequal);
+  const PlanResult on_unequal = planner.plan(unequal);
+  expect_good(planner, unequal, on_unequal);
+  EXPECT_EQ(std::ranges::count(on_unequal.plan->slices, 20, &TableSlice::table), 16);
+  EXPECT_GT(columns_over_any(unequal), 1.5);
+  EXPECT_LT(on_unequal.cost.cost_ms,
+            planner.simulate(unequal, *result.plan).cost_ms * (1.0 - 1e-3));
 
   task.tables.back().rules.max_slices = 15;
   const PlanResult ruled = planner.plan(task);

@@ -18,7 +18,7 @@ TEST(PartialTask, KeepsGroupsOfTheTablesThatAreLeft) {
   whole.devices = 2;
   whole.memory_bytes = 1000;
   whole.groups = groups_of_five();
-  const PartialTask part = task_without(whole, {0, 2}, 10);
+  const PartialTask part = task_without(whole, {0, 2});
   EXPECT_THAT(part.tables, ElementsAre(1, 3, 4));
   ASSERT_EQ(part.task.groups.size(), 1U);
   EXPECT_EQ(part.task.groups[0], (TableGroup{.name = "b", .tables = {2, 0}, .keep = Keep::kApart}));

@@ -213,6 +213,7 @@ TEST(RequiredKinds, ThatFitAreNotDenied) {
     task.memory_bytes =
         1 + static_cast<std::int64_t>(static_cast<double>(total_bytes(task)) / task.devices *
                                       (0.9 + 1.5 * random.uniform()));
+    if (random.below(3) == 0) testing::add_random_devices(task, random);
     const bool feasible =
         any_plan(task, [&](const Plan& plan) { return check_plan(plan, task).empty(); });
     const PlanResult result = planner.plan(task);
@@ -231,7 +232,12 @@ TEST(RequiredKinds, LittleIsCheaperThanWhatTheSearchFinds) {
   const int tasks = static_cast<int>(repetitions(100));
   for (int seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
-    const Task task = tiny_task_of_single_kinds(5000 + static_cast<std::uint64_t>(seed));
+    Task task = tiny_task_of_single_kinds(5000 + static_cast<std::uint64_t>(seed));
+    if (seed % 2 == 1) {
+      task.device_list.assign(static_cast<std::size_t>(task.devices), {.memory_bytes = kAmple});
+      task.device_list[0].speed = 0.25 * static_cast<double>(1 + seed % 20);
+      task.device_list[1].base_ms = 0.1 * static_cast<double>(seed % 7);
+    }
     double lowest_ms = std::numeric_limits<double>::infinity();
     (void)any_plan(task, [&](const Plan& plan) {
       lowest_ms = std::min(lowest_ms, planner.simulate(task, plan).cost_ms);
@@ -294,6 +300,33 @@ TEST(RequiredKinds, NodesAreOfAsManyDevicesAsTheTaskSays) {
   }
   task.devices_per_node = 3;
   EXPECT_FALSE(planner.plan(task).plan);
+}
+
+TEST(RequiredKinds, NodesMayBeOfDifferentDevices) {
+  const Planner planner = planner_of();
+  Task task;
+  task.devices = 8;
+  task.devices_per_node = 2;
+  task.device_list.assign(8, {.memory_bytes = 100'000'000});
+  for (int t = 0; t < 4; ++t) {
+    task.tables.push_back(table_of(8'000'000, 4, 10.0, {kTableRow}));
+    task.tables.push_back(table_of(50'000 + t, 16, 2.0));
+  }
+  // A block takes 64 MB: no two fit on a device of 100 MB, and none on one of 50 MB.
+  task.device_list[0].memory_bytes = 50'000'000;
+  EXPECT_FALSE(planner.plan(task).plan);
+  task.device_list[2] = {.memory_bytes = 200'000'000, .base_ms = 1.0, .speed = 2.0};
+  task.device_list[3] = {.memory_bytes = 200'000'000, .speed = 1.5};
+  const PlanResult result = planner.plan(task);
+  expect_good(planner, task, result);
+  const auto by_device = slices_by_device(*result.plan);
+  const auto blocks_on = [&](std::size_t device) {
+    return std::ranges::count_if(
+        by_device[device], [&](const TableSlice& slice) { return is_row_block(task, slice); });
+  };
+  for (std::size_t device = 0; device < 8; ++device) {
+    EXPECT_EQ(blocks_on(device), device < 2 ? 0 : device < 4 ? 2 : 1) << device;
+  }
 }
 
 TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
@@ -365,10 +398,6 @@ TEST(RequiredKinds, ReasonsNameTableRuleAndRemedy) {
   }
   EXPECT_THAT(reason({.cuts = Cuts::kColumns}, models), HasSubstr("; allow cuts any, or loosen"));
   EXPECT_THAT(reason({}, testing::golden_models()), HasSubstr("; allow cuts any, or loosen"));
-  task.device_list.assign(4, {.memory_bytes = kAmple});
-  task.device_list[3].speed = 2.0;
-  EXPECT_THAT(reason({}, models), HasSubstr("rows are cut on equal devices only"));
-  task.device_list.clear();
   task.tables[1].rules.kinds = {kTableRow};
   task.devices_per_node = 3;
   EXPECT_THAT(reason({}, models),
@@ -421,7 +450,7 @@ TEST(RequiredKinds, ReplicasAreTakenOnDevicesThatDiffer) {
                       {.memory_bytes = 40'000'000}};
   const PlanResult result = planner.plan(task);
   expect_good(planner, task, result);
-  EXPECT_THAT(result.plan->replicas, ElementsAre(1, 2));
+  EXPECT_THAT(result.plan->replicas, ElementsAre(1, 2, 3));  // The last one by cost.
   task.tables.erase(task.tables.begin() + 3);
   task.tables.erase(task.tables.begin());
   const PlanResult all = planner.plan(task);

@@ -229,6 +229,14 @@ TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
     }
     const Planner planner = planner_of(Effort::kFast, Cuts::kAny);
     expect_good(planner, task, planner.plan(task));
+    Task unequal = task;
+    unequal.device_list.assign(static_cast<std::size_t>(task.devices),
+                               {.memory_bytes = task.memory_bytes});
+    for (Device& device : unequal.device_list) {
+      if (random.below(2) == 0) device.speed = 0.5 + random.uniform();
+      if (random.below(2) == 0) device.memory_bytes *= 1 + random.below(3);
+    }
+    expect_good(planner, unequal, planner.plan(unequal));
     task.memory_bytes = total_bytes(task) / task.devices - 1;
     const PlanResult none = planner.plan(task);
     ASSERT_TRUE(none.infeasible);

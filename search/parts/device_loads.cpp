@@ -1,0 +1,83 @@
+#include "search/parts/device_loads.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "core/slice_tables.h"
+#include "neuroshard/table_features.h"
+
+namespace neuroshard {
+namespace {
+
+using Shards = std::vector<std::vector<TableSlice>>;
+
+std::vector<std::int64_t> shards_bytes(const Task& task, const Shards& shards) {
+  std::vector<std::int64_t> bytes;
+  for (const std::vector<TableSlice>& shard : shards) {
+    std::int64_t& of_device = bytes.emplace_back(0);
+    for (const TableSlice& slice : shard) of_device += slice_bytes(task, slice);
+  }
+  return bytes;
+}
+
+/// Operator costs of all slices of each device together, less that of no table.
+std::vector<double> shards_ms(const Backend& backend, const Task& task, const Shards& shards) {
+  const OperatorFeatures of_operator(backend.table_features(),
+                                     static_cast<double>(task.batch_size));
+  SliceTables tables(task);
+  std::vector<float> features;
+  std::vector<std::uint32_t> offsets{0};
+  for (const std::vector<TableSlice>& shard : shards) {
+    for (const TableSlice& slice : shard) {
+      of_operator.append(tables.of(slice), slice.dim, features);
+    }
+    offsets.push_back(offsets.back() + static_cast<std::uint32_t>(shard.size()));
+  }
+  offsets.push_back(offsets.back());  // The last shard is empty.
+  std::vector<float> embeddings(offsets.back() *
+                                static_cast<std::size_t>(backend.embedding_width()));
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> ids(offsets.back());
+  std::iota(ids.begin(), ids.end(), 0U);
+  std::vector<float> ms(shards.size() + 1);
+  backend.score_shards(embeddings, {offsets, ids}, ms);
+  std::vector<double> more_ms;
+  for (std::size_t d = 0; d < shards.size(); ++d) {
+    more_ms.push_back(std::max(0.0, static_cast<double>(ms[d]) - static_cast<double>(ms.back())));
+  }
+  return more_ms;
+}
+
+}  // namespace
+
+std::int64_t DeviceLoads::most_bytes() const { return std::ranges::max(bytes); }
+
+DeviceLoads loads_of_devices(const Backend& backend, const Task& task, const Plan& plan) {
+  const Shards shards = slices_by_device(plan);
+  DeviceLoads loads{.bytes = shards_bytes(task, shards)};
+  const std::int64_t of_replicas = replicas_memory(task, plan).total_bytes();
+  if (has_equal_devices(task)) {
+    loads.bytes.assign(shards.size(), loads.most_bytes() + of_replicas);
+    return loads;
+  }
+  for (std::int64_t& bytes : loads.bytes) bytes += of_replicas;
+  loads.compute_ms.resize(shards.size());
+  if (plan.slices.empty()) return loads;
+  loads.compute_ms = shards_ms(backend, task, shards);
+  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
+    loads.compute_ms[d] /= task.device_list[d].speed;
+  }
+  return loads;
+}
+
+bool has_room_for(const Task& task, const DeviceLoads& loads) {
+  return std::ranges::equal(loads.bytes, rooms_bytes(task), std::ranges::less_equal{});
+}
+
+bool has_room_beside(const Task& task, const DeviceLoads& loads) {
+  return has_room_for(task, loads) && loads.bytes != rooms_bytes(task);
+}
+
+}  // namespace neuroshard
