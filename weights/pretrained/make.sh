@@ -144,5 +144,5 @@ train 0 12 20
 plan 0
 train 1 15 30
 plan 1
-train 2 60 120
+train 2 150 240
 echo "done: $folder/$hardware.safetensors"
