@@ -429,6 +429,8 @@ struct Seen {
   int infeasible = 0;
   int on_nodes = 0;  ///< Whose links are stated.
   int groups = 0;
+  int unequal_row_blocks = 0;  ///< On devices that differ,
+  int unequal_replicas = 0;    ///< and such replicas.
 };
 
 void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
@@ -468,6 +470,10 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
           ? 1
           : 0;
   seen.replicas += plan.replicas.empty() ? 0 : 1;
+  if (!has_equal_devices(task)) {
+    seen.unequal_row_blocks += has_row_blocks(task, plan) ? 1 : 0;
+    seen.unequal_replicas += plan.replicas.empty() ? 0 : 1;
+  }
   seen.gathered +=
       std::ranges::any_of(plan.replicas,
                           [&](int t) {
@@ -503,6 +509,8 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   ::testing::Test::RecordProperty("infeasible", seen.infeasible);
   ::testing::Test::RecordProperty("on_nodes", seen.on_nodes);
   ::testing::Test::RecordProperty("groups", seen.groups);
+  ::testing::Test::RecordProperty("unequal_row_blocks", seen.unequal_row_blocks);
+  ::testing::Test::RecordProperty("unequal_replicas", seen.unequal_replicas);
   return seen;
 }
 
@@ -518,6 +526,8 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
+  EXPECT_GT(seen.unequal_row_blocks, 0);
+  EXPECT_GT(seen.unequal_replicas, 0);
 }
 
 TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
@@ -526,6 +536,8 @@ TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
   EXPECT_GT(seen.plans, 0);
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
+  EXPECT_GT(seen.unequal_row_blocks, 0);
+  EXPECT_GT(seen.unequal_replicas, 0);
   EXPECT_EQ(seen.on_nodes, seen.plans);
 }
 
