@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/message_text.h"
 #include "core/table_groups.h"
@@ -18,6 +19,7 @@
 #include "search/infeasibility.h"
 #include "search/planner_impl.h"
 #include "search/replanning/replanning.h"
+#include "search/residency.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -228,6 +230,7 @@ PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
 ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
+                                   const std::vector<std::optional<std::size_t>>& running_tables,
                                    const ReplanRequest& request) const {
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   PlanRequest anew;
@@ -240,6 +243,7 @@ ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
   if (threads > 1) lease = team().try_lease();
   return replan_task(*cpu, {.task = task,
                             .running = running,
+                            .running_tables = running_tables,
                             .request = request,
                             .effort = options.effort,
                             .stop = stop,
@@ -263,7 +267,8 @@ ReplanResult Planner::Impl::replan_with_kept(const Task& task, const KeptTables&
     }
     *request.most_moved_bytes -= kept.moved_bytes;
   }
-  return with_kept_tables(*cpu, task, kept, replan(kept.rest.task, kept.running, request));
+  return with_kept_tables(*cpu, task, kept,
+                          replan(kept.rest.task, kept.running, kept.running_tables, request));
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -315,7 +320,8 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const std::optional<KeptTables> kept = keep_tables(*impl->cpu, task, running);
   require_columns(task, kept ? kept->fixed : Plan{});
   ReplanResult result =
-      kept ? impl->replan_with_kept(task, *kept, request) : impl->replan(task, running, request);
+      kept ? impl->replan_with_kept(task, *kept, request)
+           : impl->replan(task, running, running_tables(task, running.task), request);
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);

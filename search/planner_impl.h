@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/fallback_backend.h"
 #include "core/thread_team.h"
@@ -89,6 +91,7 @@ struct Planner::Impl {
                         const PlannerOptions& with) const;
   /// Of slices of columns alone.
   ReplanResult replan(const Task& task, const RunningPlan& running,
+                      const std::vector<std::optional<std::size_t>>& running_tables,
                       const ReplanRequest& request) const;
   ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
                                 ReplanRequest request) const;

@@ -143,7 +143,8 @@ std::vector<std::optional<std::size_t>> running_tables(const Task& task, const T
 }
 
 Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
-                     const RunningPlan& running)
+                     const RunningPlan& running,
+                     std::span<const std::optional<std::size_t>> running_table)
     : ranges_(listed.size()) {
   stored_.reserve(listed.size());
   validate(running.task, "the running task");
@@ -159,7 +160,6 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
           {*survivors[device], slice.first_column, slice.dim});
     }
   }
-  const auto running_table = running_tables(task, running.task);
   for (std::size_t t = 0; t < listed.size(); ++t) {
     const Table& table = task.tables[listed[t]];
     const Stored& stored = stored_.emplace_back(Stored{table.rows, 0, stored_bytes(table.memory)});

@@ -30,10 +30,12 @@ class Residency {
     int dim;
   };
 
-  /// Table `t` of what follows is table `listed[t]` of `task`. Throws Error unless the running plan
-  /// is valid, and has no row blocks, and its lost devices are devices of it that leave no more
-  /// than `task` has.
-  Residency(const Task& task, std::span<const std::uint32_t> listed, const RunningPlan& running);
+  /// Table `t` of what follows is table `listed[t]` of `task`; `running_table`, [tables of `task`],
+  /// says which running one each of these is, as running_tables() does. Throws Error unless the
+  /// running plan is valid, and has no row blocks, and its lost devices are devices of it that
+  /// leave no more than `task` has.
+  Residency(const Task& task, std::span<const std::uint32_t> listed, const RunningPlan& running,
+            std::span<const std::optional<std::size_t>> running_table);
 
   [[nodiscard]] std::size_t tables() const { return ranges_.size(); }
   /// By first column; they do not overlap.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <map>
 #include <optional>
@@ -19,6 +20,9 @@ namespace {
 constexpr std::array<double, 8> kShares = {
     std::numeric_limits<double>::infinity(), 1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01};
 
+// More than the tree of halvings of any table has.
+constexpr int kAnyLevels = 32;
+
 // Orders in which tables that groups keep together choose devices.
 constexpr std::size_t kMostTriesToHold = 16;
 
@@ -30,36 +34,38 @@ struct Kept {
   Layout homeless;
 };
 
-/// Takes the tree of halvings apart until each node is held by one device, or by none, or may not
-/// be halved. Where the running plan has other widths, the smallest node may be held by several: it
-/// stays with the device that holds most of it. What is where rules do not let it be does not
-/// stay.
+/// Takes the tree of halvings apart, to so many levels below `piece`, until each node is on one
+/// device, as one slice if it was one, or held by nobody, or may not be halved. A node at the
+/// bottom may be held by several: it stays with the device that holds most of it. What is where
+/// rules do not let it be does not stay.
 void sort_nodes(const PieceCatalog& catalog, const Residency& residency, std::uint32_t table,
-                std::uint32_t piece, int first_column, const Task& task, Kept& kept) {
+                std::uint32_t piece, int first_column, int levels, const Task& task, Kept& kept) {
   const TableRules& rules = task.tables[table].rules;
-  const int end = first_column + catalog.dim(piece);
-  int most = 0;
-  std::uint32_t holder = 0;
+  const int dim = catalog.dim(piece);
+  const int end = first_column + dim;
+  std::map<std::uint32_t, int> held;  // By each device.
+  bool halved = false;                // The halves are, or belong to, different slices.
   for (const Residency::Range& range : residency.of_table(table)) {
-    const int held =
+    const int columns =
         std::min(range.first_column + range.dim, end) - std::max(range.first_column, first_column);
-    if (held <= most || !rules.allow(static_cast<int>(range.device), task.devices_per_node)) {
-      continue;
+    if (columns > 0 && rules.allow(static_cast<int>(range.device), task.devices_per_node)) {
+      held[range.device] += columns;
+      halved |= range.first_column == first_column + dim / 2;
     }
-    most = held;
-    holder = range.device;
   }
-  if (most == 0) {
+  if (held.empty()) {
     kept.homeless.push_back({piece, table, 0});
     return;
   }
-  if (most == end - first_column || !catalog.can_split(piece)) {
-    kept.slices.push_back({piece, table, holder});
+  const auto most =
+      std::ranges::max_element(held, {}, &std::pair<const std::uint32_t, int>::second);
+  if ((most->second == dim && !halved) || levels == 0 || !catalog.can_split(piece)) {
+    kept.slices.push_back({piece, table, most->first});
     return;
   }
-  const std::uint32_t half = catalog.half(piece);
-  sort_nodes(catalog, residency, table, half, first_column, task, kept);
-  sort_nodes(catalog, residency, table, half, first_column + catalog.dim(half), task, kept);
+  for (const int first : {first_column, first_column + dim / 2}) {
+    sort_nodes(catalog, residency, table, catalog.half(piece), first, levels - 1, task, kept);
+  }
 }
 
 std::vector<std::int64_t> memory_of_devices(const PieceCatalog& catalog, const Task& task,
@@ -281,13 +287,16 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
       kept.slices.push_back({catalog.whole(table), table, *only});
       continue;
     }
-    sort_nodes(catalog, residency, table, catalog.whole(table), 0, task, kept);
+    const auto sort_table = [&](int levels) {
+      sort_nodes(catalog, residency, table, catalog.whole(table), 0, levels, task, kept);
+    };
+    sort_table(kAnyLevels);
     const std::size_t slices =
         kept.slices.size() - kept_before + kept.homeless.size() - homeless_before;
     if (slices > catalog.most_slices(table)) {
       kept.slices.resize(kept_before);
       kept.homeless.resize(homeless_before);
-      kept.homeless.push_back({catalog.whole(table), table, 0});
+      sort_table(std::bit_width(catalog.most_slices(table)) - 1);
     }
   }
   make_room(catalog, task, kept);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -26,6 +27,23 @@ namespace {
 /// Widths of the parts of tables, from the first column on.
 using PartWidths = std::map<std::uint32_t, std::vector<int>>;
 
+/// Groups that keep tables apart are one for each two of their parts. With more than so many of
+/// them, tables of groups are no parts.
+constexpr std::size_t kMostGroupsOfParts = 2000;
+
+bool is_in_group(const Task& task, std::uint32_t table, Keep keep) {
+  return std::ranges::any_of(task.groups, [&](const TableGroup& group) {
+    return group.keep == keep &&
+           std::ranges::find(group.tables, static_cast<int>(table)) != group.tables.end();
+  });
+}
+
+/// A slice of the running plan, and the device of the new task that has it.
+struct RunningSlice {
+  TableSlice slice;
+  std::optional<std::uint32_t> device;  ///< Nothing: it is lost.
+};
+
 /// Takes the running plan and the new task apart.
 class TableKeeper {
  public:
@@ -36,12 +54,15 @@ class TableKeeper {
         survivors_(surviving_devices(task, running)) {
     kept_.fixed.shards.resize(static_cast<std::size_t>(task.devices));
     slices_.resize(running.task.tables.size());
-    for (const TableSlice& slice : running.plan.slices) {
-      slices_[static_cast<std::size_t>(slice.table)].push_back(slice);
+    const auto by_device = slices_by_device(running.plan);
+    for (std::size_t device = 0; device < by_device.size(); ++device) {
+      for (const TableSlice& slice : by_device[device]) {
+        slices_[static_cast<std::size_t>(slice.table)].push_back({slice, survivors_[device]});
+      }
     }
-    for (std::vector<TableSlice>& slices : slices_) {
-      std::ranges::sort(slices, {}, [](const TableSlice& slice) {
-        return std::tuple(slice.first_row, slice.first_column);
+    for (std::vector<RunningSlice>& slices : slices_) {
+      std::ranges::sort(slices, {}, [](const RunningSlice& one) {
+        return std::tuple(one.slice.first_row, one.slice.first_column);
       });
     }
     find_row_wise();
@@ -51,7 +72,6 @@ class TableKeeper {
     const auto before = running_tables(task_, running_.task);
     std::vector<std::uint32_t> fixed;
     PartWidths parts;
-    PartWidths running_parts;
     for (std::uint32_t t = 0; t < before.size(); ++t) {
       if (!before[t]) continue;
       const auto running = static_cast<std::uint32_t>(*before[t]);
@@ -62,9 +82,8 @@ class TableKeeper {
       } else if (row_wise_.contains(running) && may_be_cut(task_, task_.tables[t], task_.devices)) {
         keep_row_wise(static_cast<int>(t), running);
         fixed.push_back(t);
-      } else if (may_be_parts(t, running)) {
-        for (const TableSlice& slice : slices_[running]) parts[t].push_back(slice.dim);
-        running_parts[running] = parts[t];
+      } else if (std::vector<int> widths = part_widths(t, running); widths.size() > 1) {
+        parts[t] = std::move(widths);
       }
     }
     if (fixed.empty() && parts.empty() && row_wise_.empty() && running_.plan.replicas.empty()) {
@@ -77,8 +96,18 @@ class TableKeeper {
                   format_bytes(loads.most_bytes()) + " on every device, but one has room for " +
                   format_bytes(std::ranges::min(rooms_bytes(task_))) + "; plan the task anew");
     }
-    kept_.rest = with_parts(task_without(task_, fixed, loads), parts);
-    kept_.running = running_rest(running_parts);
+    const PartialTask rest = task_without(task_, fixed, loads);
+    kept_.rest = with_parts(rest, parts);
+    if (kept_.rest.task.groups.size() > kMostGroupsOfParts) {
+      std::erase_if(parts,
+                    [&](const auto& part) { return is_in_group(task_, part.first, Keep::kApart); });
+      kept_.rest = with_parts(rest, parts);
+    }
+    PartWidths running_parts;
+    for (const auto& [table, widths] : parts) {
+      running_parts[static_cast<std::uint32_t>(*before[table])] = widths;
+    }
+    add_running_rest(running_parts, before);
     return std::move(kept_);
   }
 
@@ -99,7 +128,7 @@ class TableKeeper {
     }
     for (std::uint32_t t = 0; t < slices_.size(); ++t) {
       if (slices_[t].size() > 1 && std::cmp_equal(even_blocks[t], slices_[t].size()) &&
-          is_row_block(running_.task, slices_[t].front())) {
+          is_row_block(running_.task, slices_[t].front().slice)) {
         row_wise_.insert(t);
       }
     }
@@ -110,23 +139,41 @@ class TableKeeper {
            may_be_sharded(task_, task_.tables[t], ShardingKind::kReplicate);
   }
 
-  /// Columns that are not halves of halves ..., if rules let them be.
-  [[nodiscard]] bool may_be_parts(std::uint32_t t, std::uint32_t running) const {
-    const std::vector<TableSlice>& slices = slices_[running];
+  /// Widths of the parts that KeptTables makes of a table; one or none: it stays one table.
+  [[nodiscard]] std::vector<int> part_widths(std::uint32_t t, std::uint32_t running) const {
     const TableRules& rules = task_.tables[t].rules;
-    const auto is_in = [&](const TableGroup& group) {
-      return std::ranges::find(group.tables, static_cast<int>(t)) != group.tables.end();
+    if (rules.no_split || !rules.allow(ShardingKind::kColumn) ||
+        is_in_group(task_, t, Keep::kTogether)) {
+      return {};
+    }
+    std::vector<TableSlice> slices;
+    std::vector<int> widths;
+    std::vector<int> of_devices;  // Neighbours on one device are one.
+    std::optional<std::uint32_t> device;
+    for (const RunningSlice& one : slices_[running]) {
+      if (is_row_block(running_.task, one.slice)) return {};
+      slices.push_back(one.slice);
+      widths.push_back(one.slice.dim);
+      if (of_devices.empty() || one.device != device) of_devices.push_back(0);
+      of_devices.back() += one.slice.dim;
+      device = one.device;
+    }
+    if (slices.empty() || halvings_of({.slices = std::move(slices), .shards = {}})) return {};
+    const auto break_rules = [&] {
+      return std::ranges::min(widths) < rules.min_width ||
+             (rules.max_slices > 0 && std::cmp_greater(widths.size(), rules.max_slices));
     };
-    if (std::ranges::any_of(task_.groups, is_in)) return false;
-    const auto rows = running_.task.tables[running].rows;
-    const bool columns =
-        std::ranges::all_of(slices, [&](const TableSlice& slice) { return slice.rows == rows; });
-    if (!columns || slices.size() < 2 || halvings_of({.slices = slices, .shards = {}}))
-      return false;
-    return !rules.no_split && rules.allow(ShardingKind::kColumn) &&
-           (rules.max_slices == 0 || std::cmp_less_equal(slices.size(), rules.max_slices)) &&
-           std::ranges::all_of(
-               slices, [&](const TableSlice& slice) { return slice.dim >= rules.min_width; });
+    if (break_rules()) widths = std::move(of_devices);
+    while (widths.size() > 1 && break_rules()) {
+      const auto narrowest = std::ranges::min_element(widths);
+      const bool last = narrowest + 1 == widths.end();
+      const auto next = last || (narrowest != widths.begin() && narrowest[-1] < narrowest[1])
+                            ? narrowest - 1
+                            : narrowest + 1;
+      *next += *narrowest;
+      widths.erase(narrowest);
+    }
+    return widths;
   }
 
   /// Devices that have been added get all of a table, the others its new rows.
@@ -193,7 +240,6 @@ class TableKeeper {
         Table& one = tables.emplace_back(table);
         one.dim = width;
         if (of_table.size() > 1) {
-          // A name of its own, by which the part is known in the new task.
           one.name +=
               " columns " + std::to_string(column) + " to " + std::to_string(column + width - 1);
           one.rules.max_slices /= static_cast<int>(of_table.size());
@@ -210,28 +256,34 @@ class TableKeeper {
     return part;
   }
 
-  /// The running plan of what is not replicated or row-wise.
-  [[nodiscard]] RunningPlan running_rest(const PartWidths& parts) const {
+  /// The running plan of what is not replicated or row-wise. `before`: of each table of the new
+  /// task, the running one.
+  void add_running_rest(const PartWidths& parts,
+                        std::span<const std::optional<std::size_t>> before) {
     std::vector<std::uint32_t> left_out(row_wise_.begin(), row_wise_.end());
     left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
     std::ranges::sort(left_out);
     PartialTask others = task_without(running_.task, left_out);
-    others.task.groups.clear();  // What runs need not keep them.
+    // What runs need not keep them.
+    others.task.groups.clear();
+    for (Table& table : others.task.tables) table.rules = {};
     others = with_parts(std::move(others), parts);
-    RunningPlan rest{.task = {}, .plan = {}, .lost_devices = running_.lost_devices};
+    for (std::size_t i = 0; i < kept_.rest.tables.size(); ++i) {
+      std::optional<std::size_t>& of = kept_.running_tables.emplace_back();
+      const std::optional<std::size_t> running = before[kept_.rest.tables[i]];
+      if (!running || std::ranges::binary_search(left_out, *running)) continue;
+      of = table_at(others, *running,
+                    kept_.rest.first_columns.empty() ? 0 : kept_.rest.first_columns[i]);
+    }
+    RunningPlan& rest = kept_.running;
+    rest.lost_devices = running_.lost_devices;
     const auto by_device = slices_by_device(running_.plan);
     for (const std::vector<TableSlice>& shard : by_device) {
       std::vector<int>& of_device = rest.plan.shards.emplace_back();
       for (TableSlice slice : shard) {
         if (std::ranges::binary_search(left_out, static_cast<std::uint32_t>(slice.table))) continue;
-        // Its table, or the part of it that it lies in.
-        auto at = static_cast<std::size_t>(
-            std::ranges::lower_bound(others.tables, static_cast<std::uint32_t>(slice.table)) -
-            others.tables.begin());
-        while (!others.first_columns.empty() &&
-               slice.first_column >= others.first_columns[at] + others.task.tables[at].dim) {
-          ++at;
-        }
+        const std::size_t at =
+            table_at(others, static_cast<std::uint32_t>(slice.table), slice.first_column);
         if (!others.first_columns.empty()) slice.first_column -= others.first_columns[at];
         slice.table = static_cast<int>(at);
         of_device.push_back(static_cast<int>(rest.plan.slices.size()));
@@ -239,17 +291,56 @@ class TableKeeper {
       }
     }
     rest.task = std::move(others.task);
-    return rest;
+  }
+
+  /// The table of `part` that is `whole`, or the part of it that has this column.
+  static std::size_t table_at(const PartialTask& part, std::size_t whole, int column) {
+    auto at = static_cast<std::size_t>(std::ranges::lower_bound(part.tables, whole) -
+                                       part.tables.begin());
+    while (!part.first_columns.empty() &&
+           column >= part.first_columns[at] + part.task.tables[at].dim) {
+      ++at;
+    }
+    return at;
   }
 
   const Backend& backend_;
   const Task& task_;
   const RunningPlan& running_;
   std::vector<std::optional<std::uint32_t>> survivors_;
-  std::vector<std::vector<TableSlice>> slices_;  ///< Of each running table, by row and column.
-  std::set<std::uint32_t> row_wise_;             ///< Running tables.
+  std::vector<std::vector<RunningSlice>> slices_;  ///< Of each running table, by row and column.
+  std::set<std::uint32_t> row_wise_;               ///< Running tables.
   KeptTables kept_;
 };
+
+/// `plan`, of tables some of which are parts in `rest`, with neighbouring slices of these on one
+/// device as one.
+Plan with_neighbours_joined(const Plan& plan, const PartialTask& rest) {
+  std::set<int> in_parts;
+  for (std::size_t i = 0; i + 1 < rest.tables.size(); ++i) {
+    if (rest.tables[i] == rest.tables[i + 1]) in_parts.insert(static_cast<int>(rest.tables[i]));
+  }
+  Plan joined{.slices = {}, .shards = {}, .replicas = plan.replicas};
+  for (std::vector<TableSlice>& slices : slices_by_device(plan)) {
+    std::ranges::stable_sort(slices, {}, [&](const TableSlice& slice) {
+      return in_parts.contains(slice.table) ? std::pair(slice.table, slice.first_column)
+                                            : std::pair(-1, 0);
+    });
+    std::vector<int>& of_device = joined.shards.emplace_back();
+    for (const TableSlice& slice : slices) {
+      if (!of_device.empty() && in_parts.contains(slice.table)) {
+        TableSlice& last = joined.slices.back();
+        if (last.table == slice.table && last.first_column + last.dim == slice.first_column) {
+          last.dim += slice.dim;
+          continue;
+        }
+      }
+      of_device.push_back(static_cast<int>(joined.slices.size()));
+      joined.slices.push_back(slice);
+    }
+  }
+  return joined;
+}
 
 }  // namespace
 
@@ -278,10 +369,24 @@ ReplanResult with_kept_tables(const Backend& backend, const Task& task, const Ke
                               ReplanResult of_rest) {
   ReplanResult result = std::move(of_rest);
   result.must_move_bytes += kept.moved_bytes;
-  if (!result.result.plan) return result;
+  if (!result.result.plan) {
+    std::optional<Infeasibility>& why = result.result.infeasible;
+    if (why && why->table >= 0) {
+      why->table = static_cast<int>(kept.rest.tables[static_cast<std::size_t>(why->table)]);
+    }
+    return result;
+  }
   Plan plan = kept.fixed;
   add_part(plan, kept.rest, *result.result.plan);
   result.result.cost = simulate(backend, task, plan);
+  if (Plan joined = with_neighbours_joined(plan, kept.rest);
+      joined.slices.size() < plan.slices.size()) {
+    PlanCost of_joined = simulate(backend, task, joined);
+    if (of_joined.cost_ms <= result.result.cost.cost_ms) {
+      plan = std::move(joined);
+      result.result.cost = std::move(of_joined);
+    }
+  }
   result.result.plan = std::move(plan);
   for (TableMove& move : result.moves) {
     const auto t = static_cast<std::size_t>(move.columns.table);

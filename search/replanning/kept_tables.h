@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,11 +13,15 @@ namespace neuroshard {
 
 /// A task with a running plan, apart from the tables that the plan replicates or cuts row-wise and
 /// that stay so. Tables that it cuts to columns that are no halves are as many tables here: each
-/// of its slices is one, which re-planning can move and halve.
+/// of its slices is one, which re-planning can move and halve. Where rules of the new task find
+/// them too narrow or too many, neighbours are joined: those on one device, then the narrowest
+/// ones.
 struct KeptTables {
   PartialTask rest;     ///< The others, in the memory that is left.
   RunningPlan running;  ///< Of them.
-  Plan fixed;           ///< Replicas and row blocks of the new task.
+  /// Of each table of `rest`: the one of `running` that it is; nothing: it is new.
+  std::vector<std::optional<std::size_t>> running_tables;
+  Plan fixed;  ///< Replicas and row blocks of the new task.
   std::vector<TableMove> moves;
   std::int64_t moved_bytes = 0;  ///< All of `moves`; they must be moved.
 };

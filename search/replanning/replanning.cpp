@@ -76,7 +76,8 @@ CanonicalTask canonical_without_bundles(const ReplanOrder& order) {
   const Task& task = order.task;
   std::vector<std::uint32_t> as_listed(task.tables.size());
   std::iota(as_listed.begin(), as_listed.end(), 0U);
-  const std::vector<std::uint64_t> ranks = ranks_of_held(Residency(task, as_listed, order.running));
+  const std::vector<std::uint64_t> ranks =
+      ranks_of_held(Residency(task, as_listed, order.running, order.running_tables));
   const std::vector<std::uint32_t> tables = canonical_order(task, ranks);
   if (task.groups.empty()) return {task, tables};
   Task ungrouped = task;
@@ -134,7 +135,7 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
       order_(order),
       canonical_(canonical_without_bundles(order)),
       catalog_(backend, canonical_.task),
-      residency_(order.task, canonical_.original, order.running),
+      residency_(order.task, canonical_.original, order.running, order.running_tables),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
   catalog_.require_costs();
   const std::int64_t must = residency_.must_move_bytes();

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "core/thread_team.h"
 #include "neuroshard/backend.h"
@@ -14,6 +17,8 @@ namespace neuroshard {
 struct ReplanOrder {
   const Task& task;  ///< Valid.
   const RunningPlan& running;
+  /// Of each table of `task`, as Residency has them.
+  const std::vector<std::optional<std::size_t>>& running_tables;
   const ReplanRequest& request;  ///< Valid.
   Effort effort;
   const StopCondition& stop;

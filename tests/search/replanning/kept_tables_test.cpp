@@ -205,6 +205,85 @@ TEST(KeptTables, OddColumnsStayWhereTheyAre) {
   EXPECT_EQ(columns, 20);
 }
 
+/// Table 2, of 96 columns, is cut to slices of these widths, each on the device of its place.
+RunningPlan odd_job(const std::vector<std::vector<int>>& widths_of_devices) {
+  RunningPlan running = running_job();
+  running.task.devices = static_cast<int>(widths_of_devices.size());
+  running.task.tables[2].dim = 96;
+  running.plan = {.slices = {{0, 0, 8, 0, 100}, {1, 0, 8, 0, 200}, {3, 0, 8, 0, 400}},
+                  .shards = {{0, 1, 2}}};
+  int column = 0;
+  running.plan.shards.resize(widths_of_devices.size());
+  for (std::size_t device = 0; device < widths_of_devices.size(); ++device) {
+    for (const int width : widths_of_devices[device]) {
+      running.plan.shards[device].push_back(static_cast<int>(running.plan.slices.size()));
+      running.plan.slices.push_back({2, column, width, 0, 300});
+      column += width;
+    }
+  }
+  return running;
+}
+
+struct RuledParts {
+  std::vector<std::vector<int>> widths_of_devices;
+  TableRules rules;
+  int moved_columns;
+};
+
+// What stays is what rules let be; of the rest as little as can be moves.
+TEST(KeptTables, OddColumnsAreJoinedWhereRulesWantIt) {
+  const std::vector<RuledParts> cases = {
+      {{{32}, {32}, {32}}, {}, 0},
+      {{{40}, {56}}, {.min_width = 40, .max_slices = 2}, 0},
+      {{{32, 32}, {32}}, {.max_slices = 2}, 0},
+      {{{4, 28}, {64}}, {.min_width = 8}, 0},
+      {{{4}, {28}, {64}}, {.min_width = 8}, 4},
+      {{{40}, {4}, {52}}, {.min_width = 8}, 4},
+      {{{40}, {12}, {44}}, {.max_slices = 2}, 12},
+      {{{32}, {32}, {32}}, {.max_slices = 2}, 32},
+      {{{20}, {60}, {16}}, {.no_split = true}, 36},
+      {{{20}, {60}, {16}}, {.kinds = {ShardingKind::kTable}}, 36},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    const RunningPlan running = odd_job(cases[i].widths_of_devices);
+    Task task = running.task;
+    task.tables[2].rules = cases[i].rules;
+    const std::int64_t bytes = cases[i].moved_columns * 300 * 4;
+    const ReplanResult result = small_planner().replan(task, running, {.most_moved_bytes = bytes});
+    ASSERT_TRUE(result.result.plan);
+    EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+    EXPECT_EQ(result.must_move_bytes, 0);
+    EXPECT_EQ(result.moved_bytes, bytes);
+  }
+}
+
+TEST(KeptTables, HalvesThatAreTooManyStayWhereMostIs) {
+  RunningPlan running = odd_job({{48}, {24}, {24}});
+  running.task.tables[2].rules.max_slices = 2;
+  const ReplanResult result =
+      small_planner().replan(running.task, running, {.most_moved_bytes = 24 * 300 * 4});
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_TRUE(check_plan(*result.result.plan, running.task).empty());
+  EXPECT_EQ(result.moved_bytes, 24 * 300 * 4);
+}
+
+// Tables without names are known by their order, whatever becomes of those before them.
+TEST(KeptTables, TablesThatMayNotStayReplicatedAreNotMistakenForOthers) {
+  RunningPlan running = running_job();
+  for (Table& table : running.task.tables) table.name.clear();
+  Task task = running.task;
+  task.tables[1].rules.kinds = {ShardingKind::kTable};
+  const ReplanResult result = small_planner().replan(task, running);
+  ASSERT_TRUE(result.result.plan);
+  EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+  EXPECT_THAT(result.result.plan->replicas, ElementsAre(3));
+  EXPECT_EQ(result.must_move_bytes, 200 * 8 * 4);
+  EXPECT_EQ(result.moved_bytes, 200 * 8 * 4);
+  ASSERT_EQ(result.moves.size(), 1U);
+  EXPECT_EQ(result.moves.front().columns.table, 1);
+}
+
 // A plan of the search is a good one to run on.
 TEST(KeptTables, PlansOfTheSearchCanStay) {
   const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});

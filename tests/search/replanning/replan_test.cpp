@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "message_of.h"
+#include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
@@ -224,35 +225,141 @@ TEST(Replan, MoreEffortIsNeverDearer) {
   }
 }
 
+/// Columns of any widths, on any devices.
+Plan random_cuts(const Task& task, std::mt19937_64& random) {
+  Plan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  for (int t = 0; t < static_cast<int>(task.tables.size()); ++t) {
+    const Table& table = task.tables[static_cast<std::size_t>(t)];
+    for (int column = 0; column < table.dim;) {
+      const auto left = static_cast<std::uint64_t>((table.dim - column) / 4);
+      const int dim = 4 + 4 * static_cast<int>(random() % left);
+      plan.shards[random() % plan.shards.size()].push_back(static_cast<int>(plan.slices.size()));
+      plan.slices.push_back({t, column, dim, 0, table.rows});
+      column += dim;
+    }
+  }
+  return plan;
+}
+
+/// Two tables of which no device of the running plan has both.
+std::optional<TableGroup> pair_apart(const Plan& plan, int tables, std::mt19937_64& random) {
+  std::map<int, std::vector<bool>> devices;
+  const auto by_device = slices_by_device(plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
+      devices[slice.table].resize(by_device.size());
+      devices[slice.table][device] = true;
+    }
+  }
+  const int first = static_cast<int>(random() % static_cast<std::uint64_t>(tables));
+  for (int a = 0; a < tables; ++a) {
+    for (int b = a + 1; b < tables; ++b) {
+      const int one = (a + first) % tables;
+      const int other = (b + first) % tables;
+      bool shared = false;
+      for (std::size_t d = 0; d < by_device.size(); ++d) {
+        shared |= devices[one][d] && devices[other][d];
+      }
+      if (!shared) return TableGroup{.name = {}, .tables = {one, other}, .keep = Keep::kApart};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Bytes of what is on no device, row state left out.
+std::int64_t column_bytes_to_move(const ChangedJob& job) {
+  const auto held = columns_held(job);
+  std::int64_t bytes = 0;
+  for (const Table& table : job.task.tables) {
+    for (int i = 0; i < table.dim; ++i) {
+      const bool is_held = std::ranges::any_of(held, [&](const auto& columns) {
+        return columns.contains({table.name, i});
+      });
+      const std::int64_t rows =
+          table.rows - (is_held ? std::min(table.rows, rows_before(job, table.name)) : 0);
+      bytes += rows * stored_bytes(table.memory).per_column;
+    }
+  }
+  return bytes;
+}
+
 // A running plan made elsewhere: its slices are no halves of halves.
 TEST(Replan, KeepsColumnsOfAnyWidths) {
   const Planner planner = planner_of(builtin_weights());
-  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+  int no_more_than_must = 0;
+  int with_groups = 0;
+  int under_rules = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(100); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     ChangedJob job;
     job.running.task = random_task(seed);
-    Task& task = job.running.task;
-    task.memory_bytes = 2 * total_bytes(task);
-    job.running.plan.shards.resize(static_cast<std::size_t>(task.devices));
-    for (int t = 0; t < static_cast<int>(task.tables.size()); ++t) {
-      Table& table = task.tables[static_cast<std::size_t>(t)];
-      table.name = "table " + std::to_string(t);
-      for (int column = 0; column < table.dim;) {
-        const auto left = static_cast<std::uint64_t>((table.dim - column) / 4);
-        const int dim = 4 + 4 * static_cast<int>(random() % left);
-        auto& shard = job.running.plan.shards[random() % job.running.plan.shards.size()];
-        shard.push_back(static_cast<int>(job.running.plan.slices.size()));
-        job.running.plan.slices.push_back({t, column, dim, 0, table.rows});
-        column += dim;
-      }
+    Task& before = job.running.task;
+    before.memory_bytes = 4 * total_bytes(before);
+    for (std::size_t t = 0; t < before.tables.size(); ++t) {
+      before.tables[t].name = "table " + std::to_string(t);
     }
-    job.task = task;
-    const ReplanResult replanned = planner.replan(job.task, job.running);
+    job.running.plan = random_cuts(before, random);
+    Task& task = job.task = before;
+    std::vector<Table>& tables = task.tables;
+    const bool grown = random() % 4 == 0;
+    if (grown) tables[random() % tables.size()].rows *= 2;
+    bool ruled = false;
+    if (random() % 3 == 0) {
+      Table& table = tables[random() % tables.size()];
+      ruled = table.dim >= 8;
+      if (ruled && random() % 2 == 0) table.rules.min_width = 8;
+      if (ruled) table.rules.max_slices = static_cast<int>(random() % 4);
+    }
+    if (random() % 3 == 0) {
+      if (auto group = pair_apart(job.running.plan, static_cast<int>(tables.size()), random)) {
+        task.groups.push_back(*std::move(group));
+        ++with_groups;
+      }
+    } else if (random() % 2 == 0 && task.devices > 1) {
+      job.running.lost_devices.push_back(
+          static_cast<int>(random() % static_cast<std::uint64_t>(task.devices)));
+      --task.devices;
+    }
+    if (random() % 4 == 0) ++task.devices;
+    if (random() % 4 == 0) {
+      tables.push_back(tables.front());
+      tables.back().name = "added";
+      tables.back().rules = {};
+    }
+    under_rules += ruled ? 1 : 0;
+    const ReplanResult replanned = planner.replan(task, job.running);
     ASSERT_TRUE(replanned.result.plan);
-    EXPECT_EQ(replanned.must_move_bytes, 0);
+    EXPECT_TRUE(check_plan(*replanned.result.plan, task).empty());
+    EXPECT_EQ(planner.simulate(task, *replanned.result.plan).cost_ms,
+              replanned.result.cost.cost_ms);
     expect_moves_make_the_plan(job, replanned);
+    const bool row_state = std::ranges::any_of(
+        tables, [](const Table& table) { return stored_bytes(table.memory).per_row > 0; });
+    const std::int64_t must = column_bytes_to_move(job);
+    EXPECT_GE(replanned.must_move_bytes, must);
+    EXPECT_GE(replanned.moved_bytes, replanned.must_move_bytes);
+    // State of rows comes with each slice, however many there are.
+    if (row_state) continue;
+    EXPECT_EQ(replanned.must_move_bytes, must);
+    if (ruled) continue;
+    const ReplanResult least = planner.replan(task, job.running, {.most_moved_bytes = must});
+    ASSERT_TRUE(least.result.plan);
+    EXPECT_EQ(least.moved_bytes, must);
+    EXPECT_TRUE(check_plan(*least.result.plan, task).empty());
+    expect_moves_make_the_plan(job, least);
+    ++no_more_than_must;
+    if (must > 0) {
+      EXPECT_THAT(message_of([&] {
+                    (void)planner.replan(task, job.running, {.most_moved_bytes = must - 1});
+                  }),
+                  HasSubstr("give at least as much"));
+    }
   }
+  EXPECT_GT(no_more_than_must, NEUROSHARD_SANITIZED ? 0 : 20);
+  EXPECT_GT(with_groups, NEUROSHARD_SANITIZED ? 0 : 10);
+  EXPECT_GT(under_rules, NEUROSHARD_SANITIZED ? 0 : 10);
 }
 
 TEST(Replan, DoesNotDependOnThreads) {
