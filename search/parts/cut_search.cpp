@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "neuroshard/simulator.h"
 #include "search/infeasibility.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/device_loads.h"
@@ -26,6 +27,10 @@ constexpr std::size_t kSharesOfFast = 1;
 
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
+
+// Plans for equal devices are improved if they cost no more than this, of the best plan's cost:
+// what improvement may make of both differs by less.
+constexpr double kNearBest = 1.005;
 
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
@@ -68,6 +73,9 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kBest:
       consider_parts(planned, most_ms_);
       return plan_whole_again();
+    case Phase::kBestOnly:
+      consider_parts(planned, kAnyCost);
+      return end();
     case Phase::kWholeAgain:
       if (found_.empty()) {
         start_from(std::move(planned));
@@ -152,15 +160,29 @@ void CutSearch::try_equalized() {
 
 // Each plan that is the best for equal devices may be the best for these.
 void CutSearch::ask_for_equalized() {
-  if (!of_equalized_->found_.empty()) {
-    if (found_.consider(*of_equalized_->found_.best().plan)) {
+  const BestPlans& found = of_equalized_->found_;
+  if (!found.empty()) {
+    const Plan& plan = *found.best().plan;
+    equalized_ms_ = std::min(equalized_ms_, simulate(backend_, task_, plan).cost_ms);
+    if (found_.consider(plan)) {
       equalized_is_best_ = true;
       best_ = of_equalized_->best_;
     }
   }
-  if (!of_equalized_->next() || stop_.reached()) return after_equalized();
+  if (stop_.reached()) return after_equalized();
+  if (!of_equalized_->next() && !equalized_again_ && options_.effort != Effort::kFast &&
+      !found_.empty() && equalized_ms_ <= kNearBest * found_.best().cost.cost_ms) {
+    equalized_again_ = true;
+    of_equalized_->go_on_with_best(options_.effort);
+  }
+  if (!of_equalized_->next()) return after_equalized();
   next_ = of_equalized_->next();
   next_->whole = false;
+}
+
+void CutSearch::go_on_with_best(Effort effort) {
+  phase_ = Phase::kBestOnly;
+  if (!ask_for_rest(best_, effort)) end();
 }
 
 void CutSearch::after_equalized() {

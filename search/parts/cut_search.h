@@ -25,8 +25,8 @@ namespace neuroshard {
 /// for several choices of them; at last the best of these, and the whole task, with all effort, so
 /// that no plan is dearer than by halving alone. Tables that rules leave nothing else are
 /// replicated in all of that, and the whole task is then what is left. Where devices differ, a
-/// search of little effort for equal devices is part of it: no plan is dearer than all of its
-/// plans.
+/// search of little effort for equal devices is part of it, and one of all effort if that comes
+/// near: no plan is dearer than all of their plans.
 class CutSearch {
  public:
   struct Options {
@@ -63,6 +63,7 @@ class CutSearch {
     kRowWise,
     kEqualized,
     kBest,
+    kBestOnly,  ///< kBest, and nothing after it.
     kWholeAgain,
     kFinished
   };
@@ -85,6 +86,8 @@ class CutSearch {
   void try_equalized();
   /// Asks for what that needs next.
   void ask_for_equalized();
+  /// Of a search that is finished: plans its best choice with this effort.
+  void go_on_with_best(Effort effort);
   /// Goes on with the best choice of all.
   void after_equalized();
   void improve_best();
@@ -125,6 +128,8 @@ class CutSearch {
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
   bool equalized_is_best_ = false;
+  bool equalized_again_ = false;  ///< Its best choice is planned with all effort.
+  double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
 };
 
 }  // namespace neuroshard
