@@ -9,8 +9,8 @@ namespace neuroshard::gpu {
 /// by one warp; all lanes call every function. (The sums of embeddings are kept apart.)
 ///
 /// What one lane writes and another reads may be in shared memory. A __syncwarp must lie between
-/// choose() or for_each() and the next reset(), load() or add(), and set_cost() between add() and
-/// choose(), as the steps of a placement have it anyway; all else these classes see to.
+/// choose() or for_each() and the next reset(), load() or add(), between reset() or load() and
+/// choose(), and set_cost() between add() and choose(), as the steps of a placement have it anyway.
 
 struct DeviceChoice {
   int device;           ///< -1: nothing fits.
@@ -151,7 +151,6 @@ class SharedDevices {
       cost_ms_[d] = 0.0F;
       dim_sum_[d] = 0;
     }
-    __syncwarp();
   }
 
   __device__ DeviceChoice choose(const Room& room) const {
@@ -195,10 +194,7 @@ class SharedDevices {
   }
 
   __device__ void save(std::byte* memory) const { copy(*this, SharedDevices(devices_, memory)); }
-  __device__ void load(std::byte* memory) {
-    copy(SharedDevices(devices_, memory), *this);
-    __syncwarp();
-  }
+  __device__ void load(std::byte* memory) { copy(SharedDevices(devices_, memory), *this); }
 
  private:
   // A saved state is written and read by the same lanes.

@@ -93,8 +93,9 @@ class PieceStream {
 
 /// The shared memory of one warp.
 struct WarpMemory {
-  float* new_sums;  ///< [2, 2, width]: with the next piece, of either device, by turns
-                    ///< and, behind them, the sums as they are: [devices, width].
+  /// [2, 2, width]: with the next piece, of either device, by turns. Behind them, [devices, width],
+  /// the sums as they are.
+  float* new_sums;
   std::byte* devices;
   PendingRun* pending;
   std::byte* snapshots;

@@ -24,7 +24,8 @@ constexpr int kUsualWarps = 6;
 // That search_beams needs besides what a placement does.
 constexpr std::size_t kControlBytes = 16;
 
-// 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual ones.
+// 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
+// ones.
 constexpr std::size_t kResidentWarps = kMaxPlacementWarps;
 static_assert(2 * kUsualWarps == kMaxPlacementWarps);
 
