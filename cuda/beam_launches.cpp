@@ -129,7 +129,7 @@ void BeamLaunches::form_groups() {
   }
 }
 
-void BeamLaunches::start() {
+void BeamLaunches::prepare() {
   if (requests_.empty()) return;
   const CurrentDevice current(context_.device());
   form_groups();
@@ -201,25 +201,33 @@ void BeamLaunches::start() {
     }
   }
   (void)in.send(false);
+  auto* slots = at<CandidateSlot>(memory, slots_at);
+  auto* piece_ids = at<std::uint32_t>(memory, orders_at);
+  args_ = {.beams = at<BeamView>(device, views_at),
+           .slots = slots,
+           .piece_ids = piece_ids,
+           .placement = {.slots = slots,
+                         .piece_ids = piece_ids,
+                         .results = at<ResultView>(memory, results_at),
+                         .rows = at<float>(memory, rows_at),
+                         .head = context_.models().head(),
+                         .empty_ms = context_.empty_ms(),
+                         .shape = {}}};
+}
+
+void BeamLaunches::launch() {
+  if (requests_.empty()) return;
+  const CurrentDevice current(context_.device());
   for (const Group& group : groups_) {
-    auto* slots = at<CandidateSlot>(memory, slots_at);
-    auto* piece_ids = at<std::uint32_t>(memory, orders_at);
-    search_beams({.beams = at<BeamView>(device, views_at) + group.first_request,
-                  .count = static_cast<unsigned>(group.end_request - group.first_request),
-                  .most_items = static_cast<std::uint32_t>(group.most_items),
-                  .most_slices = static_cast<std::uint32_t>(group.most_slices),
-                  .slots = slots,
-                  .piece_ids = piece_ids,
-                  .placement = {.slots = slots,
-                                .piece_ids = piece_ids,
-                                .results = at<ResultView>(memory, results_at),
-                                .rows = at<float>(memory, rows_at),
-                                .head = context_.models().head(),
-                                .empty_ms = context_.empty_ms(),
-                                .shape = group.shape}},
-                 static_cast<unsigned>(group.blocks_per_beam), workspace_->stream.get());
+    BeamArgs args = args_;
+    args.beams += group.first_request;
+    args.count = static_cast<unsigned>(group.end_request - group.first_request);
+    args.most_items = static_cast<std::uint32_t>(group.most_items);
+    args.most_slices = static_cast<std::uint32_t>(group.most_slices);
+    args.placement.shape = group.shape;
+    search_beams(args, static_cast<unsigned>(group.blocks_per_beam), workspace_->stream.get());
   }
-  out.fetch();
+  OutputBlock(*workspace_, output_bytes_).fetch();
 }
 
 void BeamLaunches::finish() {

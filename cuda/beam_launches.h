@@ -20,9 +20,17 @@ class BeamLaunches {
 
   void add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome);
   /// Copies and launches, once for each kind of task; does not wait.
-  void start();
+  void start() {
+    prepare();
+    launch();
+  }
+  /// The two halves of start(), so that benchmarks can time the second.
+  void prepare();
+  void launch();
   /// Waits, and hands out the outcomes.
   void finish();
+  /// On which all of it happens.
+  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
 
  private:
   struct Request {
@@ -51,6 +59,7 @@ class BeamLaunches {
   ObjectPool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
+  BeamArgs args_;  ///< But for what differs between groups.
   std::size_t output_bytes_ = 0;
 };
 

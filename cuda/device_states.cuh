@@ -9,13 +9,33 @@ namespace neuroshard::gpu {
 /// by one warp; all lanes call every function. (The sums of embeddings are kept apart.)
 ///
 /// What one lane writes and another reads may be in shared memory. A __syncwarp must lie between
-/// choose() or for_each() and the next reset(), load() or place(), as the steps of a placement have
-/// it anyway; all else these classes see to.
+/// choose() or for_each() and the next reset(), load() or add(), between reset() or load() and
+/// choose(), and set_cost() between add() and choose(), as the steps of a placement have it anyway.
 
 struct DeviceChoice {
   int device;           ///< -1: nothing fits.
   bool within_tighter;  ///< The device also has room under the tighter limit.
 };
+
+/// What can be said of the device for the next piece before the last one's has its new cost: it is
+/// either that device again or its rival, the cheapest of the others. Bounds tell which; they leave
+/// out what only LaneDevices::choose() can decide: equal costs, costs that are not finite, no
+/// device at all, and a device beyond the tighter limit.
+struct NextChoice {
+  int rival;             ///< -1: not known.
+  float same_below_ms;   ///< With a cost below this it is the same device,
+  float rival_above_ms;  ///< and with one above this the rival.
+
+  [[nodiscard]] __device__ bool is_same(float cost_ms) const {
+    return cost_ms < same_below_ms && cost_ms > -__uint_as_float(0x7F800000U);
+  }
+  [[nodiscard]] __device__ bool is_rival(float cost_ms) const { return cost_ms > rival_above_ms; }
+};
+
+__device__ inline NextChoice no_choice() {
+  const float kInfinity = __uint_as_float(0x7F800000U);
+  return {-1, -kInfinity, kInfinity};
+}
 
 /// Room that a piece leaves: a device may be chosen if its memory and dim sum are at most these.
 struct Room {
@@ -30,6 +50,8 @@ static_assert(kDeviceStateBytes == sizeof(std::int64_t) + sizeof(float) + sizeof
 /// Device d in registers of lane d: up to 32 devices.
 class LaneDevices {
  public:
+  static constexpr bool kLooksAhead = true;
+
   __device__ LaneDevices(int devices, std::byte* /*shared*/) : devices_(devices) {}
 
   __device__ void reset() {
@@ -47,14 +69,35 @@ class LaneDevices {
     return {device, device >= 0 && (tighter >> device & 1U) != 0};
   }
 
+  /// After the piece that `device` has just got, whose cost is not known yet. All others' are.
+  __device__ NextChoice look_ahead(int device, const Room& room) const {
+    const float kInfinity = __uint_as_float(0x7F800000U);
+    const bool fits = memory_ <= room.memory && dim_sum_ <= room.dim_sum;
+    const bool tight = dim_sum_ <= room.tighter_dim_sum;
+    const unsigned key = fits && lane_index() != device ? key_ : kNoCost;
+    const unsigned lowest = __reduce_min_sync(kAllLanes, key);
+    const unsigned fitting = __ballot_sync(kAllLanes, fits);
+    const unsigned within = __ballot_sync(kAllLanes, fits && tight);
+    const unsigned tied = __ballot_sync(kAllLanes, key == lowest);
+    const float cost_ms = cost_of_key(lowest);
+    const bool one = (tied & (tied - 1)) == 0 && (tied & within) != 0;
+    return {one ? __ffs(tied) - 1 : -1, (within >> device & 1U) != 0 ? cost_ms : -kInfinity,
+            !one                            ? kInfinity
+            : (fitting >> device & 1U) != 0 ? cost_ms
+                                            : -kInfinity};
+  }
+
   __device__ int dim_sum_of(int device) const { return __shfl_sync(kAllLanes, dim_sum_, device); }
 
-  __device__ void place(int device, std::int64_t size, int dim, float cost_ms) {
-    // Selected, not branched over: the lanes stay together.
-    const unsigned key = ordered_key(cost_ms);
+  // Selected, not branched over: the lanes stay together.
+  __device__ void add(int device, std::int64_t size, int dim) {
     const bool mine = lane_index() == device;
     memory_ += mine ? size : 0;
     dim_sum_ += mine ? dim : 0;
+  }
+  __device__ void set_cost(int device, float cost_ms) {
+    const unsigned key = ordered_key(cost_ms);
+    const bool mine = lane_index() == device;
     cost_ms_ = mine ? cost_ms : cost_ms_;
     key_ = mine ? key : key_;
   }
@@ -93,6 +136,9 @@ class LaneDevices {
 /// Any number of devices, in shared memory; each lane looks through every 32nd.
 class SharedDevices {
  public:
+  /// To look through all devices takes longer than a head.
+  static constexpr bool kLooksAhead = false;
+
   __device__ SharedDevices(int devices, std::byte* shared)
       : devices_(devices),
         memory_(reinterpret_cast<std::int64_t*>(shared)),
@@ -105,7 +151,6 @@ class SharedDevices {
       cost_ms_[d] = 0.0F;
       dim_sum_[d] = 0;
     }
-    __syncwarp();
   }
 
   __device__ DeviceChoice choose(const Room& room) const {
@@ -127,14 +172,19 @@ class SharedDevices {
     return {device, dim_sum_[device] <= room.tighter_dim_sum};
   }
 
+  __device__ static NextChoice look_ahead(int /*device*/, const Room& /*room*/) {
+    return no_choice();
+  }
+
   __device__ int dim_sum_of(int device) const { return dim_sum_[device]; }
 
-  __device__ void place(int device, std::int64_t size, int dim, float cost_ms) {
-    if (lane_index() == 0) {
-      memory_[device] += size;
-      dim_sum_[device] += dim;
-      cost_ms_[device] = cost_ms;
-    }
+  __device__ void add(int device, std::int64_t size, int dim) {
+    if (lane_index() != 0) return;
+    memory_[device] += size;
+    dim_sum_[device] += dim;
+  }
+  __device__ void set_cost(int device, float cost_ms) {
+    if (lane_index() == 0) cost_ms_[device] = cost_ms;
     __syncwarp();
   }
 
@@ -144,10 +194,7 @@ class SharedDevices {
   }
 
   __device__ void save(std::byte* memory) const { copy(*this, SharedDevices(devices_, memory)); }
-  __device__ void load(std::byte* memory) {
-    copy(SharedDevices(devices_, memory), *this);
-    __syncwarp();
-  }
+  __device__ void load(std::byte* memory) { copy(SharedDevices(devices_, memory), *this); }
 
  private:
   // A saved state is written and read by the same lanes.

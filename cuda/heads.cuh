@@ -43,7 +43,10 @@ class RegisterHead {
     output_bias_ = read_only(output.bias);
   }
 
-  __device__ float operator()(const float* sum) const {
+  __device__ float operator()(const float* sum) const { return total(partial(sum)); }
+
+  /// What a lane adds to the cost. All that it reads of `sum` it has then read.
+  __device__ float partial(const float* sum) const {
     float unit[kUnits];
 #pragma unroll
     for (int k = 0; k < kUnits; ++k) unit[k] = bias_[k];
@@ -63,8 +66,9 @@ class RegisterHead {
     for (int k = 0; k < kUnits; ++k) {
       partial = __fmaf_rn(output_weight_[k], rectified(unit[k]), partial);
     }
-    return butterfly_sum(partial) + output_bias_;
+    return partial;
   }
+  __device__ float total(float partial) const { return butterfly_sum(partial) + output_bias_; }
 
  private:
   float weight_[kUnits][kWidth];
@@ -85,7 +89,10 @@ class GenericHead {
   __device__ GenericHead(const MlpView& head, int /*width*/, float* scratch)
       : head_(head), scratch_(scratch) {}
 
-  __device__ float operator()(const float* sum) const {
+  __device__ float operator()(const float* sum) const { return total(partial(sum)); }
+
+  /// As RegisterHead.
+  __device__ float partial(const float* sum) const {
     const float* x = sum;
     // Unrolled, the loops take more registers than 16 warps of place_candidates have.
 #pragma unroll 1
@@ -93,7 +100,7 @@ class GenericHead {
       const LayerView layer = head_.layers[k];
       float* y = scratch_ + (k % 2) * head_.width;
       if (layer.outputs == 1) {
-        const float unit = one_output(layer, x);
+        const float unit = butterfly_sum(lane_products(layer, x)) + read_only(layer.bias);
         if (lane_index() < 4) y[lane_index()] = lane_index() == 0 ? rectified(unit) : 0.0F;
       } else {
         several_outputs(layer, x, y);
@@ -102,7 +109,10 @@ class GenericHead {
       x = y;
     }
     // The last layer reads of `scratch` what the same lanes wrote, so that this can run again.
-    return one_output(head_.layers[head_.count - 1], x);
+    return lane_products(head_.layers[head_.count - 1], x);
+  }
+  __device__ float total(float partial) const {
+    return butterfly_sum(partial) + read_only(head_.layers[head_.count - 1].bias);
   }
 
  private:
@@ -129,12 +139,12 @@ class GenericHead {
     }
   }
 
-  __device__ static float one_output(const LayerView& layer, const float* x) {
+  __device__ static float lane_products(const LayerView& layer, const float* x) {
     float partial = 0.0F;
     for (int i = lane_index(); i < layer.inputs; i += kWarpSize) {
       partial = __fmaf_rn(read_only(layer.weight + i), x[i], partial);
     }
-    return butterfly_sum(partial) + read_only(layer.bias);
+    return partial;
   }
 
   const MlpView& head_;  ///< The kernel's argument: kept in constant memory, not in registers.

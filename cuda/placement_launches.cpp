@@ -20,12 +20,14 @@ static_assert(kMaxPieces * kMaxDim <= 0x7FFFFFFF);
 constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
 
 // Warps of a block if its candidates have less.
-constexpr int kUsualWarps = 8;
+constexpr int kUsualWarps = 6;
 // That search_beams needs besides what a placement does.
 constexpr std::size_t kControlBytes = 16;
 
-// 128 registers a thread let this many warps stay on a multiprocessor.
-constexpr std::size_t kResidentWarps = 16;
+// 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
+// ones.
+constexpr std::size_t kResidentWarps = kMaxPlacementWarps;
+static_assert(2 * kUsualWarps == kMaxPlacementWarps);
 
 // Memory of the warps of a block, without tiles of the networks.
 std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }

@@ -28,7 +28,7 @@ struct PlacementLayout {
   std::size_t row_count = 0;       ///< int
   std::size_t head_counts = 0;     ///< unsigned[slots]
   std::size_t warps = 0;           ///< warps times:
-  std::size_t warp_bytes = 0;      ///<   sums at 0: float[devices, width]
+  std::size_t warp_bytes = 0;      ///<   sums at 0: float[4 + devices, width]
   std::size_t devices = 0;         ///<   SharedDevices
   std::size_t pending = 0;         ///<   PendingRun[limits_per_warp]
   std::size_t scratch = 0;         ///<   of the generic head: float[2, head_width]
@@ -62,7 +62,7 @@ NEUROSHARD_HOST_DEVICE constexpr PlacementLayout placement_layout(const Placemen
   layout.head_counts = layout.row_count + sizeof(int);
   layout.warps =
       align_to_16(layout.head_counts + static_cast<std::size_t>(shape.slots) * sizeof(unsigned));
-  layout.devices = sums;
+  layout.devices = sums + 4 * static_cast<std::size_t>(shape.width) * sizeof(float);
   layout.pending = layout.devices + (shape.many_devices ? states : 0);
   layout.scratch =
       layout.pending + static_cast<std::size_t>(shape.limits_per_warp()) * sizeof(PendingRun);

@@ -35,12 +35,16 @@ __device__ inline float rectified(float x) { return x > 0.0F ? x : 0.0F; }
 
 /// Sum over the lanes, in every lane, in the order of docs/arithmetic.md, rule 3: lane l of the
 /// lower half adds lane l + distance. The upper half computes the same sums the other way round.
+/// Two distances at a time, of three shuffles that do not wait for each other.
 __device__ inline float butterfly_sum(float partial) {
 #pragma unroll
-  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    partial += __shfl_xor_sync(kAllLanes, partial, distance);
+  for (int distance = kWarpSize / 2; distance > 1; distance /= 4) {
+    const float far = __shfl_xor_sync(kAllLanes, partial, distance);
+    const float near = __shfl_xor_sync(kAllLanes, partial, distance / 2);
+    const float both = __shfl_xor_sync(kAllLanes, partial, distance + distance / 2);
+    partial = (partial + far) + (near + both);
   }
-  return partial;
+  return partial + __shfl_xor_sync(kAllLanes, partial, 1);
 }
 
 __device__ inline double warp_min(double x) {
@@ -75,9 +79,16 @@ inline constexpr unsigned kNoCost = 0xFFFFFFFFU;
 /// Unsigned numbers in the order of costs; equal for -0 and 0. kNoCost for NaN and either infinity:
 /// such a device is never chosen.
 __device__ inline unsigned ordered_key(float cost) {
-  if (!(fabsf(cost) < __uint_as_float(0x7F800000U))) return kNoCost;
   const unsigned bits = __float_as_uint(cost + 0.0F);
-  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+  // All bits of a negative number are turned over, of another the sign.
+  const unsigned turned = static_cast<unsigned>(static_cast<int>(bits) >> 31) | 0x80000000U;
+  return fabsf(cost) < __uint_as_float(0x7F800000U) ? bits ^ turned : kNoCost;
+}
+
+/// The cost of which ordered_key() has made a key, but that 0 is never -0; infinite of kNoCost.
+__device__ inline float cost_of_key(unsigned key) {
+  const unsigned turned = ~static_cast<unsigned>(static_cast<int>(key) >> 31) | 0x80000000U;
+  return __uint_as_float(key == kNoCost ? 0x7F800000U : key ^ turned);
 }
 
 /// The lane with the lowest (key, memory, device), in every lane; -1 if all keys are kNoCost.

@@ -16,6 +16,9 @@ struct KernelCase {
   std::string input;           ///< "1,048,576 shards of 16"
   double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements.
   double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.
+  /// What the steps that depend on each other take at least, by the model of docs/kernels.md, at
+  /// 1.98 GHz. 0: there is no such chain.
+  double modelled_seconds = 0.0;
   /// Throws Error (kBackend) if the results are not the CPU's.
   std::function<void()> check;
   /// Launches once; seconds on the device, by CUDA events.

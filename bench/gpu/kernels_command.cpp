@@ -28,7 +28,8 @@ counts them: where a load takes more cycles than the fp32 units need for what is
 are the bound. Then each kernel on inputs that are in device memory already, timed by CUDA events. Results are
 compared with the CPU's first. 'nothing' is an empty launch: what an event pair shows at least.
 'of ceiling' counts the multiply-adds of the networks, against a kernel of nothing but FMA in the
-same run. Without a usable device the command says so and measures nothing.)";
+same run. 'modelled us' is what the chain of dependent steps takes by the model of docs/kernels.md, at
+1.98 GHz. Without a usable device the command says so and measures nothing.)";
 
 struct KernelsOptions {
   CommonOptions common;
@@ -115,14 +116,16 @@ void run_kernels(const KernelsOptions& options, std::ostream& out) {
   out << context_block({context.begin() + static_cast<std::ptrdiff_t>(known), context.end()})
       << '\n';
 
-  MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling"});
+  MarkdownTable table({"kernel", "input", "us", "spread", "items/s", "of ceiling", "modelled us"});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     report.add(times[i].runs);
     const std::vector<double>& seconds = times[i].seconds;
     const double typical = median(seconds);
+    const double modelled = cases[i].modelled_seconds;
     table.add_row({cases[i].kernel, cases[i].input, three_digits(1e6 * typical),
                    percent(relative_spread(seconds)), three_digits(cases[i].items / typical),
-                   percent(cases[i].multiply_adds / typical / ceiling)});
+                   percent(cases[i].multiply_adds / typical / ceiling),
+                   modelled > 0.0 ? three_digits(1e6 * modelled) : "-"});
   }
   out << table.str();
   write_json();
