@@ -4,8 +4,14 @@
 Samples of a folder (neuroshard collect) are shuffled; the last ones test, the first ones of the others
 calibrate, and for comparison models are trained anew on the same few and on all others.
 
+Measured costs differ from one measurement to the next, and no model predicts that: --again takes a folder
+of the same samples measured once more (the same command, another --output; fewer --samples will do), and
+says how far they are apart. If both are off by independent errors that are normally distributed, a model
+that knows the true costs is off by 1/sqrt(2) of the mean difference.
+
   bench/calibration_curve.py data/compute_h100 --from a100
   bench/calibration_curve.py data/comm_8 --kind comm --from a100 --sizes 50,100,200
+  bench/calibration_curve.py data/cpu --again data/cpu_again --report bench/results/MACHINE/calibration_cpu.md
 """
 import argparse
 import json
@@ -13,8 +19,13 @@ import random
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
+
+# So many are trained on anew in small batches and 300 epochs; more of them would take long.
+FEW = 2000
 
 
 def arguments():
@@ -28,7 +39,9 @@ def arguments():
     parser.add_argument("--draws", type=int, default=5, help="different samples of each number")
     parser.add_argument("--most", type=int, default=20000, help="samples to train anew on")
     parser.add_argument("--test", type=int, default=0, help="samples held back; 0: a fifth")
-    parser.add_argument("--epochs", type=int, default=60, help="of training anew on all")
+    parser.add_argument("--epochs", type=int, default=60, help="of training anew on more than 2,000")
+    parser.add_argument("--again", type=Path, help="folder of the same samples, measured once more")
+    parser.add_argument("--report", type=Path, help="Markdown file to add to, besides the page")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--neuroshard", default="build/release/tools/neuroshard")
     parser.add_argument("--no-scratch", action="store_true", help="train nothing anew")
@@ -39,11 +52,21 @@ class Curve:
     def __init__(self, options, scratch):
         self.options = options
         self.scratch = scratch
-        self.lines = (options.data / "data.txt").read_text().splitlines()
+        self.in_order = (options.data / "data.txt").read_text().splitlines()
+        self.lines = self.in_order.copy()
         random.Random(0).shuffle(self.lines)
-        tested = options.test or len(self.lines) // 5
-        self.test = self.folder("test", self.lines[-tested:])
-        self.lines = self.lines[:-tested]
+        self.tested = options.test or len(self.lines) // 5
+        self.test = self.folder("test", self.lines[-self.tested :])
+        self.lines = self.lines[: -self.tested]
+
+    @property
+    def about(self):
+        """What its collection.json says of where the samples come from."""
+        file = self.options.data / "collection.json"
+        if not file.exists():
+            return "of unknown origin"
+        said = json.loads(file.read_text())["description"]
+        return f"{said.get('source')} costs of {said.get('hardware')}"
 
     def folder(self, name, lines):
         folder = self.scratch / name
@@ -80,7 +103,7 @@ class Curve:
         )
         return self.mape(("--weights", output))
 
-    def anew(self, lines, epochs):
+    def anew(self, lines, epochs, seed=0):
         base = self.scratch / "base.safetensors"
         if self.options.kind == "comm":
             self.run("train", "comm", "--from", "built-in", "--data", self.folder("b", lines[:20]),
@@ -88,11 +111,36 @@ class Curve:
             own = ("--base", base, "--batch", 32)
         else:
             own = ("--features", "traffic", "--batch", 128)
-        own = own if len(lines) > 2000 else own[:-1] + (16,)
-        return self.trained(lines, "--loss", "relative", "--epochs", epochs, *own)
+        own = own if len(lines) > FEW else own[:-1] + (16,)
+        return self.trained(lines, "--loss", "relative", "--epochs", epochs, "--seed", seed, *own)
 
     def draw(self, size, number):
         return random.Random(number).sample(self.lines, size)
+
+    def noise(self, again):
+        """Of the samples that were measured twice: how far costs are apart, and by what factor all are."""
+        ratios = []
+        for i, (first, second) in enumerate(zip(self.in_order, again.read_text().splitlines(), strict=False)):
+            (sample, costs), (same, costs_again) = (self.parts(line) for line in (first, second))
+            if sample != same:
+                raise SystemExit(f"{again}:{i + 1}: is another sample than that of {self.options.data}")
+            ratios += [there / here for here, there in zip(costs, costs_again, strict=True)]
+        middle = statistics.median(ratios)
+        apart = statistics.mean(abs(ratio - 1) for ratio in ratios)
+        apart_else = statistics.mean(abs(ratio / middle - 1) for ratio in ratios)
+        return (
+            f"{len(ratios)} costs measured again: {100 * apart:.2f} % from the first on the average "
+            f"(median {100 * statistics.median(abs(ratio - 1) for ratio in ratios):.2f} %). The median of their "
+            f"ratios is {middle:.3f}; without it {100 * apart_else:.2f} %, so that a model that knows the true "
+            f"costs would have a MAPE of about {100 * apart_else / 2**0.5:.2f} %."
+        )
+
+    def parts(self, line):
+        """What was measured, and its costs."""
+        words = line.split()
+        if self.options.kind == "compute":
+            return [words[0], *words[2:]], [float(words[1])]
+        return words[:2], [float(cost) for word in words[2:] for cost in word.split(",")]
 
 
 def percent(values):
@@ -108,14 +156,30 @@ def start_weights(start):
     return ("--weights", start) if Path(start).exists() else ("--hardware", start)
 
 
+class Page:
+    """What is printed, and added to a report if there is one."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def write(self, line):
+        print(line, flush=True)
+        if self.report:
+            with self.report.open("a") as file:
+                file.write(line + "\n")
+
+
 def main():
     options = arguments()
+    page = Page(options.report)
     with tempfile.TemporaryDirectory() as scratch:
         curve = Curve(options, Path(scratch))
         all_lines = curve.lines[: options.most]
-        print(f"{options.data}: {len(curve.lines)} samples to train on, from {options.start}\n")
-        print("| samples | calibrated: MAPE | trained anew |\n|---:|---:|---:|", flush=True)
-        print(f"| 0 | {percent([curve.mape(start_weights(options.start))])} | |", flush=True)
+        page.write(f"`bench/calibration_curve.py {' '.join(sys.argv[1:])}`, {time.strftime('%Y-%m-%d')}\n")
+        page.write(f"{options.data}, {curve.about}: {len(curve.lines)} samples to train on, {curve.tested} tested; "
+                   f"from {options.start}\n")
+        page.write("| samples | calibrated: MAPE | trained anew |\n|---:|---:|---:|")
+        page.write(f"| 0 | {percent([curve.mape(start_weights(options.start))])} | |")
         for size in map(int, options.sizes.split(",")):
             if size > len(curve.lines):
                 continue
@@ -124,10 +188,14 @@ def main():
             anew = ""
             if not options.no_scratch:
                 anew = percent([curve.anew(lines, 300) for lines in draws[:2]])
-            print(f"| {size} | {percent(calibrated)} | {anew} |", flush=True)
+            page.write(f"| {size} | {percent(calibrated)} | {anew} |")
         if not options.no_scratch:
-            anew = curve.anew(all_lines, options.epochs)
-            print(f"| {len(all_lines)} | | {percent([anew])} |")
+            epochs = options.epochs if len(all_lines) > FEW else 300
+            anew = [curve.anew(all_lines, epochs, seed) for seed in range(1 if len(all_lines) > FEW else 3)]
+            page.write(f"| {len(all_lines)} | | {percent(anew)} |")
+        if options.again:
+            page.write("\n" + curve.noise(options.again / "data.txt"))
+        page.write("")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Plans on this machine's cores: what searches and baselines find with cost models of this machine, really run.
 
-Draws tables and tasks, collects compute costs (cpu, one process for each rank at a time, each on cores of its own) and
-communication costs, trains on them, plans every task by each algorithm, measures all plans of a task in turn
+Draws tables and tasks, collects compute costs (cpu, as many processes at once as there will be ranks, each on cores of
+its own where there are enough) and communication costs, calibrates the built-in compute model and trains a
+communication model on them, plans every task by each algorithm, measures all different plans of a task in turn
 (neuroshard measure), and reports how predicted costs agree with measured ones, how ours compare with the best baseline,
-and how much one plan's costs differ in ten measurements.
+how much one plan's costs differ in ten measurements, and those of one compute sample in two.
 
 --exchange local: ranks are threads of one process, each on cores of its own; needs nothing but neuroshard. mpi: needs
 neuroshard-mpi beside it, and mpirun. --minutes shares the time out between the steps: as many samples, epochs and tasks
@@ -45,10 +46,12 @@ MPI_SETTINGS = {
 # Shares of --minutes; the rest goes to measuring.
 COMPUTE_SHARE = 0.25
 COMM_SHARE = 0.15  # Of all numbers of ranks together.
-TRAIN_COMPUTE_SHARE = 0.08
+TRAIN_COMPUTE_SHARE = 0.12
 TRAIN_COMM_SHARE = 0.06
 # Fewer cannot be trained on.
 LEAST_SAMPLES = 24
+# Of compute costs, measured twice.
+SAMPLES_AGAIN = 48
 LEAST_SECONDS = 10.0
 # Collecting and training end soon after they are told to, a plan that is being measured does not.
 SECONDS_TO_STOP = 5.0
@@ -98,8 +101,9 @@ class Bench:
                 process.wait(None if seconds == float("inf") else max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 told = [late for late in running if late.poll() is None]
+                # Not SIGINT, which a shell's background processes ignore.
                 for late in told:
-                    late.send_signal(signal.SIGINT)
+                    late.send_signal(signal.SIGTERM)
                 break
         for process in running:
             if process.wait() not in codes and (codes_if_told or process not in told):
@@ -152,23 +156,6 @@ class Bench:
         part.write_text(json.dumps(configs))
         part.rename(self.tables)
 
-    def collect_compute(self) -> list[Path]:
-        """As many processes at once as there will be ranks: they share caches and memory as ranks do."""
-        count = max(self.options.ranks) if len(os.sched_getaffinity(0)) >= max(self.options.ranks) else 1
-        folders = [self.folder / f"compute_{i}" for i in range(count)]
-        collect = ["collect", "compute", "--backend", "cpu", "--threads", 1, "--warm-up", 1, "--iterations", 3]
-        few = ["--memory-gb", self.options.memory_gb, "--max-tables", int(2 * self.options.max_tables)]
-
-        def commands(samples: int) -> list[list[str]]:
-            given = [*collect, *few, "--table-configs", self.tables, "--samples", -(-samples // count)]
-            return [
-                self.command((*given, "--seed", self.options.seed + i, "--output", folder))
-                for i, folder in enumerate(folders)
-            ]
-
-        self.collect("compute", folders, self.options.samples, COMPUTE_SHARE, commands)
-        return folders
-
     def train(self, kind: str, data: list[Path], output: Path, share: float, *more: object) -> None:
         if output.exists():
             return
@@ -176,17 +163,11 @@ class Bench:
         folders = [word for folder in data for word in ("--data", folder)]
         self.run_all(
             [
-                self.command(("train", kind, *folders, "--output", part, "--epochs", self.options.epochs,
-                              "--loss", "relative", "--batch", 32, *more))
+                self.command(("train", kind, *folders, "--output", part, *more))
             ],
             self.share(share),
         )
         part.rename(output)
-
-    def train_compute(self) -> Path:
-        weights = self.folder / "compute.safetensors"
-        self.train("compute", self.collect_compute(), weights, TRAIN_COMPUTE_SHARE, "--features", "traffic")
-        return weights
 
 
 class Ranks:
@@ -209,9 +190,48 @@ class Ranks:
                 *("--seed", self.options.seed),
             )
 
-    def train(self, compute: Path) -> None:
+    def collect_compute(self) -> list[Path]:
+        """As many processes at once as there will be ranks: they share caches, memory and cores as ranks do. Some
+        samples are measured twice."""
+        collect = (
+            *("collect", "compute", "--backend", "cpu", "--threads", 1, "--warm-up", 1, "--iterations", 3),
+            *("--memory-gb", self.options.memory_gb, "--max-tables", int(2 * self.options.max_tables)),
+            *("--table-configs", self.bench.tables),
+        )
+
+        def commands(folders: list[Path], samples: int) -> list[list[str]]:
+            each = -(-samples // self.ranks)
+            return [
+                self.bench.command((*collect, "--samples", each, "--seed", self.options.seed + i, "--output", folder))
+                for i, folder in enumerate(folders)
+            ]
+
+        for name, samples, share in (
+            ("compute", self.options.samples, COMPUTE_SHARE / len(self.options.ranks)),
+            ("again", SAMPLES_AGAIN, 0.0),
+        ):
+            folders = [self.folder / f"{name}_{i}" for i in range(self.ranks)]
+            self.bench.collect(
+                f"{name}_{self.ranks}", folders, samples, share, lambda count, to=folders: commands(to, count)
+            )
+        return [self.folder / f"compute_{i}" for i in range(self.ranks)]
+
+    def compute_costs(self, name: str) -> list[list[float]]:
+        """Of the samples of each process, in order."""
+        files = [self.folder / f"{name}_{i}" / "data.txt" for i in range(self.ranks)]
+        return [[float(line.split()[1]) for line in file.read_text().splitlines()] for file in files]
+
+    def compute_noise(self) -> list[float]:
+        """Second over first cost of what was measured twice."""
+        twice = zip(self.compute_costs("compute"), self.compute_costs("again"), strict=True)
+        return [second / first for costs, again in twice for first, second in zip(costs, again, strict=False)]
+
+    def train(self) -> None:
         comm, step = self.folder / "comm", f"comm_{self.ranks}"
         parts = len(self.options.ranks)
+        compute = self.folder / "compute.safetensors"
+        share = TRAIN_COMPUTE_SHARE / parts
+        self.bench.train("compute", self.collect_compute(), compute, share, "--from", "built-in")
         collect = (
             *("collect", "comm", "--backend", self.options.exchange, "--devices", self.ranks),
             *("--warm-up", 1, "--iterations", 3, "--output", comm),
@@ -223,7 +243,10 @@ class Ranks:
 
         self.bench.collect(step, [comm], self.options.samples, COMM_SHARE / parts, commands)
         weights = self.folder / "weights.safetensors"
-        self.bench.train("comm", [comm], weights, TRAIN_COMM_SHARE / parts, "--base", compute)
+        self.bench.train(
+            *("comm", [comm], weights, TRAIN_COMM_SHARE / parts, "--base", compute),
+            *("--epochs", self.options.epochs, "--loss", "relative", "--batch", 32),
+        )
 
     def task_options(self) -> list[object]:
         return [
@@ -257,6 +280,16 @@ class Ranks:
             self.bench.run_all([self.bench.command(measure, self.ranks)], float("inf"), codes=(0, 1))
         return json.loads(result.read_text())
 
+    def same_plans(self, task: int) -> dict[str, list[str]]:
+        """The algorithms that have the same plan of a task, those without a plan too, by the first of them."""
+        first_with: dict[str, str] = {}
+        same: dict[str, list[str]] = {}
+        for algorithm in ALGORITHMS:
+            plan = json.loads(self.plans_of(algorithm).read_text().splitlines()[task])
+            key = json.dumps([plan.get("steps"), sorted(sorted(shard) for shard in plan.get("shards", []))])
+            same.setdefault(first_with.setdefault(key, algorithm), []).append(algorithm)
+        return same
+
     def measure_tasks(self, end: float) -> dict[str, dict[int, dict]]:
         """The measured plans of each algorithm, by task; as many tasks as there is time for until `end`."""
         of_algorithm: dict[str, dict[int, dict]] = {algorithm: {} for algorithm in ALGORITHMS}
@@ -266,12 +299,15 @@ class Ranks:
             done = (self.folder / f"measured_{task}.json").exists()
             if not done and begin + 1.2 * longest > end:
                 continue
-            measured = self.measure(f"measured_{task}", [self.plans_of(name) for name in ALGORITHMS], task)
+            same = self.same_plans(task)
+            measured = self.measure(f"measured_{task}", [self.plans_of(name) for name in same], task)
             if not done:
                 longest = max(longest, time.monotonic() - begin)
             for plan in measured["plans"]:
-                if "error" not in plan:
-                    of_algorithm[Path(plan["plan"].split(":")[0]).stem][plan["task"]] = plan
+                if "error" in plan:
+                    continue
+                for name in same[Path(plan["plan"].split(":")[0]).stem]:
+                    of_algorithm[name][task] = plan
         return of_algorithm
 
     def measure_noise(self) -> list[float]:
@@ -279,7 +315,10 @@ class Ranks:
         first = self.measure("noise", [self.plans_of("neuroshard")] * 10, 0)
         return [plan["measured_ms"]["median"] for plan in first["plans"] if "error" not in plan]
 
-    def samples(self) -> int:
+    def compute_samples(self) -> int:
+        return sum(map(len, self.compute_costs("compute")))
+
+    def comm_samples(self) -> int:
         return len((self.folder / "comm" / "data.txt").read_text().splitlines())
 
 
@@ -293,19 +332,20 @@ def kendall_tau(pairs: list[tuple[float, float]]) -> float:
     return score / (len(pairs) * (len(pairs) - 1) / 2)
 
 
-def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float]) -> str:
-    pairs: dict[int, list[tuple[float, float]]] = {}
+def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float], compute_noise: list[float]) -> str:
+    different: dict[int, dict[str, tuple[float, float]]] = {}
     for plans in of_algorithm.values():
         for task, plan in plans.items():
-            pairs.setdefault(task, []).append((plan["measured_ms"]["median"], plan["predicted_ms"]))
-    all_pairs = [pair for of_task in pairs.values() for pair in of_task]
+            different.setdefault(task, {})[plan["plan"]] = (plan["measured_ms"]["median"], plan["predicted_ms"])
+    pairs = [list(of_task.values()) for of_task in different.values()]
+    all_pairs = [pair for of_task in pairs for pair in of_task]
     if len(all_pairs) < 2:
         return "fewer than two plans were measured\n"
     lines = [
-        f"{len(all_pairs)} plans of {len(pairs)} tasks, measured and predicted",
+        f"{len(all_pairs)} different plans of {len(pairs)} tasks, measured and predicted",
         f"  Kendall tau of all: {kendall_tau(all_pairs):.3f}",
     ]
-    taus = [kendall_tau(of_task) for of_task in pairs.values() if len(of_task) > 1]
+    taus = [kendall_tau(of_task) for of_task in pairs if len(of_task) > 1]
     if taus:
         lines.append(f"  mean of the tasks' own: {statistics.mean(taus):.3f}")
     errors = [abs(predicted - measured) / measured for measured, predicted in all_pairs]
@@ -325,17 +365,29 @@ def report(of_algorithm: dict[str, dict[int, dict]], noise: list[float]) -> str:
         ]
         if of_baselines:
             best.append(min(of_baselines) / cost)
+    spread = (max(noise) - min(noise)) / statistics.median(noise) if len(noise) > 1 else 0.0
     if best:
-        lines.append(f"  {'the best baseline':20} {statistics.mean(best):.3f}  (by measuring, {len(best)} tasks)")
+        dearer = sum(1 / ratio - 1 > spread for ratio in best)
+        lines += [
+            f"  {'the best baseline':20} {statistics.mean(best):.3f}  (by measuring, {len(best)} tasks, "
+            f"{min(best):.3f} to {max(best):.3f})",
+            f"  ours is dearer than the best baseline in {sum(ratio < 1 for ratio in best)} tasks, by more than the "
+            f"noise in {dearer}",
+        ]
 
     if len(noise) > 1:
-        spread = (max(noise) - min(noise)) / statistics.median(noise)
         deviation = statistics.stdev(noise) / statistics.mean(noise)
         lines += [
             "",
             f"noise: one plan measured {len(noise)} times: {min(noise):.2f} to {max(noise):.2f} ms "
             f"({100 * spread:.1f} % of the median; standard deviation {100 * deviation:.1f} %)",
         ]
+    if compute_noise:
+        apart = [abs(ratio - 1) for ratio in compute_noise]
+        lines.append(
+            f"{len(apart)} samples of compute costs measured twice: {100 * statistics.mean(apart):.1f} % apart on the "
+            f"average, {100 * statistics.median(apart):.1f} % half of them"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -347,19 +399,23 @@ def processor() -> str:
 
 
 def whole_report(bench: Bench, parts: list[tuple[Ranks, str]]) -> str:
-    compute = sum(len(file.read_text().splitlines()) for file in bench.folder.glob("compute_*/data.txt"))
     version = subprocess.run([bench.options.program, "--version"], capture_output=True, text=True, check=True).stdout
     head = [
         "# Plans really run on this machine's cores",
         "",
         f"{processor()}, {len(os.sched_getaffinity(0))} CPUs; exchange {bench.options.exchange}, one thread a rank; "
-        f"{compute} samples of compute costs; {version.splitlines()[1]}; {time.strftime('%Y-%m-%d')}",
+        f"{version.splitlines()[1]}; {time.strftime('%Y-%m-%d')}",
         "",
         f"`bench/measured_plans.py {' '.join(sys.argv[1:])}`",
     ]
     for part, text in parts:
-        head += ["", f"## {part.ranks} ranks", "", f"{part.samples()} samples of communication costs", "", "```",
-                 text.rstrip(), "```"]
+        more = part.ranks > len(os.sched_getaffinity(0))
+        head += [
+            *("", f"## {part.ranks} ranks" + (", more than CPUs" if more else ""), ""),
+            *(["The system switches between ranks: costs are those of shared cores.", ""] if more else []),
+            f"{part.compute_samples()} samples of compute costs, {part.comm_samples()} of communication",
+            *("", "```", text.rstrip(), "```"),
+        ]
     return "\n".join(head) + "\n"
 
 
@@ -381,18 +437,17 @@ def main() -> None:
     options.ranks = [int(number) for number in options.ranks.split(",")]
     bench = Bench(options)
     bench.draw_tables()
-    compute = bench.train_compute()
     all_ranks = [Ranks(bench, ranks) for ranks in options.ranks]
     for part in all_ranks:
         part.draw_tasks()
-        part.train(compute)
+        part.train()
         part.plan()
     noise = [part.measure_noise() for part in all_ranks]
     texts = []
     for i, part in enumerate(all_ranks):
         # The time that is left goes to the numbers of ranks in equal parts.
         end = time.monotonic() + (bench.left() - SECONDS_TO_STOP) / (len(all_ranks) - i)
-        texts.append((part, report(part.measure_tasks(end), noise[i])))
+        texts.append((part, report(part.measure_tasks(end), noise[i], part.compute_noise())))
     text = whole_report(bench, texts)
     (bench.folder / "report.md").write_text(text)
     print(text)

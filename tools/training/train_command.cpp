@@ -162,7 +162,9 @@ int run(const TrainCompute& command, Console& console) {
     session.serve_collected_batch(samples);
   }
   if (!samples.served.empty()) session.describe_batches(ranges_of(samples).at("samples"));
-  const TrainingOptions options = session.start("compute", 1);
+  // Calibration tries two starts.
+  const int runs = start != nullptr && start->compute.any_batch() ? 2 : 1;
+  const TrainingOptions options = session.start("compute", runs);
   const TrainedCompute trained = start != nullptr
                                      ? calibrate_compute(start->compute, samples, options)
                                      : train_compute(samples, command.sizes, options);

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -8,11 +10,15 @@
 #include "weights/training/calibration.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"
+#include "weights/training/linear_cost.h"
 
 namespace neuroshard {
 namespace {
 
 constexpr std::uint64_t kPartsStream = 5;  // Of a seed; train_models.cpp has the others.
+constexpr std::uint64_t kDrawnStream = 8;
+constexpr std::size_t kDrawnOperators = 1500;
+constexpr int kDrawnEpochs = 60;
 
 std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string& what,
                                             const TrainingOptions& options) {
@@ -54,6 +60,26 @@ class HeldOutCosts {
  private:
   std::map<int, TestResult> by_devices_;
 };
+
+/// The start, calibrated to operators that are drawn at costs of a linear fit to the samples
+/// `used`: a sum of few terms knows machines better that are unlike the start's.
+ComputeModel linear_start(const ComputeModel& start, const ComputeSamples& samples,
+                          std::span<const std::uint32_t> used, TrainingOptions options,
+                          ThreadTeam& team) {
+  const ComputeSamples drawn =
+      training::drawn_operators(samples, used, kDrawnOperators, options.seed);
+  std::vector<std::uint32_t> order(drawn.size());
+  std::iota(order.begin(), order.end(), 0U);
+  training::ComputeTrainee trainee(drawn, order, start, options, training::best_matrix_kernels(),
+                                   team);
+  options.epochs = std::min(options.epochs, kDrawnEpochs);
+  Random random(options.seed, kDrawnStream);
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    if (options.should_stop && options.should_stop()) break;
+    (void)training::run_epoch(trainee, order, random, epoch, options);
+  }
+  return trainee.model();
+}
 
 CommNetwork calibrate_pass(const CommNetwork& start, std::span<const CommSamples> samples,
                            training::CommPass pass, const TrainingOptions& options,
@@ -101,22 +127,33 @@ TrainedCompute calibrate_compute(const ComputeModel& start, const ComputeSamples
   training::validate(options);
   validate(start, "calibration");
   ThreadTeam team(options.threads);
-  training::Calibration calibration(
-      [&](std::span<const std::uint32_t> used) {
-        return std::make_unique<training::ComputeTrainee>(samples, used, start, options,
-                                                          training::best_matrix_kernels(), team);
-      },
-      shuffled_samples(samples.size(), "compute samples", options), "compute", options);
-  calibration.cross_validate();
-  const auto trainee = calibration.train();
+  const auto cross_validated = [&](bool from_linear) {
+    auto calibration = std::make_unique<training::Calibration>(
+        [&, from_linear](std::span<const std::uint32_t> used) {
+          return std::make_unique<training::ComputeTrainee>(
+              samples, used,
+              from_linear ? linear_start(start, samples, used, options, team) : start, options,
+              training::best_matrix_kernels(), team);
+        },
+        shuffled_samples(samples.size(), "compute samples", options), "compute", options);
+    calibration->cross_validate();
+    return calibration;
+  };
+  auto calibration = cross_validated(false);
+  if (start.any_batch() && !calibration->summary().stopped) {
+    auto other = cross_validated(true);
+    const bool is_better = other->summary().valid_loss < calibration->summary().valid_loss;
+    if (is_better && !other->summary().stopped) calibration = std::move(other);
+  }
+  const auto trainee = calibration->train();
   TrainedCompute trained{static_cast<training::ComputeTrainee&>(*trainee).model(),
-                         calibration.summary()};
+                         calibration->summary()};
   std::vector<float> measured_ms;
-  for (const std::uint32_t sample : calibration.samples()) {
+  for (const std::uint32_t sample : calibration->samples()) {
     measured_ms.push_back(samples.cost_ms[sample]);
   }
   HeldOutCosts held_out;
-  held_out.add(0, measured_ms, calibration.predicted_ms());
+  held_out.add(0, measured_ms, calibration->predicted_ms());
   trained.summary.tests = held_out.results();
   return trained;
 }

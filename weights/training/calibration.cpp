@@ -10,6 +10,21 @@
 
 namespace neuroshard::training {
 
+double run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
+                 const TrainingOptions& options) {
+  shuffle(std::span(order), random);
+  const auto batch = static_cast<std::size_t>(options.batch);
+  double loss = 0.0;
+  for (std::size_t done = 0; done < order.size(); done += batch) {
+    const std::size_t count = std::min(batch, order.size() - done);
+    const double progress =
+        (epoch + static_cast<double>(done) / static_cast<double>(order.size())) / options.epochs;
+    loss += static_cast<double>(count) * trainee.step(std::span(order).subspan(done, count),
+                                                      learning_rate_at(options, progress));
+  }
+  return loss;
+}
+
 Calibration::Calibration(MakeTrainee make, std::vector<std::uint32_t> samples, std::string network,
                          const TrainingOptions& options)
     : make_(std::move(make)), samples_(std::move(samples)), options_(options) {
@@ -24,19 +39,6 @@ std::span<const std::uint32_t> Calibration::part(std::size_t index) const {
   const std::size_t first = samples_.size() * index / kParts;
   const std::size_t last = samples_.size() * (index + 1) / kParts;
   return std::span(samples_).subspan(first, last - first);
-}
-
-void Calibration::run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random,
-                            int epoch, double& loss) const {
-  shuffle(std::span(order), random);
-  const auto batch = static_cast<std::size_t>(options_.batch);
-  for (std::size_t done = 0; done < order.size(); done += batch) {
-    const std::size_t count = std::min(batch, order.size() - done);
-    const double progress =
-        (epoch + static_cast<double>(done) / static_cast<double>(order.size())) / options_.epochs;
-    loss += static_cast<double>(count) * trainee.step(std::span(order).subspan(done, count),
-                                                      learning_rate_at(options_, progress));
-  }
 }
 
 void Calibration::cross_validate() {
@@ -66,7 +68,8 @@ void Calibration::cross_validate() {
     for (std::size_t i = 0; i < kParts; ++i) {
       Fold& fold = folds[i];
       if (report.epoch > 0) {
-        run_epoch(*fold.trainee, fold.order, fold.random, report.epoch - 1, report.train_loss);
+        report.train_loss +=
+            run_epoch(*fold.trainee, fold.order, fold.random, report.epoch - 1, options_);
         trained += fold.order.size();
       }
       report.valid_loss += fold.trainee->mean_loss(part(i)) * static_cast<double>(part(i).size());
@@ -106,9 +109,8 @@ std::unique_ptr<Trainee> Calibration::train() {
   std::unique_ptr<Trainee> trainee = make_(samples_);
   std::vector<std::uint32_t> order = samples_;
   Random random(options_.seed, kParts);
-  double loss = 0.0;
   for (int epoch = 0; epoch < summary_.best_epoch; ++epoch) {
-    run_epoch(*trainee, order, random, epoch, loss);
+    (void)run_epoch(*trainee, order, random, epoch, options_);
   }
   return trainee;
 }

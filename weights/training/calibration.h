@@ -14,6 +14,11 @@ namespace neuroshard::training {
 /// Makes a trainee that starts with a trained network, scaled to the costs of these samples.
 using MakeTrainee = std::function<std::unique_ptr<Trainee>(std::span<const std::uint32_t> samples)>;
 
+/// Steps with all samples of `order` once, in random order: epoch `epoch`, from 0, of
+/// `options.epochs`. Returns the sum of the samples' losses before their steps.
+double run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
+                 const TrainingOptions& options);
+
 /// Fits a trained network to few samples. They are split into five parts; five trainees, each
 /// without one part, run epoch by epoch side by side. The number of epochs, from none at all, at
 /// which they predict the parts that they did not see best is the one that a last trainee, of all
@@ -40,8 +45,6 @@ class Calibration {
 
  private:
   [[nodiscard]] std::span<const std::uint32_t> part(std::size_t index) const;
-  void run_epoch(Trainee& trainee, std::vector<std::uint32_t>& order, Random& random, int epoch,
-                 double& loss) const;
 
   MakeTrainee make_;
   std::vector<std::uint32_t> samples_;

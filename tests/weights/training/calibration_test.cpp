@@ -93,6 +93,24 @@ TEST(CalibrateCompute, FitsAnotherMachineToFewSamples) {
   EXPECT_GT(trained.summary.best_epoch, 0);
 }
 
+// A machine whose operators cost something for each table, however little is looked up: no factor
+// of what GPUs cost gives that.
+TEST(CalibrateCompute, FitsAMachineThatIsUnlike) {
+  const auto of_other_kind = [](ComputeSamples samples) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const auto tables = static_cast<float>(samples.offsets[i + 1] - samples.offsets[i]);
+      samples.cost_ms[i] = 10.0F * samples.cost_ms[i] + 2.0F * tables;
+    }
+    return samples;
+  };
+  const ComputeSamples few = of_other_kind(analytic_samples("a100-sxm-80gb", kQuick ? 60 : 150, 5));
+  const ComputeSamples unseen = of_other_kind(analytic_samples("a100-sxm-80gb", 400, 6));
+  TrainingOptions options = calibration_options();
+  options.epochs = 20;
+  const ComputeModel& a100 = builtin_weights("a100").compute;
+  EXPECT_LT(evaluated(calibrate_compute(a100, few, options).model, unseen).accuracy.mape, 0.1);
+}
+
 // Published features, biases in the table network.
 TEST(CalibrateCompute, FitsPublishedModelsToo) {
   const ComputeModel start = load_compute_checkpoint(testing::golden_path("models/compute.pt"));

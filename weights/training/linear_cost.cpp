@@ -1,0 +1,136 @@
+#include "weights/training/linear_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.h"
+#include "neuroshard/table_features.h"
+
+namespace neuroshard::training {
+namespace {
+
+constexpr double kRidge = 0.01;
+// Errors beyond this share of the cost count in proportion.
+constexpr double kFar = 0.1;
+constexpr int kRounds = 20;
+constexpr double kLeastMs = 1e-6;
+constexpr std::uint64_t kOperatorsStream = 7;  // Of a seed.
+
+// What the factors multiply.
+std::vector<double> terms_of(const ComputeSamples& samples, const OperatorPieces& pieces,
+                             std::size_t sample) {
+  std::vector<double> terms(pieces.count + 2, 0.0);
+  for (std::size_t i = samples.offsets[sample]; i < samples.offsets[sample + 1]; ++i) {
+    const std::span<const float> features = pieces.features_of(pieces.ids[i]);
+    for (std::size_t f = 0; f < features.size(); ++f) terms[f] += features[f];
+    terms[pieces.count] += static_cast<double>(samples.served_by(sample)) / kDefaultBatchSize;
+  }
+  terms.back() = 1.0;
+  return terms;
+}
+
+// Solves `matrix` x = `right` in place, for a positive definite matrix in rows: Cholesky.
+void solve(std::vector<std::vector<double>>& matrix, std::vector<double>& right) {
+  const std::size_t size = right.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = matrix[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
+      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
+    }
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  for (std::size_t i = size; i-- > 0;) {
+    for (std::size_t k = i + 1; k < size; ++k) right[i] -= matrix[k][i] * right[k];
+    right[i] /= matrix[i][i];
+  }
+}
+
+}  // namespace
+
+LinearCost::LinearCost(const ComputeSamples& samples, const OperatorPieces& pieces,
+                       std::span<const std::uint32_t> used) {
+  // In relation to the cost, so that all predictions should be 1; each term's mean square is 1.
+  std::vector<std::vector<double>> rows;
+  for (const std::uint32_t sample : used) {
+    rows.push_back(terms_of(samples, pieces, sample));
+    const double cost_ms = std::max<double>(samples.cost_ms[sample], kLeastMs);
+    for (double& term : rows.back()) term /= cost_ms;
+  }
+  const std::size_t size = pieces.count + 2;
+  std::vector<double> scales(size, 0.0);
+  for (std::size_t t = 0; t < size; ++t) {
+    double squares = 0.0;
+    for (const std::vector<double>& row : rows) squares += row[t] * row[t];
+    const double root = std::sqrt(squares / static_cast<double>(rows.size()));
+    scales[t] = root > 0.0 ? 1.0 / root : 0.0;
+    for (std::vector<double>& row : rows) row[t] *= scales[t];
+  }
+  std::vector<double> weights(rows.size(), 1.0);
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::vector<double>> matrix(size, std::vector<double>(size, 0.0));
+    std::vector<double> right(size, 0.0);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      for (std::size_t i = 0; i < size; ++i) {
+        const double weighted = weights[r] * rows[r][i];
+        right[i] += weighted;
+        for (std::size_t j = 0; j <= i; ++j) matrix[i][j] += weighted * rows[r][j];
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      matrix[i][i] += kRidge * static_cast<double>(rows.size());
+    }
+    solve(matrix, right);
+    factors_ = right;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      double error = -1.0;
+      for (std::size_t t = 0; t < size; ++t) error += factors_[t] * rows[r][t];
+      weights[r] = std::abs(error) <= kFar ? 1.0 : kFar / std::abs(error);
+    }
+  }
+  for (std::size_t t = 0; t < size; ++t) factors_[t] *= scales[t];
+}
+
+float LinearCost::cost_ms(const ComputeSamples& samples, const OperatorPieces& pieces,
+                          std::size_t sample) const {
+  const std::vector<double> terms = terms_of(samples, pieces, sample);
+  double cost_ms = 0.0;
+  for (std::size_t t = 0; t < terms.size(); ++t) cost_ms += factors_[t] * terms[t];
+  return static_cast<float>(cost_ms);
+}
+
+ComputeSamples drawn_operators(const ComputeSamples& samples, std::span<const std::uint32_t> used,
+                               std::size_t count, std::uint64_t seed) {
+  const LinearCost linear(samples, operator_pieces(samples, kTrafficFeatures), used);
+  std::vector<std::uint32_t> tables;
+  float least_ms = samples.cost_ms[used.front()];
+  for (const std::uint32_t sample : used) {
+    tables.insert(
+        tables.end(),
+        samples.table_ids.begin() + static_cast<std::ptrdiff_t>(samples.offsets[sample]),
+        samples.table_ids.begin() + static_cast<std::ptrdiff_t>(samples.offsets[sample + 1]));
+    least_ms = std::min(least_ms, samples.cost_ms[sample]);
+  }
+  ComputeSamples drawn;
+  drawn.tables = samples.tables;
+  Random random(seed, kOperatorsStream);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t like = used[random.below(used.size())];
+    for (std::size_t t = samples.offsets[like]; t < samples.offsets[like + 1]; ++t) {
+      drawn.table_ids.push_back(tables[random.below(tables.size())]);
+    }
+    drawn.offsets.push_back(drawn.table_ids.size());
+    drawn.served.push_back(samples.served_by(like));
+    drawn.cost_ms.push_back(0.0F);
+  }
+  const OperatorPieces pieces = operator_pieces(drawn, kTrafficFeatures);
+  for (std::size_t i = 0; i < count; ++i) {
+    drawn.cost_ms[i] = std::max(linear.cost_ms(drawn, pieces, i), least_ms);
+  }
+  return drawn;
+}
+
+}  // namespace neuroshard::training
