@@ -28,10 +28,6 @@ constexpr std::size_t kSharesOfFast = 1;
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
-// Plans for equal devices are improved if they cost no more than this, of the best plan's cost:
-// what improvement may make of both differs by less.
-constexpr double kNearBest = 1.005;
-
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -171,7 +167,7 @@ void CutSearch::ask_for_equalized() {
   }
   if (stop_.reached()) return after_equalized();
   if (!of_equalized_->next() && !equalized_again_ && options_.effort != Effort::kFast &&
-      !found_.empty() && equalized_ms_ <= kNearBest * found_.best().cost.cost_ms) {
+      !found_.empty() && equalized_ms_ <= found_.best().cost.cost_ms) {
     equalized_again_ = true;
     of_equalized_->go_on_with_best(options_.effort);
   }

@@ -25,8 +25,8 @@ namespace neuroshard {
 /// for several choices of them; at last the best of these, and the whole task, with all effort, so
 /// that no plan is dearer than by halving alone. Tables that rules leave nothing else are
 /// replicated in all of that, and the whole task is then what is left. Where devices differ, a
-/// search of little effort for equal devices is part of it, and one of all effort if that comes
-/// near: no plan is dearer than all of their plans.
+/// search of little effort for equal devices is part of it, and one of all effort if its plan is
+/// the best so far: no plan is dearer than all of their plans.
 class CutSearch {
  public:
   struct Options {
