@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/heap_bytes.h"
+
 namespace neuroshard {
 
 DeviceBoard::DeviceBoard(const CpuKernels& kernels, int devices)
@@ -14,19 +16,34 @@ DeviceBoard::DeviceBoard(const CpuKernels& kernels, int devices)
   dim_sum_.resize(padded);
   lowest_ms_.resize(static_cast<std::size_t>(padded_width(blocks_)));
   unseen_ms_.resize(lowest_ms_.size());
+  allowed_key_ms_.resize(padded);
   clear();
 }
 
-void DeviceBoard::clear(const PlacementRules* rules) {
+void DeviceBoard::use(const PlacementRules* rules) {
   rules_ = rules;
+  bar_ms_.clear();
+  if (rules_ != nullptr) {
+    const std::size_t padded = key_ms_.size();
+    bar_ms_.assign(rules_->sets.size() * padded, kNever);
+    for (std::size_t set = 0; set < rules_->sets.size(); ++set) {
+      for (std::size_t device = 0; device < count(); ++device) {
+        if (rules_->sets[set][device]) bar_ms_[set * padded + device] = 0.0F;
+      }
+    }
+  }
+  clear();
+}
+
+void DeviceBoard::clear() {
   std::fill(cost_ms_.begin(), cost_ms_.end(), 0.0F);
   std::fill(key_ms_.begin(), key_ms_.end(), kNever);
   std::fill(memory_.begin(), memory_.end(), 0);
   std::fill(dim_sum_.begin(), dim_sum_.end(), 0);
   std::fill(lowest_ms_.begin(), lowest_ms_.end(), kNever);
   filled_ = 0;
-  if (rules == nullptr) return set_key(0, 0.0F);
-  std::copy(rules->base_bytes.begin(), rules->base_bytes.end(), memory_.begin());
+  if (rules_ == nullptr) return set_key(0, 0.0F);
+  std::copy(rules_->base_bytes.begin(), rules_->base_bytes.end(), memory_.begin());
   for (std::size_t device = 0; device < count(); ++device) key_ms_[device] = key_of(device, 0.0F);
   refresh_blocks();
 }
@@ -62,14 +79,13 @@ int DeviceBoard::choose_among_blocks(std::int64_t max_memory, std::int64_t max_d
   }
 }
 
-int DeviceBoard::choose_from(const std::vector<bool>& set, std::int64_t max_memory,
+int DeviceBoard::choose_from(std::size_t set, std::int64_t max_memory,
                              std::int64_t max_dim_sum) const {
-  int best = -1;
-  for (std::size_t device = 0; device < count(); ++device) {
-    if (!set[device] || memory_[device] > max_memory || dim_sum_[device] > max_dim_sum) continue;
-    best = better_of(best, static_cast<int>(device));
-  }
-  return best;
+  const std::size_t padded = key_ms_.size();
+  const float* const bar_ms = bar_ms_.data() + set * padded;
+  for (std::size_t d = 0; d < padded; ++d) allowed_key_ms_[d] = key_ms_[d] + bar_ms[d];
+  return kernels_.choose_device(allowed_key_ms_.data(), memory_.data(), dim_sum_.data(), devices_,
+                                max_memory, max_dim_sum);
 }
 
 int DeviceBoard::better_of(int a, int b) const {
@@ -101,6 +117,12 @@ void DeviceBoard::take_back(std::size_t device, std::int64_t size, std::int64_t 
   if (!was_empty || rules_ != nullptr) return;
   if (filled_ < count()) key_ms_[filled_] = kNever;
   filled_ = device;
+}
+
+std::size_t DeviceBoard::held_bytes() const {
+  return heap_bytes(cost_ms_) + heap_bytes(key_ms_) + heap_bytes(memory_) + heap_bytes(dim_sum_) +
+         heap_bytes(lowest_ms_) + heap_bytes(unseen_ms_) + heap_bytes(bar_ms_) +
+         heap_bytes(allowed_key_ms_);
 }
 
 }  // namespace neuroshard

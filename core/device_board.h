@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,9 +20,13 @@ class DeviceBoard {
   /// Borrows `kernels`.
   DeviceBoard(const CpuKernels& kernels, int devices);
 
-  /// Empties all devices. With `rules`, which are borrowed, a device begins with its base load.
-  /// Costs in what follows are those that the models predict, without that and without speeds.
-  void clear(const PlacementRules* rules = nullptr);
+  /// Empties all devices. With `rules`, which are borrowed and may be null, a device begins with
+  /// its base load from now on. Costs in what follows are those that the models predict, without
+  /// that and without speeds.
+  void use(const PlacementRules* rules);
+  /// Empties all devices.
+  void clear();
+  [[nodiscard]] std::size_t held_bytes() const;
 
   /// The choice of CpuKernels::choose_device among the devices that are not retired.
   [[nodiscard]] int choose(std::int64_t max_memory, std::int64_t max_dim_sum) const {
@@ -32,8 +37,8 @@ class DeviceBoard {
     return choose_among_blocks(max_memory, max_dim_sum);
   }
 
-  /// The same among the devices of a set, [devices].
-  [[nodiscard]] int choose_from(const std::vector<bool>& set, std::int64_t max_memory,
+  /// The same among the devices of set `set` of the rules.
+  [[nodiscard]] int choose_from(std::size_t set, std::int64_t max_memory,
                                 std::int64_t max_dim_sum) const;
 
   /// The better of device `a`, which may be -1 for none, and device `b`: the one that the choice
@@ -77,6 +82,9 @@ class DeviceBoard {
   int devices_;
   int blocks_;
   const PlacementRules* rules_ = nullptr;
+  /// [sets of the rules, padded devices]: 0, or infinite if the device is not in the set.
+  std::vector<float> bar_ms_;
+  mutable std::vector<float> allowed_key_ms_;  ///< Scratch of choose_from(), padded.
   std::vector<float> cost_ms_;
   // Padded to whole blocks.
   std::vector<float> key_ms_;  ///< The cost of a device that can be chosen, else infinite.

@@ -14,7 +14,9 @@ GridPlacement::GridPlacement(const CpuKernels& kernels, ShardStates& states,
     : states_(states),
       problem_(problem),
       board_(kernels, problem.devices),
-      state_(static_cast<std::size_t>(problem.devices)) {}
+      state_(static_cast<std::size_t>(problem.devices)) {
+  board_.use(problem.rules);
+}
 
 void GridPlacement::start(std::span<const std::uint32_t> order) {
   const std::size_t count = order.size();
@@ -44,7 +46,7 @@ void GridPlacement::start(std::span<const std::uint32_t> order) {
   // With base loads a device may be full of less than all pieces.
   memory_limit_ = problem_.rules != nullptr ? problem_.memory_bytes
                                             : std::min(problem_.memory_bytes, totals_.size);
-  board_.clear(problem_.rules);
+  board_.clear();
   std::fill(state_.begin(), state_.end(), ShardStates::kEmpty);
   placed_ = 0;
   started_ = false;
@@ -52,7 +54,7 @@ void GridPlacement::start(std::span<const std::uint32_t> order) {
 }
 
 std::size_t GridPlacement::held_bytes() const {
-  return heap_bytes(state_) + heap_bytes(order_) + heap_bytes(trace_) +
+  return board_.held_bytes() + heap_bytes(state_) + heap_bytes(order_) + heap_bytes(trace_) +
          heap_bytes(highest_dim_sum_);
 }
 
@@ -108,15 +110,12 @@ GridPlacement::Outcome GridPlacement::run(std::int64_t dim_limit) {
   const PlacementRules* const rules = problem_.rules;
   const auto choice = [&, rules](const Position& position) {
     const std::int64_t max_memory = memory_limit_ - position.size;
-    const int best = board_.choose(max_memory, limit - position.dim);
-    // The best of all devices is the best of those that the piece may go to, if it is one of them.
-    if (rules == nullptr || best < 0 ||
-        rules->allow(position.piece, static_cast<std::size_t>(best))) {
-      return best;
-    }
-    const int set = rules->set_of_piece[position.piece];
-    return board_.choose_from(rules->sets[static_cast<std::size_t>(set)], max_memory,
-                              limit - position.dim);
+    const std::int64_t max_dim_sum = limit - position.dim;
+    const int set =
+        rules == nullptr ? PlacementRules::kAnyDevice : rules->set_of_piece[position.piece];
+    return set == PlacementRules::kAnyDevice
+               ? board_.choose(max_memory, max_dim_sum)
+               : board_.choose_from(static_cast<std::size_t>(set), max_memory, max_dim_sum);
   };
   std::int64_t highest = placed_ == 0 ? 0 : highest_dim_sum_[placed_ - 1];
   int chosen = choice(order_[placed_]);

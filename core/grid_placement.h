@@ -18,6 +18,9 @@ class GridPlacement {
   /// Borrows all three.
   GridPlacement(const CpuKernels& kernels, ShardStates& states, const PlacementProblem& problem);
 
+  /// Call when the problem has become another one for as many devices.
+  void reset() { board_.use(problem_.rules); }
+
   /// Starts a candidate: `order` is of piece ids.
   void start(std::span<const std::uint32_t> order);
 

@@ -48,16 +48,6 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
           std::ranges::all_of(node_share_, [](double share) { return share == 0.0; });
 }
 
-std::size_t NodeColumns::end_of(std::size_t node) const {
-  return std::min(first_of(node) + per_node_, static_cast<std::size_t>(devices_));
-}
-
-float NodeColumns::seen(std::size_t node, double of_device, double of_node, double of_all) const {
-  const double columns = std::max({own_share_[node] * of_device, node_share_[node] * of_node,
-                                   receive_share_[node] * (of_all - of_node)});
-  return static_cast<float>(std::round(columns * kPartsOfColumn) / kPartsOfColumn);
-}
-
 void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_columns) const {
   const double of_all = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
   for (std::size_t node = 0; node < nodes(); ++node) {
@@ -70,17 +60,19 @@ void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_col
 }
 
 std::int64_t NodeColumns::most_seen(std::span<const std::int64_t> lookups) const {
-  const auto sum = [](std::span<const std::int64_t> some) {
-    return static_cast<double>(std::accumulate(some.begin(), some.end(), std::int64_t{0}));
-  };
-  const double of_all = sum(lookups);
+  const auto of_all =
+      static_cast<double>(std::accumulate(lookups.begin(), lookups.end(), std::int64_t{0}));
   double most = 0.0;
   for (std::size_t node = 0; node < nodes(); ++node) {
-    const auto of_devices = lookups.subspan(first_of(node), end_of(node) - first_of(node));
-    const double of_node = sum(of_devices);
-    const auto highest = static_cast<double>(*std::ranges::max_element(of_devices));
-    most = std::max({most, own_share_[node] * highest, node_share_[node] * of_node,
-                     receive_share_[node] * (of_all - of_node)});
+    std::int64_t sum = 0;
+    std::int64_t highest = 0;
+    for (const std::int64_t of_device :
+         lookups.subspan(first_of(node), end_of(node) - first_of(node))) {
+      sum += of_device;
+      highest = std::max(highest, of_device);
+    }
+    most = std::max(
+        most, unrounded(node, static_cast<double>(highest), static_cast<double>(sum), of_all));
   }
   return std::llround(most);
 }

@@ -81,6 +81,7 @@ void ReuseSession::forget() {
 
 void ReuseSession::reset(const PlacementProblem& problem) {
   problem_ = problem;
+  grid_.reset();
   forget();
   counters_ = {};
 }

@@ -115,7 +115,7 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   require_batch(models, setting.batch_size);
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
-  if (setting.devices > 0) {
+  if (setting.devices_per_node > 0) {
     const std::optional<KnownNetwork> known = known_network(models);
     if (!known) {
       throw Error(
@@ -148,7 +148,8 @@ void require_setting(const Backend& backend, const Task& task) {
                 samples_text(backend.comm_setting().batch_size) + " samples" + remedy);
   }
   if (setting != backend.comm_setting()) {
-    throw Error("the backend has models for other nodes, or links, than the task's" + remedy);
+    throw Error("the backend has models for other devices, other nodes, or links, than the task's" +
+                remedy);
   }
 }
 

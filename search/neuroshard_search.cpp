@@ -63,6 +63,9 @@ constexpr double kFastStepsTimesDevices = 1e5;  // On more, hundreds of steps ga
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
 constexpr std::size_t kDefaultChains = 3;
 constexpr std::size_t kChainsOfFewSlices = 6;
+// On more devices than this, groups and links make for few slices, too, and more chains, which take
+// long there, find little.
+constexpr int kDevicesOfFewSlices = 16;
 constexpr std::uint64_t kThoroughSteps = 500000;
 constexpr std::size_t kThoroughChains = 4;
 constexpr double kWarm = 3e-3;  // Share of the cost, as AnnealingOptions::hottest.
@@ -373,9 +376,11 @@ std::uint64_t NeuroshardSearch::steps_of_default() const {
 
 std::size_t NeuroshardSearch::chains_of_default(std::uint64_t steps) const {
   if (steps < kStepsOfChains) return 1;
-  const bool quick = listed_.devices <= kQuickDevices;
+  const int devices = listed_.devices;
   const bool few = static_cast<double>(found_.best().layout.size()) <= 2 * kFewSlices;
-  return few && !quick ? kChainsOfFewSlices : kDefaultChains;
+  const bool anyway =
+      devices > kDevicesOfFewSlices && (canonical_.has_groups() || listed_.links.has_value());
+  return few && !anyway && devices > kQuickDevices ? kChainsOfFewSlices : kDefaultChains;
 }
 
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what

@@ -74,7 +74,7 @@ bool keeps_apart(const WorkingPlan& plan, const PlanEdit& edit, const ApartTable
     if (apart.groups_of(slice.table).empty()) return true;
     const auto is_kept_from = [&](const PlacedSlice& other) {
       return other.device == slice.device && other.table != slice.table &&
-             apart.apart(other.table, slice.table);
+             !apart.groups_of(other.table).empty() && apart.apart(other.table, slice.table);
     };
     return std::ranges::none_of(added, is_kept_from) &&
            std::ranges::none_of(plan.on_device(slice.device), [&](std::uint32_t index) {

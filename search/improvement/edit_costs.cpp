@@ -75,6 +75,10 @@ void EditCosts::synchronize() {
     nodes_->see(dim_sum_, columns_);
     trial_columns_ = columns_;
     trial_nodes_.clear();
+    node_ranges_.resize(nodes_->nodes());
+    for (std::size_t node = 0; node < node_ranges_.size(); ++node) {
+      node_ranges_[node] = range_of_node(node, columns_);
+    }
   }
   range_.mean = static_cast<float>(std::accumulate(columns_.begin(), columns_.end(), 0.0) /
                                    static_cast<double>(devices_));
@@ -100,14 +104,47 @@ void EditCosts::find_busiest() {
   const auto busiest = std::ranges::max_element(lookups);
   critical_.busiest = static_cast<std::uint32_t>(busiest - lookups.begin());
   ids_ms_ = ids_.ms(id_columns(most_lookups_seen(nodes_, lookups)));
+  if (nodes_ == nullptr) return;
+  node_lookups_.assign(nodes_->nodes(), {});
+  all_lookups_ = 0;
+  for (std::size_t node = 0; node < node_lookups_.size(); ++node) {
+    NodeLookups& of_node = node_lookups_[node];
+    for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
+      of_node.sum += lookups[d];
+      of_node.most = std::max(of_node.most, lookups[d]);
+    }
+    all_lookups_ += of_node.sum;
+  }
 }
 
 std::int64_t EditCosts::most_lookups(const PlanEdit& edit, const WorkingPlan::Outcome& outcome) {
   const std::span<const std::int64_t> lookups = plan_.lookups();
   if (nodes_ != nullptr) {
-    trial_lookups_.assign(lookups.begin(), lookups.end());
-    for (std::size_t i = 0; i < 2; ++i) trial_lookups_[edit.device(i)] = outcome.lookups[i];
-    return nodes_->most_seen(trial_lookups_);
+    const std::array<std::size_t, 2> edited = {nodes_->node_of(edit.device(0)),
+                                               nodes_->node_of(edit.device(1))};
+    std::array<NodeLookups, 2> after;
+    std::int64_t all = all_lookups_;
+    for (std::size_t i = 0; i < (edited[0] == edited[1] ? 1U : 2U); ++i) {
+      const std::size_t end = nodes_->end_of(edited[i]);
+      for (std::size_t d = nodes_->first_of(edited[i]); d < end; ++d) {
+        const std::int64_t of_device = d == edit.device(0)   ? outcome.lookups[0]
+                                       : d == edit.device(1) ? outcome.lookups[1]
+                                                             : lookups[d];
+        after[i].sum += of_device;
+        after[i].most = std::max(after[i].most, of_device);
+      }
+      all += after[i].sum - node_lookups_[edited[i]].sum;
+    }
+    double most = 0.0;
+    for (std::size_t node = 0; node < node_lookups_.size(); ++node) {
+      const NodeLookups& of_node = node == edited[0]   ? after[0]
+                                   : node == edited[1] ? after[1]
+                                                       : node_lookups_[node];
+      most = std::max(
+          most, nodes_->unrounded(node, static_cast<double>(of_node.most),
+                                  static_cast<double>(of_node.sum), static_cast<double>(all)));
+    }
+    return std::llround(most);
   }
   const std::uint32_t busiest = *critical_.busiest;
   const std::int64_t now = lookups[busiest];
@@ -187,14 +224,17 @@ void EditCosts::see_columns(bool columns_move) {
   }
   trial_nodes_.clear();
   if (columns_move) {
-    trial_nodes_ = {nodes_->node_of(sides_[0].device), nodes_->node_of(sides_[1].device)};
+    trial_nodes_.push_back(nodes_->node_of(sides_[0].device));
+    const std::size_t other = nodes_->node_of(sides_[1].device);
+    if (other != trial_nodes_.front()) trial_nodes_.push_back(other);
     const auto dim_sum = [&](std::size_t d) {
       for (const Side& side : sides_) {
         if (side.device == d) return static_cast<double>(side.dim_sum);
       }
       return static_cast<double>(dim_sum_[d]);
     };
-    for (const std::size_t node : trial_nodes_) {
+    for (std::size_t i = 0; i < trial_nodes_.size(); ++i) {
+      const std::size_t node = trial_nodes_[i];
       double of_node = 0.0;
       for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
         of_node += dim_sum(d);
@@ -202,17 +242,34 @@ void EditCosts::see_columns(bool columns_move) {
       for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
         trial_columns_[d] = nodes_->seen(node, dim_sum(d), of_node, all_columns_);
       }
+      trial_ranges_[i] = range_of_node(node, trial_columns_);
     }
   }
   for (Side& side : sides_) side.columns = trial_columns_[side.device];
 }
 
+EditCosts::NodeRange EditCosts::range_of_node(std::size_t node,
+                                              std::span<const float> columns) const {
+  const std::size_t first = nodes_->first_of(node);
+  const std::span<const float> of_node = columns.subspan(first, nodes_->end_of(node) - first);
+  const auto [low, high] = std::ranges::minmax(of_node);
+  return {std::accumulate(of_node.begin(), of_node.end(), 0.0), high, low};
+}
+
 EditCosts::ColumnRange EditCosts::range_after_move() const {
   ColumnRange range = range_;
   if (nodes_ != nullptr) {
-    const auto [low, high] = std::ranges::minmax(trial_columns_);
-    const double sum = std::accumulate(trial_columns_.begin(), trial_columns_.end(), 0.0);
-    return {static_cast<float>(sum / static_cast<double>(devices_)), high, low};
+    NodeRange all = trial_ranges_.front();
+    const auto add = [&](const NodeRange& of_node) {
+      all.sum += of_node.sum;
+      all.max = std::max(all.max, of_node.max);
+      all.min = std::min(all.min, of_node.min);
+    };
+    if (trial_nodes_.size() > 1) add(trial_ranges_.back());
+    for (std::size_t node = 0; node < node_ranges_.size(); ++node) {
+      if (node != trial_nodes_.front() && node != trial_nodes_.back()) add(node_ranges_[node]);
+    }
+    return {static_cast<float>(all.sum / static_cast<double>(devices_)), all.max, all.min};
   }
   const auto [low, high] = std::minmax(sides_[0].columns, sides_[1].columns);
   const auto held = [&](float extreme) {
@@ -252,7 +309,6 @@ std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPla
     const std::uint32_t device = edit.device(i);
     sides_[i] = {.device = device,
                  .dim_sum = static_cast<float>(outcome.dim_sum[i]),
-                 .columns = 0.0F,
                  .compute_ms = compute_.compute_ms(
                      device, outcome.empty[i] ? empty_ms_ : compute_ms[rows == 1 ? 0 : i]),
                  .backward_ms = backward_ms_[device]};
@@ -418,10 +474,12 @@ void EditCosts::accept(const PlanEdit& edit) {
     backward_ms_[device] = sides_[i].backward_ms;
     total_ms_[device] = side_total_ms_[i];
   }
-  for (const std::size_t node : trial_nodes_) {
+  for (std::size_t i = 0; i < trial_nodes_.size(); ++i) {
+    const std::size_t node = trial_nodes_[i];
     for (std::size_t d = nodes_->first_of(node); d < nodes_->end_of(node); ++d) {
       columns_[d] = trial_columns_[d];
     }
+    node_ranges_[node] = trial_ranges_[i];
   }
   range_.mean = trial_range_.mean;
   cost_ms_ = estimate_ms_;

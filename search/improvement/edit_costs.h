@@ -54,6 +54,17 @@ class EditCosts {
     float min = 0.0F;
     friend bool operator==(const ColumnRange&, const ColumnRange&) = default;
   };
+  // Of the columns of a node, as seen. Sums are exact.
+  struct NodeRange {
+    double sum = 0.0;
+    float max = 0.0F;
+    float min = 0.0F;
+  };
+  // Of the devices of a node.
+  struct NodeLookups {
+    std::int64_t sum = 0;
+    std::int64_t most = 0;
+  };
   // Of start offsets.
   struct OffsetRange {
     float mean_ms = 0.0F;
@@ -61,11 +72,11 @@ class EditCosts {
   };
   // The two devices of an edit, as it would leave them.
   struct Side {
-    std::uint32_t device;
-    float dim_sum;
-    float columns;  // As seen.
-    float compute_ms;
-    float backward_ms;
+    std::uint32_t device = 0;
+    float dim_sum = 0.0F;
+    float columns = 0.0F;  // As seen.
+    float compute_ms = 0.0F;
+    float backward_ms = 0.0F;
     [[nodiscard]] double ready_ms() const {
       return static_cast<double>(compute_ms) + static_cast<double>(backward_ms);
     }
@@ -85,6 +96,7 @@ class EditCosts {
   [[nodiscard]] bool touched(std::uint32_t device) const {
     return device == sides_[0].device || device == sides_[1].device;
   }
+  [[nodiscard]] NodeRange range_of_node(std::size_t node, std::span<const float> columns) const;
   /// Sets what is seen of the columns under an edit that leaves `sides_` so.
   void see_columns(bool columns_move);
   [[nodiscard]] ColumnRange range_after_move() const;
@@ -132,9 +144,13 @@ class EditCosts {
   double estimate_ms_ = 0.0;
   bool range_changed_ = false;  ///< By the edit: most or fewest columns.
   ColumnRange trial_range_;
-  std::vector<float> trial_columns_;  ///< With nodes: `columns_`, but for those of `trial_nodes_`.
-  std::vector<std::size_t> trial_nodes_;
-  std::vector<std::int64_t> trial_lookups_;  ///< With nodes; scratch.
+  // With nodes:
+  std::vector<NodeRange> node_ranges_;     ///< Of each.
+  std::vector<NodeLookups> node_lookups_;  ///< Likewise.
+  std::int64_t all_lookups_ = 0;
+  std::vector<float> trial_columns_;         ///< `columns_`, but for those of `trial_nodes_`.
+  std::vector<std::size_t> trial_nodes_;     ///< Those of the devices of the edit, once each.
+  std::array<NodeRange, 2> trial_ranges_{};  ///< Of `trial_nodes_`.
 
   std::vector<float> offsets_ms_;
   std::vector<float> trial_dim_sum_;  ///< Of all devices under an edit; of a dense network.

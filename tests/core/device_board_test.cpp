@@ -119,5 +119,43 @@ TEST_P(EveryCpuKernels, BoardChoosesLikeAPlainSearch) {
   }
 }
 
+TEST_P(EveryCpuKernels, BoardChoosesFromASetLikeAPlainSearch) {
+  std::mt19937_64 random(3);
+  for (const int devices : {1, 7, 32, 33, 200}) {
+    SCOPED_TRACE(devices);
+    const auto count = static_cast<std::size_t>(devices);
+    DeviceBoard board(*GetParam(), devices);
+    for (int problem = 0; problem < 5; ++problem) {
+      PlacementRules rules;
+      rules.base_bytes.assign(count, 0);
+      for (std::int64_t& bytes : rules.base_bytes) bytes = static_cast<std::int64_t>(random() % 9);
+      rules.sets.resize(3, std::vector<bool>(count));
+      for (std::vector<bool>& set : rules.sets) {
+        for (std::size_t d = 0; d < count; ++d) set[d] = random() % 2 == 0;
+      }
+      board.use(&rules);
+      std::vector<float> cost_ms(count, 0.0F);
+      for (int step = 0; step < 300; ++step) {
+        const std::size_t set = random() % rules.sets.size();
+        std::vector<float> keys = cost_ms;
+        for (std::size_t d = 0; d < count; ++d) {
+          if (!rules.sets[set][d]) keys[d] = kInfinity;
+        }
+        const auto max_memory = static_cast<std::int64_t>(random() % 60);
+        const auto max_dim_sum = static_cast<std::int64_t>(random() % 60);
+        const int chosen =
+            kScalarKernels.choose_device(keys.data(), board.memory().data(),
+                                         board.dim_sums().data(), devices, max_memory, max_dim_sum);
+        ASSERT_EQ(board.choose_from(set, max_memory, max_dim_sum), chosen);
+        if (chosen < 0) continue;
+        const auto device = static_cast<std::size_t>(chosen);
+        board.put(device, 1 + static_cast<std::int64_t>(random() % 4), 1);
+        cost_ms[device] = random_cost(random);
+        board.settle(device, cost_ms[device], false);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <variant>
 
 #include "neuroshard/error.h"
 #include "random_tasks.h"
@@ -79,6 +80,29 @@ TEST(TaskModels, ModelsOfAnotherBatchHaveScaledAllToAlls) {
   EXPECT_EQ(models_for(random_models(2), {}).setting.batch_size, kDefaultBatchSize);
 }
 
+// What nothing takes is a constant then, and needs no network of its own.
+TEST(TaskModels, ModelsOfAnotherBatchAreAsLargeForANumberOfDevices) {
+  const CostModels models = random_models(2, {.any_batch = true});
+  const CommSetting any{.batch_size = kDefaultBatchSize / 4};
+  CommSetting of_four = any;
+  of_four.devices = 4;
+  const CostModels for_any = models_for(models, any);
+  const CostModels for_four = models_for(models, of_four);
+  const auto outputs_of_first = [](const CostModels& of) {
+    const auto& network = std::get<SymmetricCommNetwork>(of.symmetric_comm->forward);
+    return network.network.layers.front().outputs;
+  };
+  EXPECT_EQ(outputs_of_first(for_four), outputs_of_first(models));
+  EXPECT_EQ(outputs_of_first(for_any), 2 * outputs_of_first(models));
+  const std::vector<float> columns = {8.0F, 120.0F, 0.0F, 64.0F};
+  const std::vector<float> offsets_ms = {0.0F, 0.5F, 2.0F, 0.25F};
+  std::vector<float> by_any(4);
+  std::vector<float> by_four(4);
+  make_cpu_backend(for_any)->forward_comm(4, columns, offsets_ms, by_any);
+  make_cpu_backend(for_four)->forward_comm(4, columns, offsets_ms, by_four);
+  for (std::size_t d = 0; d < 4; ++d) EXPECT_NEAR(by_four[d], by_any[d], 1e-5F);
+}
+
 TEST(TaskModels, ABackendServesTasksOfItsBatch) {
   const auto backend = make_cpu_backend(random_models(3, {.any_batch = true}));
   Task task;
@@ -86,6 +110,13 @@ TEST(TaskModels, ABackendServesTasksOfItsBatch) {
   task.batch_size = 4096;
   EXPECT_THAT(message_of([&] { require_setting(*backend, task); }),
               HasSubstr("batch_size is 4096, but the backend has models for 65,536"));
+  task.devices = 4;
+  const auto of_four =
+      make_cpu_backend(models_for(random_models(3, {.any_batch = true}), comm_setting(task)));
+  EXPECT_NO_THROW(require_setting(*of_four, task));
+  task.devices = 8;
+  EXPECT_THAT(message_of([&] { require_setting(*of_four, task); }),
+              HasSubstr("models for other devices"));
 }
 
 CostModels models_of_a_network(std::uint64_t seed) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,10 +40,24 @@ class NodeColumns {
   [[nodiscard]] std::size_t node_of(std::size_t device) const { return device / per_node_; }
   /// The first device of a node, and one past its last.
   [[nodiscard]] std::size_t first_of(std::size_t node) const { return node * per_node_; }
-  [[nodiscard]] std::size_t end_of(std::size_t node) const;
+  [[nodiscard]] std::size_t end_of(std::size_t node) const {
+    return std::min(first_of(node) + per_node_, static_cast<std::size_t>(devices_));
+  }
 
   /// Of a device of `node`, by its columns, those of its node, and those of all devices.
-  [[nodiscard]] float seen(std::size_t node, double of_device, double of_node, double of_all) const;
+  [[nodiscard]] float seen(std::size_t node, double of_device, double of_node,
+                           double of_all) const {
+    const double parts = kPartsOfColumn * unrounded(node, of_device, of_node, of_all);
+    // Rounded by a conversion, since std::round is a call.
+    return static_cast<float>(static_cast<double>(static_cast<std::int64_t>(parts + 0.5)) /
+                              kPartsOfColumn);
+  }
+  /// The same as it is, of columns or of what is sent like them.
+  [[nodiscard]] double unrounded(std::size_t node, double of_device, double of_node,
+                                 double of_all) const {
+    return std::max({own_share_[node] * of_device, node_share_[node] * of_node,
+                     receive_share_[node] * (of_all - of_node)});
+  }
   /// Of all: both [devices].
   void see(std::span<const float> dim_sums, std::span<float> seen) const;
   /// What the device that is seen to have most lookups has, [devices], in their unit.
