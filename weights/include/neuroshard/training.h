@@ -145,9 +145,12 @@ struct CommNetworkSizes {
 // and the last layer are trained. Samples are split into five parts; the number of epochs, from
 // none at all, at which five models predict the part that each of them was not given best is the
 // one that the result is trained for, with all samples. The summary's tests are those five's, each
-// on the part that it did not see. Both functions throw Error (kInvalidInput) on fewer than 20
-// samples, on samples that the start's features do not know, on a network of one device count, on
-// an option out of range, to keep a state or of a backend, or if the error stops being finite.
+// on the part that it did not see. For compute models with features of traffic that is done twice,
+// with all epochs reported: the second start is calibrated beforehand to operators at costs of a
+// linear fit, for machines that are unlike the start's; the better is kept. Both functions throw
+// Error (kInvalidInput) on fewer than 20 samples, on samples that the start's features do not know,
+// on a network of one device count, on an option out of range, to keep a state or of a backend, or
+// if the error stops being finite.
 
 /// Options that suit few samples: small batches, and errors in relation to the costs.
 [[nodiscard]] TrainingOptions calibration_options();
