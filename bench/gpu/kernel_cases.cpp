@@ -238,10 +238,12 @@ KernelCase comm_case(const CostModels& models, const SharedContext& context, int
 
 // ---- place_candidates, search_beams ----
 
-// Of docs/kernels.md, modelled for an idle H100 or H200: a step of a placement; the communication
-// networks of a level; and what search_beams does between two levels.
+// Of docs/kernels.md, modelled for an idle H100 or H200 with a warp for each of 11 limits: a step
+// of a placement by either kernel; the communication networks of a level; and what search_beams
+// does between two levels.
 constexpr double kClockHz = 1.98e9;
-constexpr double kStepCycles = 696.0;
+constexpr double kCandidateStepCycles = 684.0;
+constexpr double kBeamStepCycles = 714.0;
 constexpr double kNetworkCycles = 12000.0;
 constexpr double kNextLevelCycles = 11500.0;
 
@@ -352,7 +354,7 @@ class Level : public Searches {
         steps = std::max<std::size_t>(steps, batch.offsets[c + 1] - batch.offsets[c]);
       }
     }
-    return static_cast<double>(steps) * kStepCycles + kNetworkCycles;
+    return static_cast<double>(steps) * kCandidateStepCycles + kNetworkCycles;
   }
 
  private:
@@ -408,7 +410,7 @@ class WholeSearches : public Searches {
         double cycles = 0.0;
         for (int level = 1; level <= beam.max_splits; ++level) {
           const auto steps = static_cast<double>(beam.pieces.size()) + level;
-          cycles += steps * kStepCycles + kNetworkCycles + kNextLevelCycles;
+          cycles += steps * kBeamStepCycles + kNetworkCycles + kNextLevelCycles;
         }
         most = std::max(most, cycles);
       }
