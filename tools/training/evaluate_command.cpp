@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "core/message_text.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/task_models.h"
 #include "tools/commands.h"
 #include "tools/console/result_output.h"
 #include "tools/options/model_options.h"
@@ -124,18 +126,42 @@ int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
   return kExitOk;
 }
 
+/// The batch of the samples in a folder; kDefaultBatchSize, for which models are taken as they are,
+/// if they know nothing else or were trained on that batch.
+std::int64_t batch_to_predict(const CostModels& models, const std::filesystem::path& folder) {
+  const DataOrigin origin = read_data_origin(std::span(&folder, 1), "comm");
+  const bool trained_on_it = std::ranges::any_of(models.metadata, [&](const auto& entry) {
+    return entry.first.starts_with("comm.") && entry.first.ends_with(".batch_size") &&
+           entry.second == origin.batch_size;
+  });
+  if (trained_on_it || !models.compute.any_batch()) return kDefaultBatchSize;
+  const std::int64_t batch = collected_batch(origin).value_or(kDefaultBatchSize);
+  try {
+    require_batch(models, batch);
+  } catch (const Error& error) {
+    throw Error(folder.string() + ": " + error.what());
+  }
+  return batch;
+}
+
 int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
   std::optional<ResultOutput> scatter;
   if (!command.scatter.empty()) scatter.emplace(console, command.scatter);
   const LoadedModels loaded = load_models(command.models);
-  const std::vector<CommSamples> sets = read_comm_samples(command.folders());
-  for (const CommSamples& set : sets) require_comm_model(loaded, set.devices);
-  const auto backend = make_cpu_backend(loaded.models);
+  std::map<std::int64_t, std::vector<std::filesystem::path>> folders_of_batch;
+  for (const std::filesystem::path& folder : command.folders()) {
+    folders_of_batch[batch_to_predict(loaded.models, folder)].push_back(folder);
+  }
   Evaluated networks[] = {{"forward", {}}, {"backward", {}}};
-  for (const CommSamples& set : sets) {
-    CommTestResult result = evaluate_comm(*backend, set);
-    networks[0].tests.push_back(std::move(result.forward));
-    networks[1].tests.push_back(std::move(result.backward));
+  for (const auto& [batch, folders] : folders_of_batch) {
+    for (const CommSamples& set : read_comm_samples(folders)) {
+      require_comm_model(loaded, set.devices);
+      const auto backend = make_cpu_backend(
+          models_for(loaded.models, {.batch_size = batch, .devices = set.devices}));
+      CommTestResult result = evaluate_comm(*backend, set);
+      networks[0].tests.push_back(std::move(result.forward));
+      networks[1].tests.push_back(std::move(result.backward));
+    }
   }
   report(command, loaded.origin, networks, scatter, console);
   return kExitOk;

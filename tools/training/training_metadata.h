@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +27,10 @@ struct DataOrigin {
 /// on different hardware, from different sources or at different batch sizes.
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
+
+/// Samples of an iteration that data was collected with; nothing if its folder does not say, or says
+/// several.
+[[nodiscard]] std::optional<std::int64_t> collected_batch(const DataOrigin& origin);
 
 /// Samples that do not say how many samples their operator serves serve the batch that they were
 /// collected with, if `origin` knows it.
