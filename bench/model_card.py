@@ -35,18 +35,12 @@ COMPUTE_ROWS: list[Row] = [
     ("the same, up to 60 tables", "unseen_wide", [*ROOMY, *MANY]),
     ("the same, dims 200, 100", "unseen_wide", [*ROOMY, "--max-dim", "200"]),
     (
-        "1 to 600 slices of wide tables never seen, any batch",
-        "unseen_wide",
-        [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256", "--batches"],
-    ),
-    (
         "replicas' operators: up to 100 tables never seen of up to a million rows, a device's part of any batch",
         "unseen_wide",
         [*ROOMY, "--shares", "--max-rows", "1000000", "--max-tables", "100", "--max-dim", "256"],
     ),
 ]
-BATCHES = [4096, 65536, 1048576]
-BATCH_ROWS: list[Row] = [
+ANY_BATCH_ROWS: list[Row] = [
     ("tables of `tests/data`, trained on, dims to 256", "other", ["--max-dim", "256", *ROOMY]),
     ("wide tables trained on", "wide", ["--max-dim", "256", *ROOMY]),
     ("published-like tables never seen", "unseen_published", ["--max-dim", "256", *ROOMY]),
@@ -147,12 +141,9 @@ def main() -> None:
     bench.draw_tables()
     with ThreadPoolExecutor(options.threads) as threads:
         at_once = [threads.submit(bench.compute, str(i), row[1], row[2]) for i, row in enumerate(COMPUTE_ROWS)]
-        by_batch = [
-            [
-                threads.submit(bench.compute, f"{i}_{batch}", row[1], [*row[2], "--batch", str(batch)])
-                for batch in BATCHES
-            ]
-            for i, row in enumerate(BATCH_ROWS)
+        any_batch = [
+            threads.submit(bench.compute, f"any_{i}", row[1], [*row[2], "--batches"])
+            for i, row in enumerate(ANY_BATCH_ROWS)
         ]
         comm_by_batch = [
             [threads.submit(bench.comm, devices, ["--wide", "--batch", batch]) for batch in COMM_BATCHES]
@@ -162,19 +153,16 @@ def main() -> None:
             [threads.submit(bench.comm, devices, []), threads.submit(bench.comm, devices, ["--wide"])]
             for devices in COMM_DEVICES
         ]
-    print(f"compute at {TRAINED_BATCH:,} samples, 1 to 15 tables unless said otherwise\n")
-    rows = [
-        [row[0], percent(found.result()["mape"]), f"{found.result()['kendall_tau']:.3f}"]
-        for row, found in zip(COMPUTE_ROWS, at_once, strict=True)
-    ]
-    print(table(["", "MAPE", "Kendall tau"], rows))
-    print("\ncompute, by batch\n")
-    rows = [
-        [row[0], *(f(r.result()) for r in found for f in (lambda a: percent(a["mape"]), lambda a: f"{a['kendall_tau']:.3f}"))]
-        for row, found in zip(BATCH_ROWS, by_batch, strict=True)
-    ]
-    print(table(["", *(cell for batch in BATCHES for cell in (f"{batch:,}: MAPE", "tau"))], rows))
-    print("\ncommunication, `--wide`, by batch: MAPE\n")
+    for title, rows, accuracies in (
+        (f"compute at {TRAINED_BATCH:,} samples, 1 to 15 tables unless said otherwise", COMPUTE_ROWS, at_once),
+        ("compute, 1,024 to 4,194,304 samples", ANY_BATCH_ROWS, any_batch),
+    ):
+        cells = [
+            [row[0], percent(found.result()["mape"]), f"{found.result()['kendall_tau']:.3f}"]
+            for row, found in zip(rows, accuracies, strict=True)
+        ]
+        print(table([title, "MAPE", "Kendall tau"], cells) + "\n")
+    print("communication, `--wide`, by batch: MAPE\n")
     rows = [
         [f"{devices:,}", *(percent(network["mape"]) for r in found for network in r.result())]
         for devices, found in zip(COMM_BATCH_DEVICES, comm_by_batch, strict=True)

@@ -28,8 +28,8 @@ struct DataOrigin {
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
-/// Samples of an iteration that data was collected with; nothing if its folder does not say, or says
-/// several.
+/// Samples of an iteration that data was collected with; nothing if its folder does not say, or
+/// says several.
 [[nodiscard]] std::optional<std::int64_t> collected_batch(const DataOrigin& origin);
 
 /// Samples that do not say how many samples their operator serves serve the batch that they were

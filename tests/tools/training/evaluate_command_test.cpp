@@ -56,6 +56,35 @@ TEST(Evaluate, PublishedComputeModelOnItsOwnCosts) {
   EXPECT_THAT(contents_of(folder / "a.svg"), StartsWith("<svg "));
 }
 
+// As plans of that batch are: by the networks for 65,536 samples, scaled.
+TEST(Evaluate, CommunicationOfTheBatchThatItWasCollectedWith) {
+  const TemporaryFolder folder;
+  std::vector<std::string> data;
+  for (const std::string batch : {"4096", "1048576"}) {
+    const Outcome collected =
+        run_command("collect", {"comm", "--backend", "analytic", "--devices", "8", "--samples",
+                                "60", "--wide", "--batch", batch, "--output", folder / batch});
+    ASSERT_EQ(collected.code, kExitOk) << collected.err;
+    data.insert(data.end(), {"--data", folder / batch});
+  }
+  data.emplace_back("--json");
+  const Outcome outcome = evaluate("comm", {}, data);
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const auto document = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(document["results"].size(), 4U);
+  for (const auto& result : document["results"]) EXPECT_LT(result["mape"], 0.05) << result;
+}
+
+TEST(Evaluate, RefusesCommunicationOfBatchesThatHaveNoPrice) {
+  const TemporaryFolder folder;
+  const Outcome collected =
+      run_command("collect", {"comm", "--backend", "analytic", "--devices", "2", "--samples", "3",
+                              "--batch", "64", "--output", folder / "few"});
+  ASSERT_EQ(collected.code, kExitOk) << collected.err;
+  EXPECT_THAT(evaluate("comm", {}, {"--data", folder / "few"}).err,
+              AllOf(HasSubstr(folder / "few"), HasSubstr("batch_size is 64")));
+}
+
 TEST(Evaluate, CommunicationByDeviceCount) {
   const Outcome outcome =
       evaluate("comm", published_models("4"), {"--data", golden("cost/comm_4")});
