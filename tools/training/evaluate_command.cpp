@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/message_text.h"
+#include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/task_models.h"
 #include "tools/commands.h"
