@@ -198,7 +198,7 @@ TEST(Rules, LittleIsCheaperThanWhatTheSearchFinds) {
   const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
   int tasks = 0;
   int optimal = 0;
-  double worst = 1.0;
+  double worst = 0.0;
   for (std::uint64_t seed = 10000; seed < 10000 + repetitions(150); ++seed) {
     SCOPED_TRACE(seed);
     Task listed = tiny_task_with_rules(seed);
@@ -221,14 +221,16 @@ TEST(Rules, LittleIsCheaperThanWhatTheSearchFinds) {
     const PlanResult result = planner.plan(task);
     ASSERT_EQ(result.plan.has_value(), lowest_ms < std::numeric_limits<double>::infinity());
     if (!result.plan) continue;
-    // Sums in another order differ in the last bits.
-    EXPECT_GE(result.cost.cost_ms, lowest_ms * (1.0 - 1e-5));
+    // Sums in another order differ in the last bits. Some tables have histograms that cannot be,
+    // and costs of these may be predicted to be negative.
+    const double excess = (result.cost.cost_ms - lowest_ms) / std::abs(lowest_ms);
+    EXPECT_GE(excess, -1e-5);
     ++tasks;
-    optimal += result.cost.cost_ms <= lowest_ms * (1.0 + 1e-5) ? 1 : 0;
-    worst = std::max(worst, result.cost.cost_ms / lowest_ms);
+    optimal += excess <= 1e-5 ? 1 : 0;
+    worst = std::max(worst, excess);
   }
   EXPECT_GE(optimal, tasks * 9 / 10) << "of " << tasks;
-  EXPECT_LE(worst, 1.02);
+  EXPECT_LE(worst, 0.02);
 }
 
 TEST(Rules, LargerTasksKeepThemToo) {
