@@ -48,7 +48,7 @@ class NodeColumns {
   [[nodiscard]] float seen(std::size_t node, double of_device, double of_node,
                            double of_all) const {
     const double parts = kPartsOfColumn * unrounded(node, of_device, of_node, of_all);
-    // Rounded by a conversion, since std::round is a call.
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): a conversion, since std::round is a call.
     return static_cast<float>(static_cast<double>(static_cast<std::int64_t>(parts + 0.5)) /
                               kPartsOfColumn);
   }
