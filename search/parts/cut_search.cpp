@@ -88,7 +88,12 @@ void CutSearch::after_whole(PlanResult planned) {
   start_from(std::move(planned));
   if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
   if (stop_.reached() || task_.devices < 2) return end();
-  if (options_.columns_only) return try_equalized();
+  // Where devices that differ find no packing, equal ones may, sooner than other cuts are tried.
+  if (options_.columns_only || found_.empty()) return try_equalized();
+  begin_trials();
+}
+
+void CutSearch::begin_trials() {
   phase_ = Phase::kColumnParts;
   try_more();
 }
@@ -138,7 +143,7 @@ void CutSearch::list_candidates() {
 void CutSearch::try_more() {
   while (!stop_.reached()) {
     const std::optional<Choice> choice = next_choice();
-    if (!choice) return try_equalized();
+    if (!choice) return of_equalized_ ? after_equalized() : try_equalized();
     if (ask_for_rest(*choice, Effort::kFast)) return;
   }
   end();
@@ -182,7 +187,9 @@ void CutSearch::go_on_with_best(Effort effort) {
 }
 
 void CutSearch::after_equalized() {
-  if (stop_.reached() || options_.columns_only || options_.effort == Effort::kFast) return end();
+  if (stop_.reached() || options_.columns_only) return end();
+  if (found_.empty() && shares_tried_ == 0) return begin_trials();
+  if (options_.effort == Effort::kFast) return end();
   if (equalized_is_best_) {  // Its choice counts its candidates.
     replicas_ = of_equalized_->replicas_;
     row_wise_ = of_equalized_->row_wise_;

@@ -77,6 +77,7 @@ class CutSearch {
   };
 
   void after_whole(PlanResult planned);
+  void begin_trials();
   void try_more();
   /// The next choice to be tried; nothing if they are at an end.
   [[nodiscard]] std::optional<Choice> next_choice();

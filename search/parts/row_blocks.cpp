@@ -66,7 +66,10 @@ class RowBlockPlans {
     by_columns_.stats.search_ms = found_.elapsed_ms();
     PlanResult result = found_.empty() ? by_columns_ : found_.take();
     result.stats = std::move(by_columns_.stats);
-    if (stop_.reached()) result.complete = false;
+    if (stop_.reached()) {
+      result.complete = false;
+      if (!result.plan) result.infeasible = nothing_in_time(task_);
+    }
     return result;
   }
 

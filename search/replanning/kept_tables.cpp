@@ -91,7 +91,8 @@ class TableKeeper {
     }
     for (const TableMove& move : kept_.moves) kept_.moved_bytes += move.bytes;
     const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
-    if (!has_room_beside(task_, loads)) {
+    const bool all_kept = fixed.size() == task_.tables.size();
+    if (all_kept ? !has_room_for(task_, loads) : !has_room_beside(task_, loads)) {
       throw Error("the tables that the running plan replicates or cuts row-wise need " +
                   format_bytes(loads.most_bytes()) + " on every device, but one has room for " +
                   format_bytes(std::ranges::min(rooms_bytes(task_))) + "; plan the task anew");

@@ -41,11 +41,20 @@ struct EvaluateCommand {
   }
 };
 
-/// One network on all its tests.
+/// One network on its tests of one batch.
 struct Evaluated {
   std::string network;
+  std::int64_t batch_size = 0;  ///< 0: not known, or several.
   std::vector<TestResult> tests;
 };
+
+/// Of samples of several batches the name says which.
+std::string name_among(const Evaluated& evaluated, std::span<const Evaluated> all) {
+  if (all.front().batch_size == all.back().batch_size) return evaluated.network;
+  if (evaluated.batch_size == 0) return evaluated.network + ", unknown batch";
+  return evaluated.network + ", batch " +
+         format_count(static_cast<std::uint64_t>(evaluated.batch_size));
+}
 
 nlohmann::ordered_json to_json(const std::string& weights, std::span<const Evaluated> networks) {
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
@@ -53,6 +62,7 @@ nlohmann::ordered_json to_json(const std::string& weights, std::span<const Evalu
     for (const TestResult& test : evaluated.tests) {
       nlohmann::ordered_json result = {{"network", evaluated.network}};
       if (test.devices > 0) result["devices"] = test.devices;
+      if (evaluated.batch_size > 0) result["batch_size"] = evaluated.batch_size;
       result["costs"] = test.accuracy.costs;
       result["mse_ms2"] = test.accuracy.mse;
       result["mape"] = test.accuracy.mape;
@@ -71,15 +81,22 @@ void report(const EvaluateCommand& command, const std::string& weights,
   } else {
     console.out << "weights  " << printable(weights) << '\n';
     for (const Evaluated& evaluated : networks) {
-      console.out << '\n' << accuracy_table(evaluated.network, evaluated.tests);
+      console.out << '\n' << accuracy_table(name_among(evaluated, networks), evaluated.tests);
     }
   }
   if (!scatter) return;
   std::vector<ScatterPanel> panels;
-  for (std::size_t i = 0; i < networks.front().tests.size(); ++i) {
-    for (const Evaluated& evaluated : networks) {
-      panels.push_back(scatter_panel(evaluated.network, evaluated.network, evaluated.tests[i]));
+  for (auto first = networks.begin(); first != networks.end();) {
+    const auto last = std::find_if(first, networks.end(), [&](const Evaluated& evaluated) {
+      return evaluated.batch_size != first->batch_size;
+    });
+    for (std::size_t i = 0; i < first->tests.size(); ++i) {
+      for (auto evaluated = first; evaluated != last; ++evaluated) {
+        const std::string name = name_among(*evaluated, networks);
+        panels.push_back(scatter_panel(name, name, evaluated->tests[i]));
+      }
     }
+    first = last;
   }
   scatter->write(scatter_svg(panels, 2));
   scatter->finish();
@@ -122,27 +139,32 @@ int evaluate_compute_command(const EvaluateCommand& command, Console& console) {
   const ComputeSamples samples =
       read_samples_to_predict(command.folders(), loaded.models.compute.any_batch());
   const auto backend = make_cpu_backend(loaded.models);
-  const Evaluated evaluated{"compute", {evaluate_compute(*backend, samples)}};
+  const Evaluated evaluated{"compute", 0, {evaluate_compute(*backend, samples)}};
   report(command, loaded.origin, std::span(&evaluated, 1), scatter, console);
   return kExitOk;
 }
 
-/// The batch of the samples in a folder; kDefaultBatchSize, for which models are taken as they are,
-/// if they know nothing else or were trained on that batch.
-std::int64_t batch_to_predict(const CostModels& models, const std::filesystem::path& folder) {
-  const DataOrigin origin = read_data_origin(std::span(&folder, 1), "comm");
-  const bool trained_on_it = std::ranges::any_of(models.metadata, [&](const auto& entry) {
-    return entry.first.starts_with("comm.") && entry.first.ends_with(".batch_size") &&
-           entry.second == origin.batch_size;
-  });
-  if (trained_on_it || !models.compute.any_batch()) return kDefaultBatchSize;
-  const std::int64_t batch = collected_batch(origin).value_or(kDefaultBatchSize);
-  try {
-    require_batch(models, batch);
-  } catch (const Error& error) {
-    throw Error(folder.string() + ": " + error.what());
+/// The batch that the communication model for `devices` was trained on, as the weights say.
+std::int64_t trained_batch(const CostModels& models, int devices) {
+  const std::string part =
+      models.dense_comm.contains(devices) ? std::to_string(devices) : std::string("symmetric");
+  const auto found = models.metadata.find("comm." + part + ".batch_size");
+  if (found == models.metadata.end()) return kDefaultBatchSize;
+  return collected_batch({.source = {}, .hardware = {}, .batch_size = found->second})
+      .value_or(kDefaultBatchSize);
+}
+
+/// The models for samples of `batch` (0: not known), from models that know what they were trained
+/// on.
+CostModels models_for_batch(const CostModels& models, int devices, std::int64_t batch) {
+  const std::int64_t trained = trained_batch(models, devices);
+  if (batch == 0 || batch == trained || !models.compute.any_batch()) return models;
+  if (trained != kDefaultBatchSize) {
+    throw Error("batch_size is " + std::to_string(batch) +
+                ", but the communication models were trained on " + std::to_string(trained) +
+                "; evaluate samples of that batch");
   }
-  return batch;
+  return models_for(models, {.batch_size = batch, .devices = devices});
 }
 
 int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
@@ -151,18 +173,26 @@ int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
   const LoadedModels loaded = load_models(command.models);
   std::map<std::int64_t, std::vector<std::filesystem::path>> folders_of_batch;
   for (const std::filesystem::path& folder : command.folders()) {
-    folders_of_batch[batch_to_predict(loaded.models, folder)].push_back(folder);
+    const DataOrigin origin = read_data_origin(std::span(&folder, 1), "comm");
+    folders_of_batch[collected_batch(origin).value_or(0)].push_back(folder);
   }
-  Evaluated networks[] = {{"forward", {}}, {"backward", {}}};
+  std::vector<Evaluated> networks;
   for (const auto& [batch, folders] : folders_of_batch) {
+    Evaluated forward{"forward", batch, {}};
+    Evaluated backward{"backward", batch, {}};
     for (const CommSamples& set : read_comm_samples(folders)) {
       require_comm_model(loaded, set.devices);
-      const auto backend = make_cpu_backend(
-          models_for(loaded.models, {.batch_size = batch, .devices = set.devices}));
-      CommTestResult result = evaluate_comm(*backend, set);
-      networks[0].tests.push_back(std::move(result.forward));
-      networks[1].tests.push_back(std::move(result.backward));
+      try {
+        const auto backend = make_cpu_backend(models_for_batch(loaded.models, set.devices, batch));
+        CommTestResult result = evaluate_comm(*backend, set);
+        forward.tests.push_back(std::move(result.forward));
+        backward.tests.push_back(std::move(result.backward));
+      } catch (const Error& error) {
+        throw Error(folders.front().string() + ": " + error.what());
+      }
     }
+    networks.push_back(std::move(forward));
+    networks.push_back(std::move(backward));
   }
   report(command, loaded.origin, networks, scatter, console);
   return kExitOk;

@@ -73,6 +73,14 @@ TEST(Evaluate, CommunicationOfTheBatchThatItWasCollectedWith) {
   const auto document = nlohmann::json::parse(outcome.out);
   ASSERT_EQ(document["results"].size(), 4U);
   for (const auto& result : document["results"]) EXPECT_LT(result["mape"], 0.05) << result;
+  EXPECT_EQ(document["results"][0]["batch_size"], 4096);
+  EXPECT_EQ(document["results"][3]["batch_size"], 1048576);
+  data.back() = "--scatter=" + folder / "a.svg";
+  const Outcome page = evaluate("comm", {}, data);
+  ASSERT_EQ(page.code, kExitOk) << page.err;
+  EXPECT_THAT(page.out,
+              AllOf(HasSubstr("forward, batch 4,096"), HasSubstr("backward, batch 1,048,576")));
+  EXPECT_THAT(contents_of(folder / "a.svg"), HasSubstr("8 devices"));
 }
 
 TEST(Evaluate, RefusesCommunicationOfBatchesThatHaveNoPrice) {
