@@ -38,15 +38,17 @@ struct MeasureInputs;
 [[nodiscard]] int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
                                    ranks::RankGroup& group, Console& console);
 
-/// The same of processes that were started together, each of which reads its own inputs. Throws
-/// Error; `give_up` is called before, with what is wrong, if the other ranks cannot know that this
-/// one has failed.
+/// The same of processes that were started together, each of which reads its own inputs, which must
+/// be the same. Throws Error; `give_up` is called before, with what is wrong, if the other ranks
+/// cannot know that this one has failed. If rank 0 cannot use its inputs, it alone throws, and the
+/// others return kExitBadInput; with `give_up` kExitOk, for then one exit code counts.
 [[nodiscard]] int measure_between_processes(const MeasureCommand& command, ranks::RankGroup& group,
                                             Console& console,
                                             const std::function<void(const char*)>& give_up = {});
 
-/// `measure --exchange mpi`. There are two of it, as of collect_over_ranks (tools/collect_comm.h):
-/// measure_over_mpi.cpp, and mpi_elsewhere.cpp. Returns an exit code; throws Error.
+/// `measure --exchange mpi`. There are two of it, as of collect_over_ranks
+/// (tools/collecting/collect_comm.h): tools/ranks/measure_over_mpi.cpp and mpi_elsewhere.cpp.
+/// Returns an exit code; throws Error.
 [[nodiscard]] int measure_over_mpi(const MeasureCommand& command, Console& console);
 
 }  // namespace neuroshard::tools

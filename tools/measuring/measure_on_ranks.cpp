@@ -7,6 +7,7 @@
 #include "tools/console/result_output.h"
 #include "tools/measuring/measure_inputs.h"
 #include "tools/measuring/measurement_report.h"
+#include "tools/measuring/same_inputs.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
 
@@ -98,23 +99,36 @@ int measure_between_processes(const MeasureCommand& command, ranks::RankGroup& g
                               Console& console, const std::function<void(const char*)>& give_up) {
   std::optional<MeasureInputs> inputs;
   std::optional<Error> failure;
+  InputHashes hashes{};
   try {
     inputs = inputs_for(command, group);
+    hashes = input_hashes(command, *inputs);
   } catch (const Error& error) {
     failure = error;
   }
-  // One speaks, and gives the exit code: rank 0 if it has failed.
-  const bool any_failed = group.any(failure.has_value());
-  bool first_failed = failure.has_value();
-  if (any_failed) group.broadcast(std::as_writable_bytes(std::span(&first_failed, 1)));
-  if (any_failed && first_failed) {
-    if (group.rank() == 0) throw Error(*failure);
-    return kExitOk;
+  // mpirun kills all others as soon as one ends with another code than 0.
+  const int silent_code = give_up ? kExitOk : kExitBadInput;
+  bool any_failed = group.any(failure.has_value());
+  if (any_failed) {
+    // One speaks: rank 0 if it has failed.
+    bool first_failed = failure.has_value();
+    group.broadcast(std::as_writable_bytes(std::span(&first_failed, 1)));
+    if (first_failed) {
+      if (group.rank() == 0) throw Error(*failure);
+      return silent_code;
+    }
+  } else {
+    try {
+      require_same_inputs(group, hashes);
+    } catch (const Error& error) {
+      failure = error;
+    }
+    any_failed = group.any(failure.has_value());
   }
   try {
     if (failure) throw Error(*failure);
     if (any_failed) (void)group.any(false);  // Until that rank ends all.
-    return any_failed ? kExitOk : measure_on_ranks(command, *inputs, group, console);
+    return any_failed ? silent_code : measure_on_ranks(command, *inputs, group, console);
   } catch (const std::exception& error) {
     if (give_up) give_up(error.what());
     throw;
