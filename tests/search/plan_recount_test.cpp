@@ -526,7 +526,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
-  EXPECT_GT(seen.unequal_row_blocks, 0);
+  EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }
 
@@ -536,7 +536,7 @@ TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
   EXPECT_GT(seen.plans, 0);
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
-  EXPECT_GT(seen.unequal_row_blocks, 0);
+  EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
   EXPECT_EQ(seen.on_nodes, seen.plans);
 }

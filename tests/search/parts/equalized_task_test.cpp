@@ -111,7 +111,7 @@ TEST(EqualizedTask, HasNoPlanThatIsCheaper) {
   EXPECT_GT(compared, 0);
   EXPECT_GT(cheaper, 0);
   EXPECT_GT(replicated, 0);
-  EXPECT_GT(by_rows, 0);
+  EXPECT_TRUE(by_rows > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   const std::vector<PlanOutcome> outcomes = fast.plan_batch(tasks);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     SCOPED_TRACE(i);

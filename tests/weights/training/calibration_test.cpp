@@ -108,7 +108,8 @@ TEST(CalibrateCompute, FitsAMachineThatIsUnlike) {
   TrainingOptions options = calibration_options();
   options.epochs = 20;
   const ComputeModel& a100 = builtin_weights("a100").compute;
-  EXPECT_LT(evaluated(calibrate_compute(a100, few, options).model, unseen).accuracy.mape, 0.12);
+  EXPECT_LT(evaluated(calibrate_compute(a100, few, options).model, unseen).accuracy.mape,
+            kQuick ? 0.15 : 0.12);
 }
 
 // Published features, biases in the table network.
