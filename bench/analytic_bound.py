@@ -247,6 +247,16 @@ def recount_ms(task: neuroshard.Task, plan: neuroshard.Plan) -> float:
     return max(compute) + 2 * exchanges.all_to_all_ms(max(columns)) + exchanges.all_to_all_ms(ids)
 
 
+def planned(task: neuroshard.Task, cuts: str, options: argparse.Namespace) -> neuroshard.Plan:
+    plan = neuroshard.plan(task, cuts=cuts).plan
+    if plan is None:
+        raise SystemExit(
+            f"analytic_bound.py: no plan of {options.set} on {task.devices} devices of {options.memory_gib:g} GiB with "
+            f"cuts={cuts!r}; give more --memory-gib or --devices"
+        )
+    return plan
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", help="one of bench/data/table_sets")
@@ -261,13 +271,11 @@ def main() -> None:
             devices=devices,
             memory_bytes=neuroshard.bytes_from_gib(options.memory_gib),
         )
-        by_columns = neuroshard.plan(task, cuts="columns").plan
-        assert by_columns is not None
+        by_columns = planned(task, "columns", options)
         recount, library = recount_ms(task, by_columns), neuroshard.analytic_cost(task, by_columns).cost_ms
         if abs(recount - library) > 1e-6 * library:
             raise SystemExit(f"{options.set}: these formulas say {recount} ms, the library {library} ms")
-        ours = neuroshard.plan(task, cuts="any").plan
-        assert ours is not None
+        ours = planned(task, "any", options)
         cost_ms = neuroshard.analytic_cost(task, ours).cost_ms
         bound, kinds = bound_ms(task.tables, devices)
         of_kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))

@@ -147,10 +147,12 @@ class Bench:
     def draw_tables(self) -> None:
         if self.tables.exists():
             return
-        self.run("generate", "--output", self.tables.parent, "--row-scale", ROW_SCALE, "--seed", self.options.seed)
-        configs = json.loads(self.tables.read_text())
+        drawn = self.folder / "drawn"
+        self.run("generate", "--output", drawn, "--row-scale", ROW_SCALE, "--seed", self.options.seed)
+        configs = json.loads((drawn / self.tables.name).read_text())
         for table in configs:
             table["pooling_factor"] *= POOLING_SCALE
+        self.tables.parent.mkdir(exist_ok=True)
         # Renamed when it is whole: its presence says that this is done.
         part = self.tables.with_suffix(".part")
         part.write_text(json.dumps(configs))

@@ -74,9 +74,7 @@ class Bench:
         }
 
     def run(self, *arguments: object) -> str:
-        return subprocess.run(
-            [self.program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
-        ).stdout
+        return subprocess.run([self.program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def draw_tables(self) -> None:
         """Those of make.sh, if they are not there, and others."""

@@ -19,6 +19,8 @@ constexpr std::uint64_t kPartsStream = 5;  // Of a seed; train_models.cpp has th
 constexpr std::uint64_t kDrawnStream = 8;
 constexpr std::size_t kDrawnOperators = 1500;
 constexpr int kDrawnEpochs = 60;
+constexpr const char* kCompute = "compute";
+constexpr const char* kSecondStart = "compute (second start)";
 
 std::vector<std::uint32_t> shuffled_samples(std::size_t count, const std::string& what,
                                             const TrainingOptions& options) {
@@ -127,27 +129,43 @@ TrainedCompute calibrate_compute(const ComputeModel& start, const ComputeSamples
   training::validate(options);
   validate(start, "calibration");
   ThreadTeam team(options.threads);
+  // Of which the calibrations take should_stop. Once true, it stays so: linear_start() asks, too.
+  TrainingOptions until_stopped = options;
+  bool stopped = false;
+  if (options.should_stop) {
+    until_stopped.should_stop = [&] { return stopped = stopped || options.should_stop(); };
+  }
   const auto cross_validated = [&](bool from_linear) {
     auto calibration = std::make_unique<training::Calibration>(
         [&, from_linear](std::span<const std::uint32_t> used) {
           return std::make_unique<training::ComputeTrainee>(
               samples, used,
-              from_linear ? linear_start(start, samples, used, options, team) : start, options,
-              training::best_matrix_kernels(), team);
+              from_linear ? linear_start(start, samples, used, until_stopped, team) : start,
+              options, training::best_matrix_kernels(), team);
         },
-        shuffled_samples(samples.size(), "compute samples", options), "compute", options);
+        shuffled_samples(samples.size(), "compute samples", options),
+        from_linear ? kSecondStart : kCompute, until_stopped);
     calibration->cross_validate();
     return calibration;
   };
   auto calibration = cross_validated(false);
-  if (start.any_batch() && !calibration->summary().stopped) {
-    auto other = cross_validated(true);
-    const bool is_better = other->summary().valid_loss < calibration->summary().valid_loss;
-    if (is_better && !other->summary().stopped) calibration = std::move(other);
+  if (start.any_batch() && !stopped) {
+    try {
+      auto other = cross_validated(true);
+      const bool is_better = other->summary().valid_loss < calibration->summary().valid_loss;
+      if (is_better && !stopped) calibration = std::move(other);
+    } catch (const Error& error) {
+      // The rate may be too high for this start alone. The samples were good enough for the first.
+      if (error.kind() != ErrorKind::kInvalidInput) throw;
+    }
   }
+  // The last trainee needs all of its epochs: the errors are those of such trainees.
+  until_stopped.should_stop = nullptr;
   const auto trainee = calibration->train();
   TrainedCompute trained{static_cast<training::ComputeTrainee&>(*trainee).model(),
                          calibration->summary()};
+  trained.summary.network = kCompute;
+  trained.summary.stopped = stopped;
   std::vector<float> measured_ms;
   for (const std::uint32_t sample : calibration->samples()) {
     measured_ms.push_back(samples.cost_ms[sample]);

@@ -34,7 +34,8 @@ class Calibration {
 
   /// Runs until all epochs are done or options.should_stop says so.
   void cross_validate();
-  /// The trainee of all samples, for as many epochs as were best.
+  /// The trainee of all samples, for as many epochs as were best: the options' should_stop is not
+  /// asked.
   [[nodiscard]] std::unique_ptr<Trainee> train();
 
   /// `tests` is empty. The samples of training are all samples.

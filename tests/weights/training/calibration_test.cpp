@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "golden.h"
 #include "message_of.h"
@@ -95,14 +98,15 @@ TEST(CalibrateCompute, FitsAnotherMachineToFewSamples) {
 
 // A machine whose operators cost something for each table, however little is looked up: no factor
 // of what GPUs cost gives that.
+ComputeSamples of_other_kind(ComputeSamples samples) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto tables = static_cast<float>(samples.offsets[i + 1] - samples.offsets[i]);
+    samples.cost_ms[i] = 10.0F * samples.cost_ms[i] + 2.0F * tables;
+  }
+  return samples;
+}
+
 TEST(CalibrateCompute, FitsAMachineThatIsUnlike) {
-  const auto of_other_kind = [](ComputeSamples samples) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const auto tables = static_cast<float>(samples.offsets[i + 1] - samples.offsets[i]);
-      samples.cost_ms[i] = 10.0F * samples.cost_ms[i] + 2.0F * tables;
-    }
-    return samples;
-  };
   const ComputeSamples few = of_other_kind(analytic_samples("a100-sxm-80gb", kQuick ? 60 : 150, 5));
   const ComputeSamples unseen = of_other_kind(analytic_samples("a100-sxm-80gb", 400, 6));
   TrainingOptions options = calibration_options();
@@ -199,6 +203,72 @@ TEST(CalibrateCompute, StopsWhenAskedAndKeepsTheBestSoFar) {
   EXPECT_EQ(summary.epochs, 3);
   ASSERT_EQ(losses.size(), 3U);
   EXPECT_LE(summary.valid_loss, *std::ranges::min_element(losses));
+}
+
+TEST(CalibrateCompute, AStopInTheSecondStartKeepsTheFirst) {
+  const ComputeModel& start = builtin_weights("a100").compute;
+  const ComputeSamples samples = of_other_kind(analytic_samples("a100-sxm-80gb", 40, 5));
+  TrainingOptions options = calibration_options();
+  options.epochs = 3;
+  double first_loss = 0.0;
+  bool is_first_done = false;
+  int asked = 0;
+  options.on_epoch = [&](const EpochReport& report) {
+    EXPECT_EQ(report.network, "compute");
+    first_loss = report.best_valid_loss;
+    is_first_done = report.epoch == report.epochs;
+  };
+  // True once, in the making of the second start: the first asks once more after its last epoch.
+  options.should_stop = [&] { return is_first_done && ++asked == 5; };
+  const TrainingSummary summary = calibrate_compute(start, samples, options).summary;
+  EXPECT_EQ(asked, 5);
+  EXPECT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.epochs, 3);
+  EXPECT_EQ(summary.valid_loss, first_loss);
+}
+
+// Its start would be worse than those of the five models that the errors are of.
+TEST(CalibrateCompute, AStopInTheTrainingOfTheResultChangesNothing) {
+  const ComputeModel& start = builtin_weights("a100").compute;
+  const ComputeSamples samples = of_other_kind(analytic_samples("a100-sxm-80gb", 40, 5));
+  TrainingOptions options = calibration_options();
+  options.epochs = 5;
+  std::map<std::string, double> losses;
+  options.on_epoch = [&](const EpochReport& report) {
+    losses[report.network] = report.best_valid_loss;
+  };
+  const std::string whole = bytes_of(calibrate_compute(start, samples, options).model);
+  ASSERT_EQ(losses.size(), 2U);
+  ASSERT_LT(losses.at("compute (second start)"), losses.at("compute"));
+  bool is_last_epoch = false;
+  int asked = 0;
+  options.on_epoch = [&](const EpochReport& report) {
+    is_last_epoch = report.network != "compute" && report.epoch == report.epochs;
+  };
+  // The cross-validation asks once more after its last epoch.
+  options.should_stop = [&] { return is_last_epoch && ++asked > 1; };
+  const TrainedCompute trained = calibrate_compute(start, samples, options);
+  EXPECT_TRUE(is_last_epoch);
+  EXPECT_EQ(bytes_of(trained.model), whole);
+  EXPECT_FALSE(trained.summary.stopped);
+  EXPECT_EQ(trained.summary.network, "compute");
+}
+
+// Few steps at such a rate leave such costs finite, the many of the second start do not.
+TEST(CalibrateCompute, KeepsTheFirstStartIfTheSecondIsNotFinite) {
+  ComputeSamples samples = analytic_samples("h100-sxm-80gb", 20, 5);
+  for (float& cost_ms : samples.cost_ms) cost_ms *= 1e35F;
+  TrainingOptions options = calibration_options();
+  options.epochs = 1;
+  options.learning_rate = 1.0;
+  std::vector<std::string> networks;
+  options.on_epoch = [&](const EpochReport& report) { networks.push_back(report.network); };
+  const TrainedCompute trained =
+      calibrate_compute(builtin_weights("a100").compute, samples, options);
+  EXPECT_THAT(networks, ::testing::ElementsAre("compute"));
+  EXPECT_EQ(trained.summary.network, "compute");
+  EXPECT_EQ(trained.summary.epochs, 1);
+  EXPECT_TRUE(std::isfinite(trained.summary.valid_loss));
 }
 
 TEST(CalibrateComm, FitsAnotherNetworkToFewSamples) {

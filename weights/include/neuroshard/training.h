@@ -27,8 +27,9 @@ class TrainingBackend;
 
 /// State of one network after an epoch. Losses are in ms^2 if squared, without unit if relative.
 struct EpochReport {
-  std::string network;  ///< "compute", "forward" or "backward".
-  int epoch = 0;        ///< 1 after the first.
+  /// "compute", "forward" or "backward"; "compute (second start)" in calibrate_compute().
+  std::string network;
+  int epoch = 0;  ///< 1 after the first.
   int epochs = 0;
   double train_loss = 0.0;  ///< Mean over the epoch's batches, while the weights were changing.
   double valid_loss = 0.0;
@@ -147,7 +148,9 @@ struct CommNetworkSizes {
 // one that the result is trained for, with all samples. The summary's tests are those five's, each
 // on the part that it did not see. For compute models with features of traffic that is done twice,
 // with all epochs reported: the second start is calibrated beforehand to operators at costs of a
-// linear fit, for machines that are unlike the start's; the better is kept. Both functions throw
+// linear fit, for machines that are unlike the start's; the better is kept, and the first if the
+// second's error stops being finite. Stopped in the first cross-validation, the best so far is
+// kept; in the second, the first. The result's own training runs to its end. Both functions throw
 // Error (kInvalidInput) on fewer than 20 samples, on samples that the start's features do not know,
 // on a network of one device count, on an option out of range, to keep a state or of a backend, or
 // if the error stops being finite.

@@ -45,8 +45,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
     Plans pooled tables in device memory, table-wise and column-wise, data-parallel and row-wise where constraints name
     these kinds and the weights price them, and by rows where columns alone find no room or constraints leave nothing
-    else. Tables that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds; ...) are planned
-    by EmbeddingShardingPlanner, and a warning names them.
+    else. Tables that it cannot hold (unpooled ones; those whose constraints leave only data-parallel or cached kinds;
+    ...) are planned by EmbeddingShardingPlanner, and a warning names them.
 
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
       weights: cost models; None for the built-in ones.
