@@ -290,12 +290,19 @@ class Searches {
     session.place(search.candidates(), results);
     return results;
   }
-  double time(const auto& launches, const auto& launch) {
-    const gpu::CurrentDevice current(context_->device());
-    return timer_.seconds(launches.stream(), launch);
+  /// Seconds of the kernels alone: what they are told is copied before, results after.
+  double run_timed(auto& launches) {
+    launches.prepare();
+    const double seconds = time(launches);
+    launches.finish();
+    return seconds;
   }
 
  private:
+  double time(auto& launches) {
+    const gpu::CurrentDevice current(context_->device());
+    return timer_.seconds(launches.stream(), [&] { launches.launch(); });
+  }
   [[nodiscard]] PlacementCounters sum() const {
     PlacementCounters total;
     for (const auto& session : sessions_) total += session->counters();
@@ -329,10 +336,7 @@ class Level : public Searches {
     for (std::size_t i = 0; i < size(); ++i) {
       launches.add(session(i), search(i).candidates(), results_[i]);
     }
-    launches.prepare();
-    const double seconds = time(launches, [&] { launches.launch(); });
-    launches.finish();
-    return seconds;
+    return run_timed(launches);
   }
 
   void check() {
@@ -376,10 +380,7 @@ class WholeSearches : public Searches {
         launches.add(session(i), search(i).beams()[beam], outcomes_[i][beam]);
       }
     }
-    launches.prepare();
-    const double seconds = time(launches, [&] { launches.launch(); });
-    launches.finish();
-    return seconds;
+    return run_timed(launches);
   }
 
   void check() {

@@ -131,10 +131,7 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
 }
 
 void join_column_parts(const Task& task, const PartialTask& part, Plan& plan) {
-  std::set<int> in_parts;
-  for (std::size_t i = 0; i + 1 < part.tables.size(); ++i) {
-    if (part.tables[i] == part.tables[i + 1]) in_parts.insert(static_cast<int>(part.tables[i]));
-  }
+  std::set<int> in_parts = tables_in_parts(part);
   for (const TableSlice& slice : plan.slices) {
     if (is_row_block(task, slice)) in_parts.erase(slice.table);
   }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "core/slice_tables.h"
 #include "neuroshard/table_features.h"
+#include "search/parts/table_loads.h"
 
 namespace neuroshard {
 namespace {
@@ -35,19 +35,7 @@ std::vector<double> shards_ms(const Backend& backend, const Task& task, const Sh
     }
     offsets.push_back(offsets.back() + static_cast<std::uint32_t>(shard.size()));
   }
-  offsets.push_back(offsets.back());  // The last shard is empty.
-  std::vector<float> embeddings(offsets.back() *
-                                static_cast<std::size_t>(backend.embedding_width()));
-  backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> ids(offsets.back());
-  std::iota(ids.begin(), ids.end(), 0U);
-  std::vector<float> ms(shards.size() + 1);
-  backend.score_shards(embeddings, {offsets, ids}, ms);
-  std::vector<double> more_ms;
-  for (std::size_t d = 0; d < shards.size(); ++d) {
-    more_ms.push_back(std::max(0.0, static_cast<double>(ms[d]) - static_cast<double>(ms.back())));
-  }
-  return more_ms;
+  return operator_ms(backend, features, std::move(offsets));
 }
 
 }  // namespace

@@ -76,6 +76,14 @@ std::vector<TableGroup> groups_of_parts(const std::vector<TableGroup>& groups,
   return of_parts;
 }
 
+std::set<int> tables_in_parts(const PartialTask& part) {
+  std::set<int> in_parts;
+  for (std::size_t i = 0; i + 1 < part.tables.size(); ++i) {
+    if (part.tables[i] == part.tables[i + 1]) in_parts.insert(static_cast<int>(part.tables[i]));
+  }
+  return in_parts;
+}
+
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part) {
   const int first = static_cast<int>(plan.slices.size());
   for (TableSlice slice : of_part.slices) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct PartialTask {
 /// others. `taken` is ascending.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                                        const DeviceLoads& loads);
+
+/// The tables of the whole task that `part` has in several parts.
+[[nodiscard]] std::set<int> tables_in_parts(const PartialTask& part);
 
 /// `groups` of tables that are cut to parts: table `t` becomes the tables `first_parts[t]` to
 /// `first_parts[t + 1]` - 1. Parts of one table are not kept apart from each other; no table is cut

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/id_exchange.h"
 #include "neuroshard/table_features.h"
@@ -62,22 +63,29 @@ ExchangePrices exchange_prices(const Backend& backend, const Task& task) {
   return exchange_prices(backend, task.devices, columns, lookups);
 }
 
-std::vector<double> operator_ms(const Backend& backend, std::span<const float> features) {
-  const std::size_t tables = features.size() / static_cast<std::size_t>(backend.table_features());
+std::vector<double> operator_ms(const Backend& backend, std::span<const float> features,
+                                std::vector<std::uint32_t> offsets) {
+  const std::size_t sets = offsets.size() - 1;
+  const std::size_t tables = offsets.back();
+  offsets.push_back(offsets.back());  // The last shard is empty.
   std::vector<float> embeddings(tables * static_cast<std::size_t>(backend.embedding_width()));
   backend.embed_pieces(features, embeddings);
   std::vector<std::uint32_t> ids(tables);
   std::iota(ids.begin(), ids.end(), 0U);
-  std::vector<std::uint32_t> offsets(tables + 2);
-  std::iota(offsets.begin(), offsets.end(), 0U);
-  offsets.back() = static_cast<std::uint32_t>(tables);  // The last shard is empty.
-  std::vector<float> ms(tables + 1);
+  std::vector<float> ms(sets + 1);
   backend.score_shards(embeddings, {offsets, ids}, ms);
   std::vector<double> more_ms;
-  for (std::size_t i = 0; i < tables; ++i) {
+  for (std::size_t i = 0; i < sets; ++i) {
     more_ms.push_back(std::max(0.0, static_cast<double>(ms[i]) - static_cast<double>(ms.back())));
   }
   return more_ms;
+}
+
+std::vector<double> operator_ms(const Backend& backend, std::span<const float> features) {
+  const std::size_t tables = features.size() / static_cast<std::size_t>(backend.table_features());
+  std::vector<std::uint32_t> offsets(tables + 1);
+  std::iota(offsets.begin(), offsets.end(), 0U);
+  return operator_ms(backend, features, std::move(offsets));
 }
 
 std::vector<double> operator_ms(const Backend& backend, const Task& task,

@@ -27,8 +27,13 @@ struct ExchangePrices {
 [[nodiscard]] ExchangePrices exchange_prices(const Backend& backend, const PlanCost& plan);
 [[nodiscard]] ExchangePrices exchange_prices(const Backend& backend, const Task& task);
 
-/// Operator costs of each of some tables alone, [tables], less that of no table. `features`:
-/// [tables, features of the backend].
+/// Operator costs of some sets of tables, [sets], less that of no table. `features`: [tables,
+/// features of the backend]; set s has the tables from offsets[s] to offsets[s + 1].
+[[nodiscard]] std::vector<double> operator_ms(const Backend& backend,
+                                              std::span<const float> features,
+                                              std::vector<std::uint32_t> offsets);
+
+/// The same of each table alone, [tables].
 [[nodiscard]] std::vector<double> operator_ms(const Backend& backend,
                                               std::span<const float> features);
 

@@ -317,10 +317,7 @@ class TableKeeper {
 /// `plan`, of tables some of which are parts in `rest`, with neighbouring slices of these on one
 /// device as one.
 Plan with_neighbours_joined(const Plan& plan, const PartialTask& rest) {
-  std::set<int> in_parts;
-  for (std::size_t i = 0; i + 1 < rest.tables.size(); ++i) {
-    if (rest.tables[i] == rest.tables[i + 1]) in_parts.insert(static_cast<int>(rest.tables[i]));
-  }
+  const std::set<int> in_parts = tables_in_parts(rest);
   Plan joined{.slices = {}, .shards = {}, .replicas = plan.replicas};
   for (std::vector<TableSlice>& slices : slices_by_device(plan)) {
     std::ranges::stable_sort(slices, {}, [&](const TableSlice& slice) {

@@ -150,8 +150,7 @@ std::int64_t trained_batch(const CostModels& models, int devices) {
       models.dense_comm.contains(devices) ? std::to_string(devices) : std::string("symmetric");
   const auto found = models.metadata.find("comm." + part + ".batch_size");
   if (found == models.metadata.end()) return kDefaultBatchSize;
-  return collected_batch({.source = {}, .hardware = {}, .batch_size = found->second})
-      .value_or(kDefaultBatchSize);
+  return batch_of_text(found->second).value_or(kDefaultBatchSize);
 }
 
 /// The models for samples of `batch` (0: not known), from models that know what they were trained
@@ -174,7 +173,7 @@ int evaluate_comm_command(const EvaluateCommand& command, Console& console) {
   std::map<std::int64_t, std::vector<std::filesystem::path>> folders_of_batch;
   for (const std::filesystem::path& folder : command.folders()) {
     const DataOrigin origin = read_data_origin(std::span(&folder, 1), "comm");
-    folders_of_batch[collected_batch(origin).value_or(0)].push_back(folder);
+    folders_of_batch[batch_of_text(origin.batch_size).value_or(0)].push_back(folder);
   }
   std::vector<Evaluated> networks;
   for (const auto& [batch, folders] : folders_of_batch) {

@@ -92,9 +92,8 @@ DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
   return origin;
 }
 
-std::optional<std::int64_t> collected_batch(const DataOrigin& origin) {
+std::optional<std::int64_t> batch_of_text(const std::string& text) {
   std::int64_t batch = 0;
-  const std::string& text = origin.batch_size;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), batch);
   if (error != std::errc() || end != text.data() + text.size() || batch < 1) return std::nullopt;
   return batch;
@@ -102,7 +101,7 @@ std::optional<std::int64_t> collected_batch(const DataOrigin& origin) {
 
 void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples) {
   if (!samples.served.empty()) return;
-  const std::int64_t batch = collected_batch(origin).value_or(kDefaultBatchSize);
+  const std::int64_t batch = batch_of_text(origin.batch_size).value_or(kDefaultBatchSize);
   if (batch != kDefaultBatchSize) samples.served.assign(samples.size(), batch);
 }
 

@@ -28,9 +28,9 @@ struct DataOrigin {
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
-/// Samples of an iteration that data was collected with; nothing if its folder does not say, or
-/// says several.
-[[nodiscard]] std::optional<std::int64_t> collected_batch(const DataOrigin& origin);
+/// Samples of an iteration, as DataOrigin and the metadata of weights have them as text; nothing if
+/// it is no single number.
+[[nodiscard]] std::optional<std::int64_t> batch_of_text(const std::string& text);
 
 /// Samples that do not say how many samples their operator serves serve the batch that they were
 /// collected with, if `origin` knows it.
