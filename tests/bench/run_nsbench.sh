@@ -16,6 +16,6 @@ grep -q '^|--' "$folder/report.md"
 grep -q '"benchmarks": \[' "$folder/result.json"
 grep -q "\"name\": \"$command/" "$folder/result.json"
 grep -q '"cpu_flags"' "$folder/result.json"
-[ ! -e "$folder/chart.svg" ] || tail -n 1 "$folder/chart.svg" | grep -q '</svg>'
+[ ! -e "$folder/chart.svg" ] || grep -q '</svg>' <<<"$(tail -n 1 "$folder/chart.svg")"
 [ "$(ls "$folder" | wc -l)" = $((1 + ${#files[@]} / 2)) ] # No temporary file is left.
 ! grep -q failed "$folder/report.md"

@@ -40,7 +40,7 @@ check() { "$folder/bundle/gpu_check.sh" "$results" "$@" >"$folder/screen" 2>&1; 
 
 # The loads come first of all.
 check
-grep -v '^nvidia-smi' "$TRACE" | head -n 1 | grep -q -- '^nsbench kernels --loads-only' || fail "the loads are not measured first"
+grep -q '^nsbench kernels --loads-only' <<<"$(grep -v -m 1 '^nvidia-smi' "$TRACE")" || fail "the loads are not measured first"
 for part in score plan train scale; do grep -q "^nsbench $part " "$TRACE" || fail "no nsbench $part"; done
 grep -q '^neuroshard collect compute' "$TRACE" || fail "nothing was collected"
 for tool in memcheck racecheck; do
@@ -53,7 +53,7 @@ import json, sys
 steps = [json.loads(line)["step"] for line in open(sys.argv[1])]
 assert steps[0] == "loads" and len(steps) == len(set(steps)) and "tests" in steps, steps
 EOF
-tar -tf "$results/samples.tar" | grep -q samples/data.txt || fail "no samples"
+grep -q samples/data.txt <<<"$(tar -tf "$results/samples.tar")" || fail "no samples"
 ! grep -q FAILED "$results/summary.txt" || fail "steps failed: $(cat "$results/summary.txt")"
 
 # What was done is not done again, but collecting goes on.
