@@ -15,7 +15,7 @@
 #include "message_of.h"
 #include "neuroshard/error.h"
 #include "repetitions.h"
-#include "weights/collection/ranks/five_ranks.h"
+#include "weights/collection/ranks/expected_of_ranks.h"
 #include "weights/collection/ranks/tcp_ranks.h"
 #include "weights/collection/ranks/tcp_socket.h"
 
@@ -39,43 +39,12 @@ TEST_F(TcpGroupTest, OneRankNeedsNobody) {
   EXPECT_EQ(values, (std::array<float, 2>{1.0F, 2.0F}));
 }
 
-// Element i of what `from` sends `to`.
-int tcp_element(int from, int to, std::int64_t i) {
-  return from * 10'000'000 + to * 1'000'000 + static_cast<int>(i);
-}
-
 TEST_F(TcpGroupTest, SendsEachRankItsPartHoweverLarge) {
-  constexpr int kSize = 4;
   for (std::uint64_t seed = 0; seed < testing::repetitions(6); ++seed) {
     Random random(seed);
-    std::array<std::array<std::int64_t, kSize>, kSize> counts{};  // [from][to]
-    for (auto& of_rank : counts) {
-      // More than sockets buffer, or next to nothing.
-      for (std::int64_t& count : of_rank) {
-        count = static_cast<std::int64_t>(random.below(seed % 2 == 0 ? 900'000 : 3));
-      }
-    }
-    run_well(kSize, [&](TcpGroup& group) {
-      const auto own = static_cast<std::size_t>(group.rank());
-      std::vector<std::int64_t> to;
-      std::vector<std::int64_t> from;
-      std::vector<int> sent;
-      std::vector<int> expected;
-      for (int peer = 0; peer < kSize; ++peer) {
-        to.push_back(counts[own][static_cast<std::size_t>(peer)]);
-        from.push_back(counts[static_cast<std::size_t>(peer)][own]);
-        for (std::int64_t i = 0; i < to.back(); ++i) {
-          sent.push_back(tcp_element(group.rank(), peer, i));
-        }
-        for (std::int64_t i = 0; i < from.back(); ++i) {
-          expected.push_back(tcp_element(peer, group.rank(), i));
-        }
-      }
-      std::vector<int> received(expected.size());
-      group.all_to_all(sent.data(), PeerParts::packed(to), received.data(), PeerParts::packed(from),
-                       sizeof(int));
-      EXPECT_EQ(received, expected);
-    });
+    // More than sockets buffer, or next to nothing.
+    const PartSizes sizes = random_part_sizes(4, seed % 2 == 0 ? 900'000 : 3, random);
+    run_well(4, [&](TcpGroup& group) { expect_each_gets_its_part(group, sizes); });
   }
 }
 
