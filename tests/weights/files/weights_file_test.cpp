@@ -9,7 +9,7 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "scratch_folder.h"
+#include "temporary_folder.h"
 #include "weights/files/read_file.h"
 #include "weights/files/safetensors.h"
 
@@ -21,7 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
 using testing::random_models;
-using testing::ScratchFolder;
 using ::testing::StartsWith;
 
 CostModels dense_and_symmetric() {
@@ -40,7 +39,7 @@ std::string error_after(const std::function<void(Safetensors&)>& change) {
 }
 
 TEST(WeightsFile, KeepsEveryModelAndItsMetadata) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   const CostModels models = dense_and_symmetric();
   save_weights(models, folder / "w.safetensors");
   const CostModels read = load_weights(folder / "w.safetensors");
@@ -183,7 +182,7 @@ TEST(WeightsFile, RejectsOtherFormatsAndVersions) {
 }
 
 TEST(WeightsFile, IsNotWrittenIfTheModelsAreNotSound) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   CostModels models = dense_and_symmetric();
   models.compute.head.layers[0].bias[0] = NAN;
   EXPECT_THAT(message_of([&] { save_weights(models, folder / "w"); }),
@@ -199,11 +198,11 @@ TEST(WeightsFile, IsNotWrittenIfTheModelsAreNotSound) {
 }
 
 TEST(WeightsFile, SaysWhichFileCannotBeReadOrWritten) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(message_of([] { (void)load_weights("none.safetensors"); }, ErrorKind::kIo),
             "none.safetensors: cannot be read: No such file or directory");
   EXPECT_THAT(
-      message_of([&] { save_weights(dense_and_symmetric(), folder / "no" / "w"); }, ErrorKind::kIo),
+      message_of([&] { save_weights(dense_and_symmetric(), folder / "no/w"); }, ErrorKind::kIo),
       HasSubstr("w: cannot be written: No such file or directory"));
 }
 
