@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "core/replicas.h"
+#include "core/slice_prices.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/table_features.h"
@@ -64,8 +66,119 @@ void sort_by_gain(const Task& task, std::vector<CutCandidate>& candidates) {
   });
 }
 
-// Row-wise tables that gain less are not worth a plan.
-constexpr double kLeastRowWiseGain = 0.5;
+// Tables in row blocks that gain less are not worth a plan.
+constexpr double kLeastBlockGain = 0.5;
+
+/// Even blocks of tables on groups of devices side by side, if those have a price.
+class PricedBlocks {
+ public:
+  /// `group`: one of block_groups(), or 0: none.
+  PricedBlocks(const Backend& backend, const Task& task, int group)
+      : task_(task),
+        group_(group),
+        price_(group == 0 ? nullptr
+                          : backend.kind_price(group == task.devices ? ShardingKind::kRow
+                                                                     : ShardingKind::kTableRow)) {}
+
+  [[nodiscard]] bool any() const { return price_ != nullptr; }
+  /// What a table takes of each device on average, by its busiest block; infinite if it may not be
+  /// in such blocks, or they have no price.
+  [[nodiscard]] double mean_ms(std::uint32_t t) const {
+    const Table& table = task_.tables[t];
+    if (!any() || !may_be_cut(task_, table, group_)) return kDearest;
+    const double lookups = busiest_block(task_, t, group_).pooling_factor;
+    const double share = table.pooling_factor > 0.0 ? lookups / table.pooling_factor : 0.0;
+    return priced_ms(*price_, table, table.dim, share, static_cast<double>(task_.batch_size)) *
+           group_ / task_.devices;
+  }
+
+ private:
+  static constexpr double kDearest = std::numeric_limits<double>::infinity();
+
+  const Task& task_;
+  int group_;
+  const KindPrice* price_;
+};
+
+/// Of the devices of a node, if there are several of them.
+PricedBlocks node_blocks(const Backend& backend, const Task& task) {
+  const std::vector<int> groups = block_groups(task);
+  return {backend, task, groups.size() > 1 ? groups.back() : 0};
+}
+
+PricedBlocks row_wise_blocks(const Backend& backend, const Task& task) {
+  return {backend, task, task.devices};
+}
+
+/// What the slices of a plan by columns take.
+class ShardedTables {
+ public:
+  ShardedTables(const Backend& backend, const Task& task, const Plan& sharded, const PlanCost& cost)
+      : backend_(backend),
+        task_(task),
+        prices_(exchange_prices(backend, cost)),
+        speed_(speeds_of(task).mean),
+        ms_(task.tables.size()) {
+    std::vector<Table> slices;
+    for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
+    const std::vector<double> slices_ms = loads_ms(slices);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      ms_[static_cast<std::size_t>(sharded.slices[i].table)] += slices_ms[i] / task.devices;
+    }
+    mean_ms_ = std::accumulate(ms_.begin(), ms_.end(), 0.0);
+  }
+
+  /// Of slices with all rows, with what they send.
+  [[nodiscard]] std::vector<double> loads_ms(std::span<const Table> tables) const {
+    std::vector<double> ms = operator_ms(backend_, task_, tables);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      // What blocks take of slow devices, slices give way to.
+      ms[i] = ms[i] / speed_ + prices_.column_ms * tables[i].dim +
+              prices_.ids_ms(tables[i].pooling_factor);
+    }
+    return ms;
+  }
+
+  /// What each device saves if these tables have no slices.
+  [[nodiscard]] std::vector<double> saved_ms(std::span<const CutCandidate> candidates) const {
+    std::vector<Table> narrowest;
+    for (const CutCandidate& one : candidates) {
+      narrowest.push_back(task_.tables[one.table]);
+      narrowest.back().dim = narrowest_part(task_.tables[one.table]);
+    }
+    std::vector<double> saved = loads_ms(narrowest);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      // A plan waits for a slice that is more than a device's share of everything.
+      saved[i] = std::max(ms_[candidates[i].table], saved[i] > mean_ms_ ? saved[i] : 0.0);
+    }
+    return saved;
+  }
+
+ private:
+  const Backend& backend_;
+  const Task& task_;
+  ExchangePrices prices_;
+  double speed_;
+  std::vector<double> ms_;  ///< [tables]: of each device, on average.
+  double mean_ms_ = 0.0;    ///< Of all tables.
+};
+
+std::vector<CutCandidate> tables_for_blocks(const Task& task, int group) {
+  std::vector<CutCandidate> candidates;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (may_be_cut(task, task.tables[t], group)) candidates.push_back({.table = t});
+  }
+  return candidates;
+}
+
+double gain_of(double saved_ms, double cost_ms) {
+  return saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
+}
+
+void keep_gainful(const Task& task, std::vector<CutCandidate>& candidates) {
+  std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastBlockGain; });
+  sort_by_gain(task, candidates);
+}
 
 }  // namespace
 
@@ -75,6 +188,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   if (task.devices < 2) return candidates;
   const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
   const OperatorFeatures of_replicas(backend.table_features(), samples_of_replicas(task));
+  const KindPrice* const price = backend.kind_price(ShardingKind::kReplicate);
   std::vector<float> sharded_features;
   std::vector<float> replica_features;
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
@@ -87,17 +201,28 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   }
   const std::size_t count = candidates.size();
   const std::vector<double> whole_ms = operator_ms(backend, sharded_features);
-  const std::vector<double> replica_ms = operator_ms(backend, replica_features);
+  std::vector<double> replica_ms;
+  if (price == nullptr) {
+    replica_ms = operator_ms(backend, replica_features);
+  } else {
+    for (const CutCandidate& one : candidates) {
+      replica_ms.push_back(replica_price_ms(*price, task, task.tables[one.table]));
+    }
+  }
+  const PricedBlocks row_wise = row_wise_blocks(backend, task);
+  const PricedBlocks on_nodes = node_blocks(backend, task);
   const ExchangePrices prices = exchange_prices(backend, sharded);
   const Speeds speeds = speeds_of(task);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
-    const double saved_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
-                             prices.ids_ms(table.pooling_factor)) /
-                            task.devices;
+    const double in_columns_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
+                                  prices.ids_ms(table.pooling_factor)) /
+                                 task.devices;
+    const double saved_ms = std::min({in_columns_ms, row_wise.mean_ms(candidates[i].table),
+                                      on_nodes.mean_ms(candidates[i].table)});
     const double cost_ms = replica_ms[i] / speeds.slowest +
                            gradients_ms(*backend.all_reduce(), task.devices, table, touched);
-    candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
+    candidates[i].gain = gain_of(saved_ms, cost_ms);
   }
   sort_by_gain(task, candidates);
   return candidates;
@@ -105,46 +230,42 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
 
 std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,
                                               const Plan& sharded, const PlanCost& cost) {
-  std::vector<CutCandidate> candidates;
-  if (task.devices < 2) return candidates;
-  const ExchangePrices prices = exchange_prices(backend, cost);
-  std::vector<Table> slices;
-  for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
-  const std::vector<double> slices_ms = operator_ms(backend, task, slices);
-  // What blocks take of slow devices, slices give way to.
-  const double speed = speeds_of(task).mean;
-  const auto load_ms = [&](double of_operator_ms, const Table& table) {
-    return of_operator_ms / speed + prices.column_ms * table.dim +
-           prices.ids_ms(table.pooling_factor);
-  };
-  std::vector<double> sharded_ms(task.tables.size());
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    sharded_ms[static_cast<std::size_t>(sharded.slices[i].table)] +=
-        load_ms(slices_ms[i], slices[i]) / task.devices;
-  }
-  const double mean_ms = std::accumulate(sharded_ms.begin(), sharded_ms.end(), 0.0);
-
-  std::vector<Table> narrowest;
+  if (task.devices < 2) return {};
+  std::vector<CutCandidate> candidates = tables_for_blocks(task, task.devices);
+  const ShardedTables tables(backend, task, sharded, cost);
+  const std::vector<double> saved_ms = tables.saved_ms(candidates);
+  const PricedBlocks priced = row_wise_blocks(backend, task);
+  const PricedBlocks on_nodes = node_blocks(backend, task);
   std::vector<Table> blocks;
-  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_cut(task, task.tables[t], task.devices)) continue;
-    candidates.push_back({.table = t});
-    narrowest.push_back(task.tables[t]);
-    narrowest.back().dim = narrowest_part(task.tables[t]);
-    blocks.push_back(busiest_block(task, t, task.devices));
+  for (const CutCandidate& one : candidates) {
+    blocks.push_back(busiest_block(task, one.table, task.devices));
   }
-  const std::vector<double> narrowest_ms = operator_ms(backend, task, narrowest);
-  const std::vector<double> blocks_ms = operator_ms(backend, task, blocks);
+  const std::vector<double> blocks_ms = tables.loads_ms(blocks);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double slice_ms = load_ms(narrowest_ms[i], narrowest[i]);
-    // A plan waits for a slice that is more than a device's share of everything.
-    const double saved_ms =
-        std::max(sharded_ms[candidates[i].table], slice_ms > mean_ms ? slice_ms : 0.0);
-    candidates[i].gain =
-        saved_ms / std::max(load_ms(blocks_ms[i], blocks[i]), std::numeric_limits<double>::min());
+    const std::uint32_t t = candidates[i].table;
+    candidates[i].gain = gain_of(std::min(saved_ms[i], on_nodes.mean_ms(t)),
+                                 priced.any() ? priced.mean_ms(t) : blocks_ms[i]);
   }
-  std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastRowWiseGain; });
-  sort_by_gain(task, candidates);
+  keep_gainful(task, candidates);
+  return candidates;
+}
+
+std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Task& task,
+                                                const Plan& sharded, const PlanCost& cost) {
+  const PricedBlocks priced = node_blocks(backend, task);
+  if (!priced.any()) return {};
+  std::vector<CutCandidate> candidates = tables_for_blocks(task, block_groups(task).back());
+  std::erase_if(candidates, [&](const CutCandidate& one) {
+    return task.tables[one.table].rules.limit_devices();
+  });
+  const ShardedTables tables(backend, task, sharded, cost);
+  const std::vector<double> saved_ms = tables.saved_ms(candidates);
+  const PricedBlocks row_wise = row_wise_blocks(backend, task);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::uint32_t t = candidates[i].table;
+    candidates[i].gain = gain_of(std::min(saved_ms[i], row_wise.mean_ms(t)), priced.mean_ms(t));
+  }
+  keep_gainful(task, candidates);
   return candidates;
 }
 

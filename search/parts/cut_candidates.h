@@ -18,8 +18,9 @@ struct CutCandidate {
 
 /// All tables that rules and memory let be replicated, by falling gain. What a table's slices take
 /// is taken to be shared out evenly over the devices of a plan that costs `sharded`: its operator,
-/// and its columns at the price that one more has in the all-to-alls. Of replicas, all devices wait
-/// for the slowest. On one device: none.
+/// and its columns at the price that one more has in the all-to-alls; or if row blocks of it have a
+/// price and take less, what they do. Of replicas, all devices wait for the slowest. On one device:
+/// none.
 [[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
                                                            const PlanCost& sharded);
 
@@ -30,5 +31,11 @@ struct CutCandidate {
 [[nodiscard]] std::vector<CutCandidate> row_wise_candidates(const Backend& backend,
                                                             const Task& task, const Plan& sharded,
                                                             const PlanCost& cost);
+
+/// The same of blocks on the devices of a node, if nodes are some of block_groups() and the backend
+/// has a price of such blocks; else none. Tables with rules on devices are left out.
+[[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
+                                                              const Task& task, const Plan& sharded,
+                                                              const PlanCost& cost);
 
 }  // namespace neuroshard

@@ -12,6 +12,7 @@
 #include "search/parts/device_loads.h"
 #include "search/parts/equalized_task.h"
 #include "search/parts/even_blocks.h"
+#include "search/parts/node_blocks.h"
 #include "search/parts/required_blocks.h"
 
 namespace neuroshard {
@@ -60,6 +61,7 @@ void CutSearch::take(PlanResult planned) {
       return after_whole(std::move(planned));
     case Phase::kReplicas:
     case Phase::kRowWise:
+    case Phase::kNodeBlocks:
     case Phase::kColumnParts:
       consider_parts(planned, most_ms_);
       return try_more();
@@ -119,8 +121,15 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
     }
     phase_ = Phase::kRowWise;
   }
-  if (const auto count = row_wise_.next(best_.row_wise)) {
-    choice.row_wise = *count;
+  if (phase_ == Phase::kRowWise) {
+    if (const auto count = row_wise_.next(best_.row_wise)) {
+      choice.row_wise = *count;
+      return choice;
+    }
+    phase_ = Phase::kNodeBlocks;
+  }
+  if (const auto count = node_blocks_.next(best_.node_blocks)) {
+    choice.node_blocks = *count;
     return choice;
   }
   return std::nullopt;
@@ -138,6 +147,8 @@ void CutSearch::list_candidates() {
   replicas_ = {without_required(replica_candidates(backend_, task_, best.cost)), trials};
   row_wise_ = {without_required(row_wise_candidates(backend_, task_, *best.plan, best.cost)),
                trials};
+  node_blocks_ = {without_required(node_block_candidates(backend_, task_, *best.plan, best.cost)),
+                  trials};
 }
 
 void CutSearch::try_more() {
@@ -193,6 +204,7 @@ void CutSearch::after_equalized() {
   if (equalized_is_best_) {  // Its choice counts its candidates.
     replicas_ = of_equalized_->replicas_;
     row_wise_ = of_equalized_->row_wise_;
+    node_blocks_ = of_equalized_->node_blocks_;
   }
   improve_best();
 }
@@ -228,6 +240,11 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
     add_blocks(fixed_, task_, slice, 0, task_.devices);
     tables.push_back(t);
   }
+  std::ranges::sort(tables);
+  std::vector<std::uint32_t> on_nodes = node_blocks_.tables(choice.node_blocks);
+  std::erase_if(on_nodes, [&](std::uint32_t t) { return std::ranges::binary_search(tables, t); });
+  if (!on_nodes.empty()) add_node_blocks(fixed_, backend_, task_, on_nodes);
+  tables.insert(tables.end(), on_nodes.begin(), on_nodes.end());
   std::ranges::sort(tables);
   return tables;
 }

@@ -226,10 +226,14 @@ class Backend {
   [[nodiscard]] const AllReduceModel* all_reduce() const {
     return traits_.all_reduce ? &*traits_.all_reduce : nullptr;
   }
-  /// Whether it can price tables that every device holds.
-  [[nodiscard]] bool prices_replicas() const {
-    return table_features() == kTrafficFeatures && all_reduce() != nullptr;
+  /// The price of shards of this kind; a grid has that of kTableRow. Null: the models predict them.
+  [[nodiscard]] const KindPrice* kind_price(ShardingKind kind) const {
+    const auto found =
+        traits_.kind_prices.find(kind == ShardingKind::kGrid ? ShardingKind::kTableRow : kind);
+    return found == traits_.kind_prices.end() ? nullptr : &found->second;
   }
+  /// CostModels::prices_replicas().
+  [[nodiscard]] bool prices_replicas() const { return traits_.prices_replicas; }
 
  protected:
   explicit Backend(const CostModels& models);
@@ -241,6 +245,8 @@ class Backend {
     std::optional<NodeColumns> nodes;
     bool prices_ids;
     std::optional<AllReduceModel> all_reduce;
+    KindPrices kind_prices;
+    bool prices_replicas;
   };
   explicit Backend(Traits traits) : traits_(std::move(traits)) {}
   [[nodiscard]] static const Traits& traits_of(const Backend& other) { return other.traits_; }

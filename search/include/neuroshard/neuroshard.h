@@ -19,6 +19,7 @@
 #include "neuroshard/explanation.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/histogram_scale.h"
+#include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/plan.h"

@@ -102,6 +102,37 @@ TEST(WeightsFile, AllReducesAloneAreOfVersion2) {
   EXPECT_TRUE(read.all_reduce);
 }
 
+TEST(WeightsFile, PricesOfKindsAreOfVersion2) {
+  CostModels models = dense_and_symmetric();
+  models.kind_prices = {{ShardingKind::kRow, {{0.5, 1.0, 2.0, 4.0, 8.0}}},
+                        {ShardingKind::kReplicate, {{0.0, 0.25, 0.0, 0.0, 0.0}}}};
+  const std::string bytes = serialize_weights(models);
+  EXPECT_EQ(parse_safetensors(bytes, "w").metadata.at("version"), "2");
+  const CostModels read = parse_weights(bytes, "w");
+  ASSERT_EQ(read.kind_prices.size(), 2U);
+  for (const auto& [kind, price] : models.kind_prices) {
+    EXPECT_EQ(read.kind_prices.at(kind).ms, price.ms);
+  }
+  EXPECT_EQ(serialize_weights(read), bytes);
+}
+
+TEST(WeightsFile, RejectsWrongPricesOfKinds) {
+  const std::string bytes = serialize_weights(of_any_batch());
+  const auto error = [&](const std::string& name, const Tensor& numbers) {
+    Safetensors file = parse_safetensors(bytes, "w");
+    file.tensors[name] = numbers;
+    return message_of([&] { (void)parse_weights(serialize_safetensors(file), "w"); });
+  };
+  const Tensor five{{5}, {1.0F, 1.0F, 1.0F, 1.0F, 1.0F}};
+  EXPECT_EQ(error("kind_price.table_row", five), "");
+  EXPECT_THAT(error("kind_price.row", {{2}, {1.0F, 1.0F}}),
+              HasSubstr("w: tensor 'kind_price.row': has the shape [2]; expected 5 numbers"));
+  EXPECT_THAT(error("kind_price.row", {{5}, {1.0F, 1.0F, -1.0F, 1.0F, 1.0F}}),
+              HasSubstr("price of kind 'row': one of its numbers is -1"));
+  EXPECT_THAT(error("kind_price.grid", five), HasSubstr("'grid': only row, table_row"));
+  EXPECT_THAT(error("kind_price.rows", five), HasSubstr("unknown tensor 'kind_price.rows'"));
+}
+
 TEST(WeightsFile, RejectsWrongLinesAndFeatures) {
   const std::string bytes = serialize_weights(of_any_batch());
   const auto error = [&](const auto& change) {
