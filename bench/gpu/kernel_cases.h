@@ -10,6 +10,8 @@
 
 namespace neuroshard::bench {
 
+using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
+
 /// One kernel on one input, which is in device memory.
 struct KernelCase {
   std::string kernel;          ///< "score_shards, cuda_gemm"
@@ -34,12 +36,20 @@ struct KernelSizes {
   std::size_t tasks = 64;           ///< Of each set, besides one alone.
   std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
   std::string only = {};            ///< Only kernels whose names have this text.
+
+  [[nodiscard]] bool wants(const std::string& kernel) const {
+    return kernel.find(only) != std::string::npos;
+  }
 };
 
 /// All kernels (of `sizes.only`), each on inputs of these sizes. `models` serve 128 devices too,
 /// and outlive the cases.
-[[nodiscard]] std::vector<KernelCase> kernel_cases(
-    const CostModels& models, const GoldenFolder& data,
-    const std::shared_ptr<const gpu::DeviceContext>& context, const KernelSizes& sizes = {});
+[[nodiscard]] std::vector<KernelCase> kernel_cases(const CostModels& models,
+                                                   const GoldenFolder& data,
+                                                   const SharedContext& context,
+                                                   const KernelSizes& sizes = {});
+
+/// Of the costs of one placement.
+[[nodiscard]] double comm_multiply_adds(const CommNetwork& network, int devices);
 
 }  // namespace neuroshard::bench
