@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: bench/run_all.sh MACHINE [PART...]
-# Measures everything, or the parts named (plan_no_reuse, plan, plan_load, train, score, quality,
-# gap, scale), and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts for each
+# Measures speed, quality and growth, or the parts named (plan_no_reuse, plan, plan_load, train, score,
+# quality, gap, scale), and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts for each
 # command of nsbench. Takes some minutes on two cores. Close other programs first; the
 # spreads in the reports tell whether the machine was quiet. NSBENCH names another program.
 set -euo pipefail

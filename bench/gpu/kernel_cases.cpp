@@ -1,31 +1,26 @@
 #include "bench/gpu/kernel_cases.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
+#include "bench/gpu/annealing_cases.h"
 #include "bench/gpu/device_scorers.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/fma_kernel.h"
+#include "bench/gpu/placement_cases.h"
 #include "bench/markdown_table.h"
 #include "bench/scoring/score_benchmarks.h"
 #include "bench/scoring/score_report.h"
 #include "bench/scoring/scoring_input.h"
 #include "core/cpu_backend.h"
-#include "core/cpu_kernels.h"
-#include "cuda/beam_launches.h"
-#include "cuda/chain_launches.h"
 #include "cuda/comm_costs.h"
 #include "cuda/current_device.h"
 #include "cuda/embed_pieces.h"
-#include "cuda/placement_launches.h"
 #include "neuroshard/error.h"
-#include "search/baselines.h"
-#include "search/improvement/annealing.h"
-#include "search/published_search.h"
 
 namespace neuroshard::bench {
 namespace {
-
-using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
 
 std::string counted(std::size_t count, const char* what) {
   return with_separators(static_cast<std::int64_t>(count)) + " " + what;
@@ -104,17 +99,13 @@ constexpr std::size_t kPiecesPerShard = 16;
 
 std::string name_of(const ScorerKind& kind) { return "score_shards, " + kind.name; }
 
-bool is_wanted(const std::string& kernel, const KernelSizes& sizes) {
-  return kernel.find(sizes.only) != std::string::npos;
-}
-
 void add_score_cases(std::vector<KernelCase>& cases, const CostModels& models,
                      const GoldenFolder& data, const SharedContext& context,
                      const KernelSizes& sizes) {
   std::vector<ScorerKind> kinds = device_scorers(models, context);
   std::erase_if(kinds, [&](const ScorerKind& kind) {
     // "cuda_device" is one of the other kinds, chosen by size.
-    return kind.name == "cuda_device" || !is_wanted(name_of(kind), sizes);
+    return kind.name == "cuda_device" || !sizes.wants(name_of(kind));
   });
   if (kinds.empty()) return;
   const std::vector<std::size_t>& batches = sizes.shards;
@@ -191,16 +182,6 @@ KernelCase embed_case(const CostModels& models, const GoldenFolder& data,
 
 // ---- comm_costs ----
 
-const Mlp& network_of(const CommNetwork& network) {
-  return std::visit([](const auto& n) -> const Mlp& { return n.network; }, network);
-}
-
-double comm_multiply_adds(const CommNetwork& network, int devices) {
-  // The symmetric network has a row for each device of a placement.
-  const bool symmetric = std::holds_alternative<SymmetricCommNetwork>(network);
-  return multiply_adds_per_shard(network_of(network)) * (symmetric ? devices : 1);
-}
-
 KernelCase comm_case(const CostModels& models, const SharedContext& context, int devices,
                      std::size_t placements) {
   auto bench = std::make_shared<Bench>(context);
@@ -239,378 +220,27 @@ KernelCase comm_case(const CostModels& models, const SharedContext& context, int
           .run = run};
 }
 
-// ---- place_candidates, search_beams ----
-
-// Of docs/kernels.md, modelled for an idle H100 or H200 with a warp for each of 11 limits: a step
-// of a placement by either kernel; the communication networks of a level; and what search_beams
-// does between two levels.
-constexpr double kClockHz = 1.98e9;
-constexpr double kCandidateStepCycles = 684.0;
-constexpr double kBeamStepCycles = 714.0;
-constexpr double kNetworkCycles = 12000.0;
-constexpr double kNextLevelCycles = 11500.0;
-
-/// The beam searches of some tasks, before their first level.
-class Searches {
- public:
-  Searches(const CostModels& models, const SharedContext& context, std::vector<Task> tasks)
-      : context_(context),
-        tasks_(std::move(tasks)),
-        cpu_(select_cpu_kernels("auto"), models, true) {
-    for (const Task& task : tasks_) {
-      catalogs_.push_back(std::make_unique<PieceCatalog>(cpu_, task));
-      searches_.push_back(start(searches_.size()));
-      sessions_.push_back(
-          std::make_unique<gpu::CudaSession>(*context, cpu_, searches_.back()->problem()));
-    }
-  }
-
-  /// Of one call of `run`.
-  [[nodiscard]] PlacementCounters work_of(const auto& run) {
-    const PlacementCounters before = sum();
-    (void)run();
-    const PlacementCounters after = sum();
-    return {.greedy_runs = after.greedy_runs - before.greedy_runs,
-            .head_evaluations = after.head_evaluations - before.head_evaluations,
-            .comm_evaluations = after.comm_evaluations - before.comm_evaluations};
-  }
-
- protected:
-  [[nodiscard]] std::size_t size() const { return tasks_.size(); }
-  [[nodiscard]] PublishedSearch& search(std::size_t task) { return *searches_[task]; }
-  [[nodiscard]] gpu::CudaSession& session(std::size_t task) { return *sessions_[task]; }
-  [[nodiscard]] const gpu::DeviceContext& context() const { return *context_; }
-  /// Another search of the same task.
-  [[nodiscard]] std::unique_ptr<PublishedSearch> start(std::size_t task) {
-    return std::make_unique<PublishedSearch>(cpu_, tasks_[task], options_, *catalogs_[task]);
-  }
-  [[nodiscard]] std::unique_ptr<PlacementSession> cpu_session(const PublishedSearch& search) {
-    return cpu_.start(search.problem());
-  }
-  static std::vector<CandidateResult> placed(PlacementSession& session,
-                                             const PublishedSearch& search) {
-    std::vector<CandidateResult> results(search.candidates().size());
-    session.place(search.candidates(), results);
-    return results;
-  }
-  /// Seconds of the kernels alone: what they are told is copied before, results after.
-  double run_timed(auto& launches) {
-    launches.prepare();
-    const double seconds = time(launches);
-    launches.finish();
-    return seconds;
-  }
-
- private:
-  double time(auto& launches) {
-    const gpu::CurrentDevice current(context_->device());
-    return timer_.seconds(launches.stream(), [&] { launches.launch(); });
-  }
-  [[nodiscard]] PlacementCounters sum() const {
-    PlacementCounters total;
-    for (const auto& session : sessions_) total += session->counters();
-    return total;
-  }
-
-  SharedContext context_;
-  std::vector<Task> tasks_;
-  CpuBackend cpu_;
-  SearchOptions options_;
-  std::vector<std::unique_ptr<PieceCatalog>> catalogs_;
-  std::vector<std::unique_ptr<PublishedSearch>> searches_;
-  std::vector<std::unique_ptr<gpu::CudaSession>> sessions_;
-  EventTimer timer_;
-};
-
-/// The first level of each: some twenty candidates.
-class Level : public Searches {
- public:
-  Level(const CostModels& models, const SharedContext& context, std::vector<Task> tasks)
-      : Searches(models, context, std::move(tasks)) {
-    for (std::size_t i = 0; i < size(); ++i) {
-      const auto cpu = cpu_session(search(i));
-      search(i).take(placed(*cpu, search(i)), *cpu);
-      results_.emplace_back(search(i).candidates().size());
-    }
-  }
-
-  double run() {
-    gpu::PlacementLaunches launches(context());
-    for (std::size_t i = 0; i < size(); ++i) {
-      launches.add(session(i), search(i).candidates(), results_[i]);
-    }
-    return run_timed(launches);
-  }
-
-  void check() {
-    (void)run();
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (placed(*cpu_session(search(i)), search(i)) == results_[i]) continue;
-      throw Error("place_candidates: the results of task " + std::to_string(i) +
-                      " are not those of the CPU; nothing was timed",
-                  ErrorKind::kBackend);
-    }
-  }
-
-  /// Of the longest placement.
-  [[nodiscard]] double modelled_cycles() {
-    std::size_t steps = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const CandidateBatch& batch = search(i).candidates();
-      for (std::size_t c = 0; c < batch.size(); ++c) {
-        steps = std::max<std::size_t>(steps, batch.offsets[c + 1] - batch.offsets[c]);
-      }
-    }
-    return static_cast<double>(steps) * kCandidateStepCycles + kNetworkCycles;
-  }
-
- private:
-  std::vector<std::vector<CandidateResult>> results_;
-};
-
-/// All levels of each, in one launch.
-class WholeSearches : public Searches {
- public:
-  WholeSearches(const CostModels& models, const SharedContext& context, std::vector<Task> tasks)
-      : Searches(models, context, std::move(tasks)) {
-    for (std::size_t i = 0; i < size(); ++i) outcomes_.emplace_back(search(i).beams().size());
-  }
-
-  double run() {
-    gpu::BeamLaunches launches(context());
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (std::size_t beam = 0; beam < outcomes_[i].size(); ++beam) {
-        launches.add(session(i), search(i).beams()[beam], outcomes_[i][beam]);
-      }
-    }
-    return run_timed(launches);
-  }
-
-  void check() {
-    (void)run();
-    for (std::size_t i = 0; i < size(); ++i) {
-      const auto by_levels = start(i);
-      const auto in_one = start(i);
-      const auto cpu = cpu_session(*by_levels);
-      in_one->take_beams(outcomes_[i], *cpu);
-      for (PublishedSearch* one : {by_levels.get(), in_one.get()}) {
-        while (one->running()) one->take(placed(*cpu, *one), *cpu);
-      }
-      if (by_levels->plan() == in_one->plan() &&
-          by_levels->candidates_examined() == in_one->candidates_examined()) {
-        continue;
-      }
-      throw Error("search_beams: the plan of task " + std::to_string(i) +
-                      " is not that of the CPU; nothing was timed",
-                  ErrorKind::kBackend);
-    }
-  }
-
-  /// Of the longest search; a level's placements have one piece more than those before.
-  [[nodiscard]] double modelled_cycles() {
-    double most = 0.0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (const BeamProblem& beam : search(i).beams()) {
-        double cycles = 0.0;
-        for (int level = 1; level <= beam.max_splits; ++level) {
-          const auto steps = static_cast<double>(beam.pieces.size()) + level;
-          cycles += steps * kBeamStepCycles + kNetworkCycles + kNextLevelCycles;
-        }
-        most = std::max(most, cycles);
-      }
-    }
-    return most;
-  }
-
- private:
-  std::vector<std::vector<BeamOutcome>> outcomes_;
-};
-
-template <class Placing>
-KernelCase placement_case(const char* kernel, const CostModels& models,
-                          const SharedContext& context, const std::vector<Task>& tasks,
-                          const std::string& input) {
-  const int devices = tasks.front().devices;
-  const CommModel& comm = models.comm_for(devices);
-  const double row =
-      comm_multiply_adds(comm.forward, devices) + comm_multiply_adds(comm.backward, devices);
-  const gpu::CurrentDevice current(context->device());
-  const auto placing = std::make_shared<Placing>(models, context, tasks);
-  const PlacementCounters work = placing->work_of([&] { return placing->run(); });
-  return {.kernel = kernel,
-          .input = input,
-          .items = static_cast<double>(work.greedy_runs),
-          .multiply_adds = static_cast<double>(work.head_evaluations) *
-                               multiply_adds_per_shard(models.compute.head) +
-                           static_cast<double>(work.comm_evaluations) * row,
-          .modelled_seconds = placing->modelled_cycles() / kClockHz,
-          .check = [placing] { placing->check(); },
-          .run = [placing] { return placing->run(); }};
-}
-
-void add_placement_cases(std::vector<KernelCase>& cases, const CostModels& models,
-                         const GoldenFolder& data, const SharedContext& context,
-                         const KernelSizes& sizes) {
-  const bool levels = is_wanted("place_candidates", sizes);
-  const bool searches = is_wanted("search_beams", sizes);
-  for (const std::string& name : sizes.task_sets) {
-    const std::vector<Task> tasks = data.load_set(name, sizes.tasks, false).tasks;
-    const std::string all = counted(tasks.size(), "tasks");
-    if (levels) {
-      cases.push_back(placement_case<Level>("place_candidates", models, context, {tasks.front()},
-                                            name + ", a task's level"));
-      cases.push_back(placement_case<Level>("place_candidates", models, context, tasks,
-                                            name + ", " + all + "' levels"));
-    }
-    if (searches) {
-      cases.push_back(placement_case<WholeSearches>("search_beams", models, context,
-                                                    {tasks.front()}, name + ", a task's search"));
-      cases.push_back(placement_case<WholeSearches>("search_beams", models, context, tasks,
-                                                    name + ", " + all + "' searches"));
-    }
-  }
-  if (!levels) return;
-  Task large{.tables = data.tables(), .devices = 128, .memory_bytes = 0};
-  large.tables.resize(std::min(large.tables.size(), sizes.large_tables));
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < large.tables.size(); ++i) {
-    Table& table = large.tables[i];
-    table.dim = 16 << i % 4;
-    total += table.size_bytes();
-    large.memory_bytes = std::max(large.memory_bytes, table.size_bytes());
-  }
-  large.memory_bytes = std::max(large.memory_bytes, 2 * total / large.devices);
-  cases.push_back(
-      placement_case<Level>("place_candidates", models, context, {large},
-                            counted(large.tables.size(), "tables on 128 devices, a level")));
-}
-
-// ---- anneal_chains ----
-
-// Of an edit, on average, by the counts of docs/kernels.md.
-constexpr double kEditCycles = 4000.0;
-constexpr std::size_t kChainsOfTask = 3;
-
-/// Chains of annealing of some tasks, from plans by a baseline.
-class Chains {
- public:
-  Chains(const CostModels& models, const SharedContext& context, std::vector<Task> tasks,
-         std::uint64_t edits)
-      : context_(context), cpu_(select_cpu_kernels("auto"), models, true) {
-    for (const Task& listed : tasks) {
-      const std::optional<Plan> plan = place_by_baseline(listed, Algorithm::kDimGreedy, 0);
-      if (!plan) continue;
-      OfTask& of = *tasks_.emplace_back(std::make_unique<OfTask>(cpu_, listed));
-      of.start = layout_of(of.catalog, *plan);
-      of.problem = annealing_problem(cpu_, of.catalog, of.task, false).value();
-      for (std::size_t i = 0; i < kChainsOfTask; ++i) {
-        of.options.push_back(
-            {.steps = edits, .stream = i, .halves = i % 2 == 0 ? Halves::kJoined : Halves::kKept});
-        of.chains.push_back(annealing_chain(of.start, of.options.back()));
-      }
-      of.outcomes.resize(kChainsOfTask);
-    }
-  }
-
-  double run() {
-    gpu::ChainLaunches launches(*context_, cpu_.prices_ids());
-    for (const auto& of : tasks_) {
-      for (std::size_t i = 0; i < kChainsOfTask; ++i) {
-        of->outcomes[i].reset();
-        launches.add({&of->problem, &of->chains[i], &of->outcomes[i]});
-      }
-    }
-    launches.prepare();
-    const gpu::CurrentDevice current(context_->device());
-    const double seconds = timer_.seconds(launches.stream(), [&] { launches.launch(); });
-    launches.finish();
-    return seconds;
-  }
-
-  void check() {
-    (void)run();
-    for (const auto& of : tasks_) {
-      for (std::size_t i = 0; i < kChainsOfTask; ++i) {
-        if (of->outcomes[i] == anneal(cpu_, of->catalog, of->task, of->start, of->options[i], {})) {
-          continue;
-        }
-        throw Error("anneal_chains: a chain is not that of the CPU; nothing was timed",
-                    ErrorKind::kBackend);
-      }
-    }
-  }
-
-  /// Of a run before.
-  [[nodiscard]] Annealed work() const {
-    Annealed total;
-    for (const auto& of : tasks_) {
-      for (const std::optional<Annealed>& outcome : of->outcomes) {
-        if (!outcome) continue;
-        total.edits += outcome->edits;
-        total.head_evaluations += outcome->head_evaluations;
-        total.comm_evaluations += outcome->comm_evaluations;
-      }
-    }
-    return total;
-  }
-
- private:
-  struct OfTask {
-    OfTask(const Backend& backend, const Task& listed) : task(listed), catalog(backend, task) {}
-
-    Task task;
-    PieceCatalog catalog;
-    Layout start;
-    AnnealingProblem problem;
-    std::vector<AnnealingOptions> options;
-    std::vector<AnnealingChain> chains;
-    std::vector<std::optional<Annealed>> outcomes;
-  };
-
-  SharedContext context_;
-  CpuBackend cpu_;
-  std::vector<std::unique_ptr<OfTask>> tasks_;
-  EventTimer timer_;
-};
-
-void add_annealing_cases(std::vector<KernelCase>& cases, const CostModels& models,
-                         const GoldenFolder& data, const SharedContext& context,
-                         const KernelSizes& sizes) {
-  if (!is_wanted("anneal_chains", sizes)) return;
-  for (const std::string& name : sizes.task_sets) {
-    const std::vector<Task> tasks = data.load_set(name, sizes.tasks, false).tasks;
-    for (const std::vector<Task>& of : {std::vector<Task>{tasks.front()}, tasks}) {
-      const gpu::CurrentDevice current(context->device());
-      const auto chains = std::make_shared<Chains>(models, context, of, sizes.edits);
-      (void)chains->run();
-      const Annealed work = chains->work();
-      cases.push_back(
-          {.kernel = "anneal_chains",
-           .input =
-               name + ", chains of " + (of.size() == 1 ? "a task" : counted(of.size(), "tasks")),
-           .items = static_cast<double>(work.edits),
-           // Those of heads; what the networks are asked for depends on the devices.
-           .multiply_adds = static_cast<double>(work.head_evaluations) *
-                            multiply_adds_per_shard(models.compute.head),
-           .modelled_seconds = static_cast<double>(sizes.edits) * kEditCycles / kClockHz,
-           .check = [chains] { chains->check(); },
-           .run = [chains] { return chains->run(); }});
-    }
-  }
-}
-
 }  // namespace
+
+double comm_multiply_adds(const CommNetwork& network, int devices) {
+  return std::visit(
+      [&](const auto& of_kind) {
+        // The symmetric network has a row for each device of a placement.
+        const bool symmetric = std::is_same_v<decltype(of_kind), const SymmetricCommNetwork&>;
+        return multiply_adds_per_shard(of_kind.network) * (symmetric ? devices : 1);
+      },
+      network);
+}
 
 std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolder& data,
                                      const SharedContext& context, const KernelSizes& sizes) {
   std::vector<KernelCase> cases = {nothing(context)};
   add_score_cases(cases, models, data, context, sizes);
   for (const std::size_t pieces : sizes.pieces) {
-    if (is_wanted("embed_pieces", sizes))
-      cases.push_back(embed_case(models, data, context, pieces));
+    if (sizes.wants("embed_pieces")) cases.push_back(embed_case(models, data, context, pieces));
   }
   for (const std::size_t placements : sizes.placements) {
-    if (!is_wanted("comm_costs", sizes)) continue;
+    if (!sizes.wants("comm_costs")) continue;
     cases.push_back(comm_case(models, context, 4, placements));
     cases.push_back(comm_case(models, context, 128, placements));
   }

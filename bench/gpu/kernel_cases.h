@@ -10,6 +10,11 @@
 
 namespace neuroshard::bench {
 
+using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
+
+/// Of an H100 or H200: the clock of the cycles in docs/kernels.md.
+constexpr double kModelledClockHz = 1.98e9;
+
 /// One kernel on one input, which is in device memory.
 struct KernelCase {
   std::string kernel;          ///< "score_shards, cuda_gemm"
@@ -17,7 +22,7 @@ struct KernelCase {
   double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements, edits.
   double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.
   /// What the steps that depend on each other take at least, by the model of docs/kernels.md, at
-  /// 1.98 GHz. 0: there is no such chain.
+  /// kModelledClockHz. 0: there is no such chain.
   double modelled_seconds = 0.0;
   /// Throws Error (kBackend) if the results are not the CPU's.
   std::function<void()> check;
@@ -35,12 +40,20 @@ struct KernelSizes {
   std::uint64_t edits = 2000;       ///< Of a chain of annealing.
   std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
   std::string only = {};            ///< Only kernels whose names have this text.
+
+  [[nodiscard]] bool wants(const std::string& kernel) const {
+    return kernel.find(only) != std::string::npos;
+  }
 };
 
 /// All kernels (of `sizes.only`), each on inputs of these sizes. `models` serve 128 devices too,
 /// and outlive the cases.
-[[nodiscard]] std::vector<KernelCase> kernel_cases(
-    const CostModels& models, const GoldenFolder& data,
-    const std::shared_ptr<const gpu::DeviceContext>& context, const KernelSizes& sizes = {});
+[[nodiscard]] std::vector<KernelCase> kernel_cases(const CostModels& models,
+                                                   const GoldenFolder& data,
+                                                   const SharedContext& context,
+                                                   const KernelSizes& sizes = {});
+
+/// Of the costs of one placement.
+[[nodiscard]] double comm_multiply_adds(const CommNetwork& network, int devices);
 
 }  // namespace neuroshard::bench

@@ -83,9 +83,6 @@ void commit_copies();
 
 /// __threadfence.
 void thread_fence();
-/// Whether what orders threads at this line is to be left out (leave_out()). Notes that it was
-/// reached.
-[[nodiscard]] bool left_out(const char* file, int line);
 /// Puts the running thread behind all others that can run: it waits for something they do.
 void let_others_run();
 /// Stops the kernel with a KernelFault.

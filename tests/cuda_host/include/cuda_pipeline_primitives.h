@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda_host/block_executor.h"
+#include "cuda_host/left_out.h"
 
 namespace host_cuda {
 

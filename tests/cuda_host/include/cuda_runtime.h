@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cuda_host/block_executor.h"
+#include "cuda_host/left_out.h"
 
 #define __global__
 #define __device__

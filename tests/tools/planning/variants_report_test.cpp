@@ -68,7 +68,7 @@ TEST(WhatIfs, JsonHasThePlansOfSinglePlans) {
 TEST(WhatIfs, JsonLinesSayWhatDoesNotFit) {
   const TemporaryFolder folder;
   const Outcome outcome =
-      what_if(folder, {"--memory-gb", "0.1,1", "--format", "jsonl", "--deadline-ms", "1000"});
+      what_if(folder, {"--memory-gb", "0.1,1", "--format", "jsonl", "--deadline-ms", "60000"});
   EXPECT_EQ(outcome.code, kExitInfeasible);
   const auto lines = lines_of(outcome.out);
   ASSERT_EQ(lines.size(), 2U);
