@@ -413,8 +413,7 @@ TEST(CutSearch, EvensNodesOutByGrids) {
   EXPECT_EQ(tables_of_kind(task, *result.plan, ShardingKind::kGrid), 1U);
   EXPECT_EQ(result.plan->slices.size(), 16U);
   for (const TableSlice& slice : result.plan->slices) EXPECT_EQ(slice.dim, 32);
-  // Rules that want it whole leave it on one node.
-  task.tables[0].rules.no_split = true;
+  // Rules without grids leave it on one node.
   task.tables[0].rules.kinds = {ShardingKind::kTable, ShardingKind::kTableRow};
   const PlanResult whole = planner.plan(task);
   expect_good(planner, task, whole);
