@@ -7,7 +7,7 @@ namespace neuroshard::gpu {
 namespace {
 
 // What registers leave room for.
-constexpr int kChainsPerMultiprocessor = 12;
+constexpr int kChainsPerMultiprocessor = 8;
 
 /// What the lane that draws edits hands to the others.
 struct DrawnEdit {

@@ -11,8 +11,62 @@ namespace neuroshard::gpu {
 /// copy of that code for all networks, since a chain's code is to stay in the instruction cache.
 /// Weights come from L1.
 __noinline__ __device__ static const float* chain_mlp(const MlpView& mlp, float* tiles, int stride,
-                                               int rows) {
+                                                      int rows) {
   return tile_mlp(mlp, tiles, kChainTileRows * stride, stride, rows, false);
+}
+
+/// A symmetric network for up to kChainTileRows rows, likewise in one copy. A lane that is `in` has
+/// row `row`, and gets its cost. Who gives a row to another lane after that waits before.
+__noinline__ __device__ static float chain_rows(const CommNetworkView& network, float log2_devices,
+                                                float* tiles, int stride, bool in, int row,
+                                                int rows, float columns, float offset_ms,
+                                                SharedInputs shared) {
+  if (in) {
+    float* x = tiles + row * stride;
+#pragma unroll 1
+    for (int i = 0; i < 8; ++i) {
+      x[i] = (symmetric_feature(i, columns, offset_ms, shared, log2_devices) -
+              read_only(network.features.mean + i)) /
+             read_only(network.features.std + i);
+    }
+  }
+  const float* out = chain_mlp(network.mlp, tiles, stride, rows);
+  return in ? out[row * stride] : 0.0F;
+}
+
+/// A dense network for all devices, likewise; null offsets are not among its inputs. Starts and
+/// ends with a barrier.
+__noinline__ __device__ static void chain_dense(const CommNetworkView& network, int devices,
+                                                float* tiles, int stride, const float* columns,
+                                                const float* offsets_ms, float* cost_ms) {
+  const int inputs = network.mlp.inputs;
+  __syncwarp();
+#pragma unroll 1
+  for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
+    float x = 0.0F;
+    if (i < inputs) {
+      const float raw = i < devices ? columns[i] : offsets_ms[i - devices];
+      x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
+    }
+    tiles[i] = x;
+  }
+  const float* out = chain_mlp(network.mlp, tiles, stride, 1);
+#pragma unroll 1
+  for (int d = lane_index(); d < devices; d += kWarpSize) cost_ms[d] = out[d];
+  __syncwarp();
+}
+
+// Copies of what others have inlined.
+__noinline__ __device__ static double chain_max(double x) { return warp_max(x); }
+__noinline__ __device__ static double chain_min(double x) { return warp_min(x); }
+__noinline__ __device__ static void chain_offsets(const float* compute_ms, const float* backward_ms,
+                                                  int devices, float* offsets_ms) {
+  start_offsets(compute_ms, backward_ms, devices, offsets_ms);
+}
+__noinline__ __device__ static double chain_slowest(const float* compute_ms,
+                                                    const float* backward_ms,
+                                                    const float* forward_ms, int devices) {
+  return slowest_device(compute_ms, backward_ms, forward_ms, devices);
 }
 
 /// What edits of a chain's plan would cost: EditCosts of search/improvement/ by one warp, a block
@@ -68,6 +122,7 @@ class ChainCosts {
     range_.mean_dim_sum =
         static_cast<float>(static_cast<double>(all_columns) / static_cast<double>(devices_));
     // Rows are devices.
+#pragma unroll 1
     for (int first = 0; first < devices_; first += kChainTileRows) {
       const int rows = min(devices_ - first, kChainTileRows);
       __syncwarp();
@@ -81,7 +136,6 @@ class ChainCosts {
       if (row < rows) compute_ms_[first + row] = cost_ms[row * stride_];
     }
     head_evaluations_ += static_cast<std::uint64_t>(devices_);
-    __syncwarp();
     find_busiest();
     if (prices_ids_) {
       ids_ms_ = ids_ms(id_columns(plan_.lookups(static_cast<int>(critical_.busiest))));
@@ -129,10 +183,11 @@ class ChainCosts {
 
   /// Call after the plan has taken the edit that was accepted; then synchronize(), if it says so.
   [[nodiscard]] __device__ bool accept() {
-    recompute_sum(device_[0]);
-    if (!one_device_) recompute_sum(device_[1]);
+#pragma unroll 1
+    for (int i = 0; i < (one_device_ ? 1 : 2); ++i) {
+      recompute_sum(i == 0 ? device_[0] : device_[1]);
+    }
     set_of_sides(compute_ms_, side_compute_ms_);
-    __syncwarp();
     find_busiest();
     ids_ms_ = trial_ids_ms_;
     ++accepted_;
@@ -142,6 +197,7 @@ class ChainCosts {
       return true;
     }
     if (range_changed_) {
+#pragma unroll 1
       for (int first = 0; first < devices_; first += kWarpSize) {
         const int d = first + lane_index();
         const bool in = d < devices_;
@@ -170,6 +226,7 @@ class ChainCosts {
     __syncwarp();
     double most = 0.0;
     double fewest = 4294967296.0;  // More columns than there are.
+#pragma unroll 1
     for (int d = lane_index(); d < devices_; d += kWarpSize) {
       const auto columns = static_cast<float>(plan_.dim_sum(d));
       columns_[d] = columns;
@@ -178,9 +235,10 @@ class ChainCosts {
       if (plan_.slices_on(d) == 0) compute_ms_[d] = empty_ms_;
     }
     SharedInputs range = range_;
-    range.max_dim_sum = static_cast<float>(warp_max(most));
-    range.min_dim_sum = static_cast<float>(warp_min(fewest));
+    range.max_dim_sum = static_cast<float>(chain_max(most));
+    range.min_dim_sum = static_cast<float>(chain_min(fewest));
     if (symmetric_) {
+#pragma unroll 1
       for (int first = 0; first < devices_; first += kWarpSize) {
         const int d = first + lane_index();
         const bool in = d < devices_;
@@ -190,7 +248,7 @@ class ChainCosts {
     } else {
       dense_costs(comm_.backward, columns_, nullptr, backward_ms_);
     }
-    start_offsets(compute_ms_, backward_ms_, devices_, offsets_ms_);
+    chain_offsets(compute_ms_, backward_ms_, devices_, offsets_ms_);
     if (symmetric_) {
       __syncwarp();
       const SharedInputs shared = shared_inputs(columns_, offsets_ms_, devices_);
@@ -207,11 +265,12 @@ class ChainCosts {
       dense_costs(comm_.forward, columns_, offsets_ms_, forward_ms_);
     }
     ++comm_evaluations_;
+#pragma unroll 1
     for (int d = lane_index(); d < devices_; d += kWarpSize) {
       total_ms_[d] = ready_ms(d) + static_cast<double>(forward_ms_[d]);
     }
     __syncwarp();
-    cost_ms_ = slowest_device(compute_ms_, backward_ms_, forward_ms_, devices_);
+    cost_ms_ = chain_slowest(compute_ms_, backward_ms_, forward_ms_, devices_);
     exact_ = true;
     accepted_ = 0;
     rank_devices();
@@ -268,10 +327,12 @@ class ChainCosts {
       const auto element = [&](std::uint32_t piece) {
         return read_only(task_.embeddings + static_cast<std::size_t>(piece) * width_ + i);
       };
+#pragma unroll 1
       for (int r = 0; r < edit.removed_count; ++r) {
         const ChainSlice& slice = plan_.slice(edit.removed[r]);
         (slice.device == first ? a : b) -= element(slice.piece);
       }
+#pragma unroll 1
       for (int r = 0; r < edit.added_count; ++r) {
         (edit.added[r].device == first ? a : b) += element(edit.added[r].piece);
       }
@@ -286,6 +347,7 @@ class ChainCosts {
     if (!prices_ids_) return;
     std::uint32_t busiest = 0;
     std::int64_t most = plan_.lookups(0);
+#pragma unroll 1
     for (int d = 1; d < devices_; ++d) {
       if (most < plan_.lookups(d)) {
         most = plan_.lookups(d);
@@ -303,6 +365,7 @@ class ChainCosts {
     std::int64_t most = edit.lookups[0] < edit.lookups[1] ? edit.lookups[1] : edit.lookups[0];
     const bool is_touched = edit.devices[0] == busiest || edit.devices[1] == busiest;
     if (!is_touched || most >= now) return most < now ? now : most;
+#pragma unroll 1
     for (int d = 0; d < devices_; ++d) {
       const auto device = static_cast<std::uint32_t>(d);
       if (device == edit.devices[0] || device == edit.devices[1]) continue;
@@ -319,6 +382,7 @@ class ChainCosts {
     const double factor = higher(1.0, wanted / kMostIdColumns);
     double ms = 0.0;
     // Beyond what networks see, in proportion: what so many columns take, and what none does.
+#pragma unroll 1
     for (int part = 0; part < (factor > 1.0 ? 2 : 1); ++part) {
       const auto seen = static_cast<float>(part == 0 ? lower(wanted, kMostIdColumns) : 0.0);
       SharedInputs shared{};
@@ -331,48 +395,21 @@ class ChainCosts {
         ms = ms + (1.0 - factor) * part_ms;
       }
     }
-    if (lane_index() == 0) entry = {columns, ms};
-    __syncwarp();
+    if (lane_index() == 0) entry = {columns, ms};  // Read again for another edit.
     return ms;
   }
 
   // ---- communication ----
 
-  /// A symmetric network for up to kChainTileRows rows. A lane that is `in` has row `row`, and gets
-  /// its cost.
   __device__ float rows_ms(const CommNetworkView& network, bool in, int row, int rows,
-                           float columns, float offset_ms, const SharedInputs& shared) {
-    if (in) {
-      float* x = tile_ + row * stride_;
-#pragma unroll
-      for (int i = 0; i < kFeatures; ++i) {
-        x[i] = (symmetric_feature(i, columns, offset_ms, shared, task_.log2_devices) -
-                read_only(network.features.mean + i)) /
-               read_only(network.features.std + i);
-      }
-    }
-    const float* out = chain_mlp(network.mlp, tile_, stride_, rows);
-    const float cost_ms = in ? out[row * stride_] : 0.0F;
-    __syncwarp();
-    return cost_ms;
+                           float columns, float offset_ms, const SharedInputs& shared) const {
+    return chain_rows(network, task_.log2_devices, tile_, stride_, in, row, rows, columns,
+                      offset_ms, shared);
   }
 
-  /// A dense network for all devices; null offsets are not among its inputs.
   __device__ void dense_costs(const CommNetworkView& network, const float* columns,
-                              const float* offsets_ms, float* cost_ms) {
-    const int inputs = network.mlp.inputs;
-    __syncwarp();
-    for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
-      float x = 0.0F;
-      if (i < inputs) {
-        const float raw = i < devices_ ? columns[i] : offsets_ms[i - devices_];
-        x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
-      }
-      tile_[i] = x;
-    }
-    const float* out = chain_mlp(network.mlp, tile_, stride_, 1);
-    for (int d = lane_index(); d < devices_; d += kWarpSize) cost_ms[d] = out[d];
-    __syncwarp();
+                              const float* offsets_ms, float* cost_ms) const {
+    chain_dense(network, devices_, tile_, stride_, columns, offsets_ms, cost_ms);
   }
 
   /// Backward cost of a device with so many columns, for lanes that are `in`; all call it.
@@ -396,6 +433,7 @@ class ChainCosts {
       const int rows = min(__popc(open), kChainTileRows);
       const float asked_ms = rows_ms(comm_.backward, now, row, rows, columns, 0.0F, range);
       // One after the other: two may have the same place.
+#pragma unroll 1
       for (int r = 0; r < rows; ++r) {
         if (now && row == r)
           entry = make_float4(columns, range.max_dim_sum, range.min_dim_sum, asked_ms);
@@ -420,6 +458,7 @@ class ChainCosts {
     double last_ms = first_ms;
     double slowest_ms = total_ms_[0];
     double second_ms = slowest_ms;
+#pragma unroll 1
     for (int d = 0; d < devices_; ++d) {
       const auto device = static_cast<std::uint32_t>(d);
       const double ready = ready_ms(d);
@@ -463,6 +502,7 @@ class ChainCosts {
     const auto under_edit = [&](int d, const float(&of_sides)[2], float as_is) {
       return d == device_[1] ? of_sides[1] : d == device_[0] ? of_sides[0] : as_is;
     };
+#pragma unroll 1
     for (int d = lane_index(); d < devices_; d += kWarpSize) {
       trial_columns_[d] = columns_move ? under_edit(d, side_columns_, columns_[d]) : columns_[d];
       trial_compute_ms_[d] = under_edit(d, side_compute_ms_, compute_ms_[d]);
@@ -474,19 +514,19 @@ class ChainCosts {
       side_backward_ms_[1] = trial_backward_ms_[device_[1]];
       if (surely_above(limit_ms, 0.0)) return false;
     }
-    start_offsets(trial_compute_ms_, trial_backward_ms_, devices_, offsets_ms_);
+    chain_offsets(trial_compute_ms_, trial_backward_ms_, devices_, offsets_ms_);
     dense_costs(comm_.forward, trial_columns_, offsets_ms_, trial_forward_ms_);
     ++comm_evaluations_;
     estimate_ms_ =
-        slowest_device(trial_compute_ms_, trial_backward_ms_, trial_forward_ms_, devices_);
+        chain_slowest(trial_compute_ms_, trial_backward_ms_, trial_forward_ms_, devices_);
     return true;
   }
 
   [[nodiscard]] __device__ SharedInputs range_after_move() const {
     SharedInputs range = range_;
     const bool turned = side_columns_[1] < side_columns_[0];
-    const float low = side_columns_[turned ? 1 : 0];
-    const float high = side_columns_[turned ? 0 : 1];
+    const float low = turned ? side_columns_[1] : side_columns_[0];
+    const float high = turned ? side_columns_[0] : side_columns_[1];
     const auto held = [&](float extreme) {
       return columns_[device_[0]] == extreme || columns_[device_[1]] == extreme;
     };
@@ -496,14 +536,15 @@ class ChainCosts {
         (held(range_.min_dim_sum) && low > range_.min_dim_sum)) {
       double most = static_cast<double>(high);
       double fewest = static_cast<double>(low);
+#pragma unroll 1
       for (int d = lane_index(); d < devices_; d += kWarpSize) {
         if (touched(d)) continue;
         const auto columns = static_cast<double>(columns_[d]);
         most = most < columns ? columns : most;
         fewest = columns < fewest ? columns : fewest;
       }
-      range.max_dim_sum = static_cast<float>(warp_max(most));
-      range.min_dim_sum = static_cast<float>(warp_min(fewest));
+      range.max_dim_sum = static_cast<float>(chain_max(most));
+      range.min_dim_sum = static_cast<float>(chain_min(fewest));
     }
     return range;
   }
@@ -546,6 +587,7 @@ class ChainCosts {
     const int of_edit = rows;
     const bool all = devices_ <= annealing::kMostRows;
     if (all) {
+#pragma unroll 1
       for (int d = 0; d < devices_; ++d) {
         if (!touched(d)) put(d);
       }
@@ -583,14 +625,15 @@ class ChainCosts {
       if (touched(static_cast<int>(first_ready_)) || touched(last_ready)) {
         double lowest = __uint_as_float(0x7F800000U);
         double highest = -lowest;
+#pragma unroll 1
         for (int d = lane; d < devices_; d += kWarpSize) {
           if (touched(d)) continue;
           const double other = ready_ms(d) + shift_ms;
           lowest = lower(lowest, other);
           highest = higher(highest, other);
         }
-        first_ms = lower(first_ms, warp_min(lowest));
-        last_ms = higher(last_ms, warp_max(highest));
+        first_ms = lower(first_ms, chain_min(lowest));
+        last_ms = higher(last_ms, chain_max(highest));
       } else {
         first_ms = lower(first_ms, ready_ms(static_cast<int>(first_ready_)) + shift_ms);
         last_ms = higher(last_ms, ready_ms(last_ready) + shift_ms);
@@ -609,13 +652,11 @@ class ChainCosts {
     ++comm_evaluations_;
     const double total = ready + static_cast<double>(forward_ms);
     if (__any_sync(kAllLanes, in && !(fabs(total) <= kMaxCostMs)) != 0) return false;
-    estimate_ms_ = warp_max(in ? total : -kMaxCostMs);
+    estimate_ms_ = chain_max(in ? total : -kMaxCostMs);
     side_total_ms_[0] = __shfl_sync(kAllLanes, total, 0);
     side_total_ms_[1] = one_device_ ? side_total_ms_[0] : __shfl_sync(kAllLanes, total, 1);
     return true;
   }
-
-  static constexpr int kFeatures = 8;  ///< Of the symmetric network.
 
   const ChainPlan& plan_;
   const AnnealingView& task_;

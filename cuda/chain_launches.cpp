@@ -19,8 +19,8 @@ constexpr std::size_t kMostListed = std::size_t{1} << 20;
 // Of all chains that a launch runs at once.
 constexpr std::size_t kMostScratch = std::size_t{512} << 20;
 
-// Annealing halves slices and joins them; from a plan of few slices it comes to some hundreds.
-std::size_t most_slices_from(std::size_t slices) { return 3 * slices + 64; }
+// Annealing halves slices and joins them. A chain that comes to more is left to the caller.
+std::size_t most_slices_from(std::size_t slices) { return 2 * slices + 32; }
 
 // Where each table's slices are listed: it has no more than all of its narrowest pieces.
 std::vector<std::uint32_t> table_lists_of(const AnnealingProblem& problem) {

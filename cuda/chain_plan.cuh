@@ -14,6 +14,17 @@ struct ChainCritical {
   std::uint32_t busiest = 0;  ///< If ids are priced.
 };
 
+/// A number below `bound`, and what is drawn from next. One copy of that code, as a chain's code is
+/// to stay in the instruction cache; for that reason loops are not unrolled here, either.
+struct RandomIndex {
+  Random random;
+  std::uint32_t index;
+};
+__noinline__ __device__ static RandomIndex random_index(Random random, std::uint32_t bound) {
+  const auto index = static_cast<std::uint32_t>(random.below(bound));
+  return {random, index};
+}
+
 /// The plan of a chain and the edits that are drawn of it: WorkingPlan and EditSource of
 /// search/improvement/ in the same order of slices and of random numbers. One lane draws and
 /// changes it, since each number depends on those before; the others read it behind a barrier.
@@ -52,13 +63,16 @@ class ChainPlan {
   // ---- by one lane ----
 
   __device__ void begin() {
+#pragma unroll 1
     for (int d = 0; d < task_.devices; ++d) {
       on_counts_[d] = 0;
       dim_sums_[d] = 0;
       memory_[d] = 0;
       lookups_[d] = 0;
     }
+#pragma unroll 1
     for (int t = 0; t < task_.tables; ++t) chain_.of_counts[t] = 0;
+#pragma unroll 1
     for (std::uint32_t i = 0; i < chain_.slices; ++i) {
       const ChainPlace place = chain_.start[i];
       insert(place, i);
@@ -107,14 +121,18 @@ class ChainPlan {
   /// Slices that replace removed ones take their numbers.
   __device__ void apply() {
     const int removed = edit_->removed_count;
+#pragma unroll 1
     for (int i = 0; i < removed; ++i) unlist(edit_->removed[i]);
     int reused = 0;
+#pragma unroll 1
     for (int i = 0; i < edit_->added_count; ++i) {
       insert(edit_->added[i], reused < removed ? edit_->removed[reused++] : count_++);
     }
     // Numbers stay dense: the last slices take those that are free, the highest of these first.
+#pragma unroll 1
     for (int end = removed; end > reused; --end) {
       int hole = reused;
+#pragma unroll 1
       for (int i = reused + 1; i < end; ++i) {
         if (edit_->removed[hole] < edit_->removed[i]) hole = i;
       }
@@ -194,7 +212,9 @@ class ChainPlan {
   }
 
   [[nodiscard]] __device__ static std::uint32_t below(Random& random, std::uint32_t bound) {
-    return static_cast<std::uint32_t>(random.below(bound));
+    const RandomIndex drawn = random_index(random, bound);
+    random = drawn.random;
+    return drawn.index;
   }
   [[nodiscard]] __device__ std::uint32_t other_device(Random& random, std::uint32_t device) const {
     if (task_.devices < 2) return kNone;
@@ -210,6 +230,7 @@ class ChainPlan {
                                                       std::uint32_t but) const {
     const std::uint32_t slices = on_counts_[device];
     if (slices == 0) return kNone;
+#pragma unroll 1
     for (int attempt = 0; attempt < annealing::kTriesForWidth; ++attempt) {
       const std::uint32_t slice = on_devices(device)[below(random, slices)];
       if (slice != but && this->dim(slices_[slice].piece) == dim) return slice;
@@ -295,6 +316,7 @@ class ChainPlan {
     const std::uint32_t count = chain_.of_counts[one.table];
     // From a random one on, the first other slice of this width.
     std::uint32_t at = below(random, count);
+#pragma unroll 1
     for (std::uint32_t i = 0; i < count; ++i, at = at + 1 < count ? at + 1 : 0) {
       const std::uint32_t other = same_table[at];
       if (other == slice || slices_[other].piece != one.piece) continue;
@@ -313,12 +335,14 @@ class ChainPlan {
   }
 
   [[nodiscard]] __device__ bool is_removed(std::uint32_t slice) const {
+#pragma unroll 1
     for (int i = 0; i < edit_->removed_count; ++i) {
       if (edit_->removed[i] == slice) return true;
     }
     return false;
   }
   [[nodiscard]] __device__ int find_added(const ChainPlace& half, int but) const {
+#pragma unroll 1
     for (int i = 0; i < edit_->added_count; ++i) {
       const ChainPlace& other = edit_->added[i];
       if (i != but && other.piece == half.piece && other.table == half.table &&
@@ -331,6 +355,7 @@ class ChainPlan {
   [[nodiscard]] __device__ std::uint32_t find_placed(const ChainPlace& half) const {
     const std::uint16_t* same_table = of_table(half.table);
     const std::uint32_t count = chain_.of_counts[half.table];
+#pragma unroll 1
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t slice = same_table[i];
       if (slices_[slice].piece == half.piece && slices_[slice].device == half.device &&
@@ -343,6 +368,7 @@ class ChainPlan {
 
   /// Joins what the edit adds with halves of the same tables on the same devices.
   __device__ void join_halves() {
+#pragma unroll 1
     for (int i = 0; i < edit_->added_count;) {
       const ChainPlace half = edit_->added[i];
       if (!can_join(half.piece, half.table)) {
@@ -394,10 +420,12 @@ class ChainPlan {
         slices[s] += times;
       }
     };
+#pragma unroll 1
     for (int i = 0; i < edit_->removed_count; ++i) {
       const ChainSlice& slice = slices_[edit_->removed[i]];
       change(slice.device, slice.piece, -1);
     }
+#pragma unroll 1
     for (int i = 0; i < edit_->added_count; ++i) {
       change(edit_->added[i].device, edit_->added[i].piece, 1);
     }

@@ -173,7 +173,7 @@ TEST_P(Schedules, ChainsOfAnnealing) {
     std::uint64_t steps;
   };
   const Case cases[] = {{builtin_weights(), 4, 60},
-                        {builtin_weights(), 40, 120},
+                        {builtin_weights(), 44, 120},
                         {testing::random_models(6, {.head = {8, 1}, .comm = {12}}), 3, 60},
                         {testing::random_models(6, {.devices = {5}}), 5, 60}};
   for (const Case& of : cases) {
