@@ -6,9 +6,6 @@
 namespace neuroshard::gpu {
 namespace {
 
-// What registers leave room for.
-constexpr int kChainsPerMultiprocessor = 8;
-
 /// What the lane that draws edits hands to the others.
 struct DrawnEdit {
   bool found = false;  ///< Else the chain is at its end.
@@ -60,10 +57,10 @@ __device__ void keep_best(const ChainView& chain, const ChainPlan& plan, std::ui
 
 // anneal() of search/improvement/annealing.cpp: a block of one warp a chain, from start to end. An
 // edit depends on all before it, so a chain is bound by latency; with several on each
-// multiprocessor, all of them are by instruction issue. The plan stays in shared memory, its lists
-// in L1. Nothing is written to device memory but those and the best plan.
-__global__ void __launch_bounds__(kWarpSize, kChainsPerMultiprocessor)
-    anneal_chains_kernel(const ChainArgs args) {
+// multiprocessor, all of them are by instruction issue (at least 8, for which the compiler has 255
+// registers). The plan stays in shared memory, its lists in L1. Nothing is written to device memory
+// but those and the best plan.
+__global__ void __launch_bounds__(kWarpSize, 8) anneal_chains_kernel(const ChainArgs args) {
   const ChainView& chain = args.chains[blockIdx.x];
   const AnnealingView task = *chain.problem;
   const bool draws = lane_index() == 0;

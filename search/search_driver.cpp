@@ -11,8 +11,8 @@
 namespace neuroshard {
 namespace {
 
-// Chains that are worth a launch. By the model of docs/kernels.md a chain takes two to three times
-// as long on a GPU as on a core, so that a plan by itself is improved by its threads. Not yet
+// Chains that are worth a launch. By the estimates of docs/kernels.md a chain takes three to five
+// times as long on a GPU as on a core, so that a plan by itself is improved by its threads. Not yet
 // measured on a GPU.
 constexpr std::size_t kLeastChainsForGpu = 16;
 

@@ -13,8 +13,8 @@
 namespace neuroshard::bench {
 namespace {
 
-// Of an edit, on average, by the counts of docs/kernels.md.
-constexpr double kEditCycles = 4000.0;
+// Of an edit, on average, by the estimates of docs/kernels.md.
+constexpr double kEditCycles = 2700.0;
 constexpr std::size_t kChainsOfTask = 3;
 
 /// Chains of annealing of some tasks, from plans by a baseline.
