@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "core/replicas.h"
 #include "core/table_kind.h"
@@ -64,8 +65,94 @@ void sort_by_gain(const Task& task, std::vector<CutCandidate>& candidates) {
   });
 }
 
-// Row-wise tables that gain less are not worth a plan.
-constexpr double kLeastRowWiseGain = 0.5;
+// Tables in row blocks that gain less are not worth a plan.
+constexpr double kLeastBlockGain = 0.5;
+
+/// What the slices of a plan by columns take.
+class ShardedTables {
+ public:
+  ShardedTables(const Backend& backend, const Task& task, const Plan& sharded, const PlanCost& cost)
+      : backend_(backend),
+        task_(task),
+        prices_(exchange_prices(backend, cost)),
+        speed_(speeds_of(task).mean),
+        ms_(task.tables.size()) {
+    std::vector<Table> slices;
+    for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
+    const std::vector<double> slices_ms = loads_ms(slices);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      ms_[static_cast<std::size_t>(sharded.slices[i].table)] += slices_ms[i] / task.devices;
+    }
+    mean_ms_ = std::accumulate(ms_.begin(), ms_.end(), 0.0);
+  }
+
+  /// Of each of `tables` alone, with what it is sent and sends.
+  [[nodiscard]] std::vector<double> loads_ms(std::span<const Table> tables) const {
+    std::vector<double> ms = operator_ms(backend_, task_, tables);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      // What blocks take of slow devices, slices give way to.
+      ms[i] = ms[i] / speed_ + prices_.column_ms * tables[i].dim +
+              prices_.ids_ms(tables[i].pooling_factor);
+    }
+    return ms;
+  }
+
+  /// What each device saves if these tables have no slices.
+  [[nodiscard]] std::vector<double> saved_ms(std::span<const CutCandidate> candidates) const {
+    std::vector<Table> narrowest;
+    for (const CutCandidate& one : candidates) {
+      narrowest.push_back(task_.tables[one.table]);
+      narrowest.back().dim = narrowest_part(task_.tables[one.table]);
+    }
+    std::vector<double> saved = loads_ms(narrowest);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      // A plan waits for a slice that is more than a device's share of everything.
+      saved[i] = std::max(ms_[candidates[i].table], saved[i] > mean_ms_ ? saved[i] : 0.0);
+    }
+    return saved;
+  }
+
+  /// What the blocks of these tables on groups of `group` devices take of each device, shared out
+  /// over all of them; infinite where a table may not be in such blocks.
+  [[nodiscard]] std::vector<double> blocks_ms(std::span<const CutCandidate> candidates,
+                                              int group) const {
+    std::vector<Table> blocks;
+    for (const CutCandidate& one : candidates) {
+      blocks.push_back(busiest_block(task_, one.table, group));
+    }
+    std::vector<double> ms = loads_ms(blocks);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      ms[i] = may_be_cut(task_, task_.tables[candidates[i].table], group)
+                  ? ms[i] * group / task_.devices
+                  : std::numeric_limits<double>::infinity();
+    }
+    return ms;
+  }
+
+ private:
+  const Backend& backend_;
+  const Task& task_;
+  ExchangePrices prices_;
+  double speed_;
+  std::vector<double> ms_;  ///< [tables]: of each device, on average.
+  double mean_ms_ = 0.0;    ///< Of all tables.
+};
+
+std::vector<CutCandidate> tables_for_blocks(const Task& task, int group) {
+  std::vector<CutCandidate> candidates;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (may_be_cut(task, task.tables[t], group)) candidates.push_back({.table = t});
+  }
+  return candidates;
+}
+
+double gain_of(double saved_ms, double cost_ms) {
+  return saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
+}
+
+void erase_losing(std::vector<CutCandidate>& candidates) {
+  std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastBlockGain; });
+}
 
 }  // namespace
 
@@ -97,7 +184,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
                             task.devices;
     const double cost_ms = replica_ms[i] / speeds.slowest +
                            gradients_ms(*backend.all_reduce(), task.devices, table, touched);
-    candidates[i].gain = saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
+    candidates[i].gain = gain_of(saved_ms, cost_ms);
   }
   sort_by_gain(task, candidates);
   return candidates;
@@ -105,45 +192,37 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
 
 std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,
                                               const Plan& sharded, const PlanCost& cost) {
-  std::vector<CutCandidate> candidates;
-  if (task.devices < 2) return candidates;
-  const ExchangePrices prices = exchange_prices(backend, cost);
-  std::vector<Table> slices;
-  for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
-  const std::vector<double> slices_ms = operator_ms(backend, task, slices);
-  // What blocks take of slow devices, slices give way to.
-  const double speed = speeds_of(task).mean;
-  const auto load_ms = [&](double of_operator_ms, const Table& table) {
-    return of_operator_ms / speed + prices.column_ms * table.dim +
-           prices.ids_ms(table.pooling_factor);
-  };
-  std::vector<double> sharded_ms(task.tables.size());
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    sharded_ms[static_cast<std::size_t>(sharded.slices[i].table)] +=
-        load_ms(slices_ms[i], slices[i]) / task.devices;
-  }
-  const double mean_ms = std::accumulate(sharded_ms.begin(), sharded_ms.end(), 0.0);
-
-  std::vector<Table> narrowest;
-  std::vector<Table> blocks;
-  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_cut(task, task.tables[t], task.devices)) continue;
-    candidates.push_back({.table = t});
-    narrowest.push_back(task.tables[t]);
-    narrowest.back().dim = narrowest_part(task.tables[t]);
-    blocks.push_back(busiest_block(task, t, task.devices));
-  }
-  const std::vector<double> narrowest_ms = operator_ms(backend, task, narrowest);
-  const std::vector<double> blocks_ms = operator_ms(backend, task, blocks);
+  if (task.devices < 2) return {};
+  std::vector<CutCandidate> candidates = tables_for_blocks(task, task.devices);
+  const ShardedTables tables(backend, task, sharded, cost);
+  const std::vector<double> saved_ms = tables.saved_ms(candidates);
+  const std::vector<double> blocks_ms = tables.blocks_ms(candidates, task.devices);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double slice_ms = load_ms(narrowest_ms[i], narrowest[i]);
-    // A plan waits for a slice that is more than a device's share of everything.
-    const double saved_ms =
-        std::max(sharded_ms[candidates[i].table], slice_ms > mean_ms ? slice_ms : 0.0);
-    candidates[i].gain =
-        saved_ms / std::max(load_ms(blocks_ms[i], blocks[i]), std::numeric_limits<double>::min());
+    candidates[i].gain = gain_of(saved_ms[i], blocks_ms[i]);
   }
-  std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastRowWiseGain; });
+  erase_losing(candidates);
+  sort_by_gain(task, candidates);
+  return candidates;
+}
+
+std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Task& task,
+                                                const Plan& sharded, const PlanCost& cost) {
+  const std::vector<int> groups = block_groups(task);
+  if (groups.size() < 2) return {};
+  std::vector<CutCandidate> candidates = tables_for_blocks(task, groups.back());
+  const ShardedTables tables(backend, task, sharded, cost);
+  const std::vector<double> saved_ms = tables.saved_ms(candidates);
+  const std::vector<double> row_wise_ms = tables.blocks_ms(candidates, task.devices);
+  const std::vector<double> blocks_ms = tables.blocks_ms(candidates, groups.back());
+  double all_saved_ms = 0.0;
+  double all_blocks_ms = 0.0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double others_ms = std::min(saved_ms[i], row_wise_ms[i]);
+    candidates[i].gain = gain_of(others_ms, blocks_ms[i]);
+    all_saved_ms += others_ms;
+    all_blocks_ms += blocks_ms[i];
+  }
+  if (gain_of(all_saved_ms, all_blocks_ms) < kLeastBlockGain) erase_losing(candidates);
   sort_by_gain(task, candidates);
   return candidates;
 }

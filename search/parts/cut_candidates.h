@@ -31,4 +31,12 @@ struct CutCandidate {
                                                             const Task& task, const Plan& sharded,
                                                             const PlanCost& cost);
 
+/// Tables that may be cheaper in row blocks on the devices of one node than as slices or row-wise,
+/// by falling gain, and those that are not, unless all of them together lose much: a plan waits for
+/// the last slice that is sent many ids. The arguments are those of row_wise_candidates(). Where
+/// block_groups() knows no nodes: none.
+[[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
+                                                              const Task& task, const Plan& sharded,
+                                                              const PlanCost& cost);
+
 }  // namespace neuroshard
