@@ -13,11 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MACHINES = {
-    "a100": ("a100-sxm-80gb", "a100-nvlink3-hdr"),
-    "h100": ("h100-sxm-80gb", "h100-nvlink4-ndr"),
-    "h200": ("h200-sxm-141gb", "h100-nvlink4-ndr"),
-}
 TRAINED_BATCH = 65536
 # Analytic costs need no memory.
 ROOMY = ["--memory-gb", "1e6"]
@@ -62,7 +57,6 @@ class Bench:
         self.program = options.program
         self.folder = Path(options.folder)
         self.work = self.folder / "model_card"
-        self.gpu, self.network = MACHINES[options.hardware]
         self.hardware = options.hardware
         self.models = ["--weights", options.weights] if options.weights else ["--hardware", options.hardware]
         self.samples = options.samples
@@ -96,7 +90,7 @@ class Bench:
     def compute(self, name: str, tables: str, options: list[str]) -> dict[str, float]:
         samples = self.work / f"compute_{self.hardware}_{name}"
         self.run(
-            "collect", "compute", "--backend", "analytic", "--gpu", self.gpu, "--table-configs", self.tables[tables],
+            "collect", "compute", "--backend", "analytic", "--gpu", self.hardware, "--table-configs", self.tables[tables],
             "--samples", self.samples, "--seed", 7001, "--output", samples, *options,
         )  # fmt: skip
         return self.evaluated("compute", samples)[0]
@@ -106,7 +100,7 @@ class Bench:
         samples = self.work / f"comm_{self.hardware}_{devices}_{name}"
         # As many costs of each number of devices: a sample has one for each device.
         self.run(
-            "collect", "comm", "--backend", "analytic", "--network", self.network, "--devices", devices,
+            "collect", "comm", "--backend", "analytic", "--network", self.hardware, "--devices", devices,
             "--samples", max(20, min(self.samples, 8 * self.samples // devices)), "--seed", 7002, "--output", samples,
             *options,
         )  # fmt: skip
@@ -127,7 +121,7 @@ def table(title: list[str], rows: list[list[str]], text_columns: int = 1) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER", help="where make.sh made the weights, or any: for tables and samples")
-    parser.add_argument("--hardware", choices=MACHINES, default="a100", help="whose datasheets, and built-in weights")
+    parser.add_argument("--hardware", default="a100", help="whose datasheets, and built-in weights")
     parser.add_argument("--weights", help="others than the built-in ones")
     parser.add_argument("--samples", type=int, default=3000, help="of each row")
     parser.add_argument("--threads", type=int, default=2)

@@ -125,6 +125,7 @@ void validate(const CostModels& models, const std::string& where) {
     validate(comm.backward, 0, 0, prefix + "symmetric communication model, backward");
   }
   if (models.all_reduce) validate(*models.all_reduce, where);
+  validate(models.kind_prices, where);
 }
 
 }  // namespace neuroshard

@@ -96,7 +96,9 @@ Backend::Backend(const CostModels& models)
               .setting = models.setting,
               .nodes = models.nodes,
               .prices_ids = models.prices_ids(),
-              .all_reduce = models.all_reduce} {}
+              .all_reduce = models.all_reduce,
+              .kind_prices = models.kind_prices,
+              .prices_replicas = models.prices_replicas()} {}
 
 void Backend::place(std::span<const Request> requests) const {
   for (const Request& request : requests) {

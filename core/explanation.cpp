@@ -8,6 +8,7 @@
 
 #include "core/final_cost.h"
 #include "core/id_exchange.h"
+#include "core/slice_prices.h"
 #include "core/slice_tables.h"
 #include "core/table_rules.h"
 #include "neuroshard/error.h"
@@ -19,21 +20,29 @@ namespace {
 /// The slices of a plan, and others that might take their place.
 class Pieces {
  public:
-  Pieces(const Backend& backend, const Task& task)
+  Pieces(const Backend& backend, const Task& task, const Plan& plan)
       : tables_(task),
+        prices_(backend, task, plan),
         of_operator_(backend.table_features(), static_cast<double>(task.batch_size)) {}
 
   /// Returns the id of the piece.
   std::uint32_t add(const TableSlice& slice) {
     const Table table = tables_.of(slice);
     of_operator_.append(table, slice.dim, features_);
-    dims_.push_back(static_cast<float>(slice.dim));
-    lookups_.push_back(lookup_units(table.pooling_factor));
+    prices_ms_.push_back(prices_.ms_of(slice));
+    const bool priced = prices_ms_.back().has_value();
+    dims_.push_back(priced ? 0.0F : static_cast<float>(slice.dim));
+    lookups_.push_back(priced ? 0 : lookup_units(table.pooling_factor));
     return static_cast<std::uint32_t>(dims_.size() - 1);
   }
 
+  /// What the all-to-alls have of it: nothing of a piece that has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t lookups(std::uint32_t piece) const { return lookups_[piece]; }
+  /// Nothing: the models predict it.
+  [[nodiscard]] const std::optional<double>& price_ms(std::uint32_t piece) const {
+    return prices_ms_[piece];
+  }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const {
     std::vector<float> embeddings(dims_.size() *
                                   static_cast<std::size_t>(backend.embedding_width()));
@@ -43,8 +52,10 @@ class Pieces {
 
  private:
   SliceTables tables_;
+  SlicePrices prices_;
   OperatorFeatures of_operator_;
   std::vector<float> features_;
+  std::vector<std::optional<double>> prices_ms_;
   std::vector<float> dims_;
   std::vector<std::int64_t> lookups_;
 };
@@ -117,12 +128,21 @@ class ChangeCosts {
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const Shard*>& shards) const {
     std::vector<std::uint32_t> offsets{0};
     std::vector<std::uint32_t> ids;
+    std::vector<double> priced_ms;
     for (const Shard* shard : shards) {
-      ids.insert(ids.end(), shard->begin(), shard->end());
+      double& of_shard = priced_ms.emplace_back(0.0);
+      for (const std::uint32_t piece : *shard) {
+        if (const std::optional<double>& price_ms = pieces_.price_ms(piece)) {
+          of_shard += *price_ms;
+        } else {
+          ids.push_back(piece);
+        }
+      }
       offsets.push_back(static_cast<std::uint32_t>(ids.size()));
     }
     std::vector<float> cost_ms(shards.size());
     backend_.score_shards(embeddings_, {offsets, ids}, cost_ms);
+    for (std::size_t i = 0; i < cost_ms.size(); ++i) cost_ms[i] += static_cast<float>(priced_ms[i]);
     return cost_ms;
   }
 
@@ -391,7 +411,7 @@ PlanExplanation explain(const Backend& backend, const Task& task, const Plan& pl
   PlanExplanation explanation{.cost = simulate(backend, task, plan)};
   rank_devices(explanation);
   const Slices slices = slices_by_device(plan);
-  Pieces pieces(backend, task);
+  Pieces pieces(backend, task, plan);
   std::vector<Shard> shards;
   for (const std::vector<TableSlice>& shard : slices) {
     Shard& ids = shards.emplace_back();

@@ -152,4 +152,10 @@ bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const 
          searched;
 }
 
+void FallbackBackend::anneal(std::span<const AnnealingRequest> requests) const {
+  const bool annealed = gpu_does([&] { gpu_.anneal(requests); });
+  if (annealed) return;
+  for (const AnnealingRequest& request : requests) request.outcome->reset();
+}
+
 }  // namespace neuroshard

@@ -10,13 +10,8 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kUnitsOfLookup = 1 << 20;
 constexpr double kMostLookups = 1e6;  // Keeps sums of 2^23 slices within 64 bits.
-constexpr double kColumnsOfLookup = 2.0;
 constexpr std::size_t kMostRemembered = 256;
-// Networks see no more columns: narrow slices of many tables are sent ids like the gradients of
-// hundreds of thousands of columns, which no sample of training had.
-constexpr double kMostColumns = 8192.0;
 
 double predicted_ms(CostRunner& models, int devices, double columns) {
   const auto width = static_cast<float>(columns);
@@ -43,11 +38,6 @@ double lookups_of(std::int64_t lookup_units) {
   return static_cast<double>(lookup_units) / kUnitsOfLookup;
 }
 
-std::int64_t id_columns(std::int64_t lookup_units) {
-  return static_cast<std::int64_t>(
-      std::ceil(static_cast<double>(lookup_units) * (kColumnsOfLookup / kUnitsOfLookup)));
-}
-
 std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::int64_t> lookups) {
   return nodes == nullptr ? std::ranges::max(lookups) : nodes->most_seen(lookups);
 }
@@ -62,9 +52,9 @@ double IdExchange::ms(std::int64_t columns) {
   Remembered& entry = remembered_[static_cast<std::size_t>(columns) % kMostRemembered];
   if (entry.columns == columns) return entry.ms;
   // An all-to-all takes a latency and a time in proportion to its bytes.
-  const double factor = std::max(1.0, static_cast<double>(columns) / kMostColumns);
+  const double factor = std::max(1.0, static_cast<double>(columns) / kMostIdColumns);
   double ms =
-      predicted_ms(*models_, devices_, std::min(static_cast<double>(columns), kMostColumns));
+      predicted_ms(*models_, devices_, std::min(static_cast<double>(columns), kMostIdColumns));
   if (factor > 1.0) ms = factor * ms + (1.0 - factor) * predicted_ms(*models_, devices_, 0.0);
   entry = {columns, ms};
   return entry.ms;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/id_columns.h"
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
@@ -14,10 +15,6 @@ namespace neuroshard {
 [[nodiscard]] std::int64_t lookup_units(double pooling_factor);
 
 [[nodiscard]] double lookups_of(std::int64_t lookup_units);
-
-/// A device's slices are sent the ids of all samples, 8 bytes a lookup, as their gradients are, 4
-/// bytes a column: so many columns come to the same bytes, rounded up.
-[[nodiscard]] std::int64_t id_columns(std::int64_t lookup_units);
 
 /// Of the device that the others wait for, [devices]: most of all, or what NodeColumns sees as
 /// that. `nodes` may be null.

@@ -5,12 +5,30 @@
 #include <numeric>
 #include <utility>
 
+#include "core/slice_prices.h"
 #include "core/table_kind.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task_models.h"
 
 namespace neuroshard {
 namespace {
+
+/// By the compute model: one operator on a device's part of the batch.
+double predicted_replicas_ms(const Backend& backend, const Task& task,
+                             const std::vector<const Table*>& tables) {
+  const OperatorFeatures of_operator(backend.table_features(), samples_of_replicas(task));
+  std::vector<float> features;
+  for (const Table* table : tables) of_operator.append(*table, table->dim, features);
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  std::vector<float> embeddings(tables.size() * width);
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> ids(tables.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> offsets{0, static_cast<std::uint32_t>(ids.size())};
+  float operator_ms = 0.0F;
+  backend.score_shards(embeddings, {offsets, ids}, {&operator_ms, 1});
+  return operator_ms;
+}
 
 /// Sums do not depend on the order in which the task lists its tables.
 void sort_by_kind(std::vector<const Table*>& tables) {
@@ -19,6 +37,10 @@ void sort_by_kind(std::vector<const Table*>& tables) {
 }
 
 }  // namespace
+
+double replica_price_ms(const KindPrice& price, const Task& task, const Table& table) {
+  return priced_ms(price, table, table.dim, 1.0, samples_of_replicas(task));
+}
 
 ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
   ReplicaTraffic traffic;
@@ -34,22 +56,17 @@ ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
 
 ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Plan& plan) {
   require_replicas(backend);
-  const OperatorFeatures of_operator(backend.table_features(), samples_of_replicas(task));
   std::vector<const Table*> tables;
   for (const int index : plan.replicas) {
     tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
   }
   sort_by_kind(tables);
-  std::vector<float> features;
-  for (const Table* table : tables) of_operator.append(*table, table->dim, features);
-  const auto width = static_cast<std::size_t>(backend.embedding_width());
-  std::vector<float> embeddings(plan.replicas.size() * width);
-  backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> ids(plan.replicas.size());
-  std::iota(ids.begin(), ids.end(), 0U);
-  const std::vector<std::uint32_t> offsets{0, static_cast<std::uint32_t>(ids.size())};
-  float operator_ms = 0.0F;
-  backend.score_shards(embeddings, {offsets, ids}, {&operator_ms, 1});
+  double operator_ms = 0.0;
+  if (const KindPrice* price = backend.kind_price(ShardingKind::kReplicate)) {
+    for (const Table* table : tables) operator_ms += replica_price_ms(*price, task, *table);
+  } else {
+    operator_ms = predicted_replicas_ms(backend, task, tables);
+  }
   std::vector<double> of_device(static_cast<std::size_t>(task.devices), operator_ms);
   for (std::size_t d = 0; d < task.device_list.size(); ++d) {
     of_device[d] /= task.device_list[d].speed;

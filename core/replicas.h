@@ -39,6 +39,9 @@ struct ReplicaTraffic {
   return static_cast<double>(task.batch_size) / task.devices;
 }
 
+/// Of a replica of `table` on each device, beside its gradients.
+[[nodiscard]] double replica_price_ms(const KindPrice& price, const Task& task, const Table& table);
+
 /// Predicted cost of the replicas of `plan`, which has some and is valid. Throws Error if the
 /// models know no replicas.
 [[nodiscard]] ReplicasCost cost_of_replicas(const Backend& backend, const Task& task,

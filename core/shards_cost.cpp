@@ -1,6 +1,7 @@
 #include "core/shards_cost.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,30 @@ std::string warning_of(const std::vector<DeviceCost>& devices,
   return {};
 }
 
+/// What models predict, and prices besides.
+struct PricedShards {
+  std::vector<std::uint32_t> offsets{0};  ///< Of the pieces without a price, as in ShardBatch.
+  std::vector<std::uint32_t> piece_ids;
+  std::vector<double> priced_ms;  ///< [devices]: of the others.
+};
+
+PricedShards without_priced(const PlacedShards& placed) {
+  PricedShards shards;
+  for (std::size_t d = 0; d < placed.shards.size(); ++d) {
+    double& priced_ms = shards.priced_ms.emplace_back(0.0);
+    for (std::uint32_t i = placed.shards.offsets[d]; i < placed.shards.offsets[d + 1]; ++i) {
+      const std::uint32_t piece = placed.shards.piece_ids[i];
+      if (const std::optional<double>& price_ms = placed.prices_ms[piece]) {
+        priced_ms += *price_ms;
+      } else {
+        shards.piece_ids.push_back(piece);
+      }
+    }
+    shards.offsets.push_back(static_cast<std::uint32_t>(shards.piece_ids.size()));
+  }
+  return shards;
+}
+
 }  // namespace
 
 void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
@@ -62,24 +87,40 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     const std::uint32_t first = placed.shards.offsets[d];
     const std::uint32_t end = placed.shards.offsets[d + 1];
     std::int64_t lookups = 0;
+    std::int64_t priced_lookups = 0;
+    std::int64_t priced_dims = 0;
     for (std::uint32_t i = first; i < end; ++i) {
-      lookups += placed.lookups[placed.shards.piece_ids[i]];
-      device.memory += placed.memory[placed.shards.piece_ids[i]];
-      device.dim_sum += placed.dims[placed.shards.piece_ids[i]];
+      const std::uint32_t piece = placed.shards.piece_ids[i];
+      lookups += placed.lookups[piece];
+      device.memory += placed.memory[piece];
+      device.dim_sum += placed.dims[piece];
+      if (placed.prices_ms.empty() || !placed.prices_ms[piece]) continue;
+      priced_lookups += placed.lookups[piece];
+      priced_dims += placed.dims[piece];
     }
-    lookups_of_devices.push_back(lookups);
+    lookups_of_devices.push_back(lookups - priced_lookups);
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
-    dim_sums[d] = static_cast<float>(device.dim_sum);
+    dim_sums[d] = static_cast<float>(device.dim_sum - priced_dims);
   }
 
   std::vector<float> tables_ms(devices);
   std::vector<float> backward_ms(devices);
   std::vector<float> offsets_ms(devices);
   std::vector<float> forward_ms(devices);
-  backend.score_shards(placed.embeddings, placed.shards, tables_ms);
+  const bool any_priced = std::ranges::any_of(
+      placed.prices_ms, [](const std::optional<double>& price_ms) { return price_ms.has_value(); });
+  if (any_priced) {
+    const PricedShards shards = without_priced(placed);
+    backend.score_shards(placed.embeddings, {shards.offsets, shards.piece_ids}, tables_ms);
+    for (std::size_t d = 0; d < devices; ++d) {
+      tables_ms[d] += static_cast<float>(shards.priced_ms[d]);
+    }
+  } else {
+    backend.score_shards(placed.embeddings, placed.shards, tables_ms);
+  }
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);

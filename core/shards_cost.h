@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "neuroshard/backend.h"
@@ -15,6 +16,8 @@ struct PlacedShards {
   std::span<const std::int32_t> dims;     ///< [pieces]
   std::span<const SliceMemory> memory;    ///< [pieces]
   std::span<const std::int64_t> lookups;  ///< [pieces]: lookup_units().
+  /// [pieces]: of those that have a price of their kind; empty: none has.
+  std::span<const std::optional<double>> prices_ms{};
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };

@@ -1,11 +1,13 @@
 #include "neuroshard/simulator.h"
 
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "core/id_exchange.h"
 #include "core/replicas.h"
 #include "core/shards_cost.h"
+#include "core/slice_prices.h"
 #include "core/slice_tables.h"
 #include "neuroshard/task_models.h"
 
@@ -22,7 +24,9 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   std::vector<SliceMemory> memory;
   std::vector<std::int64_t> lookups;
   std::vector<std::uint32_t> offsets{0};
+  std::vector<std::optional<double>> prices_ms;
   SliceTables tables(task);
+  const SlicePrices prices(backend, task, plan);
   for (const std::vector<int>& shard : plan.shards) {
     for (const int index : shard) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
@@ -31,6 +35,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
       dims.push_back(slice.dim);
       lookups.push_back(lookup_units(table.pooling_factor));
       memory.push_back(slice_memory(table, slice.dim));
+      prices_ms.push_back(prices.ms_of(slice));
     }
     offsets.push_back(static_cast<std::uint32_t>(dims.size()));
   }
@@ -43,6 +48,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
                                            .dims = dims,
                                            .memory = memory,
                                            .lookups = lookups,
+                                           .prices_ms = prices_ms,
                                            .shards = {offsets, ids}});
   if (!plan.replicas.empty()) {
     add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), cost);

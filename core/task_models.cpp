@@ -116,6 +116,11 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
   if (setting.devices_per_node > 0) {
+    if (!models.kind_prices.empty()) {
+      throw Error(
+          "the task states links, but the cost models' prices of row blocks or replicas are those "
+          "of one network; leave the links out, or take other weights");
+    }
     const std::optional<KnownNetwork> known = known_network(models);
     if (!known) {
       throw Error(

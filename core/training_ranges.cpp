@@ -92,6 +92,7 @@ TrainingRanges::TrainingRanges(const CostModels& models) {
     ranges_.emplace(key, *range);
   }
   for (const auto& [devices, model] : models.dense_comm) dense_comm_.insert(devices);
+  for (const auto& [kind, price] : models.kind_prices) priced_.insert(kind);
 }
 
 std::string TrainingRanges::key(std::string_view part, std::string_view quantity) {
@@ -117,8 +118,14 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   Outliers slices("devices with slices", find(compute, "slices"));
   Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
   Outliers offsets("start offsets in ms", find(comm, "start_offset_ms"));
+  const bool blocks_priced =
+      priced_.contains(ShardingKind::kRow) || priced_.contains(ShardingKind::kTableRow);
+  const auto is_predicted = [&](const TableSlice& slice) {
+    return !(blocks_priced && is_row_block(task, slice));
+  };
   std::vector<bool> looked_at(task.tables.size(), false);
   for (const TableSlice& slice : plan.slices) {
+    if (!is_predicted(slice)) continue;
     dims.look_at(slice.dim, "one of table", slice.table);
     const bool block = is_row_block(task, slice);
     // Columns of a table have its rows and pooling factor.
@@ -129,6 +136,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     pooling.look_at(sized_table_of(task, slice).pooling_factor, owner, slice.table);
   }
   for (const int replica : plan.replicas) {
+    if (priced_.contains(ShardingKind::kReplicate)) break;
     const Table& table = task.tables[static_cast<std::size_t>(replica)];
     rows.look_at(static_cast<double>(table.rows), "table", replica);
     pooling.look_at(table.pooling_factor, "table", replica);
@@ -140,9 +148,17 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   for (std::size_t i = 0; i < cost.devices.size(); ++i) {
     const DeviceCost& device = cost.devices[i];
     const int index = static_cast<int>(i);
+    int count = device.slices;
+    std::int64_t dim_sum = device.dim_sum;
+    for (const int index_of_slice : plan.shards[i]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index_of_slice)];
+      if (is_predicted(slice)) continue;
+      --count;
+      dim_sum -= slice.dim;
+    }
     // A device without slices is no sample of the compute model, but has a cost of its own.
-    if (device.slices > 0) slices.look_at(device.slices, "device", index);
-    dim_sums.look_at(static_cast<double>(device.dim_sum), "device", index);
+    if (count > 0) slices.look_at(count, "device", index);
+    dim_sums.look_at(static_cast<double>(dim_sum), "device", index);
     offsets.look_at(device.compute_ms + device.backward_ms - first_ms, "device", index);
   }
   std::string text;

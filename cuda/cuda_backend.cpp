@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <string>
 
 #include "cuda/beam_launches.h"
+#include "cuda/chain_launches.h"
 #include "cuda/check.h"
 #include "cuda/cuda_devices.h"
 #include "cuda/cuda_session.h"
@@ -75,6 +77,21 @@ class CudaBackend final : public Backend {
       launches.add(session_of(request), *request.beam, *request.outcome);
     });
     return true;
+  }
+
+  [[nodiscard]] bool can_anneal(const AnnealingProblem& problem) const override {
+    return takes_chains(*contexts_.front(), problem, prices_ids());
+  }
+
+  /// Chains are dealt to the devices in turn.
+  void anneal(std::span<const AnnealingRequest> requests) const override {
+    std::deque<ChainLaunches> of_devices;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (i < contexts_.size()) of_devices.emplace_back(*contexts_[i], prices_ids());
+      of_devices[i % contexts_.size()].add(requests[i]);
+    }
+    for (ChainLaunches& launches : of_devices) launches.start();
+    for (ChainLaunches& launches : of_devices) launches.finish();
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "cuda/anneal_chains.h"
 #include "cuda/check.h"
 #include "cuda/comm_costs.h"
 #include "cuda/current_device.h"
@@ -38,6 +39,7 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_comm_costs(shared_bytes_);
   prepare_place_candidates(shared_bytes_);
   prepare_search_beams(shared_bytes_);
+  prepare_anneal_chains(shared_bytes_);
   models_ = std::make_unique<DeviceModels>(models);
   require_shared_memory("the head", score_shards_bytes(models_->head(), embedding_width),
                         shared_bytes_);

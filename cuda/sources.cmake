@@ -1,8 +1,10 @@
 # The CUDA backend, the fused operator that cost data is collected with, and training. Products of
 # matrices are cublas.cpp's.
 set(NEUROSHARD_CUDA_SOURCES
+  anneal_chains.cu
   beam_launches.cpp
   buffers.cpp
+  chain_launches.cpp
   check.cpp
   comm_costs.cu
   cuda_backend.cpp

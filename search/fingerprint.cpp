@@ -213,12 +213,18 @@ void add_models(Items& items, const CostModels& models, int devices) {
   const CommModel& comm = models.comm_for(devices);
   add_comm_network(items, comm.forward);
   add_comm_network(items, comm.backward);
-  if (!models.all_reduce) return;
-  items.add("all_reduce");
-  for (const auto& [count, line] : models.all_reduce->lines) {
-    items.add_integer(static_cast<std::uint64_t>(count));
-    items.add_float(static_cast<float>(line.latency_ms));
-    items.add_float(static_cast<float>(line.ms_per_gib));
+  if (models.all_reduce) {
+    items.add("all_reduce");
+    for (const auto& [count, line] : models.all_reduce->lines) {
+      items.add_integer(static_cast<std::uint64_t>(count));
+      items.add_float(static_cast<float>(line.latency_ms));
+      items.add_float(static_cast<float>(line.ms_per_gib));
+    }
+  }
+  for (const auto& [kind, price] : models.kind_prices) {
+    items.add("kind_price");
+    items.add(name_of(kind));
+    for (const double ms : price.ms) items.add_float(static_cast<float>(ms));
   }
 }
 

@@ -291,11 +291,7 @@ double NeuroshardSearch::least_ids_ms(std::span<const std::uint32_t> pieces) {
 
 void NeuroshardSearch::after_ladder() {
   if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
-  improve_shortly();
-  if (order_.effort == Effort::kFast) return end();
-  if (done_early()) return;
-  if (listed_.devices <= kQuickDevices) return start_published();
-  start_ladder(Phase::kFineLadder);
+  improve(Improvement::kShort);
 }
 
 void NeuroshardSearch::start_published() {
@@ -316,21 +312,7 @@ void NeuroshardSearch::after_published() {
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
-  if (order_.effort == Effort::kFast) {
-    improve_shortly();
-    return end();
-  }
-  stage_ = SearchStage::kImprovement;
-  const std::uint64_t steps = steps_of_default();
-  improve(steps, chains_of_default(steps), kWarm);
-  settle();
-  if (order_.effort == Effort::kThorough && !done_early()) {
-    stage_ = SearchStage::kLongImprovement;
-    improve(kThoroughSteps, kThoroughChains, kHot);
-    improve(kThoroughSteps, kThoroughChains, kWarm);
-    settle();
-  }
-  end();
+  improve(order_.effort == Effort::kFast ? Improvement::kShort : Improvement::kDefault);
 }
 
 // The last resort: nothing that looks at costs has found room for all tables.
@@ -353,11 +335,41 @@ void NeuroshardSearch::pack_for_memory() {
   }
 }
 
-void NeuroshardSearch::improve_shortly() {
-  stage_ = SearchStage::kShortImprovement;
-  const double steps = std::min(kFastSteps, kFastStepsTimesDevices / listed_.devices);
-  improve(std::min(steps_of_default(), static_cast<std::uint64_t>(steps)), 1, kWarm);
+void NeuroshardSearch::improve(Improvement improvement) {
+  improvement_ = improvement;
+  switch (improvement) {
+    case Improvement::kShort: {
+      stage_ = SearchStage::kShortImprovement;
+      const double steps = std::min(kFastSteps, kFastStepsTimesDevices / listed_.devices);
+      return start_chains(std::min(steps_of_default(), static_cast<std::uint64_t>(steps)), 1,
+                          kWarm);
+    }
+    case Improvement::kDefault: {
+      stage_ = SearchStage::kImprovement;
+      const std::uint64_t steps = steps_of_default();
+      return start_chains(steps, chains_of_default(steps), kWarm);
+    }
+    case Improvement::kLongHot:
+      stage_ = SearchStage::kLongImprovement;
+      return start_chains(kThoroughSteps, kThoroughChains, kHot);
+    case Improvement::kLongWarm:
+      return start_chains(kThoroughSteps, kThoroughChains, kWarm);
+  }
+}
+
+void NeuroshardSearch::after_improvement() {
+  if (improvement_ == Improvement::kLongHot) return improve(Improvement::kLongWarm);
   settle();
+  if (improvement_ == Improvement::kShort && order_.effort != Effort::kFast) {
+    if (done_early()) return;
+    if (listed_.devices <= kQuickDevices) return start_published();
+    return start_ladder(Phase::kFineLadder);
+  }
+  if (improvement_ == Improvement::kDefault && order_.effort == Effort::kThorough &&
+      !done_early()) {
+    return improve(Improvement::kLongHot);
+  }
+  end();
 }
 
 std::uint64_t NeuroshardSearch::steps_of_default() const {
@@ -384,30 +396,59 @@ std::size_t NeuroshardSearch::chains_of_default(std::uint64_t steps) const {
 }
 
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
-// they find does not depend on which thread runs them.
-void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double hottest) {
-  if (listed_.devices < 2 || order_.stop.reached()) return;
-  std::vector<Annealed> annealed(chains);
-  const auto run_chain = [&](std::size_t chain, std::size_t) {
-    const std::vector<FoundPlans::Found>& plans = found_.all();
-    annealed[chain] =
-        anneal(backend_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
-               // All but one go further from where they start, every other one by another way.
-               {.steps = steps,
-                .stream = rounds_ + chain,
-                .hottest = chain == 0 ? hottest : kHot,
-                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
-                .soften_ids = chain % 3 == 1,
-                .equal_widths = order_.equal_widths},
-               order_.stop);
-  };
-  if (order_.team != nullptr && chains > 1) {
-    order_.team->run(chains, run_chain);
-  } else {
-    for (std::size_t chain = 0; chain < chains; ++chain) run_chain(chain, 0);
+// they find does not depend on who runs them.
+void NeuroshardSearch::start_chains(std::uint64_t steps, std::size_t chains, double hottest) {
+  if (listed_.devices < 2 || order_.stop.reached()) return after_improvement();
+  chain_options_.clear();
+  for (std::size_t chain = 0; chain < chains; ++chain) {
+    // All but one go further from where they start, every other one by another way.
+    chain_options_.push_back({.steps = steps,
+                              .stream = rounds_ + chain,
+                              .hottest = chain == 0 ? hottest : kHot,
+                              .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
+                              .soften_ids = chain % 3 == 1,
+                              .equal_widths = order_.equal_widths});
   }
   rounds_ += chains;
-  for (Annealed& result : annealed) {
+  // Between its steps a chain looks whether it is to stop; a launch of all of them would not.
+  if (!annealing_problem_ && !order_.stop.possible()) {
+    annealing_problem_ =
+        neuroshard::annealing_problem(backend_, catalog_, canonical_.task, order_.equal_widths);
+  }
+  if (annealing_problem_ && backend_.can_anneal(*annealing_problem_)) {
+    const std::vector<FoundPlans::Found>& plans = found_.all();
+    for (std::size_t chain = 0; chain < chains; ++chain) {
+      chains_.push_back(annealing_chain(plans[chain % plans.size()].layout, chain_options_[chain]));
+    }
+    phase_ = Phase::kImprovement;
+    return;
+  }
+  std::vector<std::optional<Annealed>> outcomes(chains);
+  take_chains(outcomes);
+}
+
+std::span<const AnnealingChain> NeuroshardSearch::chains() const { return chains_; }
+
+const AnnealingProblem* NeuroshardSearch::annealing_problem() const {
+  return annealing_problem_ ? &*annealing_problem_ : nullptr;
+}
+
+void NeuroshardSearch::take_chains(std::span<std::optional<Annealed>> outcomes) {
+  const auto run_chain = [&](std::size_t chain, std::size_t) {
+    if (outcomes[chain]) return;
+    const std::vector<FoundPlans::Found>& plans = found_.all();
+    outcomes[chain] =
+        anneal(backend_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
+               chain_options_[chain], order_.stop);
+  };
+  if (order_.team != nullptr && outcomes.size() > 1) {
+    order_.team->run(outcomes.size(), run_chain);
+  } else {
+    for (std::size_t chain = 0; chain < outcomes.size(); ++chain) run_chain(chain, 0);
+  }
+  chains_.clear();
+  for (std::optional<Annealed>& outcome : outcomes) {
+    Annealed& result = *outcome;
     stats_.edits += result.edits;
     stats_.head_evaluations += result.head_evaluations;
     stats_.comm_evaluations += result.comm_evaluations;
@@ -417,6 +458,7 @@ void NeuroshardSearch::improve(std::uint64_t steps, std::size_t chains, double h
     if (!stopped) sort_layout(result.layout);
     consider(std::move(result.layout));
   }
+  after_improvement();
 }
 
 void NeuroshardSearch::settle() {

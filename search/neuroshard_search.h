@@ -13,6 +13,7 @@
 #include "neuroshard/search_options.h"
 #include "search/canonical_task.h"
 #include "search/found_plans.h"
+#include "search/improvement/annealing.h"
 #include "search/published_search.h"
 #include "search/starts/cut_ladder.h"
 #include "search/task_search.h"
@@ -53,10 +54,15 @@ class NeuroshardSearch final : public TaskSearch {
   void take(std::span<const CandidateResult> results, PlacementSession& session) override;
   [[nodiscard]] std::span<const BeamProblem> beams() const override;
   void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) override;
+  [[nodiscard]] std::span<const AnnealingChain> chains() const override;
+  [[nodiscard]] const AnnealingProblem* annealing_problem() const override;
+  void take_chains(std::span<std::optional<Annealed>> outcomes) override;
   void finish(PlanResult& result) override;
 
  private:
-  enum class Phase { kCoarseLadder, kFineLadder, kPublished, kFinished };
+  enum class Phase { kCoarseLadder, kFineLadder, kPublished, kImprovement, kFinished };
+  /// In the order of effort.
+  enum class Improvement { kShort, kDefault, kLongHot, kLongWarm };
 
   void try_heuristics();
   void start_ladder(Phase phase);
@@ -69,8 +75,9 @@ class NeuroshardSearch final : public TaskSearch {
   void start_published();
   void after_published();
   void pack_for_memory();
-  void improve_shortly();
-  void improve(std::uint64_t steps, std::size_t chains, double hottest);
+  void improve(Improvement improvement);
+  void start_chains(std::uint64_t steps, std::size_t chains, double hottest);
+  void after_improvement();
   /// Ends the work of one effort: settles what its plan is.
   void settle();
   void end();
@@ -111,6 +118,10 @@ class NeuroshardSearch final : public TaskSearch {
   std::optional<FoundPlans::Found> settled_;  ///< The plan of the highest effort that has ended.
   double ceiling_ms_;                         ///< No plan that is returned costs more.
   std::uint64_t rounds_ = 0;                  ///< Of improvement: each has its random numbers.
+  Improvement improvement_ = Improvement::kShort;
+  std::vector<AnnealingOptions> chain_options_;
+  std::vector<AnnealingChain> chains_;  ///< For the backend; with `chain_options_`.
+  std::optional<AnnealingProblem> annealing_problem_;
   bool complete_ = true;
   std::optional<Infeasibility> infeasible_;
   SearchStats stats_;

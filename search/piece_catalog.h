@@ -86,6 +86,8 @@ class PieceCatalog {
   [[nodiscard]] const std::vector<std::int64_t>& lookups() const { return lookups_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
   [[nodiscard]] const std::vector<float>& costs_ms() const { return cost_ms_; }
+  /// can_split() of each piece, as 0 or 1.
+  [[nodiscard]] const std::vector<std::uint8_t>& can_split() const { return can_split_; }
   /// can_split_all() of each piece, as 0 or 1.
   [[nodiscard]] const std::vector<std::uint8_t>& can_split_all() const { return can_split_all_; }
 

@@ -9,6 +9,14 @@
 #include "search/published_search.h"
 
 namespace neuroshard {
+namespace {
+
+// Chains that are worth a launch. By the model of docs/kernels.md a chain takes two to three times
+// as long on a GPU as on a core, so that a plan by itself is improved by its threads. Not yet
+// measured on a GPU.
+constexpr std::size_t kLeastChainsForGpu = 16;
+
+}  // namespace
 
 SearchDriver::SearchDriver(const Backend& backend, const PlannerOptions& options,
                            const PlanRequest& request, std::string warning, ThreadTeam::Lease* team)
@@ -113,7 +121,7 @@ void SearchDriver::leave(Run& run, PlanOutcome outcome) {
 
 void SearchDriver::provide_session(Run& run) {
   const PlacementProblem& problem = run.search->problem();
-  if (run.problem == &problem) return;
+  if (run.problem == &problem || !run.search->chains().empty()) return;
   end_session(run);
   run.session = backend_.start(problem);
   run.problem = &problem;
@@ -133,7 +141,7 @@ void SearchDriver::search_beams() {
   beam_requests_.clear();
   for (const auto& run : runs_) {
     run->outcomes.clear();
-    if (!run->running()) continue;
+    if (!run->running() || !run->search->chains().empty()) continue;
     const std::span<const BeamProblem> beams = run->search->beams();
     if (!std::all_of(beams.begin(), beams.end(),
                      [&](const BeamProblem& beam) { return run->session->can_search(beam); })) {
@@ -151,7 +159,7 @@ void SearchDriver::search_beams() {
 void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->running() || !run->outcomes.empty()) continue;
+    if (!run->running() || !run->outcomes.empty() || !run->search->chains().empty()) continue;
     const CandidateBatch& candidates = run->search->candidates();
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
@@ -159,10 +167,35 @@ void SearchDriver::place_candidates() {
   if (!requests_.empty()) backend_.place(requests_);
 }
 
+void SearchDriver::anneal_chains() {
+  std::size_t chains = 0;
+  bool any_places = false;
+  for (const auto& run : runs_) {
+    run->annealed.clear();
+    run->waits = run->running() && !run->search->chains().empty();
+    if (run->waits) chains += run->search->chains().size();
+    any_places = any_places || (run->running() && !run->waits);
+  }
+  if (chains == 0 || any_places) return;
+  annealing_requests_.clear();
+  for (const auto& run : runs_) {
+    if (!run->waits) continue;
+    run->waits = false;
+    const std::span<const AnnealingChain> of_run = run->search->chains();
+    run->annealed.resize(of_run.size());
+    for (std::size_t i = 0; i < of_run.size(); ++i) {
+      annealing_requests_.push_back(
+          {run->search->annealing_problem(), &of_run[i], &run->annealed[i]});
+    }
+  }
+  if (chains >= kLeastChainsForGpu) backend_.anneal(annealing_requests_);
+}
+
 void SearchDriver::advance() {
   try {
     search_beams();
     place_candidates();
+    anneal_chains();
   } catch (const Error& error) {
     for (const auto& run : runs_) {
       if (!run->left) leave(*run, error);
@@ -170,8 +203,11 @@ void SearchDriver::advance() {
   }
   for (const auto& run : runs_) {
     if (run->left) continue;
+    if (run->waits) continue;
     attempt(*run, [&] {
-      if (!run->outcomes.empty()) {
+      if (!run->annealed.empty()) {
+        run->search->take_chains(run->annealed);
+      } else if (!run->outcomes.empty()) {
         run->search->take_beams(run->outcomes, *run->session);
       } else if (run->running()) {
         run->search->take(run->results, *run->session);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,8 +52,10 @@ class SearchDriver {
     std::unique_ptr<PlacementSession> session{};
     std::vector<CandidateResult> results{};
     std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
-    PlanResult result{};                  ///< Becomes the outcome.
-    bool left = false;                    ///< The outcome is out.
+    std::vector<std::optional<Annealed>> annealed{};  ///< Of chains, likewise.
+    bool waits = false;   ///< With its chains, for those of other searches.
+    PlanResult result{};  ///< Becomes the outcome.
+    bool left = false;    ///< The outcome is out.
 
     [[nodiscard]] bool running() const { return !left && search->running(); }
   };
@@ -73,6 +76,8 @@ class SearchDriver {
   void search_beams();
   /// Of all others.
   void place_candidates();
+  /// Chains of all searches together, once none of them has anything to place.
+  void anneal_chains();
   void finish(Run& run);
 
   const Backend& backend_;
@@ -84,6 +89,7 @@ class SearchDriver {
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Backend::Request> requests_;
   std::vector<Backend::BeamRequest> beam_requests_;
+  std::vector<Backend::AnnealingRequest> annealing_requests_;
 };
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "neuroshard/backend.h"
@@ -33,6 +34,14 @@ class TaskSearch {
   virtual void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) {
     (void)outcomes, (void)session;
   }
+
+  /// While running: chains of annealing, of annealing_problem(), for a backend that can anneal it;
+  /// in place of candidates(). Empty: there is something to place.
+  [[nodiscard]] virtual std::span<const AnnealingChain> chains() const { return {}; }
+  [[nodiscard]] virtual const AnnealingProblem* annealing_problem() const { return nullptr; }
+  /// In place of take(): `outcomes`, one per chain; of those that are empty, the search runs the
+  /// chains itself.
+  virtual void take_chains(std::span<std::optional<Annealed>> outcomes) { (void)outcomes; }
 
   /// Once it no longer runs: writes the plan with its cost, or why there is none, and adds to the
   /// counters in `result.stats`. Call once.

@@ -274,6 +274,63 @@ double ratio_of(std::uint64_t a, std::uint64_t b) {
   return (static_cast<double>(a) + 1.0) / (static_cast<double>(b) + 1.0);
 }
 
+/// What became of tasks under each variant, over what became of the plain ones.
+class VariantComparison {
+ public:
+  explicit VariantComparison(const std::vector<Variant>& variants) : variants_(variants) {}
+
+  /// `equal_ms`: equalized_ms(), if it is wanted and there is one.
+  void add(const GapCase& one, const Planned& plain, std::size_t variant, const Planned& planned,
+           std::optional<double> equal_ms) {
+    const PlanResult& before = plain.result;
+    const PlanResult& result = planned.result;
+    VariantRatios& of = by_variant_[{variant, one.task.devices}];
+    const double cpu_ms = median(planned.cpu_ms);
+    std::vector<std::string> row = {one.name, std::to_string(one.task.devices),
+                                    variants_[variant].name, three_digits(before.cost.cost_ms)};
+    if (!result.plan) {
+      ++of.without_plan;
+      row.insert(row.end(), {"none", "-", three_digits(cpu_ms), "-", "-", "-", "-"});
+      list_.add_row(row);
+      return;
+    }
+    of.time.push_back(cpu_ms / median(plain.cpu_ms));
+    of.edits.push_back(ratio_of(result.stats.edits, before.stats.edits));
+    of.head.push_back(ratio_of(result.stats.head_evaluations, before.stats.head_evaluations));
+    of.comm.push_back(ratio_of(result.stats.comm_evaluations, before.stats.comm_evaluations));
+    of.cost.push_back(result.cost.cost_ms / before.cost.cost_ms);
+    if (equal_ms) of.over_equalized.push_back(result.cost.cost_ms / *equal_ms);
+    row.insert(row.end(),
+               {three_digits(result.cost.cost_ms), three_decimals(of.cost.back()),
+                three_digits(cpu_ms), three_digits(of.time.back()), three_digits(of.edits.back()),
+                three_digits(of.head.back()), three_digits(of.comm.back())});
+    list_.add_row(row);
+  }
+
+  [[nodiscard]] std::string means() const {
+    MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
+                       "over equalized (most)", "CPU time", "edits", "computing", "communication"});
+    for (const auto& [key, of] : by_variant_) {
+      const auto& [variant, devices] = key;
+      if (of.time.empty()) continue;
+      all.add_row({variants_[variant].name, std::to_string(devices), std::to_string(of.time.size()),
+                   std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
+                   three_decimals(std::ranges::min(of.cost)),
+                   three_decimals(std::ranges::max(of.cost)), mean_and_most(of.over_equalized),
+                   three_digits(geometric_mean(of.time)), three_digits(geometric_mean(of.edits)),
+                   three_digits(geometric_mean(of.head)), three_digits(geometric_mean(of.comm))});
+    }
+    return all.str();
+  }
+  [[nodiscard]] std::string list() const { return list_.str(); }
+
+ private:
+  const std::vector<Variant>& variants_;
+  std::map<std::pair<std::size_t, int>, VariantRatios> by_variant_;
+  MarkdownTable list_{{"case", "devices", "variant", "plain ms", "ms", "cost", "CPU ms", "CPU time",
+                       "edits", "computing", "communication"}};
+};
+
 void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
   const std::vector<Variant> variants = chosen_variants(options.variants);
   const Planner planner(builtin_weights(), {.effort = effort_from_name(options.effort),
@@ -286,9 +343,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
         golden_cases(GoldenFolder(options.golden), {}, options.golden_tasks);
     std::ranges::move(golden, std::back_inserter(cases));
   }
-  MarkdownTable list({"case", "devices", "variant", "plain ms", "ms", "cost", "CPU ms", "CPU time",
-                      "edits", "computing", "communication"});
-  std::map<std::pair<std::size_t, int>, VariantRatios> by_variant;
+  VariantComparison comparison(variants);
   for (const GapCase& one : cases) {
     Planned plain;
     run_round(planner, one.task, plain);
@@ -304,51 +359,14 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
       if (round > 0) run_round(planner, one.task, plain);
       for (std::size_t v = 0; v < variants.size(); ++v) run_round(planner, tasks[v], planned[v]);
     }
-    const double plain_cpu_ms = median(plain.cpu_ms);
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      const PlanResult& result = planned[v].result;
-      VariantRatios& of = by_variant[{v, one.task.devices}];
-      const double cpu_ms = median(planned[v].cpu_ms);
-      if (!result.plan) {
-        ++of.without_plan;
-        list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
-                      three_digits(plain.result.cost.cost_ms), "none", "-", three_digits(cpu_ms),
-                      "-", "-", "-", "-"});
-        continue;
-      }
-      of.time.push_back(cpu_ms / plain_cpu_ms);
-      of.edits.push_back(ratio_of(result.stats.edits, plain.result.stats.edits));
-      of.head.push_back(
-          ratio_of(result.stats.head_evaluations, plain.result.stats.head_evaluations));
-      of.comm.push_back(
-          ratio_of(result.stats.comm_evaluations, plain.result.stats.comm_evaluations));
-      of.cost.push_back(result.cost.cost_ms / plain.result.cost.cost_ms);
-      if (options.equalized) {
-        if (const auto equal_ms = equalized_ms(planner, tasks[v])) {
-          of.over_equalized.push_back(result.cost.cost_ms / *equal_ms);
-        }
-      }
-      list.add_row({one.name, std::to_string(one.task.devices), variants[v].name,
-                    three_digits(plain.result.cost.cost_ms), three_digits(result.cost.cost_ms),
-                    three_decimals(of.cost.back()), three_digits(cpu_ms),
-                    three_digits(of.time.back()), three_digits(of.edits.back()),
-                    three_digits(of.head.back()), three_digits(of.comm.back())});
+      std::optional<double> equal_ms;
+      if (options.equalized && planned[v].result.plan) equal_ms = equalized_ms(planner, tasks[v]);
+      comparison.add(one, plain, v, planned[v], equal_ms);
     }
   }
-  MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
-                     "over equalized (most)", "CPU time", "edits", "computing", "communication"});
-  for (const auto& [key, of] : by_variant) {
-    const auto& [variant, devices] = key;
-    if (of.time.empty()) continue;
-    all.add_row({variants[variant].name, std::to_string(devices), std::to_string(of.time.size()),
-                 std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
-                 three_decimals(std::ranges::min(of.cost)),
-                 three_decimals(std::ranges::max(of.cost)), mean_and_most(of.over_equalized),
-                 three_digits(geometric_mean(of.time)), three_digits(geometric_mean(of.edits)),
-                 three_digits(geometric_mean(of.head)), three_digits(geometric_mean(of.comm))});
-  }
-  out << context_block(machine_context()) << '\n' << all.str();
-  if (options.list) out << '\n' << list.str();
+  out << context_block(machine_context()) << '\n' << comparison.means();
+  if (options.list) out << '\n' << comparison.list();
 }
 
 }  // namespace

@@ -182,6 +182,84 @@ class GatherComparison {
                        "of these gathered"}};
 };
 
+/// Plans by columns and with any cuts side by side.
+class CutsComparison {
+ public:
+  void add(const GapCase& one, const PricedPlan& any, const std::optional<PricedPlan>& columns) {
+    const int devices = one.task.devices;
+    const auto blocks = std::ranges::count_if(
+        any.plan.slices, [&](const TableSlice& slice) { return is_row_block(one.task, slice); });
+    std::vector<std::string> row = {one.name,
+                                    std::to_string(devices),
+                                    "-",
+                                    three_digits(any.analytic_ms),
+                                    "-",
+                                    "-",
+                                    std::to_string(any.plan.replicas.size()),
+                                    std::to_string(blocks),
+                                    "-"};
+    if (columns) {
+      Gains& of = gains_[devices];
+      of.cost.push_back(columns->analytic_ms / any.analytic_ms);
+      of.predicted.push_back(columns->predicted_ms / any.predicted_ms);
+      of.time.push_back(any.cpu_ms / columns->cpu_ms);
+      by_set_[one.name][devices] = of.cost.back();
+      row[2] = three_digits(columns->analytic_ms);
+      row[4] = three_decimals(of.cost.back());
+      row[5] = three_decimals(of.predicted.back());
+      row[8] = three_digits(of.time.back());
+    }
+    list_.add_row(row);
+  }
+
+  [[nodiscard]] bool has_plans_by_columns() const { return !gains_.empty(); }
+
+  [[nodiscard]] std::string text() const {
+    MarkdownTable all({"devices", "cases", "columns / any", "least", "most", "predicted",
+                       "CPU time, any / columns"});
+    const auto add_row = [&](const std::string& name, const Gains& of) {
+      all.add_row(
+          {name, std::to_string(of.cost.size()), three_decimals(geometric_mean(of.cost)),
+           three_decimals(std::ranges::min(of.cost)), three_decimals(std::ranges::max(of.cost)),
+           three_decimals(geometric_mean(of.predicted)), three_digits(geometric_mean(of.time))});
+    };
+    Gains together;
+    for (const auto& [devices, of] : gains_) {
+      add_row(std::to_string(devices), of);
+      for (auto ratios : {&Gains::cost, &Gains::predicted, &Gains::time}) {
+        const std::vector<double>& more = of.*ratios;
+        (together.*ratios).insert((together.*ratios).end(), more.begin(), more.end());
+      }
+    }
+    add_row("all", together);
+    return all.str() + '\n' + list_.str();
+  }
+
+  [[nodiscard]] charts::BarChart chart() const {
+    charts::BarChart chart{.title = "Analytic cost of plans by columns over that of any cuts",
+                           .y_label = "columns / any",
+                           .groups = {},
+                           .bars = {}};
+    for (const auto& [devices, of] : gains_) {
+      charts::Bars bars{.name = std::to_string(devices) + " devices", .values = {}};
+      for (const auto& [set, ratios] : by_set_) {
+        const auto found = ratios.find(devices);
+        bars.values.push_back(found == ratios.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                    : found->second);
+      }
+      chart.bars.push_back(std::move(bars));
+    }
+    for (const auto& [set, ratios] : by_set_) chart.groups.push_back(set);
+    return chart;
+  }
+
+ private:
+  std::map<int, Gains> gains_;
+  std::map<std::string, std::map<int, double>> by_set_;
+  MarkdownTable list_{{"case", "devices", "columns ms", "any ms", "columns / any", "predicted",
+                       "replicas", "row blocks", "CPU time, any / columns"}};
+};
+
 void run_cuts(const CutsOptions& options, std::ostream& out) {
   const auto planner_of = [&](Cuts cuts) {
     return Planner(builtin_weights(),
@@ -191,76 +269,21 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
   const Planner by_any = planner_of(Cuts::kAny);
   const bool gather =
       replica_gradients_from_name(options.replica_gradients) == ReplicaGradients::kTouched;
+  CutsComparison cuts;
   GatherComparison gathers;
-  MarkdownTable list({"case", "devices", "columns ms", "any ms", "columns / any", "predicted",
-                      "replicas", "row blocks", "CPU time, any / columns"});
-  std::map<int, Gains> gains;
-  std::map<std::string, std::map<int, double>> by_set;
   for (const GapCase& one : cases_of(options)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);
     if (gather) gathers.add(one.name, one.task, *any, columns, by_any);
-    const int devices = one.task.devices;
-    const auto blocks = std::ranges::count_if(
-        any->plan.slices, [&](const TableSlice& slice) { return is_row_block(one.task, slice); });
-    std::vector<std::string> row = {one.name,
-                                    std::to_string(devices),
-                                    "-",
-                                    three_digits(any->analytic_ms),
-                                    "-",
-                                    "-",
-                                    std::to_string(any->plan.replicas.size()),
-                                    std::to_string(blocks),
-                                    "-"};
-    if (columns) {
-      Gains& of = gains[devices];
-      of.cost.push_back(columns->analytic_ms / any->analytic_ms);
-      of.predicted.push_back(columns->predicted_ms / any->predicted_ms);
-      of.time.push_back(any->cpu_ms / columns->cpu_ms);
-      by_set[one.name][devices] = of.cost.back();
-      row[2] = three_digits(columns->analytic_ms);
-      row[4] = three_decimals(of.cost.back());
-      row[5] = three_decimals(of.predicted.back());
-      row[8] = three_digits(of.time.back());
-    }
-    list.add_row(row);
+    cuts.add(one, *any, columns);
   }
-  MarkdownTable all({"devices", "cases", "columns / any", "least", "most", "predicted",
-                     "CPU time, any / columns"});
-  Gains together;
-  const auto add_row = [&](const std::string& name, const Gains& of) {
-    all.add_row(
-        {name, std::to_string(of.cost.size()), three_decimals(geometric_mean(of.cost)),
-         three_decimals(std::ranges::min(of.cost)), three_decimals(std::ranges::max(of.cost)),
-         three_decimals(geometric_mean(of.predicted)), three_digits(geometric_mean(of.time))});
-  };
-  for (const auto& [devices, of] : gains) {
-    add_row(std::to_string(devices), of);
-    together.cost.insert(together.cost.end(), of.cost.begin(), of.cost.end());
-    together.predicted.insert(together.predicted.end(), of.predicted.begin(), of.predicted.end());
-    together.time.insert(together.time.end(), of.time.begin(), of.time.end());
+  if (!cuts.has_plans_by_columns()) {
+    throw Error("no table set has a plan by columns; give more memory");
   }
-  if (together.cost.empty()) throw Error("no table set has a plan by columns; give more memory");
-  add_row("all", together);
-  out << context_block(machine_context()) << '\n' << all.str() << '\n' << list.str();
+  out << context_block(machine_context()) << '\n' << cuts.text();
   if (gather) out << '\n' << gathers.text();
-  if (options.svg.empty()) return;
-  charts::BarChart chart{.title = "Analytic cost of plans by columns over that of any cuts",
-                         .y_label = "columns / any",
-                         .groups = {},
-                         .bars = {}};
-  for (const auto& [devices, of] : gains) {
-    charts::Bars bars{.name = std::to_string(devices) + " devices", .values = {}};
-    for (const auto& [set, ratios] : by_set) {
-      const auto found = ratios.find(devices);
-      bars.values.push_back(found == ratios.end() ? std::numeric_limits<double>::quiet_NaN()
-                                                  : found->second);
-    }
-    chart.bars.push_back(std::move(bars));
-  }
-  for (const auto& [set, ratios] : by_set) chart.groups.push_back(set);
-  write_file(options.svg, charts::draw(chart));
+  if (!options.svg.empty()) write_file(options.svg, charts::draw(cuts.chart()));
 }
 
 }  // namespace

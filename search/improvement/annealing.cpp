@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
+#include "core/annealing_rules.h"
+#include "core/natural_log.h"
 #include "core/table_groups.h"
 #include "core/table_rules.h"
 #include "search/improvement/edit_costs.h"
@@ -12,17 +15,6 @@
 
 namespace neuroshard {
 namespace {
-
-// Below this a plan is not better but rounded otherwise.
-constexpr double kLeastGain = 1e-7;
-
-// Some ten microseconds, up to a hundred where a thousand devices are priced.
-constexpr std::uint64_t kStepsBetweenStops = 16;
-
-// Softened, ids have their price after this share of the steps.
-constexpr double kSoftIdsShare = 0.6;
-
-constexpr std::uint64_t kSeed = 0x6E736861;
 
 bool fits(const WorkingPlan& plan, const PlanEdit& edit, const WorkingPlan::Outcome& outcome,
           const std::vector<std::int64_t>& rooms) {
@@ -90,7 +82,7 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
                 const Layout& start, const AnnealingOptions& options, const StopCondition& stop) {
   WorkingPlan plan(catalog, task.devices, start, options.equal_widths);
   EditCosts costs(backend, plan, compute_on_devices(task));
-  EditSource source(plan, options.halves, kSeed, options.stream);
+  EditSource source(plan, options.halves, annealing::kSeed, options.stream);
   AlignedVector<float> sums(2 * catalog.embedding_width());
   const std::vector<std::vector<bool>> allowed = allowed_devices_of(task, start);
   const ApartTables apart(task);
@@ -102,12 +94,10 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   bool at_best = true;  // The plan is the best one; best.layout need not have it yet.
   double temperature_ms = options.hottest * std::abs(best.cost_ms);
-  const double cooling =
-      std::pow(options.coldest / options.hottest,
-               1.0 / static_cast<double>(std::max<std::uint64_t>(options.steps, 1)));
-  const double soft_steps = std::max(1.0, kSoftIdsShare * static_cast<double>(options.steps));
+  const double cooling = annealing::cooling(options.hottest, options.coldest, options.steps);
+  const double soft_steps = annealing::soft_steps(options.steps);
   for (std::uint64_t step = 0; step < options.steps; ++step, temperature_ms *= cooling) {
-    if (step % kStepsBetweenStops == 0) {
+    if (step % annealing::kStepsBetweenStops == 0) {
       if (stop.reached()) break;
       if (options.soften_ids) {
         costs.set_ids_share(std::min(1.0, static_cast<double>(step) / soft_steps));
@@ -121,7 +111,8 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     const WorkingPlan::Outcome outcome = plan.outcome(*edit, sums.data());
     if (!fits(plan, *edit, outcome, rooms)) continue;
     // Metropolis: accepted with probability exp(-loss / temperature).
-    double limit_ms = costs.softened_cost_ms() - temperature_ms * std::log(1.0 - source.uniform());
+    double limit_ms =
+        costs.softened_cost_ms() - temperature_ms * natural_log(1.0 - source.uniform());
     std::int64_t moved_after = 0;
     double charge_after_ms = 0.0;
     if (moves != nullptr) {
@@ -138,7 +129,8 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
     at_best = false;
     moved_bytes = moved_after;
     charge_ms = charge_after_ms;
-    const double threshold_ms = best.cost_ms - kLeastGain * std::abs(best.cost_ms) - charge_ms;
+    const double threshold_ms =
+        best.cost_ms - annealing::kLeastGain * std::abs(best.cost_ms) - charge_ms;
     if (costs.cost_ms() < threshold_ms && !costs.exact()) costs.synchronize();
     if (costs.cost_ms() < threshold_ms) {
       best.cost_ms = costs.cost_ms() + charge_ms;
@@ -149,6 +141,46 @@ Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task&
   best.head_evaluations = costs.head_evaluations();
   best.comm_evaluations = costs.comm_evaluations();
   return best;
+}
+
+std::optional<AnnealingProblem> annealing_problem(const Backend& backend,
+                                                  const PieceCatalog& catalog, const Task& task,
+                                                  bool equal_widths) {
+  const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  const bool equal_devices =
+      compute_on_devices(task).speed.empty() &&
+      std::ranges::count(rooms, rooms.front()) == static_cast<std::ptrdiff_t>(rooms.size());
+  if (!equal_devices || !task.groups.empty() || any_limits_devices(task) ||
+      backend.nodes(task.devices) != nullptr) {
+    return std::nullopt;
+  }
+  AnnealingProblem problem{.devices = task.devices,
+                           .room_bytes = rooms.front(),
+                           .embeddings = catalog.embeddings(),
+                           .dims = catalog.dims(),
+                           .size_bytes = catalog.sizes_bytes(),
+                           .lookups = catalog.lookups(),
+                           .may_halve = catalog.can_split(),
+                           .whole = {},
+                           .most_slices = {},
+                           .equal_widths = equal_widths};
+  constexpr std::size_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
+  for (std::size_t table = 0; table < catalog.tables(); ++table) {
+    problem.whole.push_back(catalog.whole(table));
+    problem.most_slices.push_back(
+        static_cast<std::uint32_t>(std::min(catalog.most_slices(table), kAnyNumber)));
+  }
+  return problem;
+}
+
+AnnealingChain annealing_chain(const Layout& start, const AnnealingOptions& options) {
+  return {.start = start,
+          .steps = options.steps,
+          .stream = options.stream,
+          .hottest = options.hottest,
+          .coldest = options.coldest,
+          .joins_halves = options.halves == Halves::kJoined,
+          .soften_ids = options.soften_ids};
 }
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
@@ -24,16 +25,6 @@ struct AnnealingOptions {
   const MoveCosts* moves = nullptr;  ///< If a plan runs already. Borrowed.
 };
 
-/// What annealing has found, and what it took.
-struct Annealed {
-  Layout layout;  ///< The cheapest plan met; the start if there was none cheaper.
-  /// By EditCosts: as exact as embeddings summed in another order are. With what its moves cost.
-  double cost_ms = 0.0;
-  std::uint64_t edits = 0;
-  std::uint64_t head_evaluations = 0;
-  std::uint64_t comm_evaluations = 0;
-};
-
 /// Improves a complete plan by simulated annealing (Kirkpatrick, Gelatt, Vecchi: Optimization by
 /// simulated annealing, Science, 1983) over the edits of EditSource. No device exceeds
 /// its room_bytes() that did not before, slices come only to devices that the rules of their table
@@ -43,5 +34,14 @@ struct Annealed {
 [[nodiscard]] Annealed anneal(const Backend& backend, const PieceCatalog& catalog, const Task& task,
                               const Layout& start, const AnnealingOptions& options,
                               const StopCondition& stop);
+
+/// The same task as backends anneal it (Backend::anneal()), of equal devices, with tables that may
+/// go to each of them; nothing if it is another. Borrows `catalog`.
+[[nodiscard]] std::optional<AnnealingProblem> annealing_problem(const Backend& backend,
+                                                                const PieceCatalog& catalog,
+                                                                const Task& task,
+                                                                bool equal_widths);
+/// A chain of it; borrows `start`.
+[[nodiscard]] AnnealingChain annealing_chain(const Layout& start, const AnnealingOptions& options);
 
 }  // namespace neuroshard

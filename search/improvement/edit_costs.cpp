@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/annealing_rules.h"
 #include "core/cost_range.h"
 #include "core/final_cost.h"
 #include "core/symmetric_comm_features.h"
@@ -13,19 +14,10 @@
 namespace neuroshard {
 namespace {
 
-// Devices that a symmetric network is asked for: the two of an edit, and those that the plan waits
-// for: slowest, second slowest, last ready, first ready. All, if there are no more.
-constexpr std::size_t kMostRows = 6;
-
-// With so few devices pricing all of them is as cheap as bookkeeping.
-constexpr std::size_t kFewDevices = 16;
-// Edits between two synchronizations of more devices than that: one for so many devices, at least.
-constexpr std::size_t kDevicesPerAccepted = 8;
-constexpr std::size_t kLeastAccepted = 16;
-
-// A device that is ready later by x delays everybody by about x. Networks do not know that exactly,
-// so an edit is refused unseen only if already this share of it is too much.
-constexpr double kCertainShareOfDelay = 0.25;
+constexpr auto kMostRows = static_cast<std::size_t>(annealing::kMostRows);
+constexpr auto kFewDevices = static_cast<std::size_t>(annealing::kFewDevices);
+constexpr auto kDevicesPerAccepted = static_cast<std::size_t>(annealing::kDevicesPerAccepted);
+constexpr auto kLeastAccepted = static_cast<std::size_t>(annealing::kLeastAccepted);
 
 constexpr std::size_t kRemembered = 1024;
 
@@ -294,7 +286,7 @@ EditCosts::ColumnRange EditCosts::range_after_move() const {
 bool EditCosts::surely_above(double limit_ms, double shift_ms) const {
   const double last = std::max(sides_[0].ready_ms(), sides_[1].ready_ms());
   const double delay = last - ready_ms(critical_.last_ready) - shift_ms;
-  return cost_ms_ + shift_ms + kCertainShareOfDelay * std::max(delay, 0.0) > limit_ms;
+  return cost_ms_ + shift_ms + annealing::kCertainShareOfDelay * std::max(delay, 0.0) > limit_ms;
 }
 
 std::optional<double> EditCosts::estimate(const PlanEdit& edit, const WorkingPlan::Outcome& outcome,

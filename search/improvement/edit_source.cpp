@@ -5,17 +5,6 @@
 namespace neuroshard {
 namespace {
 
-// Shares of the kinds of edits; the rest joins halves.
-constexpr double kMoves = 0.2;
-constexpr double kSwaps = 0.4;
-constexpr double kSwapsForTwo = 0.1;
-constexpr double kHalvings = 0.15;
-
-// Edits whose first slice is on a critical device.
-constexpr double kAimed = 0.8;
-
-constexpr int kTriesForWidth = 4;
-
 void exchange(const WorkingPlan& plan, PlanEdit& edit, std::uint32_t slice, std::uint32_t to) {
   PlacedSlice moved = plan.slice(slice);
   edit.remove(slice);
@@ -41,7 +30,7 @@ std::optional<EditSource::Slice> EditSource::slice_on(std::uint32_t device) {
 std::optional<EditSource::Slice> EditSource::slice_on(std::uint32_t device, int dim, Slice but) {
   const std::span<const Slice> slices = plan_.on_device(device);
   if (slices.empty()) return std::nullopt;
-  for (int attempt = 0; attempt < kTriesForWidth; ++attempt) {
+  for (int attempt = 0; attempt < annealing::kTriesForWidth; ++attempt) {
     const Slice slice = slices[below(slices.size())];
     if (slice != but && plan_.catalog().dim(plan_.slice(slice).piece) == dim) return slice;
   }
@@ -49,7 +38,7 @@ std::optional<EditSource::Slice> EditSource::slice_on(std::uint32_t device, int 
 }
 
 std::optional<EditSource::Slice> EditSource::first_slice(const CriticalDevices& critical) {
-  if (random_.uniform() >= kAimed) return below(plan_.layout().size());
+  if (random_.uniform() >= annealing::kAimed) return below(plan_.layout().size());
   switch (below(critical.busiest ? 4 : 3)) {
     case 3:
       return slice_on(*critical.busiest);
@@ -67,11 +56,11 @@ std::optional<PlanEdit> EditSource::draw(const CriticalDevices& critical) {
   if (!slice) return std::nullopt;
   double kind = random_.uniform();
   const auto is = [&](double share) { return (kind -= share) < 0.0; };
-  std::optional<PlanEdit> edit = is(kMoves)         ? move(*slice)
-                                 : is(kSwaps)       ? swap(*slice)
-                                 : is(kSwapsForTwo) ? swap_for_two(*slice)
-                                 : is(kHalvings)    ? halve(*slice)
-                                                    : join(*slice);
+  std::optional<PlanEdit> edit = is(annealing::kMoves)         ? move(*slice)
+                                 : is(annealing::kSwaps)       ? swap(*slice)
+                                 : is(annealing::kSwapsForTwo) ? swap_for_two(*slice)
+                                 : is(annealing::kHalvings)    ? halve(*slice)
+                                                               : join(*slice);
   if (edit && halves_ == Halves::kJoined) join_halves(plan_, *edit);
   return edit;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/annealing_rules.h"
 #include "search/layout.h"
 
 namespace neuroshard {
@@ -12,8 +13,8 @@ namespace neuroshard {
 /// columns come, on the same devices.
 class PlanEdit {
  public:
-  static constexpr std::size_t kMostRemoved = 8;
-  static constexpr std::size_t kMostAdded = 4;
+  static constexpr std::size_t kMostRemoved = annealing::kMostRemoved;
+  static constexpr std::size_t kMostAdded = annealing::kMostAdded;
 
   PlanEdit() = default;
   /// `a` and `b` may be one device.

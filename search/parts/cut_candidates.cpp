@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/replicas.h"
+#include "core/slice_prices.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/table_features.h"
@@ -68,6 +69,47 @@ void sort_by_gain(const Task& task, std::vector<CutCandidate>& candidates) {
 // Tables in row blocks that gain less are not worth a plan.
 constexpr double kLeastBlockGain = 0.5;
 
+/// Even blocks of tables on groups of devices side by side, if those have a price.
+class PricedBlocks {
+ public:
+  /// `group`: one of block_groups(), or 0: none.
+  PricedBlocks(const Backend& backend, const Task& task, int group)
+      : task_(task),
+        group_(group),
+        price_(group == 0 ? nullptr
+                          : backend.kind_price(group == task.devices ? ShardingKind::kRow
+                                                                     : ShardingKind::kTableRow)) {}
+
+  [[nodiscard]] bool any() const { return price_ != nullptr; }
+  /// What a table takes of each device on average, by its busiest block; infinite if it may not be
+  /// in such blocks, or they have no price.
+  [[nodiscard]] double mean_ms(std::uint32_t t) const {
+    const Table& table = task_.tables[t];
+    if (!any() || !may_be_cut(task_, table, group_)) return kDearest;
+    const double lookups = busiest_block(task_, t, group_).pooling_factor;
+    const double share = table.pooling_factor > 0.0 ? lookups / table.pooling_factor : 0.0;
+    return priced_ms(*price_, table, table.dim, share, static_cast<double>(task_.batch_size)) *
+           group_ / task_.devices;
+  }
+
+ private:
+  static constexpr double kDearest = std::numeric_limits<double>::infinity();
+
+  const Task& task_;
+  int group_;
+  const KindPrice* price_;
+};
+
+/// Of the devices of a node, if there are several of them.
+PricedBlocks node_blocks(const Backend& backend, const Task& task) {
+  const std::vector<int> groups = block_groups(task);
+  return {backend, task, groups.size() > 1 ? groups.back() : 0};
+}
+
+PricedBlocks row_wise_blocks(const Backend& backend, const Task& task) {
+  return {backend, task, task.devices};
+}
+
 /// What the slices of a plan by columns take.
 class ShardedTables {
  public:
@@ -86,7 +128,7 @@ class ShardedTables {
     mean_ms_ = std::accumulate(ms_.begin(), ms_.end(), 0.0);
   }
 
-  /// Of each of `tables` alone, with what it is sent and sends.
+  /// Of slices with all rows, with what they send.
   [[nodiscard]] std::vector<double> loads_ms(std::span<const Table> tables) const {
     std::vector<double> ms = operator_ms(backend_, task_, tables);
     for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -162,6 +204,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   if (task.devices < 2) return candidates;
   const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
   const OperatorFeatures of_replicas(backend.table_features(), samples_of_replicas(task));
+  const KindPrice* const price = backend.kind_price(ShardingKind::kReplicate);
   std::vector<float> sharded_features;
   std::vector<float> replica_features;
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
@@ -174,14 +217,25 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   }
   const std::size_t count = candidates.size();
   const std::vector<double> whole_ms = operator_ms(backend, sharded_features);
-  const std::vector<double> replica_ms = operator_ms(backend, replica_features);
+  std::vector<double> replica_ms;
+  if (price == nullptr) {
+    replica_ms = operator_ms(backend, replica_features);
+  } else {
+    for (const CutCandidate& one : candidates) {
+      replica_ms.push_back(replica_price_ms(*price, task, task.tables[one.table]));
+    }
+  }
+  const PricedBlocks row_wise = row_wise_blocks(backend, task);
+  const PricedBlocks on_nodes = node_blocks(backend, task);
   const ExchangePrices prices = exchange_prices(backend, sharded);
   const Speeds speeds = speeds_of(task);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
-    const double saved_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
-                             prices.ids_ms(table.pooling_factor)) /
-                            task.devices;
+    const double in_columns_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
+                                  prices.ids_ms(table.pooling_factor)) /
+                                 task.devices;
+    const double saved_ms = std::min({in_columns_ms, row_wise.mean_ms(candidates[i].table),
+                                      on_nodes.mean_ms(candidates[i].table)});
     const double cost_ms = replica_ms[i] / speeds.slowest +
                            gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = gain_of(saved_ms, cost_ms);
@@ -196,9 +250,13 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
   std::vector<CutCandidate> candidates = tables_for_blocks(task, task.devices);
   const ShardedTables tables(backend, task, sharded, cost);
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
+  const PricedBlocks priced = row_wise_blocks(backend, task);
+  const PricedBlocks on_nodes = node_blocks(backend, task);
   const std::vector<double> blocks_ms = tables.blocks_ms(candidates, task.devices);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    candidates[i].gain = gain_of(saved_ms[i], blocks_ms[i]);
+    const std::uint32_t t = candidates[i].table;
+    candidates[i].gain = gain_of(std::min(saved_ms[i], on_nodes.mean_ms(t)),
+                                 priced.any() ? priced.mean_ms(t) : blocks_ms[i]);
   }
   erase_losing(candidates);
   sort_by_gain(task, candidates);
@@ -209,7 +267,14 @@ std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Ta
                                                 const Plan& sharded, const PlanCost& cost) {
   const std::vector<int> groups = block_groups(task);
   if (groups.size() < 2) return {};
+  const PricedBlocks priced = node_blocks(backend, task);
+  const PricedBlocks row_wise = row_wise_blocks(backend, task);
   std::vector<CutCandidate> candidates = tables_for_blocks(task, groups.back());
+  if (priced.any()) {  // add_node_blocks() knows no rules on devices.
+    std::erase_if(candidates, [&](const CutCandidate& one) {
+      return task.tables[one.table].rules.limit_devices();
+    });
+  }
   const ShardedTables tables(backend, task, sharded, cost);
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
   const std::vector<double> row_wise_ms = tables.blocks_ms(candidates, task.devices);
@@ -217,12 +282,17 @@ std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Ta
   double all_saved_ms = 0.0;
   double all_blocks_ms = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double others_ms = std::min(saved_ms[i], row_wise_ms[i]);
-    candidates[i].gain = gain_of(others_ms, blocks_ms[i]);
+    const std::uint32_t t = candidates[i].table;
+    const double others_ms =
+        std::min(saved_ms[i], row_wise.any() ? row_wise.mean_ms(t) : row_wise_ms[i]);
+    const double on_nodes_ms = priced.any() ? priced.mean_ms(t) : blocks_ms[i];
+    candidates[i].gain = gain_of(others_ms, on_nodes_ms);
     all_saved_ms += others_ms;
-    all_blocks_ms += blocks_ms[i];
+    all_blocks_ms += on_nodes_ms;
   }
-  if (gain_of(all_saved_ms, all_blocks_ms) < kLeastBlockGain) erase_losing(candidates);
+  if (priced.any() || gain_of(all_saved_ms, all_blocks_ms) < kLeastBlockGain) {
+    erase_losing(candidates);
+  }
   sort_by_gain(task, candidates);
   return candidates;
 }

@@ -18,8 +18,9 @@ struct CutCandidate {
 
 /// All tables that rules and memory let be replicated, by falling gain. What a table's slices take
 /// is taken to be shared out evenly over the devices of a plan that costs `sharded`: its operator,
-/// and its columns at the price that one more has in the all-to-alls. Of replicas, all devices wait
-/// for the slowest. On one device: none.
+/// and its columns at the price that one more has in the all-to-alls; or if row blocks of it have a
+/// price and take less, what they do. Of replicas, all devices wait for the slowest. On one device:
+/// none.
 [[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
                                                            const PlanCost& sharded);
 
@@ -34,7 +35,8 @@ struct CutCandidate {
 /// Tables that may be cheaper in row blocks on the devices of one node than as slices or row-wise,
 /// by falling gain, and those that are not, unless all of them together lose much: a plan waits for
 /// the last slice that is sent many ids. The arguments are those of row_wise_candidates(). Where
-/// block_groups() knows no nodes: none.
+/// block_groups() knows no nodes: none. Where `backend` has a price of such blocks, those that lose
+/// much and those with rules on devices are left out.
 [[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
                                                               const Task& task, const Plan& sharded,
                                                               const PlanCost& cost);

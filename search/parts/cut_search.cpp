@@ -12,6 +12,7 @@
 #include "search/parts/device_loads.h"
 #include "search/parts/equalized_task.h"
 #include "search/parts/even_blocks.h"
+#include "search/parts/node_blocks.h"
 #include "search/parts/required_blocks.h"
 
 namespace neuroshard {
@@ -269,6 +270,11 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
     const TableSlice slice{static_cast<int>(t), 0, table.dim, 0, table.rows};
     add_blocks(fixed_, task_, slice, 0, task_.devices);
     tables.push_back(t);
+  }
+  // Without a price they are laid out by the search that plans the rest.
+  if (!in_nodes.empty() && backend_.kind_price(ShardingKind::kTableRow) != nullptr) {
+    add_node_blocks(fixed_, backend_, task_, in_nodes);
+    tables.insert(tables.end(), in_nodes.begin(), in_nodes.end());
   }
   std::ranges::sort(tables);
   return tables;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
+#include "core/slice_prices.h"
 #include "core/slice_tables.h"
 #include "neuroshard/table_features.h"
 #include "search/parts/table_loads.h"
@@ -22,20 +24,32 @@ std::vector<std::int64_t> shards_bytes(const Task& task, const Shards& shards) {
   return bytes;
 }
 
-/// Operator costs of all slices of each device together, less that of no table.
-std::vector<double> shards_ms(const Backend& backend, const Task& task, const Shards& shards) {
+/// Operator costs of all slices of each device together, less that of no table, and prices of those
+/// that have some.
+std::vector<double> shards_ms(const Backend& backend, const Task& task, const Plan& plan,
+                              const Shards& shards) {
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   SliceTables tables(task);
+  const SlicePrices prices(backend, task, plan);
   std::vector<float> features;
   std::vector<std::uint32_t> offsets{0};
+  std::vector<double> priced_ms;
   for (const std::vector<TableSlice>& shard : shards) {
+    offsets.push_back(offsets.back());
+    double& of_shard = priced_ms.emplace_back(0.0);
     for (const TableSlice& slice : shard) {
+      if (const std::optional<double> price_ms = prices.ms_of(slice)) {
+        of_shard += *price_ms;
+        continue;
+      }
       of_operator.append(tables.of(slice), slice.dim, features);
+      ++offsets.back();
     }
-    offsets.push_back(offsets.back() + static_cast<std::uint32_t>(shard.size()));
   }
-  return operator_ms(backend, features, std::move(offsets));
+  std::vector<double> ms = operator_ms(backend, features, std::move(offsets));
+  for (std::size_t d = 0; d < ms.size(); ++d) ms[d] += priced_ms[d];
+  return ms;
 }
 
 }  // namespace
@@ -53,7 +67,7 @@ DeviceLoads loads_of_devices(const Backend& backend, const Task& task, const Pla
   for (std::int64_t& bytes : loads.bytes) bytes += of_replicas;
   loads.compute_ms.resize(shards.size());
   if (plan.slices.empty()) return loads;
-  loads.compute_ms = shards_ms(backend, task, shards);
+  loads.compute_ms = shards_ms(backend, task, plan, shards);
   for (std::size_t d = 0; d < task.device_list.size(); ++d) {
     loads.compute_ms[d] /= task.device_list[d].speed;
   }

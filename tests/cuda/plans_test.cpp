@@ -170,6 +170,8 @@ TEST_F(Plans, BatchesOfTasks) {
   PlannerOptions options;
   options.search = {.beam_width = 2, .candidates = 3, .max_splits = 3, .grid_steps = 5};
   options.threads = 2;
+  // On the CPU, chains of some hundred edits.
+  if (!testing::runs_on_gpu()) options.effort = Effort::kFast;
   const Pair pair(random_models(8), options);
   std::vector<Task> tasks;
   const std::uint64_t end = NEUROSHARD_SANITIZED ? 308 : 330;

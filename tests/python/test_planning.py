@@ -268,14 +268,16 @@ def test_what_a_callback_raises_ends_the_search() -> None:
 
 
 def test_a_deadline_ends_the_search_with_a_plan() -> None:
-    result = ns.Planner(effort="thorough").plan(random_task(13), deadline_ms=30.0)
+    # Long enough for a first plan on a busy machine, and not for all of this effort.
+    result = ns.Planner(effort="thorough", threads=1).plan(random_task(13), deadline_ms=500.0)
     assert not result.complete and result.plan is not None
 
 
 def test_other_threads_run_while_one_plans() -> None:
     planner = ns.Planner(effort="thorough", threads=1)
     seen_meanwhile = threading.Event()
-    planning = threading.Thread(target=lambda: planner.plan(random_task(14), deadline_ms=400.0))
+    # A busy machine may keep this thread waiting for a while, too.
+    planning = threading.Thread(target=lambda: planner.plan(random_task(14), deadline_ms=2000.0))
     planning.start()
     while planning.is_alive():
         seen_meanwhile.set()  # Needs Python's lock, which the search must not hold.

@@ -145,6 +145,9 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.search.beam_width = 4; }));
   EXPECT_TRUE(is_new([](T&, O& o, M&) { o.search.memory_splits = false; }));
   EXPECT_TRUE(is_new([](T&, O&, M& m) { m.compute.head.layers[0].bias[0] = 0.5F; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { m.kind_prices[kRow] = {}; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { m.kind_prices[kRow].ms[2] = 1.0; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { m.kind_prices[kReplicate].ms[2] = 1.0; }));
   EXPECT_TRUE(is_new([](T&, O&, M& m) {
     std::get<SymmetricCommNetwork>(m.symmetric_comm->forward).features.mean[0] = 9.0F;
   }));

@@ -17,6 +17,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
+// What runs the rest of a command line for so long and then sends it SIGTERM, once: without
+// --foreground its whole group gets a second one, which ends the program at once. Not SIGINT, which
+// programs that a shell has started in the background may have been told to ignore.
+std::string interrupted_after(const std::string& seconds) {
+  return "timeout --foreground --preserve-status -s TERM " + seconds + " ";
+}
+
 class Binary : public ::testing::Test {
  protected:
   // Runs the program with its streams redirected by a shell, `redirection` last.
@@ -126,7 +133,7 @@ TEST_F(Binary, InterruptedLeavesNoPartOfAFile) {
       golden_tasks({"--format", "jsonl", "--output", folder_ / "plans"});
   args.insert(args.begin(), "plan");
   for (const char* seconds : {"0.02", "0.1", "0.5"}) {
-    (void)run(args, "", std::string("timeout -s INT ") + seconds + " ");
+    (void)run(args, "", interrupted_after(seconds));
     if (folder_.names().empty()) continue;
     EXPECT_EQ(folder_.names(), std::set<std::string>{"plans"});
     EXPECT_EQ(lines_of(contents_of(folder_ / "plans")).size(), 100U);
@@ -180,8 +187,7 @@ TEST_F(Binary, InterruptedGenerationLeavesNoTemporaryFile) {
   for (const char* seconds : {"0.1", "0.4"}) {
     const Outcome outcome =
         run({"generate", "--streams", "--batch", "8192", "--output", folder_ / "tables"}, "",
-            // In the foreground: else the whole group gets a second signal, which ends it at once.
-            std::string("timeout --foreground -s TERM --preserve-status ") + seconds + " ");
+            interrupted_after(seconds));
     EXPECT_NE(outcome.code, 0) << "Nothing was interrupted.";
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(folder_ / "tables", ignored)) {
@@ -199,10 +205,9 @@ TEST_F(Binary, InterruptedTrainingKeepsTheBestEpochSoFar) {
                 .code,
             0);
   for (double seconds = 0.25; seconds < 100.0; seconds *= 2) {
-    const Outcome outcome =
-        run({"train", "comm", "--data", golden("cost/comm_2"), "--epochs", "1000000", "--base",
-             base, "--output", folder_ / "trained"},
-            "", "timeout -s INT --preserve-status " + std::to_string(seconds) + " ");
+    const Outcome outcome = run({"train", "comm", "--data", golden("cost/comm_2"), "--epochs",
+                                 "1000000", "--base", base, "--output", folder_ / "trained"},
+                                "", interrupted_after(std::to_string(seconds)));
     if (!folder_.names().contains("trained")) {
       EXPECT_NE(outcome.code, 0);
       EXPECT_EQ(folder_.names(), std::set<std::string>{"base"});

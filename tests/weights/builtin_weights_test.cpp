@@ -50,6 +50,9 @@ TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
             std::string(machine().network) + ", " + std::string(machine().gpu));
   const std::optional<KnownNetwork> network = known_network(models());
   const NetworkSpec& spec = network_named(machine().network);
+  // The hardware's name is one of its GPU and of its network.
+  EXPECT_EQ(gpu_named(GetParam()).name, machine().gpu);
+  EXPECT_EQ(network_named(GetParam()).name, spec.name);
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, spec.gpus_per_node);
   EXPECT_EQ(network->in_node_gb_s, spec.intra_gb_per_s);

@@ -80,8 +80,7 @@ void require_comm_options(const CollectComm& command) {
 
 void add_collect_comm(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectComm>();
-  CLI::App* command =
-      collect.add_subcommand("comm", "Cost of the all-to-all between a number of devices");
+  CLI::App* command = collect.add_subcommand("comm", "Cost of the all-to-all between the devices");
   command->footer(kCollectCommExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->backend, "local, tcp, mpi, nccl or analytic")

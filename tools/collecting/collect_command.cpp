@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "neuroshard/error.h"
+#include "neuroshard/weights.h"
 #include "tools/console/interrupt.h"
 #include "tools/console/progress_bar.h"
 #include "tools/text/text.h"
@@ -26,13 +27,19 @@ void add_collection_options(CLI::App& command, CollectionOptions& options) {
 }
 
 void add_gpu_option(CLI::App& command, std::string& gpu) {
-  command.add_option("--gpu", gpu, "Datasheet of the GPU, for the analytic backend")
+  command
+      .add_option(
+          "--gpu", gpu,
+          "Datasheet of the GPU, for the analytic backend; or that of " + builtin_hardware_names())
       ->type_name("NAME")
       ->capture_default_str();
 }
 
 void add_network_option(CLI::App& command, std::string& network) {
-  command.add_option("--network", network, "Datasheet of the network, for the analytic backend")
+  command
+      .add_option("--network", network,
+                  "Datasheet of the network, for the analytic backend; or that of " +
+                      builtin_hardware_names())
       ->type_name("NAME")
       ->capture_default_str();
 }

@@ -67,9 +67,7 @@ std::optional<AccessData> recorded_accesses(const CollectCompute& command) {
   return data;
 }
 
-int run(const CollectCompute& command, Console& console) {
-  ComputeDrawOptions draw = command.draw;
-  draw.memory_bytes = bytes_from_gib(command.memory_gb);
+ComputeSourceOptions source_of(const CollectCompute& command) {
   ComputeSourceOptions source = command.source;
   source.accesses = recorded_accesses(command);
   source.batch =
@@ -77,11 +75,18 @@ int run(const CollectCompute& command, Console& console) {
   if (source.batch < 1) {
     throw Error("--batch is " + std::to_string(source.batch) + "; give at least 1");
   }
-  if (command.source.backend != "cuda" &&
-      (command.report_bandwidth || !command.source.devices.empty())) {
+  if (source.backend != "cuda" && (command.report_bandwidth || !source.devices.empty())) {
     throw Error("--devices and --report-bandwidth are for --backend cuda");
   }
-  require_runs(command.source.protocol);
+  require_runs(source.protocol);
+  source.memory_bytes = bytes_from_gib(command.memory_gb);
+  source.seed = command.collection.seed;
+  return source;
+}
+
+ComputeDrawOptions draw_of(const CollectCompute& command, const ComputeSourceOptions& source) {
+  ComputeDrawOptions draw = command.draw;
+  draw.memory_bytes = source.memory_bytes;
   if (command.iterations && command.shares) {
     throw Error("--batches and --shares exclude each other; give one");
   }
@@ -91,27 +96,28 @@ int run(const CollectCompute& command, Console& console) {
       (source.backend != "analytic" || source.batch != kDefaultBatchSize)) {
     throw Error("--batches and --shares are for --backend analytic, without --batch");
   }
+  return draw;
+}
+
+// Those of the file, or blocks of their rows.
+std::vector<Table> tables_of(const CollectCompute& command) {
   TableConfigs configs = load_table_configs(command.table_configs);
   std::erase_if(configs.tables, [&](const Table& table) { return table.rows > command.max_rows; });
   if (configs.tables.empty()) {
     throw Error(command.table_configs + ": no table has at most " +
                 std::to_string(command.max_rows) + " rows; give a larger --max-rows");
   }
-  if (command.row_blocks) {
-    Random blocks(command.collection.seed, kRowBlockStream);
-    configs.tables = draw_row_blocks(configs.tables, blocks);
-  }
-  const std::vector<Table> tables = augment_dims(configs.tables, command.max_dim);
+  if (!command.row_blocks) return std::move(configs.tables);
+  Random blocks(command.collection.seed, kRowBlockStream);
+  return draw_row_blocks(configs.tables, blocks);
+}
 
-  source.memory_bytes = draw.memory_bytes;
-  source.seed = command.collection.seed;
-  Random random(command.collection.seed);
-  (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
-  const ComputeSources made = make_compute_sources(source, configs.tables, tables);
-
+CollectionDescription description_of(const CollectCompute& command,
+                                     const ComputeSourceOptions& source,
+                                     const ComputeDrawOptions& draw, const std::string& hardware) {
   CollectionDescription description = {{"kind", "compute"},
-                                       {"source", command.source.backend},
-                                       {"hardware", made.hardware},
+                                       {"source", source.backend},
+                                       {"hardware", hardware},
                                        {"batch", std::to_string(source.batch)},
                                        {"seed", std::to_string(command.collection.seed)},
                                        {"max_tables", std::to_string(draw.max_tables)},
@@ -128,7 +134,19 @@ int run(const CollectCompute& command, Console& console) {
   if (source.accesses) {
     description["accesses"] = std::filesystem::path(command.accesses.accesses).filename().string();
   }
-  prepare_collection(command.collection.output, description, tables);
+  return description;
+}
+
+int run(const CollectCompute& command, Console& console) {
+  const ComputeSourceOptions source = source_of(command);
+  const ComputeDrawOptions draw = draw_of(command, source);
+  const std::vector<Table> base = tables_of(command);
+  const std::vector<Table> tables = augment_dims(base, command.max_dim);
+  Random random(command.collection.seed);
+  (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
+  const ComputeSources made = make_compute_sources(source, base, tables);
+  prepare_collection(command.collection.output,
+                     description_of(command, source, draw, made.hardware), tables);
   const int code =
       run_collection(command.collection, console, [&](const CollectionRun& run, SampleLog& log) {
         collect_compute_samples(made.sources, tables, draw, run, log);
@@ -141,7 +159,7 @@ int run(const CollectCompute& command, Console& console) {
     }
   }
   if (command.report_bandwidth) {
-    report_bandwidth(console.out, *made.cuda.front(), tables, configs.tables.size(), draw,
+    report_bandwidth(console.out, *made.cuda.front(), tables, base.size(), draw,
                      command.collection.seed);
   }
   return code;
@@ -152,7 +170,7 @@ int run(const CollectCompute& command, Console& console) {
 void add_collect_compute(CLI::App& collect, Action& chosen) {
   const auto options = std::make_shared<CollectCompute>();
   CLI::App* command =
-      collect.add_subcommand("compute", "Cost of the fused embedding operator of one device");
+      collect.add_subcommand("compute", "Cost of the embedding tables of one device");
   command->footer(kCollectComputeExamples);
   add_collection_options(*command, options->collection);
   command->add_option("--backend", options->source.backend, "cuda, cpu or analytic")->required();

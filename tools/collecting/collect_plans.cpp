@@ -284,12 +284,15 @@ class PlanSamples {
   std::string exchanges_;
 };
 
-int run(const CollectPlans& command, Console& console) {
-  if (command.backend != "analytic") {
-    throw Error("--backend '" + command.backend + "' is not known; give analytic");
+int run(const CollectPlans& given, Console& console) {
+  if (given.backend != "analytic") {
+    throw Error("--backend '" + given.backend + "' is not known; give analytic");
   }
-  const GpuSpec& gpu = gpu_named(command.gpu);
-  const NetworkSpec& network = network_named(command.network);
+  const GpuSpec& gpu = gpu_named(given.gpu);
+  const NetworkSpec& network = network_named(given.network);
+  CollectPlans command = given;
+  command.gpu = gpu.name;  // Not that of the hardware it may have been chosen by.
+  command.network = network.name;
   const LoadedModels loaded = load_models(command.models);
   require_comm_model(loaded, command.devices);
   const TableConfigs configs = load_table_configs(command.table_configs);

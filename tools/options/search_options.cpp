@@ -67,10 +67,11 @@ void add_search_options(CLI::App& command, SearchChoice& choice) {
   command
       .add_option(
           "--cuts", choice.cuts,
-          "Of algorithm neuroshard: any (tables may be on every device where that is cheaper, and "
-          "are cut by rows, as TorchRec does, where columns alone find no room), columns (by "
-          "columns alone), or torchrec (any, with --equal-widths). Default: any with the built-in "
-          "weights, columns with published checkpoints")
+          "Of algorithm neuroshard: any (tables may be on every device, row-wise, or in other "
+          "parts "
+          "than halves where that is cheaper, and in row blocks of a node where nothing else finds "
+          "room), columns (halved by columns alone), or torchrec (any, with --equal-widths). "
+          "Default: any with the built-in weights, columns with published checkpoints")
       ->type_name("NAME")
       ->group(group);
   const auto add_size = [&](const char* name, int& value, const char* help) {

@@ -39,6 +39,12 @@ constexpr const char* kTrainAllReduceExamples = R"(Example:
 
 docs/training.md has the details.)";
 
+constexpr const char* kTrainKindsExamples = R"(Example:
+  neuroshard train kinds --data data/kinds \
+      --base my_weights.safetensors --output my_weights.safetensors
+
+docs/training.md has the details.)";
+
 struct TrainCompute {
   TrainOptions common;
   ComputeNetworkSizes sizes;
@@ -139,16 +145,29 @@ void calibrate_by_default(const CLI::App& command, TrainingOptions& options) {
   }
 }
 
-int run(const TrainOptions& command, Console& console) {
-  if (command.base.empty()) {
-    throw Error(
-        "a weights file needs a compute model; train one first and give its file as --base");
-  }
+void require_base(const TrainOptions& command) {
+  if (!command.base.empty() || !command.from.empty()) return;
+  throw Error("a weights file needs a compute model; train one first and give its file as --base");
+}
+
+int train_all_reduces(const TrainOptions& command, Console& console) {
+  require_base(command);
   TrainingSession session(command, "all-reduce", console);
   const AllReduceSamples samples = read_all_reduce_samples(session.folders());
   const TrainedAllReduce trained = train_all_reduce(samples);
   (void)session.report("all_reduce", std::span(&trained.summary, 1), ranges_of(samples));
   session.models().all_reduce = trained.model;
+  session.finish();
+  return kExitOk;
+}
+
+int train_kinds(const TrainOptions& command, Console& console) {
+  require_base(command);
+  TrainingSession session(command, "kinds", console);
+  const KindSamples samples = read_kind_samples(session.folders());
+  TrainedKindPrices trained = train_kind_prices(samples);
+  (void)session.report("kinds", trained.summaries, ranges_of(samples));
+  session.models().kind_prices = std::move(trained.prices);
   session.finish();
   return kExitOk;
 }
@@ -209,10 +228,7 @@ int run(const TrainComm& command, Console& console) {
     throw Error("--architecture '" + command.architecture +
                 "' is not known; give symmetric or dense");
   }
-  if (command.common.base.empty() && command.common.from.empty()) {
-    throw Error(
-        "a weights file needs a compute model; train one first and give its file as --base");
-  }
+  require_base(command.common);
   TrainingSession session(command.common, "comm", console);
   const std::vector<CommSamples> sets = read_comm_samples(session.folders());
   CostModels& models = session.models();
@@ -326,7 +342,18 @@ void add_train_all_reduce(CLI::App& train, Action& chosen) {
   command->footer(kTrainAllReduceExamples);
   add_file_options(*command, *options);
   command->callback([options, &chosen] {
-    chosen = [options](Console& console) { return run(*options, console); };
+    chosen = [options](Console& console) { return train_all_reduces(*options, console); };
+  });
+}
+
+void add_train_kinds(CLI::App& train, Action& chosen) {
+  const auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = train.add_subcommand(
+      "kinds", "Prices of row blocks and replicas, where the costs of a device's shards add up");
+  command->footer(kTrainKindsExamples);
+  add_file_options(*command, *options);
+  command->callback([options, &chosen] {
+    chosen = [options](Console& console) { return train_kinds(*options, console); };
   });
 }
 
@@ -340,6 +367,7 @@ void add_train_command(CLI::App& program, Action& chosen) {
   add_train_compute(*command, chosen);
   add_train_comm(*command, chosen);
   add_train_all_reduce(*command, chosen);
+  add_train_kinds(*command, chosen);
 }
 
 }  // namespace neuroshard::tools

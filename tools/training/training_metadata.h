@@ -22,9 +22,8 @@ struct DataOrigin {
 };
 
 /// From the collection.json of data folders; folders without one say nothing. Throws Error if a
-/// folder holds costs of another kind than `kind` ("compute", "comm" or
-/// "all-reduce"), or if two were collected
-/// on different hardware, from different sources or at different batch sizes.
+/// folder holds costs of another kind than `kind` ("compute", "comm", "all-reduce" or "kinds"), or
+/// if two were collected on different hardware, from different sources or at different batch sizes.
 [[nodiscard]] DataOrigin read_data_origin(std::span<const std::filesystem::path> folders,
                                           const std::string& kind);
 
@@ -37,9 +36,9 @@ struct DataOrigin {
 void serve_collected_batch(const DataOrigin& origin, ComputeSamples& samples);
 
 /// Puts origin, training, ranges of the samples and test results of one model of a weights file
-/// into its metadata, under keys that start with `part` ("compute", "comm.symmetric", "comm.4" or
-/// "all_reduce"), in place of what was there; and sums up source, hardware and batch size of all
-/// parts.
+/// into its metadata, under keys that start with `part` ("compute", "comm.symmetric", "comm.4",
+/// "all_reduce" or "kinds"), in place of what was there; and sums up source, hardware and batch
+/// size of all parts.
 void describe_training(CostModels& models, const std::string& part, const DataOrigin& origin,
                        const TrainingOptions& options, std::span<const TrainingSummary> summaries,
                        const std::map<std::string, TrainingRange>& ranges);

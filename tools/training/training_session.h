@@ -38,8 +38,8 @@ struct TrainOptions {
 /// OUTPUT.PART.partial, which goes when all parts are done.
 class TrainingSession {
  public:
-  /// `kind`: "compute", "comm" or "all-reduce". Throws Error on options, folders or files that
-  /// cannot be used.
+  /// `kind`: "compute", "comm", "all-reduce" or "kinds". Throws Error on options, folders or files
+  /// that cannot be used.
   TrainingSession(const TrainOptions& options, const std::string& kind, Console& console);
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }

@@ -1,5 +1,6 @@
 #include "weights/collection/hardware_specs.h"
 
+#include <algorithm>
 #include <string>
 
 #include "neuroshard/error.h"
@@ -37,13 +38,28 @@ std::string_view name_of(const Spec& spec) {
 }
 
 template <typename Spec>
-const Spec& find(std::span<const Spec> specs, std::string_view name, const std::string& kind) {
+std::string names_of(std::span<const Spec> specs) {
   std::string names;
-  for (const Spec& spec : specs) {
-    if (name_of(spec) == name) return spec;
-    names += (names.empty() ? "" : ", ") + std::string(name_of(spec));
-  }
-  throw Error("no data for " + kind + " '" + std::string(name) + "'; known are " + names);
+  for (const Spec& spec : specs) names.append(names.empty() ? "" : ", ").append(name_of(spec));
+  return names;
+}
+
+template <typename Spec>
+const Spec* find(std::span<const Spec> specs, std::string_view name) {
+  const auto found = std::ranges::find(specs, name, [](const Spec& spec) { return name_of(spec); });
+  return found == specs.end() ? nullptr : &*found;
+}
+
+constexpr std::span<const MachineSpec> machines() { return kMachines; }
+
+// By a name of its own, or by that of a machine, whose `part` it is then.
+template <typename Spec>
+const Spec& part_named(std::string_view name, std::span<const Spec> specs,
+                       std::string_view MachineSpec::*part, const char* kind) {
+  const MachineSpec* machine = find(machines(), name);
+  if (const Spec* spec = find(specs, machine != nullptr ? machine->*part : name)) return *spec;
+  throw Error("no data for " + std::string(kind) + " '" + std::string(name) + "'; known are " +
+              names_of(specs) + ", and those of " + names_of(machines()));
 }
 
 }  // namespace
@@ -51,12 +67,16 @@ const Spec& find(std::span<const Spec> specs, std::string_view name, const std::
 std::span<const GpuSpec> known_gpus() { return kGpus; }
 std::span<const NetworkSpec> known_networks() { return kNetworks; }
 
-const GpuSpec& gpu_named(std::string_view name) { return find(known_gpus(), name, "GPU"); }
+const GpuSpec& gpu_named(std::string_view name) {
+  return part_named(name, known_gpus(), &MachineSpec::gpu, "GPU");
+}
 const NetworkSpec& network_named(std::string_view name) {
-  return find(known_networks(), name, "network");
+  return part_named(name, known_networks(), &MachineSpec::network, "network");
 }
 const MachineSpec& machine_of(std::string_view hardware) {
-  return find(std::span<const MachineSpec>(kMachines), hardware, "hardware");
+  if (const MachineSpec* machine = find(machines(), hardware)) return *machine;
+  throw Error("no data for hardware '" + std::string(hardware) + "'; known are " +
+              names_of(machines()));
 }
 
 }  // namespace neuroshard

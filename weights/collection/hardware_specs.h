@@ -34,7 +34,8 @@ struct MachineSpec {
 [[nodiscard]] std::span<const GpuSpec> known_gpus();
 [[nodiscard]] std::span<const NetworkSpec> known_networks();
 
-/// Throw Error listing the known names.
+/// By name, or by that of the hardware whose GPU or network it is: gpu_named("h100") is the GPU of
+/// machine_of("h100"). Throw Error listing the known names.
 [[nodiscard]] const GpuSpec& gpu_named(std::string_view name);
 [[nodiscard]] const NetworkSpec& network_named(std::string_view name);
 [[nodiscard]] const MachineSpec& machine_of(std::string_view hardware);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -14,10 +15,11 @@ namespace neuroshard {
 namespace {
 
 const char* const kFormat = "neuroshard.weights";
-// Version 2 has table features of traffic, or all-reduces.
+// Version 2 has table features of traffic, all-reduces, or prices of kinds of sharding.
 const char* const kPublishedVersion = "1";
 const char* const kVersion = "2";
 const char* const kAllReduce = "all_reduce.lines";
+const std::string kKindPrice = "kind_price.";
 const char* const kSymmetric = "symmetric";
 
 /// Metadata that the file format owns: written by serialize_weights, checked by parse_weights and
@@ -74,6 +76,29 @@ void put_all_reduce(TensorMap& tensors, const AllReduceModel& model) {
     for (const double number : {static_cast<double>(devices), line.latency_ms, line.ms_per_gib}) {
       tensor.values.push_back(static_cast<float>(number));
     }
+  }
+}
+
+KindPrices take_kind_prices(TensorMap& tensors, const std::string& where) {
+  KindPrices prices;
+  for (const ShardingKind kind : all_sharding_kinds()) {
+    const std::string name = kKindPrice + std::string(name_of(kind));
+    if (!tensors.contains(name)) continue;
+    const Tensor numbers = take_tensor(tensors, name, 1, where);
+    if (numbers.values.size() != kShardAmounts) {
+      throw Error(where + ": tensor '" + name + "': has the shape " + shape_text(numbers.shape) +
+                  "; expected " + std::to_string(kShardAmounts) + " numbers");
+    }
+    std::ranges::copy(numbers.values, prices[kind].ms.begin());
+  }
+  return prices;
+}
+
+void put_kind_prices(TensorMap& tensors, const KindPrices& prices) {
+  for (const auto& [kind, price] : prices) {
+    std::vector<float> numbers;
+    for (const double ms : price.ms) numbers.push_back(static_cast<float>(ms));
+    put_vector(tensors, kKindPrice + std::string(name_of(kind)), numbers);
   }
 }
 
@@ -181,6 +206,7 @@ CostModels parse_weights(std::string_view bytes, const std::string& where) {
   if (version == kVersion && tensors.contains(kAllReduce)) {
     models.all_reduce = take_all_reduce(tensors, where);
   }
+  if (version == kVersion) models.kind_prices = take_kind_prices(tensors, where);
   reject_leftovers(tensors, where);
   validate(models, where);
   const int features = models.compute.table_network.inputs();
@@ -199,7 +225,8 @@ std::string serialize_weights(const CostModels& models) {
   validate(models, "weights");
   Safetensors contents;
   const int features = models.compute.table_network.inputs();
-  const bool is_new = features != kTableFeatures || models.all_reduce;
+  const bool is_new =
+      features != kTableFeatures || models.all_reduce || !models.kind_prices.empty();
   contents.metadata = format_metadata(is_new ? kVersion : kPublishedVersion, features);
   for (const auto& [key, text] : models.metadata) {
     if (!contents.metadata.emplace(key, text).second) {
@@ -217,6 +244,7 @@ std::string serialize_weights(const CostModels& models) {
     put_comm(tensors, std::string("comm.") + kSymmetric, *models.symmetric_comm);
   }
   if (models.all_reduce) put_all_reduce(tensors, *models.all_reduce);
+  put_kind_prices(tensors, models.kind_prices);
   return serialize_safetensors(contents);
 }
 

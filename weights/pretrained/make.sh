@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # usage: weights/pretrained/make.sh HARDWARE FOLDER [NEUROSHARD]
-# Makes HARDWARE.safetensors (a100, h100 or h200) anew: tables, samples and training, all in FOLDER
-# (about 700 MB). A run that was stopped goes on with the same command. The same program gives the
-# same file, whatever the number of threads (THREADS, default: one per core). After each round of
-# training FOLDER has the weights so far. docs/model_card.md describes the result.
+# Makes HARDWARE.safetensors anew (HARDWARE: as --gpu of 'neuroshard collect' knows it): tables, samples
+# and training, all in FOLDER (about 700 MB). A run that was stopped goes on with the same command. The
+# same program gives the same file, whatever the number of threads (THREADS, default: one per core).
+# After each round of training FOLDER has the weights so far. docs/model_card.md describes the result.
 set -euo pipefail
 # Training and collecting that Ctrl-C ends early end well, and bash would go on with half of them.
 trap 'exit 130' INT
@@ -14,12 +14,6 @@ trap 'exit 130' INT
 hardware=$1
 folder=$2
 neuroshard=${3:-build/release/tools/neuroshard}
-case $hardware in
-  a100) gpu=a100-sxm-80gb network=a100-nvlink3-hdr ;;
-  h100) gpu=h100-sxm-80gb network=h100-nvlink4-ndr ;;
-  h200) gpu=h200-sxm-141gb network=h100-nvlink4-ndr ;;
-  *) echo "unknown hardware $hardware; give a100, h100 or h200" >&2 && exit 2 ;;
-esac
 # nproc heeds these variables, too.
 threads=${THREADS:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)}
 other_tables=$(dirname "$0")/../../tests/data/golden/tables
@@ -33,7 +27,7 @@ compute_data=()
 compute() {
   local name=$1 tables=$2
   shift 2
-  "$neuroshard" collect compute --backend analytic --gpu "$gpu" --table-configs "$tables/table_configs.json" \
+  "$neuroshard" collect compute --backend analytic --gpu "$hardware" --table-configs "$tables/table_configs.json" \
     --output "$folder/compute_$name" "$@"
   compute_data+=(--data "$folder/compute_$name")
 }
@@ -69,7 +63,7 @@ comm_data=()
 comm() {
   local name=$1 devices=$2 samples=$3
   shift 3
-  "$neuroshard" collect comm --backend analytic --network "$network" --devices "$devices" --samples "$samples" \
+  "$neuroshard" collect comm --backend analytic --network "$hardware" --devices "$devices" --samples "$samples" \
     --output "$folder/comm_${name}_$devices" "$@"
   comm_data+=(--data "$folder/comm_${name}_$devices")
 }
@@ -93,7 +87,7 @@ for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640
 done
 
 source="analytic: costs computed from datasheets, not measured on hardware"
-"$neuroshard" collect all-reduce --backend analytic --gpu "$gpu" --network "$network" \
+"$neuroshard" collect all-reduce --backend analytic --gpu "$hardware" --network "$hardware" \
   --samples 4000 --seed 41 --output "$folder/all_reduce"
 # usage: train ROUND COMPUTE_EPOCHS COMM_EPOCHS
 train() {
@@ -128,10 +122,10 @@ plan() {
       echo "$count $tables"
     done
   done | xargs -P "$threads" -L 1 bash -c '
-    [ -e "$0/plans_$1_$6_$7/comm/data.txt" ] ||
-      "$2" collect plans --backend analytic --gpu "$3" --network "$4" --weights "$5" --devices "$6" \
-        --table-configs "$0/$7/table_configs.json" --tasks 40 --seed "5$1" \
-        --output "$0/plans_$1_$6_$7"' "$folder" "$round" "$neuroshard" "$gpu" "$network" "$weights"
+    [ -e "$0/plans_$1_$5_$6/comm/data.txt" ] ||
+      "$2" collect plans --backend analytic --gpu "$3" --network "$3" --weights "$4" --devices "$5" \
+        --table-configs "$0/$6/table_configs.json" --tasks 40 --seed "5$1" \
+        --output "$0/plans_$1_$5_$6"' "$folder" "$round" "$neuroshard" "$hardware" "$weights"
   for count in "${counts[@]}"; do
     for tables in wide like_published; do
       compute_data+=(--data "$folder/plans_${round}_${count}_$tables/compute")

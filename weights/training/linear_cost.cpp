@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "neuroshard/table_features.h"
+#include "weights/training/linear_equations.h"
 
 namespace neuroshard::training {
 namespace {
@@ -27,26 +28,6 @@ std::vector<double> terms_of(const ComputeSamples& samples, const OperatorPieces
   }
   terms.back() = 1.0;
   return terms;
-}
-
-// Solves `matrix` x = `right` in place, for a positive definite matrix in rows: Cholesky.
-void solve(std::vector<std::vector<double>>& matrix, std::vector<double>& right) {
-  const std::size_t size = right.size();
-  for (std::size_t i = 0; i < size; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = matrix[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
-      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
-    }
-  }
-  for (std::size_t i = 0; i < size; ++i) {
-    for (std::size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
-    right[i] /= matrix[i][i];
-  }
-  for (std::size_t i = size; i-- > 0;) {
-    for (std::size_t k = i + 1; k < size; ++k) right[i] -= matrix[k][i] * right[k];
-    right[i] /= matrix[i][i];
-  }
 }
 
 }  // namespace
@@ -83,7 +64,7 @@ LinearCost::LinearCost(const ComputeSamples& samples, const OperatorPieces& piec
     for (std::size_t i = 0; i < size; ++i) {
       matrix[i][i] += kRidge * static_cast<double>(rows.size());
     }
-    solve(matrix, right);
+    solve_positive_definite(matrix, right);
     factors_ = right;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       double error = -1.0;

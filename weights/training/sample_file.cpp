@@ -91,6 +91,15 @@ std::int64_t SampleFile::integer(std::size_t group, std::size_t index, std::int6
   return value;
 }
 
+double SampleFile::number(std::size_t group, std::size_t index, const char* what) const {
+  const std::string_view text = groups_[group][index];
+  double value = 0.0;
+  if (!parse(text, value) || !std::isfinite(value) || value < 0.0) {
+    fail(std::string(what) + " " + quoted(text) + " is not a number of 0 or more");
+  }
+  return value;
+}
+
 float SampleFile::milliseconds(std::size_t group, std::size_t index, const char* what) const {
   const std::string_view text = groups_[group][index];
   double value = 0.0;

@@ -26,10 +26,15 @@ class SampleFile {
   [[nodiscard]] std::size_t groups() const { return groups_.size(); }
   [[nodiscard]] std::size_t count(std::size_t group) const { return groups_[group].size(); }
 
+  /// As it stands there, until the next line is read.
+  [[nodiscard]] std::string_view text(std::size_t group, std::size_t index) const {
+    return groups_[group][index];
+  }
   /// Throws Error if number `index` of a group is not what is asked for. `what` names it.
   [[nodiscard]] std::int64_t integer(std::size_t group, std::size_t index, std::int64_t low,
                                      std::int64_t high, const char* what) const;
   /// Finite and not negative.
+  [[nodiscard]] double number(std::size_t group, std::size_t index, const char* what) const;
   [[nodiscard]] float milliseconds(std::size_t group, std::size_t index, const char* what) const;
 
   /// Throws Error that opens with file and line.

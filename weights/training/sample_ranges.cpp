@@ -44,6 +44,19 @@ std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples) 
   return std::move(ranges).take();
 }
 
+std::map<std::string, TrainingRange> ranges_of(const KindSamples& samples) {
+  RangesByName ranges;
+  for (const auto& [kind, of_kind] : samples) {
+    for (const KindSample& sample : of_kind) {
+      ranges.add("devices", sample.devices);
+      ranges.add("samples", static_cast<double>(sample.samples));
+      ranges.add("dim", sample.dim);
+      ranges.add("pooling_factor", sample.pooling_factor);
+    }
+  }
+  return std::move(ranges).take();
+}
+
 std::map<std::string, TrainingRange> ranges_of(std::span<const CommSamples> samples) {
   RangesByName ranges;
   for (const CommSamples& set : samples) {

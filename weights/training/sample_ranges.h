@@ -18,5 +18,7 @@ namespace neuroshard {
 [[nodiscard]] std::map<std::string, TrainingRange> ranges_of(std::span<const CommSamples> samples);
 
 [[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const AllReduceSamples& samples);
+/// "devices", "samples", "dim" and "pooling_factor".
+[[nodiscard]] std::map<std::string, TrainingRange> ranges_of(const KindSamples& samples);
 
 }  // namespace neuroshard

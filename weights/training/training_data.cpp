@@ -1,6 +1,9 @@
 #include "neuroshard/training_data.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "neuroshard/error.h"
@@ -105,6 +108,35 @@ AllReduceSamples read_all_reduce_samples(std::span<const std::filesystem::path> 
       samples.bytes.push_back(
           static_cast<double>(file.integer(1, 0, 1, std::int64_t{1} << 50, "bytes")));
       samples.cost_ms.push_back(file.milliseconds(2, 0, "cost"));
+    }
+  }
+  return samples;
+}
+
+KindSamples read_kind_samples(std::span<const std::filesystem::path> folders) {
+  constexpr std::size_t kGroups = 6;
+  constexpr std::array kKinds = {ShardingKind::kRow, ShardingKind::kTableRow,
+                                 ShardingKind::kReplicate};
+  KindSamples samples;
+  for (const std::filesystem::path& folder : folders) {
+    training::SampleFile file(folder / "data.txt");
+    while (file.next(kGroups)) {
+      for (std::size_t group = 0; group < kGroups; ++group) {
+        if (file.count(group) != 1) file.fail("has more than one number in a group");
+      }
+      const auto kind =
+          std::ranges::find(kKinds, file.text(0, 0), [](ShardingKind one) { return name_of(one); });
+      if (kind == kKinds.end()) {
+        std::string fact = "kind '";
+        fact.append(file.text(0, 0)).append("' is none of row, table_row and replicate");
+        file.fail(fact);
+      }
+      samples[*kind].push_back(
+          {.devices = static_cast<int>(file.integer(1, 0, 1, kMaxDevices, "devices")),
+           .samples = file.integer(2, 0, 1, kMaxBatchSize, "samples"),
+           .dim = static_cast<int>(file.integer(3, 0, 1, kMaxDim, "dim")),
+           .pooling_factor = file.number(4, 0, "pooling factor"),
+           .cost_ms = file.milliseconds(5, 0, "cost")});
     }
   }
   return samples;

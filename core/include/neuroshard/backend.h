@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/annealing_chains.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/stop_condition.h"
@@ -209,6 +210,21 @@ class Backend {
     return false;
   }
 
+  /// Whether anneal() is for chains of such a problem. Default: no.
+  [[nodiscard]] virtual bool can_anneal(const AnnealingProblem& problem) const {
+    (void)problem;
+    return false;
+  }
+  /// Chains of annealing, any number of any problems that it can anneal, all at once. An outcome
+  /// that is left empty is for the caller to find out: it is the same by anneal() of
+  /// search/improvement/. Default: all are.
+  struct AnnealingRequest {
+    const AnnealingProblem* problem;
+    const AnnealingChain* chain;
+    std::optional<Annealed>* outcome;
+  };
+  virtual void anneal(std::span<const AnnealingRequest> requests) const { (void)requests; }
+
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.
   [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
@@ -226,10 +242,14 @@ class Backend {
   [[nodiscard]] const AllReduceModel* all_reduce() const {
     return traits_.all_reduce ? &*traits_.all_reduce : nullptr;
   }
-  /// Whether it can price tables that every device holds.
-  [[nodiscard]] bool prices_replicas() const {
-    return table_features() == kTrafficFeatures && all_reduce() != nullptr;
+  /// The price of shards of this kind; a grid has that of kTableRow. Null: the models predict them.
+  [[nodiscard]] const KindPrice* kind_price(ShardingKind kind) const {
+    const auto found =
+        traits_.kind_prices.find(kind == ShardingKind::kGrid ? ShardingKind::kTableRow : kind);
+    return found == traits_.kind_prices.end() ? nullptr : &found->second;
   }
+  /// CostModels::prices_replicas().
+  [[nodiscard]] bool prices_replicas() const { return traits_.prices_replicas; }
 
  protected:
   explicit Backend(const CostModels& models);
@@ -241,6 +261,8 @@ class Backend {
     std::optional<NodeColumns> nodes;
     bool prices_ids;
     std::optional<AllReduceModel> all_reduce;
+    KindPrices kind_prices;
+    bool prices_replicas;
   };
   explicit Backend(Traits traits) : traits_(std::move(traits)) {}
   [[nodiscard]] static const Traits& traits_of(const Backend& other) { return other.traits_; }

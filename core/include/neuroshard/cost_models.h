@@ -9,6 +9,7 @@
 
 #include "neuroshard/all_reduce_model.h"
 #include "neuroshard/comm_setting.h"
+#include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
 #include "neuroshard/table_features.h"
 #include "neuroshard/task.h"
@@ -80,6 +81,7 @@ struct CostModels {
   std::map<int, CommModel> dense_comm;         ///< By device count.
   std::optional<CommModel> symmetric_comm;     ///< Serves every other device count.
   std::optional<AllReduceModel> all_reduce{};  ///< Of tables that every device holds.
+  KindPrices kind_prices{};                    ///< Of shards that the other models do not price.
   CommSetting setting{};               ///< That the communication models are for (models_for()).
   std::optional<NodeColumns> nodes{};  ///< How they see columns; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
@@ -92,6 +94,10 @@ struct CostModels {
   /// Whether what the all-to-all of the ids takes is part of costs. The published cost, and that of
   /// all models with the published table features, leaves it out.
   [[nodiscard]] bool prices_ids() const { return compute.any_batch(); }
+  /// Whether they price tables that every device holds.
+  [[nodiscard]] bool prices_replicas() const {
+    return all_reduce && (compute.any_batch() || kind_prices.contains(ShardingKind::kReplicate));
+  }
 };
 
 /// "`place` (hardware: ...; source: ...)": where models were found, and what they were trained on

@@ -34,7 +34,8 @@ class TrainingRanges {
   [[nodiscard]] bool known() const { return !ranges_.empty(); }
 
   /// What of `plan`, which is valid for `task` and has this cost, the models were not trained on,
-  /// in one line; empty if it is all within their ranges, or these are not known.
+  /// in one line; empty if it is all within their ranges, or these are not known. Of shards that
+  /// have a price of their kind nothing is said.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
 
   /// The metadata key of a range: "compute", "row" give "compute.range.row".
@@ -45,6 +46,7 @@ class TrainingRanges {
 
   std::map<std::string, TrainingRange> ranges_;  ///< By key.
   std::set<int> dense_comm_;                     ///< Device counts with a model of their own.
+  std::set<ShardingKind> priced_;                ///< Kinds that no network predicts.
 };
 
 }  // namespace neuroshard

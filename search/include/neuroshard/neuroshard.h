@@ -4,6 +4,7 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/all_reduce_model.h"
+#include "neuroshard/annealing_chains.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/comm_scaling.h"
@@ -19,6 +20,7 @@
 #include "neuroshard/explanation.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/histogram_scale.h"
+#include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/plan.h"

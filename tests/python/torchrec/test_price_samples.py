@@ -10,7 +10,7 @@ import torch
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.perf_models import NoopPerfModel
-from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.distributed.planner.types import ParameterConstraints, Perf, Topology
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
@@ -87,6 +87,62 @@ def test_a_device_costs_what_the_planner_says(tmp_path: Path) -> None:
     description = json.loads((output / "collection.json").read_text())["description"]
     assert description["source"].startswith("torchrec: estimates of TorchRec ") and description["seed"] == "3"
     assert description["hardware"].startswith("16 devices, 8 a node, 1000, 300 and 25 GB/s")
+
+
+def estimate(table: dict[str, float], kind: str, kernel: str, devices: int) -> Perf:
+    """Of the first shard of a table."""
+    topology = Topology(
+        world_size=devices,
+        local_world_size=min(devices, 8),
+        compute_device="cuda",
+        hbm_mem_bw=2039e6,
+        intra_host_bw=300e6,
+        inter_host_bw=25e6,
+    )
+    constraints = {
+        "t": ParameterConstraints(
+            sharding_types=[kind], compute_kernels=[kernel], pooling_factors=[table["pooling_factor"]]
+        )
+    }
+    config = EmbeddingBagConfig(
+        name="t", num_embeddings=int(table["row"]), embedding_dim=int(table["dim"]), feature_names=["f"]
+    )
+    enumerator = EmbeddingEnumerator(topology=topology, batch_size=65536 // devices, constraints=constraints)
+    model = EmbeddingBagCollection(tables=[config], device=torch.device("meta"))
+    (option,) = enumerator.enumerate(model, [EmbeddingBagCollectionSharder()])
+    return option.shards[0].perf
+
+
+@pytest.mark.parametrize("devices, counts", [(16, [16]), (8, [8, 4, 2])])
+def test_row_blocks_and_replicas_cost_what_the_planner_says(tmp_path: Path, devices: int, counts: list[int]) -> None:
+    samples = collected(tmp_path / "compute", "0,2 7.5\n", TABLES)
+    output = tmp_path / "priced"
+    ran = run(str(samples), str(output), "--devices", str(devices))
+    assert ran.returncode == 0, ran.stderr
+    kinds = [line.split() for line in (output / "kinds" / "data.txt").read_text().splitlines()]
+    all_reduce = [line.split() for line in (output / "all_reduce" / "data.txt").read_text().splitlines()]
+    assert len(kinds) == 9 * len(counts) and len(all_reduce) == 3 * len(counts)
+    for i, count in enumerate(counts):
+        for t, table in enumerate(TABLES):
+            of_table = [kinds[9 * i + 3 * kind + t] for kind in range(3)]
+            assert [line[:4] for line in of_table] == [
+                [kind, str(shared_by), "65536", str(table["dim"])]
+                for kind, shared_by in [("row", count), ("table_row", min(count, 8)), ("replicate", count)]
+            ]
+            assert all(float(line[4]) == table["pooling_factor"] for line in of_table)
+            replica = estimate(table, "data_parallel", "dense", count)
+            costs = [
+                estimate(table, "row_wise", "fused", count).total,
+                estimate(table, "table_row_wise", "fused", count).total,
+                replica.total - replica.bwd_comms,
+            ]
+            assert [float(line[5]) for line in of_table] == pytest.approx(costs, rel=1e-8)
+            exchanged = all_reduce[3 * i + t]
+            assert exchanged[:2] == [str(count), str(4 * int(table["row"] * table["dim"]))]
+            assert float(exchanged[2]) == pytest.approx(replica.bwd_comms, rel=1e-8)
+    for folder, kind in [("kinds", "kinds"), ("all_reduce", "all-reduce")]:
+        description = json.loads((output / folder / "collection.json").read_text())["description"]
+        assert description["kind"] == kind and description["source"].startswith("torchrec: ")
 
 
 def test_whole_devices_cost_nothing_on_top(tmp_path: Path) -> None:

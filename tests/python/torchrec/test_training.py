@@ -1,7 +1,6 @@
 """Plans of NeuroShardPlanner under DistributedModelParallel: the sharded model trains as the unsharded one."""
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +13,9 @@ SECONDS = 300
 
 @pytest.mark.parametrize("world_size", [2, 4])
 def test_sharded_training_is_that_of_the_unsharded_model(world_size: int, tmp_path: Path) -> None:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
     ranks = [
         subprocess.Popen(
-            [sys.executable, "training_rank.py", str(rank), str(world_size), str(port), str(tmp_path)],
+            [sys.executable, "training_rank.py", str(rank), str(world_size), str(tmp_path)],
             cwd=HERE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,5 +1,5 @@
 """One rank of a training run on CPUs: plans, shards, trains, and writes what differed from the unsharded
-model. `training_rank.py RANK WORLD_SIZE PORT FOLDER`; the test starts one for each rank."""
+model. `training_rank.py RANK WORLD_SIZE FOLDER`; the test starts one for each rank."""
 
 import json
 import logging
@@ -8,12 +8,10 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-RANK, WORLD_SIZE, PORT, FOLDER = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+RANK, WORLD_SIZE, FOLDER = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 # Four ranks are two nodes of two.
 LOCAL_WORLD_SIZE = 2
 os.environ.update(
-    MASTER_ADDR="127.0.0.1",
-    MASTER_PORT=PORT,
     RANK=str(RANK),
     WORLD_SIZE=str(WORLD_SIZE),
     LOCAL_RANK=str(RANK % LOCAL_WORLD_SIZE),
@@ -251,7 +249,8 @@ def run(name: str, case: Case) -> dict:
 def main() -> None:
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    # By a file: a port that was found free could be taken by then.
+    dist.init_process_group("gloo", f"file://{FOLDER}/meeting", rank=RANK, world_size=WORLD_SIZE)
     results = {name: run(name, case) for name, case in CASES[WORLD_SIZE].items()}
     (FOLDER / f"results of rank {RANK}").write_text(json.dumps(results))
     dist.barrier()

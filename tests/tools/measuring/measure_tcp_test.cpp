@@ -121,7 +121,7 @@ TEST_F(MeasureOverTcp, AKilledRankEndsTheOthers) {
   if (!meeting_becomes(false)) FAIL() << "the ranks have not met\n" << errors();
   std::this_thread::sleep_for(std::chrono::milliseconds(500));  // Amid the iterations, mostly.
   ASSERT_EQ(::kill(ranks_[kKilled], SIGKILL), 0);
-  const std::vector<int> codes = finish(std::chrono::seconds(10));
+  const std::vector<int> codes = finish(std::chrono::seconds(120));
   EXPECT_EQ(codes[kKilled], 128 + SIGKILL);
   for (int rank = 0; rank < kTcpRanks; ++rank) {
     if (rank == kKilled) continue;

@@ -195,6 +195,33 @@ TEST_F(Train, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(folder_.names().empty());
 }
 
+TEST_F(Train, PricesOfKinds) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    const std::string dim = std::to_string(4 + 4 * (i % 7));
+    lines += "row 8 65536 " + dim + " " + std::to_string(1 + i) + " 0.5\n";
+    lines += "table_row 4 65536 " + dim + " " + std::to_string(1 + i) + " 0.25\n";
+  }
+  std::filesystem::create_directory(folder_ / "kinds");
+  (void)folder_.write("kinds/data.txt", lines);
+  const auto train_kinds = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"train",           "kinds",    "--data",
+                                  folder_ / "kinds", "--output", output()};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_command(args);
+  };
+  EXPECT_THAT(train_kinds({}).err, HasSubstr("train one first and give its file as --base"));
+  const Outcome outcome = train_kinds({"--base", shared("base.safetensors"), "--source", "there"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const CostModels models = load_weights(output());
+  ASSERT_EQ(models.kind_prices.size(), 2U);
+  EXPECT_NEAR(models.kind_prices.at(ShardingKind::kRow).ms[0], 0.5, 1e-5);
+  EXPECT_NEAR(models.kind_prices.at(ShardingKind::kTableRow).ms[0], 0.25, 1e-5);
+  EXPECT_EQ(models.metadata.at("kinds.source"), "there");
+  EXPECT_THAT(models.metadata.at("kinds.row.test"), HasSubstr("(4 costs held back)"));
+  EXPECT_EQ(models.metadata.at(TrainingRanges::key("kinds", "dim")), "4 to 28");
+}
+
 TEST_F(Train, CalibratesBuiltInWeightsAndKeepsTheirOtherModels) {
   const Outcome outcome = run_command({"train", "compute", "--from", "h100", "--data",
                                        shared("compute"), "--output", output(), "--epochs", "4"});

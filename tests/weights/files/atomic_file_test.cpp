@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "message_of.h"
-#include "scratch_folder.h"
+#include "temporary_folder.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard {
@@ -23,13 +23,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
-using testing::ScratchFolder;
 using ::testing::UnorderedElementsAre;
 
 std::string io_error(const auto& action) { return message_of(action, ErrorKind::kIo); }
 
 TEST(AtomicFile, AppearsWholeAtTheEnd) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   AtomicFile file(folder / "out");
   file.write("one ");
   file.write("two");
@@ -40,13 +39,13 @@ TEST(AtomicFile, AppearsWholeAtTheEnd) {
 }
 
 TEST(AtomicFile, LeavesNothingWithoutCommit) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   { AtomicFile(folder / "out").write("half"); }
   EXPECT_THAT(folder.names(), IsEmpty());
 }
 
 TEST(AtomicFile, LeavesNothingWhenKilled) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   const int unnamed = ::open((folder / "").c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (unnamed < 0) GTEST_SKIP() << "this file system has no files without names";
   ::close(unnamed);
@@ -66,7 +65,7 @@ TEST(AtomicFile, LeavesNothingWhenKilled) {
 }
 
 TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_file(folder / "out", "old");
   fs::permissions(folder / "out", fs::perms::owner_read | fs::perms::owner_write);
   { AtomicFile(folder / "out").write("half"); }
@@ -79,7 +78,7 @@ TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
 }
 
 TEST(AtomicFile, FollowsLinks) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_file(folder / "target", "old");
   fs::create_symlink("target", folder / "link");
   write_file(folder / "link", "new");
@@ -93,7 +92,7 @@ TEST(AtomicFile, FollowsLinks) {
 }
 
 TEST(AtomicFile, TwoWritersDoNotDisturbEachOther) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   AtomicFile first(folder / "out");
   AtomicFile second(folder / "out");
   first.write("first");
@@ -105,8 +104,8 @@ TEST(AtomicFile, TwoWritersDoNotDisturbEachOther) {
 }
 
 TEST(AtomicFile, SaysWhyItCannotBeOpened) {
-  const ScratchFolder folder;
-  EXPECT_THAT(io_error([&] { write_file(folder / "no" / "out", "x"); }),
+  const TemporaryFolder folder;
+  EXPECT_THAT(io_error([&] { write_file(folder / "no/out", "x"); }),
               HasSubstr("out: cannot be written: No such file or directory"));
   EXPECT_EQ(io_error([&] { write_file(folder.path(), "x"); }),
             folder.path().string() + ": cannot be written: Is a directory");
@@ -129,7 +128,7 @@ TEST(AtomicFile, WritesToADeviceDirectly) {
 
 // A limit on the size of files stands for a disk that fills up.
 TEST(AtomicFile, RemovesWhatItWroteWhenTheDiskIsFull) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_file(folder / "out", "old");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -146,7 +145,7 @@ TEST(AtomicFile, RemovesWhatItWroteWhenTheDiskIsFull) {
 }
 
 TEST(ReadFile, RefusesFilesThatAreTooLarge) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in", std::string(1000, 'x'));
   EXPECT_EQ(read_file(folder / "in", 1000).size(), 1000U);
   EXPECT_THAT(io_error([&] { (void)read_file(folder / "in", 999); }),

@@ -9,7 +9,7 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "scratch_folder.h"
+#include "temporary_folder.h"
 #include "weights/files/read_file.h"
 #include "weights/files/safetensors.h"
 
@@ -21,7 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
 using testing::random_models;
-using testing::ScratchFolder;
 using ::testing::StartsWith;
 
 CostModels dense_and_symmetric() {
@@ -40,7 +39,7 @@ std::string error_after(const std::function<void(Safetensors&)>& change) {
 }
 
 TEST(WeightsFile, KeepsEveryModelAndItsMetadata) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   const CostModels models = dense_and_symmetric();
   save_weights(models, folder / "w.safetensors");
   const CostModels read = load_weights(folder / "w.safetensors");
@@ -101,6 +100,37 @@ TEST(WeightsFile, AllReducesAloneAreOfVersion2) {
   const CostModels read = parse_weights(serialize_weights(models), "w");
   EXPECT_FALSE(read.compute.any_batch());
   EXPECT_TRUE(read.all_reduce);
+}
+
+TEST(WeightsFile, PricesOfKindsAreOfVersion2) {
+  CostModels models = dense_and_symmetric();
+  models.kind_prices = {{ShardingKind::kRow, {{0.5, 1.0, 2.0, 4.0, 8.0}}},
+                        {ShardingKind::kReplicate, {{0.0, 0.25, 0.0, 0.0, 0.0}}}};
+  const std::string bytes = serialize_weights(models);
+  EXPECT_EQ(parse_safetensors(bytes, "w").metadata.at("version"), "2");
+  const CostModels read = parse_weights(bytes, "w");
+  ASSERT_EQ(read.kind_prices.size(), 2U);
+  for (const auto& [kind, price] : models.kind_prices) {
+    EXPECT_EQ(read.kind_prices.at(kind).ms, price.ms);
+  }
+  EXPECT_EQ(serialize_weights(read), bytes);
+}
+
+TEST(WeightsFile, RejectsWrongPricesOfKinds) {
+  const std::string bytes = serialize_weights(of_any_batch());
+  const auto error = [&](const std::string& name, const Tensor& numbers) {
+    Safetensors file = parse_safetensors(bytes, "w");
+    file.tensors[name] = numbers;
+    return message_of([&] { (void)parse_weights(serialize_safetensors(file), "w"); });
+  };
+  const Tensor five{{5}, {1.0F, 1.0F, 1.0F, 1.0F, 1.0F}};
+  EXPECT_EQ(error("kind_price.table_row", five), "");
+  EXPECT_THAT(error("kind_price.row", {{2}, {1.0F, 1.0F}}),
+              HasSubstr("w: tensor 'kind_price.row': has the shape [2]; expected 5 numbers"));
+  EXPECT_THAT(error("kind_price.row", {{5}, {1.0F, 1.0F, -1.0F, 1.0F, 1.0F}}),
+              HasSubstr("price of kind 'row': one of its numbers is -1"));
+  EXPECT_THAT(error("kind_price.grid", five), HasSubstr("'grid': only row, table_row"));
+  EXPECT_THAT(error("kind_price.rows", five), HasSubstr("unknown tensor 'kind_price.rows'"));
 }
 
 TEST(WeightsFile, RejectsWrongLinesAndFeatures) {
@@ -183,7 +213,7 @@ TEST(WeightsFile, RejectsOtherFormatsAndVersions) {
 }
 
 TEST(WeightsFile, IsNotWrittenIfTheModelsAreNotSound) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   CostModels models = dense_and_symmetric();
   models.compute.head.layers[0].bias[0] = NAN;
   EXPECT_THAT(message_of([&] { save_weights(models, folder / "w"); }),
@@ -199,11 +229,11 @@ TEST(WeightsFile, IsNotWrittenIfTheModelsAreNotSound) {
 }
 
 TEST(WeightsFile, SaysWhichFileCannotBeReadOrWritten) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(message_of([] { (void)load_weights("none.safetensors"); }, ErrorKind::kIo),
             "none.safetensors: cannot be read: No such file or directory");
   EXPECT_THAT(
-      message_of([&] { save_weights(dense_and_symmetric(), folder / "no" / "w"); }, ErrorKind::kIo),
+      message_of([&] { save_weights(dense_and_symmetric(), folder / "no/w"); }, ErrorKind::kIo),
       HasSubstr("w: cannot be written: No such file or directory"));
 }
 

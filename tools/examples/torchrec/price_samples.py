@@ -6,18 +6,21 @@
 
 TorchRec's planner takes a plan to cost what its slowest device does, and a device to cost the sum of its shards: lookups,
 their backward pass, and what each sends. So the cost of a sample of tables is that sum, communication included, and
-all-to-alls of whole devices cost nothing on top. What shards send depends on how devices are connected: train for each
-number of devices. docs/training.md has the whole recipe. Needs PyTorch and TorchRec."""
+all-to-alls of whole devices cost nothing on top. Row blocks and replicas cost other sums: of the tables of compute
+samples the folders OUTPUT/kinds and OUTPUT/all_reduce have what these do. What shards send depends on how devices are
+connected: train for each number of devices. train_weights runs the whole recipe, docs/training.md explains it. Needs
+PyTorch and TorchRec."""
 
 import argparse
 import json
 import logging
 import os
+import random
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 warnings.filterwarnings("ignore")
 
@@ -25,14 +28,18 @@ import torch
 import torchrec
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
-from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.distributed.planner.types import ParameterConstraints, Perf, Topology
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
+# So few numbers decide the prices of a kind of sharding that more would change nothing.
+MOST_TABLES_OF_KINDS = 200
 
-def table_costs_ms(tables: Sequence[dict[str, Any]], topology: Topology, samples: int) -> list[float]:
-    """Of each table, whole on one device: rows, columns and lookups are what an estimate depends on, so a slice of
-    columns costs the same as a table that is as wide. `samples`: of an iteration on all devices together."""
+
+def estimates(
+    tables: Sequence[dict[str, Any]], topology: Topology, samples: int, sharding_type: str, kernel: str
+) -> list[Perf]:
+    """Of the first shard of each table. `samples`: of an iteration on all devices together."""
     names = [f"t{index}" for index in range(len(tables))]
     configs = [
         EmbeddingBagConfig(
@@ -42,7 +49,7 @@ def table_costs_ms(tables: Sequence[dict[str, Any]], topology: Topology, samples
     ]
     constraints = {
         name: ParameterConstraints(
-            sharding_types=["table_wise"], compute_kernels=["fused"], pooling_factors=[table["pooling_factor"]]
+            sharding_types=[sharding_type], compute_kernels=[kernel], pooling_factors=[table["pooling_factor"]]
         )
         for name, table in zip(names, tables)
     }
@@ -51,7 +58,46 @@ def table_costs_ms(tables: Sequence[dict[str, Any]], topology: Topology, samples
     )
     model = EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
     options = {option.name: option for option in enumerator.enumerate(model, [EmbeddingBagCollectionSharder()])}
-    return [float(options[name].shards[0].perf.total) for name in names]
+    return [options[name].shards[0].perf for name in names]
+
+
+def table_costs_ms(tables: Sequence[dict[str, Any]], topology: Topology, samples: int) -> list[float]:
+    """Of each table, whole on one device: rows, columns and lookups are what an estimate depends on, so a slice of
+    columns costs the same as a table that is as wide."""
+    return [float(perf.total) for perf in estimates(tables, topology, samples, "table_wise", "fused")]
+
+
+class ShardLines(NamedTuple):
+    """Of data.txt."""
+
+    kinds: list[str]
+    """`kind devices samples dim pooling_factor cost_ms`"""
+    all_reduce: list[str]
+    """`devices bytes cost_ms`"""
+
+
+def shard_lines(tables: Sequence[dict[str, Any]], topology: Topology, samples: int) -> ShardLines:
+    """What blocks of rows on all devices and on those of a node cost, and replicas: the exchange and the update of their
+    gradients are an all-reduce, what is left is the operator."""
+    devices = topology.world_size
+    lines = ShardLines([], [])
+
+    def add(kind: str, shared_by: int, table: dict[str, Any], cost_ms: float) -> None:
+        lines.kinds.append(f"{kind} {shared_by} {samples} {table['dim']} {table['pooling_factor']:.9g} {cost_ms:.9g}")
+
+    for table, perf in zip(tables, estimates(tables, topology, samples, "row_wise", "fused")):
+        add("row", devices, table, perf.total)
+    for table, perf in zip(tables, estimates(tables, topology, samples, "table_row_wise", "fused")):
+        add("table_row", topology.local_world_size, table, perf.total)
+    for table, perf in zip(tables, estimates(tables, topology, samples, "data_parallel", "dense")):
+        add("replicate", devices, table, perf.total - perf.bwd_comms)
+        lines.all_reduce.append(f"{devices} {4 * table['row'] * table['dim']} {perf.bwd_comms:.9g}")
+    return lines
+
+
+def some_of(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Always the same."""
+    return random.Random(0).sample(tables, MOST_TABLES_OF_KINDS) if len(tables) > MOST_TABLES_OF_KINDS else tables
 
 
 def priced_compute(lines: Sequence[str], costs_ms: Sequence[float]) -> list[str]:
@@ -80,6 +126,13 @@ def write(path: Path, text: str) -> None:
     os.replace(part, path)
 
 
+def write_folder(folder: Path, collection: dict[str, Any], lines: Sequence[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / "collection.json", json.dumps(collection, indent=2) + "\n")
+    write(folder / "data.txt", "\n".join(lines) + "\n")
+    print(f"{folder}: {len(lines)} samples")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("samples", type=Path, help="folder that `neuroshard collect compute` or `comm` has written")
@@ -91,6 +144,18 @@ def main() -> None:
     parser.add_argument("--network-gb-per-s", type=float, default=25.0, help="between nodes")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
+
+    def topology(devices: int) -> Topology:
+        return Topology(
+            world_size=devices,
+            local_world_size=min(devices, options.devices_per_node),
+            compute_device="cuda",
+            # Bytes per ms.
+            hbm_mem_bw=1e6 * options.memory_gb_per_s,
+            intra_host_bw=1e6 * options.node_gb_per_s,
+            inter_host_bw=1e6 * options.network_gb_per_s,
+        )
+
     collection = json.loads((options.samples / "collection.json").read_text())
     description = collection["description"]
     lines = (options.samples / "data.txt").read_text().splitlines()
@@ -98,30 +163,29 @@ def main() -> None:
     samples = int(description["batch"])
     if samples % options.devices != 0:
         sys.exit(f"price_samples.py: {options.samples}: a batch of {samples} cannot be shared by {options.devices} devices")
-    options.output.mkdir(parents=True, exist_ok=True)
-    if tables_file.exists():
-        topology = Topology(
-            world_size=options.devices,
-            local_world_size=min(options.devices, options.devices_per_node),
-            compute_device="cuda",
-            # Bytes per ms.
-            hbm_mem_bw=1e6 * options.memory_gb_per_s,
-            intra_host_bw=1e6 * options.node_gb_per_s,
-            inter_host_bw=1e6 * options.network_gb_per_s,
-        )
-        tables = json.loads(tables_file.read_text())
-        priced = priced_compute(lines, table_costs_ms(tables, topology, samples))
-        write(options.output / "table_configs.json", tables_file.read_text())
-    else:
-        priced = priced_comm(lines)
     description["source"] = f"torchrec: estimates of TorchRec {torchrec.__version__}, not measured on hardware"
     description["hardware"] = (
         f"{options.devices} devices, {options.devices_per_node} a node, {options.memory_gb_per_s:g}, "
         f"{options.node_gb_per_s:g} and {options.network_gb_per_s:g} GB/s"
     )
-    write(options.output / "collection.json", json.dumps(collection, indent=2) + "\n")
-    write(options.output / "data.txt", "\n".join(priced) + "\n")
-    print(f"{options.output}: {len(priced)} samples")
+    if not tables_file.exists():
+        write_folder(options.output, collection, priced_comm(lines))
+        return
+    tables = json.loads(tables_file.read_text())
+    write_folder(
+        options.output, collection, priced_compute(lines, table_costs_ms(tables, topology(options.devices), samples))
+    )
+    write(options.output / "table_configs.json", tables_file.read_text())
+    # In one node prices serve fewer devices, too.
+    counts = [options.devices]
+    while options.devices <= options.devices_per_node and counts[-1] % 4 == 0:
+        counts.append(counts[-1] // 2)
+    of_counts = [shard_lines(some_of(tables), topology(count), samples) for count in counts]
+    for kind, folder, of_kind in [
+        ("kinds", "kinds", [line for one in of_counts for line in one.kinds]),
+        ("all-reduce", "all_reduce", [line for one in of_counts for line in one.all_reduce]),
+    ]:
+        write_folder(options.output / folder, {**collection, "description": {**description, "kind": kind}}, of_kind)
 
 
 if __name__ == "__main__":

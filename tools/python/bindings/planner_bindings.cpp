@@ -118,10 +118,15 @@ void bind_weights(nb::module_& module) {
           "devices"_a, "Whether they can price plans for so many devices.")
       .def_prop_ro(
           "prices_replicas",
-          [](const Weights& weights) {
-            return weights.models.all_reduce.has_value() && weights.models.compute.any_batch();
-          },
+          [](const Weights& weights) { return weights.models.prices_replicas(); },
           "Whether they know what tables cost that every device holds.")
+      .def_prop_ro(
+          "prices_node_blocks",
+          [](const Weights& weights) {
+            return weights.models.kind_prices.contains(ShardingKind::kTableRow);
+          },
+          "Whether they have a price of row blocks over the devices of a node, by which the search "
+          "chooses tables for them.")
       .def("__repr__", [](const Weights& weights) { return "Weights(" + weights.origin + ")"; });
 }
 

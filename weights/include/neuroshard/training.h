@@ -177,5 +177,17 @@ struct TrainedAllReduce {
 /// size.
 [[nodiscard]] TrainedAllReduce train_all_reduce(const AllReduceSamples& samples);
 
+struct TrainedKindPrices {
+  KindPrices prices;
+  /// Of each kind, named after it: tested on each fifth sample, fitted to the others.
+  std::vector<TrainingSummary> summaries;
+};
+
+/// Fits a price to the samples of each kind, so that the squares of the errors in relation to the
+/// costs are least; numbers that would be negative are 0. Amounts that go together in all samples
+/// share what they cost. Throws Error if there are no samples, or fewer than 10 of a kind, or if
+/// one costs nothing.
+[[nodiscard]] TrainedKindPrices train_kind_prices(const KindSamples& samples);
+
 }  // namespace neuroshard
 #pragma GCC visibility pop

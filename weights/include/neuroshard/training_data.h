@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "neuroshard/sharding_kind.h"
 #include "neuroshard/task.h"
 
 #pragma GCC visibility push(default)
@@ -50,6 +52,16 @@ struct AllReduceSamples {
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
 };
 
+/// Costs of shards of some kinds of sharding (KindPrice), each with what it sends.
+struct KindSample {
+  int devices = 0;           ///< The table is in so many even blocks, or replicated on so many.
+  std::int64_t samples = 0;  ///< Of an iteration, on all devices together.
+  int dim = 0;
+  double pooling_factor = 0.0;  ///< Of the table.
+  float cost_ms = 0.0F;  ///< Of a block, or of the replica on a device but for its gradients.
+};
+using KindSamples = std::map<ShardingKind, std::vector<KindSample>>;
+
 // All readers take data folders, the first two published ones, and throw Error: kIo if a file
 // cannot be read, kInvalidInput with file and line if it is malformed, or if a cost is NaN,
 // infinite or negative.
@@ -69,6 +81,10 @@ struct AllReduceSamples {
 /// `data.txt`, a line `devices bytes cost_ms` a sample.
 [[nodiscard]] AllReduceSamples read_all_reduce_samples(
     std::span<const std::filesystem::path> folders);
+
+/// `data.txt`, a line `kind devices samples dim pooling_factor cost_ms` a sample; `kind` is row,
+/// table_row or replicate.
+[[nodiscard]] KindSamples read_kind_samples(std::span<const std::filesystem::path> folders);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -2,14 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <numeric>
 #include <stdexcept>
 
 #include "core/random.h"
 #include "neuroshard/error.h"
 #include "repetitions.h"
-#include "weights/collection/ranks/five_ranks.h"
+#include "weights/collection/ranks/expected_of_ranks.h"
 
 namespace neuroshard::ranks {
 namespace {
@@ -30,39 +29,11 @@ TEST(LocalGroup, AgreesOnAnInstantThatIsBehindNobody) {
   });
 }
 
-// Element i of what `from` sends `to`.
-int element(int from, int to, std::int64_t i) {
-  return from * 10'000 + to * 1000 + static_cast<int>(i);
-}
-
 TEST(LocalGroup, SendsEachRankItsPart) {
   for (std::uint64_t seed = 0; seed < neuroshard::testing::repetitions(20); ++seed) {
-    constexpr int kSize = 4;
     Random random(seed);
-    std::array<std::array<std::int64_t, kSize>, kSize> counts{};  // [from][to]
-    for (auto& of_rank : counts) {
-      for (std::int64_t& count : of_rank) count = static_cast<std::int64_t>(random.below(5));
-    }
-    run_local_ranks(kSize, [&](RankGroup& group) {
-      std::vector<std::int64_t> to;
-      std::vector<std::int64_t> from;
-      std::vector<int> sent;
-      std::vector<int> expected;
-      for (int peer = 0; peer < kSize; ++peer) {
-        to.push_back(counts[group.rank()][peer]);
-        from.push_back(counts[peer][group.rank()]);
-        for (std::int64_t i = 0; i < to.back(); ++i) {
-          sent.push_back(element(group.rank(), peer, i));
-        }
-        for (std::int64_t i = 0; i < from.back(); ++i) {
-          expected.push_back(element(peer, group.rank(), i));
-        }
-      }
-      std::vector<int> received(expected.size());
-      group.all_to_all(sent.data(), PeerParts::packed(to), received.data(), PeerParts::packed(from),
-                       sizeof(int));
-      EXPECT_EQ(received, expected);
-    });
+    const PartSizes sizes = random_part_sizes(4, 5, random);
+    run_local_ranks(4, [&](RankGroup& group) { expect_each_gets_its_part(group, sizes); });
   }
 }
 

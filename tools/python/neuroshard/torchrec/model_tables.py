@@ -92,13 +92,14 @@ class ModelTable:
         *,
         replicas: bool = False,
         row_wise: bool = False,
+        node_blocks: bool = False,
         row_blocks: bool = False,
         whole_columns: bool = False,
     ) -> TableRules:
         """What the search keeps to, so that TorchRec's kinds of sharding can do as planned.
 
-        `replicas`, `row_wise` (of tables whose constraints name it) and `row_blocks` (of all that may have some):
-        whether there are any to be, those of tables that may be nothing else apart.
+        `replicas`, `row_wise`, `node_blocks` (of tables whose constraints name their kinds) and `row_blocks` (of all
+        that may have some): whether there are any to be, those of tables that may be nothing else apart.
         `whole_columns`: columns of this table are not cut.
         """
         kinds = ["table"] if self.may_be_in_columns() else []
@@ -108,8 +109,11 @@ class ModelTable:
             kinds.append("replicate")
         if row_blocks or not self.may_be_in_columns():
             kinds += [kind for kind in self.row_kinds() if not (kind == "grid" and whole_columns)]
-        elif row_wise and self.may_be_row_wise(constraints):
-            kinds.append("row")
+        else:
+            if row_wise and self.may_be_row_wise(constraints):
+                kinds.append("row")
+            if node_blocks:
+                kinds += [kind for kind in self.named_node_kinds(constraints) if not (kind == "grid" and whole_columns)]
         constraint = constraints.get(self.name)
         width = (constraint.min_partition or 0) if constraint is not None else 0
         return TableRules(min_width=min(width, self.columns), kinds=kinds)
@@ -122,6 +126,12 @@ class ModelTable:
         """Whether the search may cut rows where columns would do. Only if constraints say so: it takes all rows to be
         looked up alike, and ids that are sorted by popularity would all go to the first rank."""
         return "row" in self.row_kinds() and self._is_named(ROW_WISE, constraints)
+
+    def named_node_kinds(self, constraints: Constraints) -> list[str]:
+        """The kinds of row blocks on the devices of a node by which the search may cut rows where columns would do:
+        those that constraints name, as in may_be_row_wise."""
+        of_node = {"table_row": TABLE_ROW_WISE, "grid": GRID}
+        return [kind for kind in self.row_kinds() if kind in of_node and self._is_named(of_node[kind], constraints)]
 
     def _is_named(self, sharding_type: str, constraints: Constraints) -> bool:
         constraint = constraints.get(self.name)

@@ -164,6 +164,7 @@ class TableSearch:
                     self._constraints,
                     replicas=by_cost,
                     row_wise=by_cost,
+                    node_blocks=by_cost and planner.weights.prices_node_blocks,
                     # Nothing is gained by cutting the rows of small tables.
                     row_blocks=cut_rows and not self._is_small(table, rooms),
                     whole_columns=table.full_name in whole_columns,

@@ -1,0 +1,41 @@
+#include "neuroshard/kind_prices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+
+ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double share) {
+  constexpr double kIdBytes = 8.0;
+  constexpr double kNumberBytes = 4.0;
+  const double gib = static_cast<double>(bytes_from_gib(1.0));
+  const double lookups = samples * pooling_factor / gib;
+  return {1.0, kIdBytes * lookups * share, kNumberBytes * dim * lookups * share,
+          kNumberBytes * dim * samples * std::min(1.0, pooling_factor) / gib, kIdBytes * lookups};
+}
+
+double KindPrice::price_ms(const ShardAmounts& amounts) const {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kShardAmounts; ++i) sum += ms[i] * amounts[i];
+  return sum;
+}
+
+void validate(const KindPrices& prices, const std::string& where) {
+  const std::string label = (where.empty() ? "" : where + ": ") + "price of kind '";
+  for (const auto& [kind, price] : prices) {
+    const std::string of_kind = label + std::string(name_of(kind)) + "'";
+    if (kind != ShardingKind::kRow && kind != ShardingKind::kTableRow &&
+        kind != ShardingKind::kReplicate) {
+      throw Error(of_kind + ": only row, table_row and replicate have prices; remove it");
+    }
+    for (const double ms : price.ms) {
+      if (std::isfinite(ms) && ms >= 0.0) continue;
+      throw Error(of_kind + ": one of its numbers is " + std::to_string(ms) +
+                  "; all must be finite and not negative");
+    }
+  }
+}
+
+}  // namespace neuroshard

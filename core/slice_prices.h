@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Which slices of a plan have a price of their kind: row blocks, by the kind of which their table
+/// is in the plan.
+class SlicePrices {
+ public:
+  /// Borrows `backend` and `task`. `plan` is valid, or a part of such a plan that has all slices of
+  /// each table that it has any of.
+  SlicePrices(const Backend& backend, const Task& task, const Plan& plan);
+
+  /// Milliseconds of a slice of the plan, or of another one of a table of it; nothing: the models
+  /// predict it.
+  [[nodiscard]] std::optional<double> ms_of(const TableSlice& slice) const;
+
+ private:
+  const Task& task_;
+  std::vector<const KindPrice*> of_table_;  ///< [tables], null: none; empty: none of all.
+};
+
+/// What `share` of the lookups of `dim` columns of `table` cost by `price`, for so many samples.
+[[nodiscard]] double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
+                               double samples);
+
+}  // namespace neuroshard

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/random.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard::testing {
+
+// Tables that may be sharded in some ways only (TableRules::kinds), and planners for them.
+
+using Kinds = std::vector<ShardingKind>;
+
+/// Bytes of a device that has more room than tests need.
+inline constexpr std::int64_t kAmple = std::int64_t{1} << 36;
+
+[[nodiscard]] Table table_of(std::int64_t rows, int dim, double pooling_factor, Kinds kinds = {});
+
+/// Of random size.
+[[nodiscard]] Table random_table_of_kinds(Random& random, Kinds kinds);
+
+/// Tables of any kinds on some devices of kAmple.
+[[nodiscard]] Task random_task_with_kinds(std::uint64_t seed);
+
+/// With the built-in weights.
+[[nodiscard]] Planner planner_of(Effort effort = Effort::kFast, std::optional<Cuts> cuts = {},
+                                 int threads = 1);
+
+/// Expects a plan that keeps all that the task says, at the cost that simulate() has, and such
+/// alternatives.
+void expect_good(const Planner& planner, const Task& task, const PlanResult& result);
+
+}  // namespace neuroshard::testing
