@@ -42,6 +42,11 @@ std::optional<std::size_t> CountTrials::next(std::size_t best) {
   return count;
 }
 
+std::size_t CountTrials::try_all() {
+  tried_.insert(candidates_.size());
+  return candidates_.size();
+}
+
 std::vector<std::uint32_t> CountTrials::tables(std::size_t count) const {
   std::vector<std::uint32_t> tables;
   for (std::size_t i = 0; i < count; ++i) tables.push_back(candidates_[i].table);

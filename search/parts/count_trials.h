@@ -24,6 +24,11 @@ class CountTrials {
   /// other, or were trials enough.
   [[nodiscard]] std::optional<std::size_t> next(std::size_t best);
 
+  [[nodiscard]] std::size_t size() const { return candidates_.size(); }
+
+  /// The number of all candidates, to be tried beside the trials that are counted.
+  [[nodiscard]] std::size_t try_all();
+
   /// The first `count` candidates.
   [[nodiscard]] std::vector<std::uint32_t> tables(std::size_t count) const;
 

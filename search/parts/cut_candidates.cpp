@@ -154,6 +154,23 @@ class ShardedTables {
     return saved;
   }
 
+  /// What the blocks of these tables on groups of `group` devices take of each device, shared out
+  /// over all of them; infinite where a table may not be in such blocks.
+  [[nodiscard]] std::vector<double> blocks_ms(std::span<const CutCandidate> candidates,
+                                              int group) const {
+    std::vector<Table> blocks;
+    for (const CutCandidate& one : candidates) {
+      blocks.push_back(busiest_block(task_, one.table, group));
+    }
+    std::vector<double> ms = loads_ms(blocks);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      ms[i] = may_be_cut(task_, task_.tables[candidates[i].table], group)
+                  ? ms[i] * group / task_.devices
+                  : std::numeric_limits<double>::infinity();
+    }
+    return ms;
+  }
+
  private:
   const Backend& backend_;
   const Task& task_;
@@ -175,9 +192,8 @@ double gain_of(double saved_ms, double cost_ms) {
   return saved_ms / std::max(cost_ms, std::numeric_limits<double>::min());
 }
 
-void keep_gainful(const Task& task, std::vector<CutCandidate>& candidates) {
+void erase_losing(std::vector<CutCandidate>& candidates) {
   std::erase_if(candidates, [](const CutCandidate& one) { return one.gain < kLeastBlockGain; });
-  sort_by_gain(task, candidates);
 }
 
 }  // namespace
@@ -236,36 +252,48 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
   const PricedBlocks priced = row_wise_blocks(backend, task);
   const PricedBlocks on_nodes = node_blocks(backend, task);
-  std::vector<Table> blocks;
-  for (const CutCandidate& one : candidates) {
-    blocks.push_back(busiest_block(task, one.table, task.devices));
-  }
-  const std::vector<double> blocks_ms = tables.loads_ms(blocks);
+  const std::vector<double> blocks_ms = tables.blocks_ms(candidates, task.devices);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::uint32_t t = candidates[i].table;
     candidates[i].gain = gain_of(std::min(saved_ms[i], on_nodes.mean_ms(t)),
                                  priced.any() ? priced.mean_ms(t) : blocks_ms[i]);
   }
-  keep_gainful(task, candidates);
+  erase_losing(candidates);
+  sort_by_gain(task, candidates);
   return candidates;
 }
 
 std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Task& task,
                                                 const Plan& sharded, const PlanCost& cost) {
+  const std::vector<int> groups = block_groups(task);
+  if (groups.size() < 2) return {};
   const PricedBlocks priced = node_blocks(backend, task);
-  if (!priced.any()) return {};
-  std::vector<CutCandidate> candidates = tables_for_blocks(task, block_groups(task).back());
-  std::erase_if(candidates, [&](const CutCandidate& one) {
-    return task.tables[one.table].rules.limit_devices();
-  });
+  const PricedBlocks row_wise = row_wise_blocks(backend, task);
+  std::vector<CutCandidate> candidates = tables_for_blocks(task, groups.back());
+  if (priced.any()) {  // add_node_blocks() knows no rules on devices.
+    std::erase_if(candidates, [&](const CutCandidate& one) {
+      return task.tables[one.table].rules.limit_devices();
+    });
+  }
   const ShardedTables tables(backend, task, sharded, cost);
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
-  const PricedBlocks row_wise = row_wise_blocks(backend, task);
+  const std::vector<double> row_wise_ms = tables.blocks_ms(candidates, task.devices);
+  const std::vector<double> blocks_ms = tables.blocks_ms(candidates, groups.back());
+  double all_saved_ms = 0.0;
+  double all_blocks_ms = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::uint32_t t = candidates[i].table;
-    candidates[i].gain = gain_of(std::min(saved_ms[i], row_wise.mean_ms(t)), priced.mean_ms(t));
+    const double others_ms =
+        std::min(saved_ms[i], row_wise.any() ? row_wise.mean_ms(t) : row_wise_ms[i]);
+    const double on_nodes_ms = priced.any() ? priced.mean_ms(t) : blocks_ms[i];
+    candidates[i].gain = gain_of(others_ms, on_nodes_ms);
+    all_saved_ms += others_ms;
+    all_blocks_ms += on_nodes_ms;
   }
-  keep_gainful(task, candidates);
+  if (priced.any() || gain_of(all_saved_ms, all_blocks_ms) < kLeastBlockGain) {
+    erase_losing(candidates);
+  }
+  sort_by_gain(task, candidates);
   return candidates;
 }
 

@@ -32,8 +32,11 @@ struct CutCandidate {
                                                             const Task& task, const Plan& sharded,
                                                             const PlanCost& cost);
 
-/// The same of blocks on the devices of a node, if nodes are some of block_groups() and the backend
-/// has a price of such blocks; else none. Tables with rules on devices are left out.
+/// Tables that may be cheaper in row blocks on the devices of one node than as slices or row-wise,
+/// by falling gain, and those that are not, unless all of them together lose much: a plan waits for
+/// the last slice that is sent many ids. The arguments are those of row_wise_candidates(). Where
+/// block_groups() knows no nodes: none. Where `backend` has a price of such blocks, those that lose
+/// much and those with rules on devices are left out.
 [[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
                                                               const Task& task, const Plan& sharded,
                                                               const PlanCost& cost);

@@ -20,7 +20,7 @@ namespace {
 
 // Numbers of tables that are tried, of replicas and row-wise ones each.
 constexpr std::size_t kTrialsOfFast = 1;
-constexpr std::size_t kTrials = 5;
+constexpr std::size_t kTrials = 10;
 
 // Parts of tables take at most so much of what a device has to do on average, the likeliest first.
 constexpr std::array kPartsShares = {0.5, 0.25, 1.0, 0.1};
@@ -30,6 +30,15 @@ constexpr std::size_t kSharesOfFast = 1;
 constexpr double kLeastSaving = 0.005;
 
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+
+/// Of a table that may be in row blocks on nodes: nothing else.
+void leave_node_blocks(TableRules& rules) {
+  std::vector<ShardingKind> left;
+  for (const ShardingKind kind : {ShardingKind::kTableRow, ShardingKind::kGrid}) {
+    if (rules.allow(kind)) left.push_back(kind);
+  }
+  rules.kinds = std::move(left);
+}
 
 }  // namespace
 
@@ -113,6 +122,11 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
     }
     phase_ = Phase::kReplicas;
     if (!found_.empty()) list_candidates();
+    // The last replica may gain what none before it does: without slices there is no all-to-all.
+    if (replicas_.size() > 0 && replicas_.size() + required_.size() == task_.tables.size()) {
+      choice.replicas = replicas_.try_all();
+      return choice;
+    }
   }
   if (phase_ == Phase::kReplicas) {
     if (const auto count = replicas_.next(best_.replicas)) {
@@ -127,6 +141,10 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
       return choice;
     }
     phase_ = Phase::kNodeBlocks;
+    if (node_blocks_.size() > 0) {
+      choice.node_blocks = node_blocks_.try_all();
+      return choice;
+    }
   }
   if (const auto count = node_blocks_.next(best_.node_blocks)) {
     choice.node_blocks = *count;
@@ -226,6 +244,15 @@ void CutSearch::end() {
   next_.reset();
 }
 
+std::vector<std::uint32_t> CutSearch::on_nodes(const Choice& choice) const {
+  std::vector<std::uint32_t> tables = node_blocks_.tables(choice.node_blocks);
+  std::vector<std::uint32_t> replicas = replicas_.tables(choice.replicas);
+  std::ranges::sort(replicas);
+  std::erase_if(tables, [&](std::uint32_t t) { return std::ranges::binary_search(replicas, t); });
+  std::ranges::sort(tables);
+  return tables;
+}
+
 std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
   std::vector<std::uint32_t> tables = required_;
   std::ranges::copy(replicas_.tables(choice.replicas), std::back_inserter(tables));
@@ -233,18 +260,22 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
   fixed_ = {};
   fixed_.shards.resize(static_cast<std::size_t>(task_.devices));
   fixed_.replicas.assign(tables.begin(), tables.end());
+  const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
   for (const std::uint32_t t : row_wise_.tables(choice.row_wise)) {
-    if (std::ranges::binary_search(fixed_.replicas, static_cast<int>(t))) continue;
+    if (std::ranges::binary_search(fixed_.replicas, static_cast<int>(t)) ||
+        std::ranges::binary_search(in_nodes, t)) {
+      continue;
+    }
     const Table& table = task_.tables[t];
     const TableSlice slice{static_cast<int>(t), 0, table.dim, 0, table.rows};
     add_blocks(fixed_, task_, slice, 0, task_.devices);
     tables.push_back(t);
   }
-  std::ranges::sort(tables);
-  std::vector<std::uint32_t> on_nodes = node_blocks_.tables(choice.node_blocks);
-  std::erase_if(on_nodes, [&](std::uint32_t t) { return std::ranges::binary_search(tables, t); });
-  if (!on_nodes.empty()) add_node_blocks(fixed_, backend_, task_, on_nodes);
-  tables.insert(tables.end(), on_nodes.begin(), on_nodes.end());
+  // Without a price they are laid out by the search that plans the rest.
+  if (!in_nodes.empty() && backend_.kind_price(ShardingKind::kTableRow) != nullptr) {
+    add_node_blocks(fixed_, backend_, task_, in_nodes);
+    tables.insert(tables.end(), in_nodes.begin(), in_nodes.end());
+  }
   std::ranges::sort(tables);
   return tables;
 }
@@ -252,7 +283,8 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
 bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
-  if (fixed.empty() && choice.parts_share == 0.0) {
+  const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
+  if (fixed.empty() && in_nodes.empty() && choice.parts_share == 0.0) {
     next_ = Part{.task = &task_, .effort = effort, .whole = true};
     return true;
   }
@@ -263,12 +295,17 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   const DeviceLoads loads = loads_of_devices(backend_, task_, fixed_);
   if (!has_room_beside(task_, loads)) return false;
   rest_ = task_without(task_, fixed, loads);
+  for (std::size_t i = 0; i < rest_.tables.size(); ++i) {
+    if (std::ranges::binary_search(in_nodes, rest_.tables[i])) {
+      leave_node_blocks(rest_.task.tables[i].rules);
+    }
+  }
   if (choice.parts_share > 0.0) {
     std::optional<PartialTask> cut =
         with_column_parts(backend_, rest_, choice.parts_share, options_.equal_widths);
     if (cut) {
       rest_ = *std::move(cut);
-    } else if (fixed.empty()) {
+    } else if (fixed.empty() && in_nodes.empty()) {
       return false;
     } else {
       trial_.parts_share = 0.0;  // What is left has no use for it.

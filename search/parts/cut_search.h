@@ -19,15 +19,15 @@
 
 namespace neuroshard {
 
-/// Finds which tables are better replicated, row-wise, in row blocks on nodes (where these have a
-/// price of their own), or in parts of columns that are no halves: a
-/// machine that hands out tasks to be planned by halving columns and takes in their plans. First
-/// the whole task, with little effort; then what is left of it if some tables are cut otherwise,
-/// for several choices of them; at last the best of these, and the whole task, with all effort, so
-/// that no plan is dearer than by halving alone. Tables that rules leave nothing else are
-/// replicated in all of that, and the whole task is then what is left. Where devices differ, a
-/// search of little effort for equal devices is part of it, and one of all effort if its plan is
-/// the best so far: no plan is dearer than all of their plans.
+/// Finds which tables are better replicated, row-wise, in row blocks on nodes, or in parts of
+/// columns that are no halves: a machine that hands out tasks to be planned by halving columns, or
+/// with blocks where rules leave nothing else, and takes in their plans. First the whole task, with
+/// little effort; then what is left of it if some tables are cut otherwise, for several choices of
+/// them; at last the best of these, and the whole task, with all effort, so that no plan is dearer
+/// than by halving alone. Tables that rules leave nothing else are replicated in all of that, and
+/// the whole task is then what is left. Where devices differ, a search of little effort for equal
+/// devices is part of it, and one of all effort if its plan is the best so far: no plan is dearer
+/// than all of their plans.
 class CutSearch {
  public:
   struct Options {
@@ -73,7 +73,7 @@ class CutSearch {
   struct Choice {
     std::size_t replicas = 0;  ///< The first so many candidates are replicated,
     std::size_t row_wise = 0;  ///< and the first so many, if they are not, row-wise;
-    /// and the first so many, if they are neither, in blocks of rows on the devices of nodes.
+    /// but the first so many, if they are not replicated, in row blocks on the devices of a node.
     std::size_t node_blocks = 0;
     double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
 
@@ -101,7 +101,9 @@ class CutSearch {
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
   /// is no room, or nothing to be planned.
   bool ask_for_rest(const Choice& choice, Effort effort);
-  /// Puts what `choice` replicates and cuts by rows into `fixed_`. Returns those tables, ascending.
+  /// Tables that `choice` has in row blocks on nodes, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> on_nodes(const Choice& choice) const;
+  /// Puts what `choice` replicates and has row-wise into `fixed_`. Returns those tables, ascending.
   std::vector<std::uint32_t> fix_tables(const Choice& choice);
   void consider_parts(const PlanResult& planned, double most_ms);
   void consider(Plan plan, double most_ms);

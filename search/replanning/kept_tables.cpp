@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -44,6 +45,14 @@ struct RunningSlice {
   std::optional<std::uint32_t> device;  ///< Nothing: it is lost.
 };
 
+/// Some columns of a table in equal blocks on the devices of a node of the running plan.
+struct NodeBlocks {
+  int first_column = 0;
+  int dim = 0;
+  int node = 0;
+  std::int64_t rows = 0;  ///< Of all blocks that were seen.
+};
+
 /// Takes the running plan and the new task apart.
 class TableKeeper {
  public:
@@ -66,6 +75,7 @@ class TableKeeper {
       });
     }
     find_row_wise();
+    find_on_nodes();
   }
 
   std::optional<KeptTables> run() {
@@ -82,18 +92,21 @@ class TableKeeper {
       } else if (row_wise_.contains(running) && may_be_cut(task_, task_.tables[t], task_.devices)) {
         keep_row_wise(static_cast<int>(t), running);
         fixed.push_back(t);
+      } else if (on_nodes_.contains(running) && keep_on_nodes(static_cast<int>(t), running)) {
+        fixed.push_back(t);
       } else if (std::vector<int> widths = part_widths(t, running); widths.size() > 1) {
         parts[t] = std::move(widths);
       }
     }
-    if (fixed.empty() && parts.empty() && row_wise_.empty() && running_.plan.replicas.empty()) {
+    if (fixed.empty() && parts.empty() && row_wise_.empty() && on_nodes_.empty() &&
+        running_.plan.replicas.empty()) {
       return std::nullopt;
     }
     for (const TableMove& move : kept_.moves) kept_.moved_bytes += move.bytes;
     const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
     const bool all_kept = fixed.size() == task_.tables.size();
     if (all_kept ? !has_room_for(task_, loads) : !has_room_beside(task_, loads)) {
-      throw Error("the tables that the running plan replicates or cuts row-wise need " +
+      throw Error("the tables that the running plan replicates or cuts by rows need " +
                   format_bytes(loads.most_bytes()) + " on every device, but one has room for " +
                   format_bytes(std::ranges::min(rooms_bytes(task_))) + "; plan the task anew");
     }
@@ -133,6 +146,40 @@ class TableKeeper {
         row_wise_.insert(t);
       }
     }
+  }
+
+  /// Tables all of whose columns are in equal blocks on the devices of some node in their order.
+  void find_on_nodes() {
+    const std::vector<int> groups = block_groups(running_.task);
+    if (groups.size() < 2) return;
+    const auto by_device = slices_by_device(running_.plan);
+    std::set<std::uint32_t> others;
+    for (std::size_t device = 0; device < by_device.size(); ++device) {
+      const int node = static_cast<int>(device) / groups.back();
+      const int place = static_cast<int>(device) % groups.back();
+      for (const TableSlice& slice : by_device[device]) {
+        const auto t = static_cast<std::uint32_t>(slice.table);
+        const std::int64_t rows = running_.task.tables[t].rows;
+        const std::int64_t of_block = rows_of_block(rows, groups.back());
+        std::vector<NodeBlocks>& blocks = on_nodes_[t];
+        auto of_columns = std::ranges::find(blocks, slice.first_column, &NodeBlocks::first_column);
+        if (of_columns == blocks.end()) {
+          of_columns = blocks.insert(blocks.end(), {slice.first_column, slice.dim, node});
+        }
+        of_columns->rows += slice.rows;
+        const bool even = slice.first_row == place * of_block &&
+                          slice.rows == std::min(of_block, rows - slice.first_row);
+        if (!even || of_columns->node != node || of_columns->dim != slice.dim) others.insert(t);
+      }
+    }
+    std::erase_if(on_nodes_, [&](const auto& one) {
+      const auto& [t, blocks] = one;
+      return others.contains(t) || row_wise_.contains(t) ||
+             !is_row_block(running_.task, slices_[t].front().slice) ||
+             std::ranges::any_of(blocks, [&](const NodeBlocks& of_columns) {
+               return of_columns.rows != running_.task.tables[t].rows;
+             });
+    });
   }
 
   [[nodiscard]] bool may_stay_replicated(std::uint32_t t, std::uint32_t running) const {
@@ -180,49 +227,118 @@ class TableKeeper {
   /// Devices that have been added get all of a table, the others its new rows.
   void add_moves_of_replica(int table, std::int64_t rows_before) {
     const Table& of = task_.tables[static_cast<std::size_t>(table)];
+    const TableSlice whole{table, 0, of.dim, 0, of.rows};
     const int devices_before =
         running_.task.devices - static_cast<int>(running_.lost_devices.size());
     for (int device = 0; device < task_.devices; ++device) {
       const bool added = device >= devices_before;
       const std::int64_t rows = added ? of.rows : std::max<std::int64_t>(0, of.rows - rows_before);
       // All have the same rows, so the first one that is left can send them; new ones nobody has.
-      add_move(table, added && devices_before > 0 ? 0 : -1, device, rows);
+      add_move(whole, added && devices_before > 0 ? 0 : -1, device, rows);
     }
   }
 
-  void add_move(int table, int from, int to, std::int64_t rows) {
+  /// So many rows of the columns of `slice`.
+  void add_move(const TableSlice& slice, int from, int to, std::int64_t rows) {
     if (rows <= 0) return;
-    const Table& of = task_.tables[static_cast<std::size_t>(table)];
-    const RowBytes row = stored_bytes(of.memory);
-    kept_.moves.push_back({.columns = {.table = table, .first_column = 0, .dim = of.dim},
-                           .from = from,
-                           .to = to,
-                           .bytes = rows * (row.per_column * of.dim + row.per_row)});
+    const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
+    kept_.moves.push_back(
+        {.columns = {.table = slice.table, .first_column = slice.first_column, .dim = slice.dim},
+         .from = from,
+         .to = to,
+         .bytes = rows * (row.per_column * slice.dim + row.per_row)});
   }
 
-  /// Equal blocks on all devices; each is sent the rows that it did not have.
-  void keep_row_wise(int table, std::uint32_t running) {
-    const Table& of = task_.tables[static_cast<std::size_t>(table)];
+  /// Adds the columns of `slice` in equal blocks on `group` devices; each of them is sent the rows
+  /// that it did not have. `holders` had blocks of `rows_before` rows, as equal.
+  void keep_blocks(const TableSlice& slice, int first_device, int group, std::int64_t rows_before,
+                   std::span<const std::optional<std::uint32_t>> holders) {
     const auto first = static_cast<std::ptrdiff_t>(kept_.fixed.slices.size());
-    add_blocks(kept_.fixed, task_, {table, 0, of.dim, 0, of.rows}, 0, task_.devices);
-    const std::int64_t rows_before = running_.task.tables[running].rows;
-    const std::int64_t block_before = rows_of_block(rows_before, running_.task.devices);
-    int to = 0;
+    add_blocks(kept_.fixed, task_, slice, first_device, group);
+    const std::int64_t block_before = rows_of_block(rows_before, static_cast<int>(holders.size()));
+    int to = first_device;
     for (auto block = kept_.fixed.slices.begin() + first; block != kept_.fixed.slices.end();
          ++block, ++to) {
       std::int64_t missing = block->rows;  // Of these, rows that no device that is left has.
-      for (std::size_t device = 0; device < survivors_.size(); ++device) {
-        const std::int64_t held_from = static_cast<std::int64_t>(device) * block_before;
+      for (std::size_t holder = 0; holder < holders.size(); ++holder) {
+        const std::int64_t held_from = static_cast<std::int64_t>(holder) * block_before;
         const std::int64_t held_to = std::min(held_from + block_before, rows_before);
         const std::int64_t rows = std::min(held_to, block->first_row + block->rows) -
                                   std::max(held_from, block->first_row);
-        if (rows <= 0 || !survivors_[device]) continue;
+        if (rows <= 0 || !holders[holder]) continue;
         missing -= rows;
-        const int from = static_cast<int>(*survivors_[device]);
-        if (from != to) add_move(table, from, to, rows);
+        const int from = static_cast<int>(*holders[holder]);
+        if (from != to) add_move(slice, from, to, rows);
       }
-      add_move(table, -1, to, missing);
+      add_move(slice, -1, to, missing);
     }
+  }
+
+  /// Equal blocks on all devices.
+  void keep_row_wise(int table, std::uint32_t running) {
+    const Table& of = task_.tables[static_cast<std::size_t>(table)];
+    keep_blocks({table, 0, of.dim, 0, of.rows}, 0, task_.devices,
+                running_.task.tables[running].rows, survivors_);
+  }
+
+  /// The devices that are left of a node of the running plan.
+  [[nodiscard]] std::span<const std::optional<std::uint32_t>> left_of_node(int node) const {
+    const auto group = static_cast<std::size_t>(block_groups(running_.task).back());
+    return std::span(survivors_).subspan(static_cast<std::size_t>(node) * group, group);
+  }
+
+  /// Nodes of the new task whose devices may all hold blocks of `table`.
+  [[nodiscard]] std::vector<int> nodes_for(const Table& table, int group) const {
+    const std::vector<bool> allowed = allowed_devices(table.rules, task_);
+    std::vector<int> nodes;
+    for (int first = 0; first < task_.devices; first += group) {
+      if (std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{})) {
+        nodes.push_back(first / group);
+      }
+    }
+    return nodes;
+  }
+
+  [[nodiscard]] bool may_stay_on_nodes(const Table& table, int group, std::size_t slices) const {
+    if (!may_be_cut(task_, table, group)) return false;
+    const TableRules& rules = table.rules;
+    if (slices == 1) return true;  // Of which a grid may be made.
+    const auto blocks = slices * static_cast<std::size_t>(count_of_blocks(table.rows, group));
+    return may_be_sharded(task_, table, ShardingKind::kGrid) && !rules.no_split &&
+           (rules.max_slices == 0 || std::cmp_less_equal(blocks, rules.max_slices)) &&
+           table.dim / static_cast<int>(slices) >= rules.min_width;
+  }
+
+  /// Equal blocks on nodes: those that they are on, or, where a device of these is lost, those that
+  /// have least of such tables. False if the new task does not let them be so.
+  bool keep_on_nodes(int table, std::uint32_t running) {
+    const std::vector<int> groups = block_groups(task_);
+    if (groups.size() < 2) return false;
+    const int group = groups.back();
+    const Table& of = task_.tables[static_cast<std::size_t>(table)];
+    const std::vector<NodeBlocks>& blocks = on_nodes_.at(running);
+    const std::vector<int> nodes = nodes_for(of, group);
+    if (nodes.empty() || !may_stay_on_nodes(of, group, blocks.size())) return false;
+    bytes_of_nodes_.resize(static_cast<std::size_t>(task_.devices / group));
+    for (const NodeBlocks& of_columns : blocks) {
+      const auto holders = left_of_node(of_columns.node);
+      const auto is_on = [&](int node) {
+        for (std::size_t i = 0; i < holders.size(); ++i) {
+          const auto device = static_cast<std::uint32_t>(node * group) + i;
+          if (std::cmp_not_equal(holders.size(), group) || holders[i] != device) return false;
+        }
+        return true;
+      };
+      auto node = std::ranges::find_if(nodes, is_on);
+      if (node == nodes.end()) {
+        node = std::ranges::min_element(
+            nodes, {}, [&](int one) { return bytes_of_nodes_[static_cast<std::size_t>(one)]; });
+      }
+      const TableSlice slice{table, of_columns.first_column, of_columns.dim, 0, of.rows};
+      bytes_of_nodes_[static_cast<std::size_t>(*node)] += slice_bytes(task_, slice);
+      keep_blocks(slice, *node * group, group, running_.task.tables[running].rows, holders);
+    }
+    return true;
   }
 
   static PartialTask with_parts(PartialTask part, const PartWidths& widths) {
@@ -257,11 +373,12 @@ class TableKeeper {
     return part;
   }
 
-  /// The running plan of what is not replicated or row-wise. `before`: of each table of the new
-  /// task, the running one.
+  /// The running plan of what is not replicated or in row blocks. `before`: of each table of the
+  /// new task, the running one.
   void add_running_rest(const PartWidths& parts,
                         std::span<const std::optional<std::size_t>> before) {
     std::vector<std::uint32_t> left_out(row_wise_.begin(), row_wise_.end());
+    for (const auto& [table, blocks] : on_nodes_) left_out.push_back(table);
     left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
     std::ranges::sort(left_out);
     PartialTask others = task_without(running_.task, left_out);
@@ -311,6 +428,8 @@ class TableKeeper {
   std::vector<std::optional<std::uint32_t>> survivors_;
   std::vector<std::vector<RunningSlice>> slices_;  ///< Of each running table, by row and column.
   std::set<std::uint32_t> row_wise_;               ///< Running tables.
+  std::map<std::uint32_t, std::vector<NodeBlocks>> on_nodes_;  ///< By running table.
+  std::vector<std::int64_t> bytes_of_nodes_;                   ///< Of such tables, in the new task.
   KeptTables kept_;
 };
 

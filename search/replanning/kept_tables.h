@@ -11,11 +11,11 @@
 
 namespace neuroshard {
 
-/// A task with a running plan, apart from the tables that the plan replicates or cuts row-wise and
-/// that stay so. Tables that it cuts to columns that are no halves are as many tables here: each
-/// of its slices is one, which re-planning can move and halve. Where rules of the new task find
-/// them too narrow or too many, neighbours are joined: those on one device, then the narrowest
-/// ones.
+/// A task with a running plan, apart from the tables that the plan replicates or cuts by rows, on
+/// all devices or on those of nodes, and that stay so. Tables that it cuts to columns that are no
+/// halves are as many tables here: each of its slices is one, which re-planning can move and halve.
+/// Where rules of the new task find them too narrow or too many, neighbours are joined: those on
+/// one device, then the narrowest ones.
 struct KeptTables {
   PartialTask rest;     ///< The others, in the memory that is left.
   RunningPlan running;  ///< Of them.
@@ -27,8 +27,9 @@ struct KeptTables {
 };
 
 /// Nothing if the running plan, which is valid, has no such tables of `task`. Row-wise tables are
-/// cut to equal blocks on all devices of the new task; replicas go to devices that have been added.
-/// Throws Error if lost devices are none, or if those tables leave no memory to the others.
+/// cut to equal blocks on all devices of the new task, those on nodes stay on theirs or, if a
+/// device of it is lost, go to another node; replicas go to devices that have been added. Throws
+/// Error if lost devices are none, or if those tables leave no memory to the others.
 [[nodiscard]] std::optional<KeptTables> keep_tables(const Backend& backend, const Task& task,
                                                     const RunningPlan& running);
 

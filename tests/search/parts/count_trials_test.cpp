@@ -40,6 +40,13 @@ TEST(CountTrials, EndWhenThereWereEnough) {
   EXPECT_EQ(all_numbers({candidates_of({9, 1.5, 0.7}), 2}, 0).size(), 2U);
 }
 
+TEST(CountTrials, TryAllBesideThoseThatCount) {
+  CountTrials trials(candidates_of({9, 1.5, 0.7, 0.1}), 2);
+  EXPECT_EQ(trials.size(), 4U);
+  EXPECT_EQ(trials.try_all(), 4U);
+  EXPECT_EQ(all_numbers(trials, 4), (std::vector<std::size_t>{2, 1}));
+}
+
 TEST(CountTrials, KnowTheirTables) {
   const CountTrials trials(candidates_of({9, 1.5, 0.7}), 2);
   EXPECT_EQ(trials.tables(2), (std::vector<std::uint32_t>{10, 11}));

@@ -72,6 +72,26 @@ TEST(CutSearch, ReplicatesSmallTablesAndNoLargeOnes) {
   }
 }
 
+// Only the last of them saves anything: the latencies of the all-to-alls.
+TEST(CutSearch, ReplicatesAllTablesThoughNoneIsWorthIt) {
+  for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
+    Task task;
+    task.devices = 64;
+    task.memory_bytes = std::int64_t{1} << 32;
+    for (int i = 0; i < 20; ++i) {
+      task.tables.push_back(table_of(100 + 1'000 * i, 8 << i % 3, 1.0 + 0.1 * i));
+    }
+    const Planner planner = planner_of(effort);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    EXPECT_EQ(result.plan->replicas.size(), task.tables.size());
+    task.tables.back().rules.kinds = {ShardingKind::kTable};
+    const PlanResult others = planner.plan(task);
+    expect_good(planner, task, others);
+    EXPECT_GT(others.cost.cost_ms, 1.5 * result.cost.cost_ms);
+  }
+}
+
 /// Gives every other device more memory and speed, and every third a base load.
 void make_unequal(Task& task) {
   task.device_list.assign(static_cast<std::size_t>(task.devices),
@@ -80,6 +100,47 @@ void make_unequal(Task& task) {
     Device& device = task.device_list[d];
     if (d % 2 == 0) device = {.memory_bytes = 2 * task.memory_bytes, .speed = 1.6};
     if (d % 3 == 0) device.base_ms = 0.1;
+  }
+}
+
+/// Narrow tables with many lookups, whose ids each slice is sent.
+Task many_lookups(int devices) {
+  Task task;
+  task.devices = devices;
+  task.memory_bytes = std::int64_t{1} << 36;
+  for (int i = 0; i < 25; ++i) {
+    task.tables.push_back(table_of(1'000'000 + 800'000 * i, 4 << i % 3, 10.0 + 7.0 * i));
+  }
+  return task;
+}
+
+TEST(CutSearch, CutsRowsOverNodesWhereThatIsCheaper) {
+  for (const int devices : {24, 48}) {
+    SCOPED_TRACE(devices);
+    Task task = many_lookups(devices);
+    const Planner planner = planner_of(Effort::kFast);
+    const PlanResult result = planner.plan(task);
+    expect_good(planner, task, result);
+    Task forced = task;
+    for (Table& table : forced.tables) table.rules.kinds = {ShardingKind::kTableRow};
+    EXPECT_LE(result.cost.cost_ms, 1.03 * planner.plan(forced).cost.cost_ms);
+    const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+    EXPECT_LT(result.cost.cost_ms, 0.9 * by_columns.cost.cost_ms);
+    const auto on_a_node = [&](const TableSlice& slice) {
+      const std::int64_t rows = task.tables[static_cast<std::size_t>(slice.table)].rows;
+      return slice.first_row == 0 && slice.rows == (rows + 7) / 8;
+    };
+    EXPECT_TRUE(std::ranges::any_of(result.plan->slices, on_a_node));
+    // Rules are kept, also on devices that differ and with slices of equal widths.
+    for (std::size_t t = 0; t < task.tables.size(); t += 2) {
+      task.tables[t].rules.kinds = {ShardingKind::kColumn, ShardingKind::kRow};
+    }
+    expect_good(planner, task, planner.plan(task));
+    make_unequal(task);
+    for (const Cuts cuts : {Cuts::kAny, Cuts::kTorchrec}) {
+      const Planner of_cuts = planner_of(Effort::kFast, cuts);
+      expect_good(of_cuts, task, of_cuts.plan(task));
+    }
   }
 }
 
@@ -350,7 +411,12 @@ TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   EXPECT_LT(on_unequal.cost.cost_ms,
             planner.simulate(unequal, *result.plan).cost_ms * (1.0 - 1e-3));
 
+  // Of a node's devices blocks are fewer.
   task.tables.back().rules.max_slices = 15;
+  const PlanResult on_node = planner.plan(task);
+  expect_good(planner, task, on_node);
+  EXPECT_EQ(std::ranges::count(on_node.plan->slices, 20, &TableSlice::table), 8);
+  task.tables.back().rules.max_slices = 7;
   const PlanResult ruled = planner.plan(task);
   expect_good(planner, task, ruled);
   EXPECT_FALSE(has_row_blocks(task, *ruled.plan));
