@@ -4,12 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "search/parts/cut_candidates.h"
 
 namespace neuroshard {
+
+/// What candidates may take, in bytes.
+struct CutRoom {
+  std::int64_t of_device = 0;  ///< Of each device,
+  double of_all = 0.0;         ///< and of all together, beyond what their columns take.
+};
 
 /// Which numbers of candidates are worth a trial, the first ones of a list by falling gain: those
 /// that gain, that gain much, and that hardly lose; then numbers between the best and its
@@ -24,8 +31,11 @@ class CountTrials {
   /// other, or were trials enough.
   [[nodiscard]] std::optional<std::size_t> next(std::size_t best);
 
-  /// The first `count` candidates.
-  [[nodiscard]] std::vector<std::uint32_t> tables(std::size_t count) const;
+  /// The first `count` candidates but for `others`, which are ascending, if there is room for them.
+  /// If not, as many of them, the first ones first, as fit into half of what is left of all: packed
+  /// more tightly, the other tables would be cut for room alone, if they found any.
+  [[nodiscard]] std::vector<std::uint32_t> tables(std::size_t count, const CutRoom& room,
+                                                  std::span<const std::uint32_t> others = {}) const;
 
  private:
   [[nodiscard]] std::optional<std::size_t> untried(std::size_t best) const;
