@@ -224,7 +224,9 @@ void CutSearch::price_equalized() {
   const Plan& plan = *found.best().plan;
   PlanCost cost = simulate(backend_, task_, plan);
   equalized_ms_ = std::min(equalized_ms_, cost.cost_ms);
-  if (found_.consider(plan, std::move(cost))) best_ = of_equalized_->best_;
+  if (!found_.consider(plan, std::move(cost))) return;
+  equalized_is_better_ = true;
+  best_ = of_equalized_->best_;
 }
 
 void CutSearch::ask_for_equalized() {
@@ -274,7 +276,7 @@ void CutSearch::go_on_with_best(Effort effort) {
 void CutSearch::after_equalized() {
   if (!whole_planned_) return begin();
   if (stop_.reached()) return end();
-  if (of_equalized_ && !equalized_again_ && options_.effort != Effort::kFast && !found_.empty() &&
+  if (equalized_is_better_ && !equalized_again_ && options_.effort != Effort::kFast &&
       equalized_ms_ <= found_.best().cost.cost_ms) {
     equalized_again_ = true;
     phase_ = Phase::kEqualized;

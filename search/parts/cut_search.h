@@ -161,7 +161,8 @@ class CutSearch {
 
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
-  bool equalized_again_ = false;  ///< Its best choice is planned with all effort.
+  bool equalized_is_better_ = false;  ///< Its best plan, than those of before.
+  bool equalized_again_ = false;      ///< Its best choice is planned with all effort.
   double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
   bool whole_planned_ = false;       ///< Or near to its plan for equal devices.
   std::vector<PlannedPart> starts_;  ///< To be planned near to, the last one first.
