@@ -59,6 +59,7 @@ constexpr double kMostTimesAsMany = 4;
 constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
 constexpr double kStepsPerSlice = 1500;
 constexpr double kFastSteps = 500;
+constexpr double kNearSteps = 250;  // From a start that is given, which has had kFastSteps.
 constexpr double kFastStepsTimesDevices = 1e5;  // On more, hundreds of steps gain nothing.
 constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
 constexpr std::size_t kDefaultChains = 3;
@@ -105,6 +106,8 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_of_infeasibility(listed)) {
   if (infeasible_) return;
+  if (order_.start != nullptr && order_.effort == Effort::kFast) start_near(*order_.start);
+  if (!found_.empty()) return;
   if (starts_of_ == nullptr) {
     after_published();
     return;
@@ -183,9 +186,48 @@ Plan NeuroshardSearch::plan_of_layout(const Layout& layout) const {
   return canonical_.plan_of_listed(plan_of(catalog_, canonical_.task, canonical, layout));
 }
 
+Layout NeuroshardSearch::layout_of_listed(const Plan& plan) const {
+  constexpr std::uint32_t kNoTable = std::numeric_limits<std::uint32_t>::max();
+  // Of those in a bundle, its first alone.
+  std::vector<std::uint32_t> table_of(listed_.tables.size(), kNoTable);
+  for (std::uint32_t t = 0; t < canonical_.original.size(); ++t) {
+    table_of[canonical_.original[t]] = t;
+  }
+  Layout layout;
+  for (std::uint32_t device = 0; device < plan.shards.size(); ++device) {
+    for (const int index : plan.shards[device]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      const std::uint32_t table = table_of[static_cast<std::size_t>(slice.table)];
+      if (table == kNoTable) continue;
+      const std::uint32_t whole = catalog_.whole(table);
+      const bool bundle = !catalog_.tables_of_bundle(whole).empty();
+      layout.push_back({bundle ? whole : catalog_.piece(table, slice.dim), table, device});
+    }
+  }
+  return layout;
+}
+
 void NeuroshardSearch::consider_simple(Layout layout) {
   consider(std::move(layout));
   if (!found_.empty()) ceiling_ms_ = std::min(ceiling_ms_, found_.best().cost.cost_ms);
+}
+
+void NeuroshardSearch::start_near(const Plan& plan) {
+  stage_ = SearchStage::kCoarseLadder;
+  Layout layout = layout_of_listed(plan);
+  sort_layout(layout);
+  consider_simple(layout);
+  if (found_.empty() || done_early()) return;
+  if (starts_of_ == nullptr) return after_ladder();
+  phase_ = Phase::kCoarseLadder;
+  std::vector<std::uint32_t> pieces;
+  for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
+    order_slices(catalog_, order, first_, layout);
+    pieces.clear();
+    for (const PlacedSlice& slice : asked_.emplace_back(layout)) pieces.push_back(slice.piece);
+    batch_.add(pieces);
+  }
+  stats_.candidates += batch_.size();
 }
 
 void NeuroshardSearch::try_heuristics() {
@@ -340,7 +382,8 @@ void NeuroshardSearch::improve(Improvement improvement) {
   switch (improvement) {
     case Improvement::kShort: {
       stage_ = SearchStage::kShortImprovement;
-      const double steps = std::min(kFastSteps, kFastStepsTimesDevices / listed_.devices);
+      const double steps = std::min(order_.start != nullptr ? kNearSteps : kFastSteps,
+                                    kFastStepsTimesDevices / listed_.devices);
       return start_chains(std::min(steps_of_default(), static_cast<std::uint64_t>(steps)), 1,
                           kWarm);
     }
@@ -471,7 +514,7 @@ void NeuroshardSearch::settle() {
     }
   }
   settled_ = *chosen;
-  if (order_.stop.reached()) return;
+  if (order_.stop.reached() || order_.start != nullptr) return;  // A start is tidy.
   Layout joined = tidied(backend_, catalog_, canonical_.task, chosen->layout, ceiling_ms_,
                          order_.stop, order_.equal_widths);
   if (joined.size() < chosen->layout.size()) {

@@ -28,6 +28,9 @@ struct SearchOrder {
   const PlanRequest& request;
   StopCondition stop;                 ///< The search makes it keep time to hand out the best plan.
   ThreadTeam::Lease* team = nullptr;  ///< For improvement; null: one thread.
+  /// A plan for the task by halving columns. At effort fast its slices, placed anew, and it itself
+  /// are all that the search starts from. Null: it starts everywhere.
+  const Plan* start = nullptr;
 };
 
 /// Algorithm::kNeuroshard. Starts everywhere: simple heuristics, a ladder of cuts, the published
@@ -64,6 +67,7 @@ class NeuroshardSearch final : public TaskSearch {
   /// In the order of effort.
   enum class Improvement { kShort, kDefault, kLongHot, kLongWarm };
 
+  void start_near(const Plan& plan);
   void try_heuristics();
   void start_ladder(Phase phase);
   void request_rungs();
@@ -88,6 +92,7 @@ class NeuroshardSearch final : public TaskSearch {
   void consider(Layout layout);
   /// Of the listed task.
   [[nodiscard]] Plan plan_of_layout(const Layout& layout) const;
+  [[nodiscard]] Layout layout_of_listed(const Plan& plan) const;
   /// The simple way to a plan, which ours never exceeds in cost.
   void consider_simple(Layout layout);
   [[nodiscard]] std::uint64_t steps_of_default() const;

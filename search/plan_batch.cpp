@@ -71,7 +71,7 @@ void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const Pla
   ThreadTeam team_of_batch(
       static_cast<int>(std::min(without_plan.size(), static_cast<std::size_t>(threads))));
   team_of_batch.run(without_plan.size(), [&](std::size_t i, std::size_t) {
-    const auto& [task, outcome] = without_plan[i];
+    const auto& [task, outcome, start] = without_plan[i];
     try {
       const auto plan = [&](const auto&... of_part) { return plan_alone(of_part...); };
       outcome = tables_to_cut_by_rows(task).empty()
@@ -116,7 +116,7 @@ void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
         for (Run* run : asking) {
           const auto& part = run->search.next();
           if (part->effort != effort || part->whole != whole) continue;
-          parts.push_back({*part->task, run->of_part});
+          parts.push_back({*part->task, run->of_part, part->start});
         }
         if (parts.empty()) continue;
         plan_part(parts, first && whole ? request : of_parts, options_with(effort));

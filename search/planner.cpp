@@ -107,9 +107,9 @@ PlanRequest without_improvements(PlanRequest request) {
   return request;
 }
 
-PlanResult run_search(SearchDriver& driver, const Task& task) {
+PlanResult run_search(SearchDriver& driver, const Task& task, const Plan* start) {
   PlanOutcome outcome;
-  const SearchDriver::Job job{task, outcome};
+  const SearchDriver::Job job{task, outcome, start};
   driver.add({&job, 1});
   while (driver.in_flight() > 0) driver.advance();
   return std::move(outcome).value();
@@ -197,10 +197,10 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 }
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
-                                         const PlannerOptions& with) const {
+                                         const PlannerOptions& with, const Plan* start) const {
   const auto search = [&](const Backend& backend, std::string warning, ThreadTeam::Lease* lease) {
     SearchDriver driver(backend, with, request, std::move(warning), lease);
-    return run_search(driver, task);
+    return run_search(driver, task, start);
   };
   if (gpu) return search(gpu_with_cpu(), no_gpu_warning, nullptr);
   if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
@@ -211,10 +211,11 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
 }
 
 PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request,
-                                    const PlannerOptions& with) const {
+                                    const PlannerOptions& with, const Plan* start) const {
   const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part...); };
   return tables_to_cut_by_rows(task).empty()
-             ? with_row_blocks(task, request, with, plan_by_search(task, request, with), plan)
+             ? with_row_blocks(task, request, with, plan_by_search(task, request, with, start),
+                               plan)
              : with_required_blocks(task, request, with, plan);
 }
 
@@ -223,7 +224,7 @@ PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
-                          options_with(part->effort)));
+                          options_with(part->effort), part->start));
   }
   return search.finish();
 }
@@ -293,7 +294,7 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
                       : impl->needs_cut_search(planned)
                           ? impl->plan_by_cut_search(planned, request)
-                          : impl->plan_part(planned, request, impl->options);
+                          : impl->plan_part(planned, request, impl->options, nullptr);
   impl->add_warnings(task, result);
   return result;
 }

@@ -41,7 +41,8 @@ void validate(const PlanRequest& request);
 [[nodiscard]] PlanRequest without_improvements(PlanRequest request);
 
 /// One search, to its end.
-[[nodiscard]] PlanResult run_search(SearchDriver& driver, const Task& task);
+[[nodiscard]] PlanResult run_search(SearchDriver& driver, const Task& task,
+                                    const Plan* start = nullptr);
 
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options);
@@ -52,8 +53,9 @@ struct Planner::Impl {
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
   PlanResult plan_by_baseline(const Task& task) const;
+  /// `start`: as of SearchDriver's jobs.
   PlanResult plan_by_search(const Task& task, const PlanRequest& request,
-                            const PlannerOptions& with) const;
+                            const PlannerOptions& with, const Plan* start = nullptr) const;
   /// By one thread of the CPU.
   PlanResult plan_alone(const Task& task, const PlanRequest& request,
                         const PlannerOptions& with) const;
@@ -69,8 +71,8 @@ struct Planner::Impl {
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   /// By plan_by_search(), with row blocks if need be.
-  PlanResult plan_part(const Task& task, const PlanRequest& request,
-                       const PlannerOptions& with) const;
+  PlanResult plan_part(const Task& task, const PlanRequest& request, const PlannerOptions& with,
+                       const Plan* start) const;
   /// The same for many tasks.
   void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                  const PlannerOptions& with) const;

@@ -87,7 +87,8 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
                               .published = options_.search,
                               .request = request_,
                               .stop = stop_,
-                              .team = team_};
+                              .team = team_,
+                              .start = jobs[i].start};
       run.search = std::make_unique<NeuroshardSearch>(
           backend_, jobs[i].task, std::move(canonical[i]), std::move(catalogs[i]), order, started);
     });

@@ -31,6 +31,7 @@ class SearchDriver {
   struct Job {
     const Task& task;  ///< Valid.
     PlanOutcome& outcome;
+    const Plan* start = nullptr;  ///< SearchOrder's; not of the published search.
   };
   /// Starts searches; their embeddings are computed together.
   void add(std::span<const Job> jobs);

@@ -17,6 +17,10 @@ void BestPlans::start_from(PlanResult result) { best_ = std::move(result); }
 
 bool BestPlans::consider(Plan plan, double most_ms) {
   PlanCost cost = simulate(backend_, task_, plan);
+  return consider(std::move(plan), std::move(cost), most_ms);
+}
+
+bool BestPlans::consider(Plan plan, PlanCost cost, double most_ms) {
   if (!cost.fits_memory || cost.cost_ms >= most_ms) return false;
   if (best_.plan && cost.cost_ms >= best_.cost.cost_ms) {
     keep_alternative({std::move(plan), std::move(cost)});

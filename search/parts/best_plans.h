@@ -24,6 +24,8 @@ class BestPlans {
   /// Prices `plan`, which is valid. True if it fits, costs less than `most_ms`, and is the cheapest
   /// so far.
   bool consider(Plan plan, double most_ms = std::numeric_limits<double>::infinity());
+  /// The same of a plan whose price is known.
+  bool consider(Plan plan, PlanCost cost, double most_ms = std::numeric_limits<double>::infinity());
   /// Takes over a plan that has been told of, with what was found beside it.
   void start_from(PlanResult result);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
+#include <utility>
 
 namespace neuroshard {
 namespace {
@@ -47,9 +49,27 @@ std::size_t CountTrials::try_all() {
   return candidates_.size();
 }
 
-std::vector<std::uint32_t> CountTrials::tables(std::size_t count) const {
-  std::vector<std::uint32_t> tables;
-  for (std::size_t i = 0; i < count; ++i) tables.push_back(candidates_[i].table);
+std::vector<std::uint32_t> CountTrials::tables(std::size_t count, const CutRoom& room,
+                                               std::span<const std::uint32_t> others) const {
+  const auto tables_within = [&](CutRoom left) {
+    std::vector<std::uint32_t> tables;
+    bool all = true;
+    for (const CutCandidate& one : std::span(candidates_).first(count)) {
+      if (std::ranges::binary_search(others, one.table)) continue;
+      if (one.device_bytes > left.of_device || one.more_bytes > left.of_all) {
+        all = false;
+        continue;
+      }
+      left.of_device -= one.device_bytes;
+      left.of_all -= one.more_bytes;
+      tables.push_back(one.table);
+    }
+    return std::pair(all, std::move(tables));
+  };
+  auto [all, tables] = tables_within(room);
+  if (!all) {
+    tables = tables_within({.of_device = room.of_device, .of_all = room.of_all / 2}).second;
+  }
   return tables;
 }
 

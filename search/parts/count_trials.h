@@ -2,14 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "search/parts/cut_candidates.h"
 
 namespace neuroshard {
+
+/// What candidates may take, in bytes; anything if nothing is said.
+struct CutRoom {
+  std::int64_t of_device = std::numeric_limits<std::int64_t>::max();  ///< Of each device,
+  /// and of all together, beyond what their columns take.
+  double of_all = std::numeric_limits<double>::infinity();
+};
 
 /// Which numbers of candidates are worth a trial, the first ones of a list by falling gain: those
 /// that gain, that gain much, and that hardly lose; then numbers between the best and its
@@ -29,8 +38,11 @@ class CountTrials {
   /// The number of all candidates, to be tried beside the trials that are counted.
   [[nodiscard]] std::size_t try_all();
 
-  /// The first `count` candidates.
-  [[nodiscard]] std::vector<std::uint32_t> tables(std::size_t count) const;
+  /// The first `count` candidates but for `others`, which are ascending, if there is room for them.
+  /// If not, as many of them, the first ones first, as fit into half of what is left of all: packed
+  /// more tightly, the other tables would be cut for room alone, if they found any.
+  [[nodiscard]] std::vector<std::uint32_t> tables(std::size_t count, const CutRoom& room = {},
+                                                  std::span<const std::uint32_t> others = {}) const;
 
  private:
   [[nodiscard]] std::optional<std::size_t> untried(std::size_t best) const;

@@ -36,10 +36,12 @@ Speeds speeds_of(const Task& task) {
   return speeds;
 }
 
-bool may_be_replicated(const Task& task, std::uint32_t table, std::int64_t least_room,
-                       const TouchedGradients& touched) {
-  return may_be_sharded(task, task.tables[table], ShardingKind::kReplicate) &&
-         replica_memory(task, static_cast<int>(table), touched).total_bytes() <= least_room;
+/// A table that takes so much of each device.
+CutCandidate candidate_of(const Task& task, std::uint32_t table, std::int64_t device_bytes) {
+  return {.table = table,
+          .device_bytes = device_bytes,
+          .more_bytes = task.devices * static_cast<double>(device_bytes) -
+                        static_cast<double>(task.tables[table].size_bytes())};
 }
 
 /// Exchange of its gradients and the update by them, beyond latencies.
@@ -183,7 +185,8 @@ class ShardedTables {
 std::vector<CutCandidate> tables_for_blocks(const Task& task, int group) {
   std::vector<CutCandidate> candidates;
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (may_be_cut(task, task.tables[t], group)) candidates.push_back({.table = t});
+    if (!may_be_cut(task, task.tables[t], group)) continue;
+    candidates.push_back(candidate_of(task, t, busiest_block(task, t, group).size_bytes()));
   }
   return candidates;
 }
@@ -210,8 +213,10 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
   const TouchedGradients touched(task);
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!may_be_replicated(task, t, least_room, touched)) continue;
-    candidates.push_back({.table = t});
+    if (!may_be_sharded(task, task.tables[t], ShardingKind::kReplicate)) continue;
+    const std::int64_t bytes = replica_memory(task, static_cast<int>(t), touched).total_bytes();
+    if (bytes > least_room) continue;
+    candidates.push_back(candidate_of(task, t, bytes));
     of_shards.append(task.tables[t], task.tables[t].dim, sharded_features);
     of_replicas.append(task.tables[t], task.tables[t].dim, replica_features);
   }

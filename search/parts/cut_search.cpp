@@ -29,6 +29,9 @@ constexpr std::size_t kSharesOfFast = 1;
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
+// A plan for equal devices that costs no more than this beside the best one is a start, too.
+constexpr double kClose = 1.05;
+
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
 /// Of a table that may be in row blocks on nodes: nothing else.
@@ -53,8 +56,19 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       required_(tables_to_replicate(task)) {
   stats_.backend = backend.name();
   quiet_request_.on_improvement = nullptr;
-  const bool at_once = task.devices < 2 || options.columns_only;
-  if (ask_for_rest({}, at_once ? options.effort : Effort::kFast)) return;
+  // With little effort, devices that differ are planned near to plans for equal ones.
+  if (options.effort == Effort::kFast && task.devices > 1) {
+    try_equalized();
+  } else {
+    begin();
+  }
+}
+
+void CutSearch::begin() {
+  whole_planned_ = true;
+  phase_ = Phase::kWhole;
+  const bool at_once = task_.devices < 2 || options_.columns_only;
+  if (ask_for_rest({}, at_once ? options_.effort : Effort::kFast)) return;
   if (found_.empty()) start_from({});
   end();
 }
@@ -77,6 +91,9 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kEqualized:
       of_equalized_->take(std::move(planned));
       return ask_for_equalized();
+    case Phase::kNearEqualized:
+      consider_parts(planned, kAnyCost);
+      return plan_near_equalized();
     case Phase::kBest:
       consider_parts(planned, most_ms_);
       return plan_whole_again();
@@ -96,8 +113,13 @@ void CutSearch::take(PlanResult planned) {
 }
 
 void CutSearch::after_whole(PlanResult planned) {
-  start_from(std::move(planned));
+  if (found_.empty()) {
+    start_from(std::move(planned));
+  } else {
+    consider_parts(planned, kAnyCost);
+  }
   if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
+  whole_part_ = best_part_;
   if (stop_.reached() || task_.devices < 2) return end();
   // Where devices that differ find no packing, equal ones may, sooner than other cuts are tried.
   if (options_.columns_only || found_.empty()) return try_equalized();
@@ -124,33 +146,75 @@ std::optional<CutSearch::Choice> CutSearch::next_choice() {
     if (!found_.empty()) list_candidates();
     // The last replica may gain what none before it does: without slices there is no all-to-all.
     if (replicas_.size() > 0 && replicas_.size() + required_.size() == task_.tables.size()) {
-      choice.replicas = replicas_.try_all();
-      return choice;
+      count_ = replicas_.try_all();
+      choice.replicas = replicas_.tables(count_, room_beside({}));
+      std::ranges::sort(choice.replicas);
+      if (choice.replicas.size() == count_) return choice;
+      choice = best_;
     }
   }
   if (phase_ == Phase::kReplicas) {
-    if (const auto count = replicas_.next(best_.replicas)) {
-      choice.replicas = *count;
-      return choice;
+    while (const auto count = replicas_.next(best_count_)) {
+      count_ = *count;
+      choice.replicas = replicas_.tables(count_, room_beside({}));
+      std::ranges::sort(choice.replicas);
+      replicas_limited_ |= choice.replicas.size() < count_;
+      if (choice != trial_ && choice != best_) return choice;
     }
     phase_ = Phase::kRowWise;
+    best_count_ = 0;
+    choice = best_;
   }
   if (phase_ == Phase::kRowWise) {
-    if (const auto count = row_wise_.next(best_.row_wise)) {
-      choice.row_wise = *count;
+    if (row_wise_alone_) {
+      row_wise_alone_ = false;
+      choice.replicas.clear();
+      choice.row_wise = row_wise_.tables(count_, room_beside({}));
+      return choice;
+    }
+    while (const auto count = row_wise_.next(best_count_)) {
+      count_ = *count;
+      choice.row_wise = row_wise_.tables(count_, room_beside(choice.replicas), choice.replicas);
+      if (choice == trial_ || choice == best_) continue;
+      // The replicas may have taken what blocks had better use of.
+      row_wise_alone_ = replicas_limited_ && !choice.replicas.empty();
       return choice;
     }
     phase_ = Phase::kNodeBlocks;
-    if (node_blocks_.size() > 0) {
-      choice.node_blocks = node_blocks_.try_all();
-      return choice;
+    best_count_ = 0;
+    choice = best_;
+    if (node_blocks_.size() > 0) return with_node_blocks(node_blocks_.try_all());
+  }
+  if (const auto count = node_blocks_.next(best_count_)) return with_node_blocks(*count);
+  return std::nullopt;
+}
+
+CutSearch::Choice CutSearch::with_node_blocks(std::size_t count) {
+  count_ = count;
+  Choice choice = best_;
+  choice.node_blocks = node_blocks_.tables(count);
+  std::ranges::sort(choice.node_blocks);
+  return choice;
+}
+
+CutRoom CutSearch::room_beside(const std::vector<std::uint32_t>& replicas) const {
+  Plan plan;
+  std::int64_t columns_bytes = total_bytes(task_);
+  for (const auto* tables : {&required_, &replicas}) {
+    for (const std::uint32_t table : *tables) {
+      plan.replicas.push_back(static_cast<int>(table));
+      columns_bytes -= task_.tables[table].size_bytes();
     }
   }
-  if (const auto count = node_blocks_.next(best_.node_blocks)) {
-    choice.node_blocks = *count;
-    return choice;
+  std::ranges::sort(plan.replicas);
+  const std::int64_t of_replicas = replicas_memory(task_, plan).total_bytes();
+  CutRoom room{.of_device = std::numeric_limits<std::int64_t>::max(),
+               .of_all = -static_cast<double>(columns_bytes)};
+  for (const std::int64_t of_device : rooms_bytes(task_)) {
+    room.of_device = std::min(room.of_device, of_device - of_replicas);
+    room.of_all += static_cast<double>(of_device - of_replicas);
   }
-  return std::nullopt;
+  return room;
 }
 
 void CutSearch::list_candidates() {
@@ -172,42 +236,72 @@ void CutSearch::list_candidates() {
 void CutSearch::try_more() {
   while (!stop_.reached()) {
     const std::optional<Choice> choice = next_choice();
-    if (!choice) return of_equalized_ ? after_equalized() : try_equalized();
+    if (!choice) return try_equalized();
     if (ask_for_rest(*choice, Effort::kFast)) return;
   }
   end();
 }
 
 void CutSearch::try_equalized() {
+  if (of_equalized_) return after_equalized();
   phase_ = Phase::kEqualized;
   equalized_ = equalized_task(task_);
   if (!equalized_) return after_equalized();
   Options options = options_;
   options.effort = Effort::kFast;
   of_equalized_ = std::make_unique<CutSearch>(backend_, *equalized_, quiet_request_, options);
+  of_equalized_->keeps_parts_ = true;
   ask_for_equalized();
 }
 
-// Each plan that is the best for equal devices may be the best for these.
-void CutSearch::ask_for_equalized() {
+void CutSearch::price_equalized() {
   const BestPlans& found = of_equalized_->found_;
-  if (!found.empty()) {
-    const Plan& plan = *found.best().plan;
-    equalized_ms_ = std::min(equalized_ms_, simulate(backend_, task_, plan).cost_ms);
-    if (found_.consider(plan)) {
-      equalized_is_best_ = true;
-      best_ = of_equalized_->best_;
-    }
+  if (found.empty()) return;
+  const Plan& plan = *found.best().plan;
+  PlanCost cost = simulate(backend_, task_, plan);
+  equalized_ms_ = std::min(equalized_ms_, cost.cost_ms);
+  if (!found_.consider(plan, std::move(cost))) return;
+  equalized_is_better_ = true;
+  best_ = of_equalized_->best_;
+}
+
+void CutSearch::ask_for_equalized() {
+  if (of_equalized_->next() && !stop_.reached()) {
+    next_ = of_equalized_->next();
+    next_->whole = false;
+    return;
   }
-  if (stop_.reached()) return after_equalized();
-  if (!of_equalized_->next() && !equalized_again_ && options_.effort != Effort::kFast &&
-      !found_.empty() && equalized_ms_ <= found_.best().cost.cost_ms) {
-    equalized_again_ = true;
-    of_equalized_->go_on_with_best(options_.effort);
+  price_equalized();
+  if (equalized_again_) return after_equalized();
+  list_starts();
+  plan_near_equalized();
+}
+
+// Where equal devices need row blocks for want of memory, others may have better plans.
+void CutSearch::list_starts() {
+  std::optional<PlannedPart>& whole = of_equalized_->whole_part_;
+  std::optional<PlannedPart>& best = of_equalized_->best_part_;
+  if (!whole || !whole->by_columns) return;
+  whole_planned_ = true;
+  const bool worth_it =
+      options_.effort != Effort::kFast || whole->cost_ms <= kClose * best->cost_ms;
+  if (best->choice != Choice{}) starts_.push_back(*std::move(best));
+  if (worth_it || starts_.empty()) starts_.push_back(*std::move(whole));
+}
+
+void CutSearch::plan_near_equalized() {
+  phase_ = Phase::kNearEqualized;
+  while (!starts_.empty() && !stop_.reached()) {
+    start_ = std::move(starts_.back());
+    starts_.pop_back();
+    if (!ask_for_rest(start_.choice, Effort::kFast)) continue;
+    const bool same =
+        next_->whole ? start_.tables.empty()
+                     : start_.tables == rest_.tables && start_.first_columns == rest_.first_columns;
+    if (same && start_.by_columns) next_->start = &start_.plan;
+    return;
   }
-  if (!of_equalized_->next()) return after_equalized();
-  next_ = of_equalized_->next();
-  next_->whole = false;
+  after_equalized();
 }
 
 void CutSearch::go_on_with_best(Effort effort) {
@@ -216,14 +310,18 @@ void CutSearch::go_on_with_best(Effort effort) {
 }
 
 void CutSearch::after_equalized() {
-  if (stop_.reached() || options_.columns_only) return end();
+  if (!whole_planned_) return begin();
+  if (stop_.reached()) return end();
+  if (equalized_is_better_ && !equalized_again_ && options_.effort != Effort::kFast &&
+      equalized_ms_ <= found_.best().cost.cost_ms) {
+    equalized_again_ = true;
+    phase_ = Phase::kEqualized;
+    of_equalized_->go_on_with_best(options_.effort);
+    return ask_for_equalized();
+  }
+  if (options_.columns_only) return end();
   if (found_.empty() && shares_tried_ == 0) return begin_trials();
   if (options_.effort == Effort::kFast) return end();
-  if (equalized_is_best_) {  // Its choice counts its candidates.
-    replicas_ = of_equalized_->replicas_;
-    row_wise_ = of_equalized_->row_wise_;
-    node_blocks_ = of_equalized_->node_blocks_;
-  }
   improve_best();
 }
 
@@ -244,24 +342,21 @@ void CutSearch::end() {
   next_.reset();
 }
 
-std::vector<std::uint32_t> CutSearch::on_nodes(const Choice& choice) const {
-  std::vector<std::uint32_t> tables = node_blocks_.tables(choice.node_blocks);
-  std::vector<std::uint32_t> replicas = replicas_.tables(choice.replicas);
-  std::ranges::sort(replicas);
-  std::erase_if(tables, [&](std::uint32_t t) { return std::ranges::binary_search(replicas, t); });
-  std::ranges::sort(tables);
+std::vector<std::uint32_t> CutSearch::on_nodes(const Choice& choice) {
+  std::vector<std::uint32_t> tables;
+  std::ranges::set_difference(choice.node_blocks, choice.replicas, std::back_inserter(tables));
   return tables;
 }
 
 std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
   std::vector<std::uint32_t> tables = required_;
-  std::ranges::copy(replicas_.tables(choice.replicas), std::back_inserter(tables));
+  std::ranges::copy(choice.replicas, std::back_inserter(tables));
   std::ranges::sort(tables);
   fixed_ = {};
   fixed_.shards.resize(static_cast<std::size_t>(task_.devices));
   fixed_.replicas.assign(tables.begin(), tables.end());
   const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
-  for (const std::uint32_t t : row_wise_.tables(choice.row_wise)) {
+  for (const std::uint32_t t : choice.row_wise) {
     if (std::ranges::binary_search(fixed_.replicas, static_cast<int>(t)) ||
         std::ranges::binary_search(in_nodes, t)) {
       continue;
@@ -289,7 +384,7 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
     return true;
   }
   if (fixed.size() == task_.tables.size()) {
-    consider(fixed_, most_ms_);
+    (void)consider(fixed_, most_ms_);
     return false;
   }
   const DeviceLoads loads = loads_of_devices(backend_, task_, fixed_);
@@ -315,28 +410,55 @@ bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
   return true;
 }
 
-void CutSearch::consider(Plan plan, double most_ms) {
-  if (found_.consider(std::move(plan), most_ms)) best_ = trial_;
+bool CutSearch::consider(Plan plan, double most_ms) {
+  const bool best = found_.consider(std::move(plan), most_ms);
+  if (best) {
+    best_ = trial_;
+    best_count_ = count_;
+  }
+  return best;
+}
+
+void CutSearch::keep_part(const Plan& of_part) {
+  if (!keeps_parts_) return;
+  best_part_ = PlannedPart{.choice = trial_,
+                           .tables = {},
+                           .first_columns = {},
+                           .plan = of_part,
+                           .by_columns = !has_row_blocks(*next_->task, of_part),
+                           .cost_ms = found_.best().cost.cost_ms};
+  if (next_->whole) return;
+  best_part_->tables = rest_.tables;
+  best_part_->first_columns = rest_.first_columns;
 }
 
 void CutSearch::consider_parts(const PlanResult& planned, double most_ms) {
   const auto consider_with = [&](const Plan& of_part) {
-    if (next_->whole) return consider(of_part, most_ms);
+    if (next_->whole) {
+      if (consider(of_part, most_ms)) keep_part(of_part);
+      return;
+    }
+    bool best = false;
     Plan plan = fixed_;
     add_part(plan, rest_, of_part);
     if (trial_.parts_share > 0.0 && !options_.equal_widths) {
       Plan joined = plan;
       join_column_parts(task_, rest_, joined);
-      if (joined != plan) consider(std::move(joined), most_ms);
+      if (joined != plan) best = consider(std::move(joined), most_ms);
     }
-    consider(std::move(plan), most_ms);
+    best |= consider(std::move(plan), most_ms);
+    if (best) keep_part(of_part);
   };
   if (planned.plan) consider_with(*planned.plan);
   for (const CostedPlan& other : planned.alternatives) consider_with(other.plan);
 }
 
 void CutSearch::start_from(PlanResult planned) {
-  if (required_.empty()) return found_.start_from(std::move(planned));
+  if (required_.empty()) {
+    found_.start_from(std::move(planned));
+    if (!found_.empty()) keep_part(*found_.best().plan);
+    return;
+  }
   if (planned.plan) return consider_parts(planned, kAnyCost);
   planned.cost.cost_ms = kAnyCost;
   if (stop_.reached()) {

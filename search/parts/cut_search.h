@@ -26,8 +26,9 @@ namespace neuroshard {
 /// them; at last the best of these, and the whole task, with all effort, so that no plan is dearer
 /// than by halving alone. Tables that rules leave nothing else are replicated in all of that, and
 /// the whole task is then what is left. Where devices differ, a search of little effort for equal
-/// devices is part of it, and one of all effort if its plan is the best so far: no plan is dearer
-/// than all of their plans.
+/// devices is part of it, with plans near to its own, and one of all effort if its plan is the best
+/// so far: no plan is dearer than all of their plans. With little effort that is all, if equal
+/// devices have plans by columns.
 class CutSearch {
  public:
   struct Options {
@@ -46,7 +47,8 @@ class CutSearch {
   struct Part {
     const Task* task;
     Effort effort;
-    bool whole;  ///< The task itself: improvements of its plans are improvements.
+    bool whole;                   ///< The task itself: improvements of its plans are improvements.
+    const Plan* start = nullptr;  ///< As SearchOrder's.
   };
   /// Nothing: the search is finished. The same until take() is called.
   [[nodiscard]] const std::optional<Part>& next() const { return next_; }
@@ -64,6 +66,7 @@ class CutSearch {
     kRowWise,
     kNodeBlocks,
     kEqualized,
+    kNearEqualized,
     kBest,
     kBestOnly,  ///< kBest, and nothing after it.
     kWholeAgain,
@@ -71,20 +74,35 @@ class CutSearch {
   };
   /// What the search is to decide; nothing of it: the whole task by halving columns.
   struct Choice {
-    std::size_t replicas = 0;  ///< The first so many candidates are replicated,
-    std::size_t row_wise = 0;  ///< and the first so many, if they are not, row-wise;
-    /// but the first so many, if they are not replicated, in row blocks on the devices of a node.
-    std::size_t node_blocks = 0;
+    std::vector<std::uint32_t> replicas;  ///< These tables are replicated,
+    std::vector<std::uint32_t> row_wise;  ///< and these, if they are not, row-wise;
+    /// but these, ascending, if they are not replicated, in row blocks on the devices of a node.
+    std::vector<std::uint32_t> node_blocks;
     double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
 
     friend bool operator==(const Choice&, const Choice&) = default;
   };
+  /// What a choice leaves of the task, and a plan for it.
+  struct PlannedPart {
+    Choice choice;
+    std::vector<std::uint32_t> tables;  ///< As PartialTask's; of the whole task: none.
+    std::vector<int> first_columns;
+    Plan plan;
+    bool by_columns = false;  ///< No row blocks for want of memory.
+    double cost_ms = 0.0;     ///< Of all tables.
+  };
 
+  /// Asks for the whole task.
+  void begin();
   void after_whole(PlanResult planned);
   void begin_trials();
   void try_more();
   /// The next choice to be tried; nothing if they are at an end.
   [[nodiscard]] std::optional<Choice> next_choice();
+  /// The best choice so far with so many candidates in row blocks on nodes.
+  [[nodiscard]] Choice with_node_blocks(std::size_t count);
+  /// What is left of the devices for candidates beside `replicas` and all other tables.
+  [[nodiscard]] CutRoom room_beside(const std::vector<std::uint32_t>& replicas) const;
   /// Tables that may be replicated, or in row blocks, by what the best plan so far costs.
   void list_candidates();
   /// Plans the task for equal devices, if its own differ.
@@ -93,6 +111,12 @@ class CutSearch {
   void ask_for_equalized();
   /// Of a search that is finished: plans its best choice with this effort.
   void go_on_with_best(Effort effort);
+  /// Prices the best plan for equal devices.
+  void price_equalized();
+  /// The choices of that search that are worth it.
+  void list_starts();
+  /// Plans them for the devices that there are, near to its plans.
+  void plan_near_equalized();
   /// Goes on with the best choice of all.
   void after_equalized();
   void improve_best();
@@ -102,11 +126,14 @@ class CutSearch {
   /// is no room, or nothing to be planned.
   bool ask_for_rest(const Choice& choice, Effort effort);
   /// Tables that `choice` has in row blocks on nodes, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> on_nodes(const Choice& choice) const;
+  [[nodiscard]] static std::vector<std::uint32_t> on_nodes(const Choice& choice);
   /// Puts what `choice` replicates and has row-wise into `fixed_`. Returns those tables, ascending.
   std::vector<std::uint32_t> fix_tables(const Choice& choice);
   void consider_parts(const PlanResult& planned, double most_ms);
-  void consider(Plan plan, double most_ms);
+  /// True if it is the best so far.
+  bool consider(Plan plan, double most_ms);
+  /// Of the best plan so far.
+  void keep_part(const Plan& of_part);
   /// Takes over the first plan of the whole task, or why there is none, from that of the part.
   void start_from(PlanResult planned);
 
@@ -121,6 +148,10 @@ class CutSearch {
   Phase phase_ = Phase::kWhole;
   std::optional<Part> next_;
 
+  std::size_t count_ = 0;                ///< Of candidates in the last trial,
+  std::size_t best_count_ = 0;           ///< and in that of the best plan, of one kind.
+  bool replicas_limited_ = false;        ///< By memory.
+  bool row_wise_alone_ = false;          ///< The last trial's are to be tried without replicas.
   std::vector<std::uint32_t> required_;  ///< Tables that must be replicated, ascending.
   CountTrials replicas_;
   CountTrials row_wise_;
@@ -133,11 +164,18 @@ class CutSearch {
   PartialTask rest_;  ///< That part.
   Plan fixed_;        ///< The other tables.
 
+  bool keeps_parts_ = false;  ///< For another search to start from:
+  std::optional<PlannedPart> whole_part_;
+  std::optional<PlannedPart> best_part_;
+
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
-  bool equalized_is_best_ = false;
-  bool equalized_again_ = false;  ///< Its best choice is planned with all effort.
+  bool equalized_is_better_ = false;  ///< Its best plan, than those of before.
+  bool equalized_again_ = false;      ///< Its best choice is planned with all effort.
   double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
+  bool whole_planned_ = false;       ///< Or near to its plan for equal devices.
+  std::vector<PlannedPart> starts_;  ///< To be planned near to, the last one first.
+  PlannedPart start_;
 };
 
 }  // namespace neuroshard

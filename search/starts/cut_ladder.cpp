@@ -59,6 +59,18 @@ double total_dims(const Task& task) {
   return dims;
 }
 
+/// Of two slices, whatever their devices: the one that is placed first.
+bool comes_first(const PieceCatalog& catalog, LadderRung::Order order, const PlacedSlice& a,
+                 const PlacedSlice& b) {
+  if (order == LadderRung::Order::kColumns && catalog.dim(a.piece) != catalog.dim(b.piece)) {
+    return catalog.dim(a.piece) > catalog.dim(b.piece);
+  }
+  const float cost_a = catalog.cost_ms(a.piece);
+  const float cost_b = catalog.cost_ms(b.piece);
+  if (cost_a != cost_b) return cost_a > cost_b;
+  return a.piece != b.piece ? a.piece < b.piece : a.table < b.table;
+}
+
 }  // namespace
 
 std::vector<LadderRung> cut_ladder(const PieceCatalog& catalog, const Task& task, int fineness,
@@ -121,17 +133,9 @@ Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung,
                       const std::vector<bool>& first) {
   std::vector<std::uint32_t> tables(rung.piece_of_table.size());
   std::iota(tables.begin(), tables.end(), 0U);
-  const bool by_columns = rung.order == LadderRung::Order::kColumns;
   std::sort(tables.begin(), tables.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint32_t piece_a = rung.piece_of_table[a];
-    const std::uint32_t piece_b = rung.piece_of_table[b];
-    if (by_columns && catalog.dim(piece_a) != catalog.dim(piece_b)) {
-      return catalog.dim(piece_a) > catalog.dim(piece_b);
-    }
-    const float cost_a = catalog.cost_ms(piece_a);
-    const float cost_b = catalog.cost_ms(piece_b);
-    if (cost_a != cost_b) return cost_a > cost_b;
-    return piece_a != piece_b ? piece_a < piece_b : a < b;
+    return comes_first(catalog, rung.order, {rung.piece_of_table[a], a, 0},
+                       {rung.piece_of_table[b], b, 0});
   });
   if (!first.empty()) {
     std::stable_partition(tables.begin(), tables.end(),
@@ -144,6 +148,17 @@ Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung,
     layout.insert(layout.end(), catalog.slices(table, piece), {piece, table, 0});
   }
   return layout;
+}
+
+void order_slices(const PieceCatalog& catalog, LadderRung::Order order,
+                  const std::vector<bool>& first, Layout& slices) {
+  std::sort(slices.begin(), slices.end(), [&](const PlacedSlice& a, const PlacedSlice& b) {
+    return comes_first(catalog, order, a, b);
+  });
+  if (first.empty()) return;
+  std::stable_partition(slices.begin(), slices.end(), [&](const PlacedSlice& slice) {
+    return static_cast<bool>(first[slice.table]);
+  });
 }
 
 std::vector<std::int64_t> ladder_dim_limits(const Task& task) {

@@ -39,6 +39,10 @@ struct LadderRung {
 [[nodiscard]] Layout ordered_slices(const PieceCatalog& catalog, const LadderRung& rung,
                                     const std::vector<bool>& first = {});
 
+/// Puts slices of any widths into the order of placement.
+void order_slices(const PieceCatalog& catalog, LadderRung::Order order,
+                  const std::vector<bool>& first, Layout& slices);
+
 /// Limits on a device's dim sum for placements of the rungs: from the mean, rounded up to what
 /// slices of 4 columns can reach, to no limit at all, ascending.
 [[nodiscard]] std::vector<std::int64_t> ladder_dim_limits(const Task& task);

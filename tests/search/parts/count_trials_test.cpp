@@ -49,7 +49,27 @@ TEST(CountTrials, TryAllBesideThoseThatCount) {
 
 TEST(CountTrials, KnowTheirTables) {
   const CountTrials trials(candidates_of({9, 1.5, 0.7}), 2);
-  EXPECT_EQ(trials.tables(2), (std::vector<std::uint32_t>{10, 11}));
+  EXPECT_EQ(trials.tables(2, {}), (std::vector<std::uint32_t>{10, 11}));
+}
+
+TEST(CountTrials, LeaveOutTablesWithoutRoom) {
+  std::vector<CutCandidate> candidates = candidates_of({9, 8, 3, 1.5});
+  for (std::size_t i = 0; const std::int64_t bytes : {5, 40, 10, 5}) {
+    candidates[i++].device_bytes = bytes;
+  }
+  candidates[3].more_bytes = 7.0;
+  using Tables = std::vector<std::uint32_t>;
+  const CountTrials trials(candidates, 4);
+  EXPECT_EQ(trials.tables(4, {.of_device = 60, .of_all = 7.0}), (Tables{10, 11, 12, 13}));
+  EXPECT_EQ(trials.tables(4, {.of_device = 60, .of_all = 6.0}), (Tables{10, 11, 12}));
+  EXPECT_EQ(trials.tables(3, {.of_device = 60, .of_all = 6.0}), (Tables{10, 11, 12}));
+  const Tables others = {11};
+  EXPECT_EQ(trials.tables(4, {.of_device = 44, .of_all = 7.0}, others), (Tables{10, 12, 13}));
+  // Half of what is left of all devices is for the other tables.
+  EXPECT_EQ(trials.tables(4, {.of_device = 44, .of_all = 13.0}), (Tables{10, 12}));
+  EXPECT_EQ(trials.tables(4, {.of_device = 44, .of_all = 14.0}), (Tables{10, 12, 13}));
+  EXPECT_EQ(trials.tables(4, {.of_device = 19, .of_all = 13.0}), (Tables{10, 12}));
+  EXPECT_EQ(trials.tables(4, {.of_device = 4, .of_all = 7.0}), Tables{});
 }
 
 }  // namespace
