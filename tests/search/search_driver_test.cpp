@@ -4,8 +4,15 @@
 #include <gmock/gmock.h>
 
 #include "core/fallback_backend.h"
+#include "core/random.h"
 #include "failing_backend.h"
 #include "golden.h"
+#include "neuroshard/plan_check.h"
+#include "neuroshard/simulator.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/parts/equalized_task.h"
+#include "search/random_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -14,6 +21,8 @@ using testing::FailingBackend;
 using testing::golden_models;
 using testing::golden_task;
 using ::testing::HasSubstr;
+using testing::random_task;
+using testing::repetitions;
 
 class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
  protected:
@@ -123,6 +132,48 @@ TEST_P(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
     }
     EXPECT_GT(failed, 0U);
   }
+}
+
+// As the cut search has it of a plan for equal devices.
+TEST(SearchDriver, PlansNearToAStart) {
+  const std::unique_ptr<Backend> cpu = make_cpu_backend(golden_models());
+  const PlannerOptions options{.effort = Effort::kFast};
+  const PlanRequest request;
+  const auto plan = [&](const Task& task, const Plan* start) {
+    SearchDriver driver(*cpu, options, request);
+    PlanOutcome outcome;
+    const SearchDriver::Job job{task, outcome, start};
+    driver.add({&job, 1});
+    while (driver.in_flight() > 0) driver.advance();
+    return std::move(outcome).value();
+  };
+  int cheaper = 0;
+  int with_groups = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    Random random(seed, 71);
+    task.devices = 4;
+    if (seed % 2 == 0) testing::add_random_rules_to_tables(task, random);
+    testing::add_random_devices(task, random);
+    if (seed % 3 == 0) testing::add_random_groups(task, 2, random);
+    const std::optional<Task> equal = equalized_task(task);
+    if (!equal) continue;
+    const PlanResult of_equal = plan(*equal, nullptr);
+    if (!of_equal.plan) continue;
+    const PlanResult near = plan(task, &*of_equal.plan);
+    ASSERT_TRUE(near.plan);
+    EXPECT_TRUE(check_plan(*near.plan, task).empty());
+    EXPECT_EQ(near.cost.cost_ms, simulate(*cpu, task, *near.plan).cost_ms);
+    const double start_ms = simulate(*cpu, task, *of_equal.plan).cost_ms;
+    EXPECT_LE(near.cost.cost_ms, start_ms);
+    EXPECT_LE(near.stats.candidates, 2U);  // Its slices in two orders.
+    EXPECT_LT(near.stats.edits, of_equal.stats.edits);
+    cheaper += near.cost.cost_ms < 0.98 * start_ms ? 1 : 0;
+    with_groups += task.groups.empty() ? 0 : 1;
+  }
+  EXPECT_GT(cheaper, 0);
+  EXPECT_GT(with_groups, 0);
 }
 
 }  // namespace
