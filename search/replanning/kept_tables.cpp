@@ -173,7 +173,8 @@ class TableKeeper {
       }
     }
     std::erase_if(on_nodes_, [&](const auto& one) {
-      const auto& [t, blocks] = one;
+      const std::uint32_t t = one.first;  // Lambdas within take no names of structured bindings.
+      const auto& blocks = one.second;
       return others.contains(t) || row_wise_.contains(t) ||
              !is_row_block(running_.task, slices_[t].front().slice) ||
              std::ranges::any_of(blocks, [&](const NodeBlocks& of_columns) {
