@@ -10,7 +10,6 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
-#include "repetitions.h"
 #include "search/parts/equalized_task.h"
 #include "search/random_rules.h"
 
@@ -22,7 +21,6 @@ using testing::golden_models;
 using testing::golden_task;
 using ::testing::HasSubstr;
 using testing::random_task;
-using testing::repetitions;
 
 class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
  protected:
@@ -149,7 +147,7 @@ TEST(SearchDriver, PlansNearToAStart) {
   };
   int cheaper = 0;
   int with_groups = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     Random random(seed, 71);
