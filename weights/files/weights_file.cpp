@@ -79,17 +79,22 @@ void put_all_reduce(TensorMap& tensors, const AllReduceModel& model) {
   }
 }
 
+std::vector<float> take_price(TensorMap& tensors, const std::string& name,
+                              const std::string& where) {
+  Tensor numbers = take_tensor(tensors, name, 1, where);
+  if (numbers.values.size() != kShardAmounts) {
+    throw Error(where + ": tensor '" + name + "': has the shape " + shape_text(numbers.shape) +
+                "; expected " + std::to_string(kShardAmounts) + " numbers");
+  }
+  return std::move(numbers.values);
+}
+
 KindPrices take_kind_prices(TensorMap& tensors, const std::string& where) {
   KindPrices prices;
   for (const ShardingKind kind : all_sharding_kinds()) {
     const std::string name = kKindPrice + std::string(name_of(kind));
     if (!tensors.contains(name)) continue;
-    const Tensor numbers = take_tensor(tensors, name, 1, where);
-    if (numbers.values.size() != kShardAmounts) {
-      throw Error(where + ": tensor '" + name + "': has the shape " + shape_text(numbers.shape) +
-                  "; expected " + std::to_string(kShardAmounts) + " numbers");
-    }
-    std::ranges::copy(numbers.values, prices[kind].ms.begin());
+    std::ranges::copy(take_price(tensors, name, where), prices[kind].ms.begin());
   }
   return prices;
 }
