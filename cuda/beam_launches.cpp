@@ -75,12 +75,6 @@ bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
              kMostScratchBytes;
 }
 
-BeamLaunches::BeamLaunches(const DeviceContext& context)
-    : context_(context), workspace_([&] {
-        const CurrentDevice current(context.device());
-        return context.borrow_workspace();
-      }()) {}
-
 void BeamLaunches::add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome) {
   requests_.push_back({&session, &beam, &outcome, sizes_of(beam)});
 }

@@ -4,6 +4,7 @@
 
 #include "cuda/beam_views.h"
 #include "cuda/cuda_session.h"
+#include "cuda/launches.h"
 #include "cuda/staging.h"
 
 namespace neuroshard::gpu {
@@ -13,24 +14,15 @@ namespace neuroshard::gpu {
 [[nodiscard]] bool takes_beam(const BeamSizes& sizes, int devices, int limits);
 [[nodiscard]] BeamSizes sizes_of(const BeamProblem& beam);
 
-/// Whole beam searches on their way through one device, as PlacementLaunches.
-class BeamLaunches {
+/// Whole beam searches on their way through one device.
+class BeamLaunches final : public Launches {
  public:
-  explicit BeamLaunches(const DeviceContext& context);
+  explicit BeamLaunches(const DeviceContext& context) : Launches(context) {}
 
   void add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome);
-  /// Copies and launches, once for each kind of task; does not wait.
-  void start() {
-    prepare();
-    launch();
-  }
-  /// The two halves of start(), so that benchmarks can time the second.
-  void prepare();
-  void launch();
-  /// Waits, and hands out the outcomes.
-  void finish();
-  /// On which all of it happens.
-  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
+  void prepare() override;
+  void launch() override;
+  void finish() override;
 
  private:
   struct Request {
@@ -55,8 +47,6 @@ class BeamLaunches {
   void form_groups();
   [[nodiscard]] Group group_of(std::size_t first, std::size_t end) const;
 
-  const DeviceContext& context_;
-  ObjectPool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
   BeamArgs args_;  ///< But for what differs between groups.

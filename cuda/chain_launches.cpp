@@ -54,10 +54,7 @@ bool takes_chains(const DeviceContext& context, const AnnealingProblem& problem,
 }
 
 ChainLaunches::ChainLaunches(const DeviceContext& context, bool prices_ids)
-    : context_(context), prices_ids_(prices_ids), workspace_([&] {
-        const CurrentDevice current(context.device());
-        return context.borrow_workspace();
-      }()) {}
+    : Launches(context), prices_ids_(prices_ids) {}
 
 void ChainLaunches::add(const Backend::AnnealingRequest& request) {
   const AnnealingProblem& problem = *request.problem;

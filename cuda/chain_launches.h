@@ -5,6 +5,7 @@
 
 #include "cuda/chain_views.h"
 #include "cuda/device_context.h"
+#include "cuda/launches.h"
 #include "cuda/staging.h"
 
 namespace neuroshard::gpu {
@@ -14,25 +15,16 @@ namespace neuroshard::gpu {
 [[nodiscard]] bool takes_chains(const DeviceContext& context, const AnnealingProblem& problem,
                                 bool prices_ids);
 
-/// Chains of annealing on their way through one device, as PlacementLaunches.
-class ChainLaunches {
+/// Chains of annealing on their way through one device.
+class ChainLaunches final : public Launches {
  public:
   /// `prices_ids`: as Backend has it.
   ChainLaunches(const DeviceContext& context, bool prices_ids);
 
   void add(const Backend::AnnealingRequest& request);
-  /// Copies and launches; does not wait.
-  void start() {
-    prepare();
-    launch();
-  }
-  /// The two halves of start(), so that benchmarks can time the second.
-  void prepare();
-  void launch();
-  /// Waits, and hands out the outcomes.
-  void finish();
-  /// On which all of it happens.
-  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
+  void prepare() override;
+  void launch() override;
+  void finish() override;
 
  private:
   /// A task, and where it lies in the inputs.
@@ -63,9 +55,7 @@ class ChainLaunches {
   void put_problem(std::byte* host, std::byte* device, const AnnealingProblem& problem,
                    const Problem& placed) const;
 
-  const DeviceContext& context_;
   bool prices_ids_;
-  ObjectPool<Workspace>::Lease workspace_;
   std::map<const AnnealingProblem*, Problem> problems_;
   std::vector<Chain> chains_;
   std::vector<Group> groups_;

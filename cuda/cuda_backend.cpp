@@ -96,22 +96,22 @@ class CudaBackend final : public Backend {
 
  private:
   /// Starts what each device has to do, then waits for it.
-  template <class Launches, typename Request, typename Add>
+  template <class OfKind, typename Request, typename Add>
   void run(std::span<const Request> requests, const Add& add) const {
-    std::vector<Launches> of_devices;
+    std::vector<OfKind> of_devices;
     of_devices.reserve(contexts_.size());
     for (const auto& context : contexts_) {
       const auto here = [&](const Request& request) {
         return &session_of(request).context() == context.get();
       };
       if (std::none_of(requests.begin(), requests.end(), here)) continue;
-      Launches& launches = of_devices.emplace_back(*context);
+      OfKind& launches = of_devices.emplace_back(*context);
       for (const Request& request : requests) {
         if (here(request)) add(launches, request);
       }
       launches.start();
     }
-    for (Launches& launches : of_devices) launches.finish();
+    for (OfKind& launches : of_devices) launches.finish();
   }
 
   // Multiples of 8, as Backend::embedding_width() promises.

@@ -108,12 +108,6 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   return shape;
 }
 
-PlacementLaunches::PlacementLaunches(const DeviceContext& context)
-    : context_(context), workspace_([&] {
-        const CurrentDevice current(context.device());
-        return context.borrow_workspace();
-      }()) {}
-
 void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidates,
                             std::span<CandidateResult> results) {
   if (candidates.size() == 0) return;

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "cuda/cuda_session.h"
+#include "cuda/launches.h"
 #include "cuda/staging.h"
 
 namespace neuroshard::gpu {
@@ -16,24 +17,15 @@ namespace neuroshard::gpu {
 [[nodiscard]] std::size_t placement_scratch_bytes(const PlacementShape& shape);
 
 /// Requests on their way through one device.
-class PlacementLaunches {
+class PlacementLaunches final : public Launches {
  public:
-  explicit PlacementLaunches(const DeviceContext& context);
+  explicit PlacementLaunches(const DeviceContext& context) : Launches(context) {}
 
   void add(CudaSession& session, const CandidateBatch& candidates,
            std::span<CandidateResult> results);
-  /// Copies and launches; does not wait.
-  void start() {
-    prepare();
-    launch();
-  }
-  /// The two halves of start(), so that benchmarks can time the second.
-  void prepare();
-  void launch();
-  /// Waits, and hands out the results.
-  void finish();
-  /// On which all of it happens.
-  [[nodiscard]] const Stream& stream() const { return workspace_->stream; }
+  void prepare() override;
+  void launch() override;
+  void finish() override;
 
  private:
   struct Request {
@@ -55,8 +47,6 @@ class PlacementLaunches {
   void fill_slots(const Group& group, std::size_t& first_piece, CandidateSlot* slots,
                   std::uint32_t* piece_ids) const;
 
-  const DeviceContext& context_;
-  ObjectPool<Workspace>::Lease workspace_;
   std::vector<Request> requests_;
   std::vector<Group> groups_;
   PlacementArgs args_;  ///< But for the slots and shape of a launch.

@@ -21,6 +21,7 @@ set(NEUROSHARD_CUDA_SOURCES
   device_streams.cpp
   embed_pieces.cu
   fill_random.cu
+  launches.cpp
   lookup_keys.cu
   place_candidates.cu
   placement_launches.cpp
