@@ -2,59 +2,11 @@
 
 #include "core/annealing_rules.h"
 #include "core/id_columns.h"
+#include "cuda/chain_networks.cuh"
 #include "cuda/chain_plan.cuh"
 #include "cuda/final_costs.cuh"
 
 namespace neuroshard::gpu {
-
-/// Runs rows of inputs in the first of two tiles, as tile_mlp() has them, through a network. One
-/// copy of that code for all networks, since a chain's code is to stay in the instruction cache.
-/// Weights come from L1.
-__noinline__ __device__ static const float* chain_mlp(const MlpView& mlp, float* tiles, int stride,
-                                                      int rows) {
-  return tile_mlp(mlp, tiles, kChainTileRows * stride, stride, rows, false);
-}
-
-/// A symmetric network for up to kChainTileRows rows, likewise in one copy. A lane that is `in` has
-/// row `row`, and gets its cost. Who gives a row to another lane after that waits before.
-__noinline__ __device__ static float chain_rows(const CommNetworkView& network, float log2_devices,
-                                                float* tiles, int stride, bool in, int row,
-                                                int rows, float columns, float offset_ms,
-                                                SharedInputs shared) {
-  if (in) {
-    float* x = tiles + row * stride;
-#pragma unroll 1
-    for (int i = 0; i < 8; ++i) {
-      x[i] = (symmetric_feature(i, columns, offset_ms, shared, log2_devices) -
-              read_only(network.features.mean + i)) /
-             read_only(network.features.std + i);
-    }
-  }
-  const float* out = chain_mlp(network.mlp, tiles, stride, rows);
-  return in ? out[row * stride] : 0.0F;
-}
-
-/// A dense network for all devices, likewise; null offsets are not among its inputs. Starts and
-/// ends with a barrier.
-__noinline__ __device__ static void chain_dense(const CommNetworkView& network, int devices,
-                                                float* tiles, int stride, const float* columns,
-                                                const float* offsets_ms, float* cost_ms) {
-  const int inputs = network.mlp.inputs;
-  __syncwarp();
-#pragma unroll 1
-  for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
-    float x = 0.0F;
-    if (i < inputs) {
-      const float raw = i < devices ? columns[i] : offsets_ms[i - devices];
-      x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
-    }
-    tiles[i] = x;
-  }
-  const float* out = chain_mlp(network.mlp, tiles, stride, 1);
-#pragma unroll 1
-  for (int d = lane_index(); d < devices; d += kWarpSize) cost_ms[d] = out[d];
-  __syncwarp();
-}
 
 // Copies of what others have inlined.
 __noinline__ __device__ static double chain_max(double x) { return warp_max(x); }
@@ -79,19 +31,15 @@ class ChainCosts {
                         const ChainPlan& plan)
       : plan_(plan),
         task_(task),
-        head_(args.head),
-        comm_(chain.problem->comm),
+        networks_(args, chain, task),
         devices_(task.devices),
         width_(args.width),
-        stride_(tile_stride(chain.sizes.tile_width)),
         empty_ms_(args.empty_ms),
         symmetric_(task.comm.forward.symmetric),
         prices_ids_(task.prices_ids != 0) {
     const ChainLayout layout = chain_layout(chain.sizes);
     std::byte* memory = dynamic_shared_memory();
     total_ms_ = reinterpret_cast<double*>(memory + layout.total_ms);
-    ids_ = reinterpret_cast<RememberedIds*>(memory + layout.ids);
-    remembered_ = reinterpret_cast<float4*>(memory + layout.remembered);
     sums_ = reinterpret_cast<float*>(memory + layout.sums);
     auto* floats = reinterpret_cast<float*>(memory + layout.floats);
     columns_ = floats;
@@ -103,17 +51,11 @@ class ChainCosts {
     trial_compute_ms_ = floats + 6 * devices_;
     trial_backward_ms_ = floats + 7 * devices_;
     trial_forward_ms_ = floats + 8 * devices_;
-    tile_ = reinterpret_cast<float*>(memory + layout.tile);
   }
 
   /// Looks at the plan as it is; then synchronize().
   __device__ void begin() {
-    for (int i = lane_index(); i < static_cast<int>(kRememberedIds); i += kWarpSize) {
-      ids_[i] = {-1, 0.0};
-    }
-    for (int i = lane_index(); i < static_cast<int>(kRememberedColumns); i += kWarpSize) {
-      remembered_[i] = make_float4(-1.0F, 0.0F, 0.0F, 0.0F);
-    }
+    networks_.begin();
     std::int64_t all_columns = 0;
     for (int d = 0; d < devices_; ++d) {
       recompute_sum(d);
@@ -128,17 +70,17 @@ class ChainCosts {
       __syncwarp();
       for (int i = lane_index(); i < width_; i += kWarpSize) {
         for (int row = 0; row < rows; ++row) {
-          tile_[row * stride_ + i] = sums_[(first + row) * width_ + i];
+          networks_.input(row)[i] = sums_[(first + row) * width_ + i];
         }
       }
-      const float* cost_ms = chain_mlp(head_, tile_, stride_, rows);
+      const float* cost_ms = networks_.heads_ms(rows);
       const int row = lane_index();
-      if (row < rows) compute_ms_[first + row] = cost_ms[row * stride_];
+      if (row < rows) compute_ms_[first + row] = cost_ms[row * networks_.stride()];
     }
     head_evaluations_ += static_cast<std::uint64_t>(devices_);
     find_busiest();
     if (prices_ids_) {
-      ids_ms_ = ids_ms(id_columns(plan_.lookups(static_cast<int>(critical_.busiest))));
+      ids_ms_ = networks_.ids_ms(id_columns(plan_.lookups(static_cast<int>(critical_.busiest))));
     }
   }
 
@@ -157,15 +99,15 @@ class ChainCosts {
   /// Whether the plan's edit would cost no more than `limit_ms`.
   __device__ bool accepts(double limit_ms) {
     const ChainEdit& edit = plan_.edit();
-    trial_ids_ms_ = prices_ids_ ? ids_ms(id_columns(most_lookups())) : 0.0;
+    trial_ids_ms_ = prices_ids_ ? networks_.ids_ms(id_columns(most_lookups())) : 0.0;
     const double limit_with_ids_ms = limit_ms;
     limit_ms -= ids_share_ * trial_ids_ms_;
     device_[0] = static_cast<int>(edit.devices[0]);
     device_[1] = static_cast<int>(edit.devices[1]);
     one_device_ = device_[0] == device_[1];
     sum_up_edit();
-    const float* head_ms = chain_mlp(head_, tile_, stride_, one_device_ ? 1 : 2);
-    const float computed_ms[2] = {head_ms[0], head_ms[one_device_ ? 0 : stride_]};
+    const float* head_ms = networks_.heads_ms(one_device_ ? 1 : 2);
+    const float computed_ms[2] = {head_ms[0], head_ms[one_device_ ? 0 : networks_.stride()]};
     __syncwarp();
     head_evaluations_ += one_device_ ? 1 : 2;
 #pragma unroll
@@ -201,7 +143,7 @@ class ChainCosts {
       for (int first = 0; first < devices_; first += kWarpSize) {
         const int d = first + lane_index();
         const bool in = d < devices_;
-        const float after_ms = backward_of(in, in ? columns_[d] : 0.0F, trial_range_);
+        const float after_ms = networks_.backward_ms(in, in ? columns_[d] : 0.0F, trial_range_);
         if (!in) continue;
         total_ms_[d] += static_cast<double>(after_ms) - static_cast<double>(backward_ms_[d]);
         backward_ms_[d] = after_ms;
@@ -242,11 +184,11 @@ class ChainCosts {
       for (int first = 0; first < devices_; first += kWarpSize) {
         const int d = first + lane_index();
         const bool in = d < devices_;
-        const float cost_ms = backward_of(in, in ? columns_[d] : 0.0F, range);
+        const float cost_ms = networks_.backward_ms(in, in ? columns_[d] : 0.0F, range);
         if (in) backward_ms_[d] = cost_ms;
       }
     } else {
-      dense_costs(comm_.backward, columns_, nullptr, backward_ms_);
+      networks_.backward_dense(columns_, backward_ms_);
     }
     chain_offsets(compute_ms_, backward_ms_, devices_, offsets_ms_);
     if (symmetric_) {
@@ -257,12 +199,12 @@ class ChainCosts {
         const bool in = lane_index() < rows;
         const int d = in ? first + lane_index() : 0;
         const float cost_ms =
-            rows_ms(comm_.forward, in, lane_index(), rows, columns_[d], offsets_ms_[d], shared);
+            networks_.forward_ms(in, lane_index(), rows, columns_[d], offsets_ms_[d], shared);
         if (in) forward_ms_[d] = cost_ms;
       }
       __syncwarp();
     } else {
-      dense_costs(comm_.forward, columns_, offsets_ms_, forward_ms_);
+      networks_.forward_dense(columns_, offsets_ms_, forward_ms_);
     }
     ++comm_evaluations_;
 #pragma unroll 1
@@ -277,11 +219,6 @@ class ChainCosts {
   }
 
  private:
-  struct alignas(16) RememberedIds {
-    std::int64_t columns;
-    double ms;
-  };
-
   [[nodiscard]] __device__ double ready_ms(int device) const {
     return static_cast<double>(compute_ms_[device]) + static_cast<double>(backward_ms_[device]);
   }
@@ -292,10 +229,6 @@ class ChainCosts {
   [[nodiscard]] __device__ bool touched(int device) const {
     return device == device_[0] || device == device_[1];
   }
-  // As std::min and std::max choose, of which the second is passed over if it is no number.
-  [[nodiscard]] __device__ static double lower(double a, double b) { return b < a ? b : a; }
-  [[nodiscard]] __device__ static double higher(double a, double b) { return a < b ? b : a; }
-
   /// By lane 0; others see it behind a barrier.
   __device__ void set_of_sides(float* values, const float (&of_sides)[2]) {
     if (lane_index() != 0) return;
@@ -336,8 +269,8 @@ class ChainCosts {
       for (int r = 0; r < edit.added_count; ++r) {
         (edit.added[r].device == first ? a : b) += element(edit.added[r].piece);
       }
-      tile_[i] = a;
-      tile_[stride_ + i] = b;
+      networks_.input(0)[i] = a;
+      networks_.input(1)[i] = b;
     }
   }
 
@@ -372,78 +305,6 @@ class ChainCosts {
       most = most < plan_.lookups(d) ? plan_.lookups(d) : most;
     }
     return most;
-  }
-
-  /// As IdExchange.
-  [[nodiscard]] __device__ double ids_ms(std::int64_t columns) {
-    RememberedIds& entry = ids_[static_cast<std::uint64_t>(columns) % kRememberedIds];
-    if (entry.columns == columns) return entry.ms;
-    const double wanted = static_cast<double>(columns);
-    const double factor = higher(1.0, wanted / kMostIdColumns);
-    double ms = 0.0;
-    // Beyond what networks see, in proportion: what so many columns take, and what none does.
-#pragma unroll 1
-    for (int part = 0; part < (factor > 1.0 ? 2 : 1); ++part) {
-      const auto seen = static_cast<float>(part == 0 ? lower(wanted, kMostIdColumns) : 0.0);
-      SharedInputs shared{};
-      shared.mean_dim_sum = shared.max_dim_sum = shared.min_dim_sum = seen;
-      const float row_ms = rows_ms(comm_.backward, lane_index() == 0, 0, 1, seen, 0.0F, shared);
-      const auto part_ms = static_cast<double>(__shfl_sync(kAllLanes, row_ms, 0));
-      if (part == 0) {
-        ms = factor > 1.0 ? factor * part_ms : part_ms;
-      } else {
-        ms = ms + (1.0 - factor) * part_ms;
-      }
-    }
-    if (lane_index() == 0) entry = {columns, ms};  // Read again for another edit.
-    return ms;
-  }
-
-  // ---- communication ----
-
-  __device__ float rows_ms(const CommNetworkView& network, bool in, int row, int rows,
-                           float columns, float offset_ms, const SharedInputs& shared) const {
-    return chain_rows(network, task_.log2_devices, tile_, stride_, in, row, rows, columns,
-                      offset_ms, shared);
-  }
-
-  __device__ void dense_costs(const CommNetworkView& network, const float* columns,
-                              const float* offsets_ms, float* cost_ms) const {
-    chain_dense(network, devices_, tile_, stride_, columns, offsets_ms, cost_ms);
-  }
-
-  /// Backward cost of a device with so many columns, for lanes that are `in`; all call it.
-  __device__ float backward_of(bool in, float columns, const SharedInputs& range) {
-    const unsigned hash = __float_as_uint(columns) * 2654435761U ^
-                          __float_as_uint(range.max_dim_sum) * 2246822519U ^
-                          __float_as_uint(range.min_dim_sum) * 3266489917U;
-    float4& entry = remembered_[(hash >> 16U) % kRememberedColumns];
-    float cost_ms = 0.0F;
-    bool missing = false;
-    if (in) {
-      const float4 known = entry;
-      missing =
-          !(known.x == columns && known.y == range.max_dim_sum && known.z == range.min_dim_sum);
-      cost_ms = known.w;
-    }
-    unsigned open = __ballot_sync(kAllLanes, missing);
-    while (open != 0) {
-      const int row = __popc(open & ((1U << static_cast<unsigned>(lane_index())) - 1U));
-      const bool now = missing && row < kChainTileRows;
-      const int rows = min(__popc(open), kChainTileRows);
-      const float asked_ms = rows_ms(comm_.backward, now, row, rows, columns, 0.0F, range);
-      // One after the other: two may have the same place.
-#pragma unroll 1
-      for (int r = 0; r < rows; ++r) {
-        if (now && row == r)
-          entry = make_float4(columns, range.max_dim_sum, range.min_dim_sum, asked_ms);
-        __syncwarp();
-      }
-      cost_ms = now ? asked_ms : cost_ms;
-      missing = missing && !now;
-      open = __ballot_sync(kAllLanes, missing);
-    }
-    return cost_ms;
   }
 
   // The same for all lanes, in the order of devices: it decides between equal ones.
@@ -493,9 +354,10 @@ class ChainCosts {
   }
 
   [[nodiscard]] __device__ bool surely_above(double limit_ms, double shift_ms) const {
-    const double last = higher(side_ready_ms(0), side_ready_ms(1));
+    const double last = chain_higher(side_ready_ms(0), side_ready_ms(1));
     const double delay = last - ready_ms(static_cast<int>(critical_.last_ready)) - shift_ms;
-    return cost_ms_ + shift_ms + annealing::kCertainShareOfDelay * higher(delay, 0.0) > limit_ms;
+    return cost_ms_ + shift_ms + annealing::kCertainShareOfDelay * chain_higher(delay, 0.0) >
+           limit_ms;
   }
 
   __device__ bool estimate_dense(bool columns_move, double limit_ms) {
@@ -509,13 +371,13 @@ class ChainCosts {
       if (!columns_move) trial_backward_ms_[d] = backward_ms_[d];
     }
     if (columns_move) {
-      dense_costs(comm_.backward, trial_columns_, nullptr, trial_backward_ms_);
+      networks_.backward_dense(trial_columns_, trial_backward_ms_);
       side_backward_ms_[0] = trial_backward_ms_[device_[0]];
       side_backward_ms_[1] = trial_backward_ms_[device_[1]];
       if (surely_above(limit_ms, 0.0)) return false;
     }
     chain_offsets(trial_compute_ms_, trial_backward_ms_, devices_, offsets_ms_);
-    dense_costs(comm_.forward, trial_columns_, offsets_ms_, trial_forward_ms_);
+    networks_.forward_dense(trial_columns_, offsets_ms_, trial_forward_ms_);
     ++comm_evaluations_;
     estimate_ms_ =
         chain_slowest(trial_compute_ms_, trial_backward_ms_, trial_forward_ms_, devices_);
@@ -564,14 +426,14 @@ class ChainCosts {
                             : lane == 1 ? side_columns_[1]
                                         : columns_[last_ready];
       const float cost_ms =
-          backward_of(lane < 2 || (lane == 2 && range_changed_), columns, trial_range_);
+          networks_.backward_ms(lane < 2 || (lane == 2 && range_changed_), columns, trial_range_);
       side_backward_ms_[0] = __shfl_sync(kAllLanes, cost_ms, 0);
       side_backward_ms_[1] = __shfl_sync(kAllLanes, cost_ms, 1);
       if (range_changed_) {
         shift_ms = static_cast<double>(__shfl_sync(kAllLanes, cost_ms, 2)) -
                    static_cast<double>(backward_ms_[last_ready]);
       }
-      if (surely_above(limit_ms, lower(shift_ms, 0.0))) return false;
+      if (surely_above(limit_ms, chain_lower(shift_ms, 0.0))) return false;
     }
 
     // A lane for each device that is priced, those of the edit first.
@@ -605,21 +467,21 @@ class ChainCosts {
     double ready = lane == 0 ? side_ready_ms(0) : side_ready_ms(1);
     if (is_other) columns = columns_[device];
     float other_backward_ms = is_other ? backward_ms_[device] : 0.0F;
-    if (range_changed_) other_backward_ms = backward_of(is_other, columns, trial_range_);
+    if (range_changed_) other_backward_ms = networks_.backward_ms(is_other, columns, trial_range_);
     if (is_other) {
       ready = static_cast<double>(compute_ms_[device]) + static_cast<double>(other_backward_ms);
     }
 
-    double first_ms = lower(side_ready_ms(0), side_ready_ms(1));
-    double last_ms = higher(side_ready_ms(0), side_ready_ms(1));
+    double first_ms = chain_lower(side_ready_ms(0), side_ready_ms(1));
+    double last_ms = chain_higher(side_ready_ms(0), side_ready_ms(1));
     double sum = 0.0;
     if (all) {
       sum = side_ready_ms(0) + (one_device_ ? 0.0 : side_ready_ms(1));
       for (int row = of_edit; row < rows; ++row) {
         const double other = __shfl_sync(kAllLanes, ready, row);
         sum += other;
-        first_ms = lower(first_ms, other);
-        last_ms = higher(last_ms, other);
+        first_ms = chain_lower(first_ms, other);
+        last_ms = chain_higher(last_ms, other);
       }
     } else {
       if (touched(static_cast<int>(first_ready_)) || touched(last_ready)) {
@@ -629,14 +491,14 @@ class ChainCosts {
         for (int d = lane; d < devices_; d += kWarpSize) {
           if (touched(d)) continue;
           const double other = ready_ms(d) + shift_ms;
-          lowest = lower(lowest, other);
-          highest = higher(highest, other);
+          lowest = chain_lower(lowest, other);
+          highest = chain_higher(highest, other);
         }
-        first_ms = lower(first_ms, chain_min(lowest));
-        last_ms = higher(last_ms, chain_max(highest));
+        first_ms = chain_lower(first_ms, chain_min(lowest));
+        last_ms = chain_higher(last_ms, chain_max(highest));
       } else {
-        first_ms = lower(first_ms, ready_ms(static_cast<int>(first_ready_)) + shift_ms);
-        last_ms = higher(last_ms, ready_ms(last_ready) + shift_ms);
+        first_ms = chain_lower(first_ms, ready_ms(static_cast<int>(first_ready_)) + shift_ms);
+        last_ms = chain_higher(last_ms, ready_ms(last_ready) + shift_ms);
       }
       sum = sum_of_ready_ms_ + shift_ms * static_cast<double>(devices_);
       sum += side_ready_ms(0) - ready_ms(device_[0]) - shift_ms;
@@ -644,11 +506,11 @@ class ChainCosts {
     }
     SharedInputs shared = trial_range_;
     shared.mean_offset =
-        static_cast<float>(higher(sum / static_cast<double>(devices_) - first_ms, 0.0));
+        static_cast<float>(chain_higher(sum / static_cast<double>(devices_) - first_ms, 0.0));
     shared.max_offset = static_cast<float>(last_ms - first_ms);
     const bool in = lane < rows;
-    const float forward_ms = rows_ms(comm_.forward, in, lane, rows, columns,
-                                     static_cast<float>(ready - first_ms), shared);
+    const float forward_ms =
+        networks_.forward_ms(in, lane, rows, columns, static_cast<float>(ready - first_ms), shared);
     ++comm_evaluations_;
     const double total = ready + static_cast<double>(forward_ms);
     if (__any_sync(kAllLanes, in && !(fabs(total) <= kMaxCostMs)) != 0) return false;
@@ -660,17 +522,14 @@ class ChainCosts {
 
   const ChainPlan& plan_;
   const AnnealingView& task_;
-  const MlpView& head_;
-  const CommView& comm_;
+  ChainNetworks networks_;
   int devices_;
   int width_;
-  int stride_;  ///< Of the tile.
   float empty_ms_;
   bool symmetric_;
   bool prices_ids_;
 
   // Of each device; forward costs and totals as of the last time that they were asked for.
-  float* tile_;  ///< Two, each of kChainTileRows rows.
   float* sums_;
   float* columns_;
   float* compute_ms_;
@@ -683,8 +542,6 @@ class ChainCosts {
   float* trial_compute_ms_;
   float* trial_backward_ms_;
   float* trial_forward_ms_;
-  RememberedIds* ids_;
-  float4* remembered_;
 
   double cost_ms_ = 0.0;  ///< Without ids.
   double ids_ms_ = 0.0;
