@@ -39,10 +39,8 @@ class Pieces {
   /// What the all-to-alls have of it: nothing of a piece that has a price.
   [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t lookups(std::uint32_t piece) const { return lookups_[piece]; }
-  /// Nothing: the models predict it.
-  [[nodiscard]] const std::optional<double>& price_ms(std::uint32_t piece) const {
-    return prices_ms_[piece];
-  }
+  /// [pieces]; nothing: the models predict it.
+  [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
   [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const {
     std::vector<float> embeddings(dims_.size() *
                                   static_cast<std::size_t>(backend.embedding_width()));
@@ -128,21 +126,12 @@ class ChangeCosts {
   [[nodiscard]] std::vector<float> compute_of(const std::vector<const Shard*>& shards) const {
     std::vector<std::uint32_t> offsets{0};
     std::vector<std::uint32_t> ids;
-    std::vector<double> priced_ms;
     for (const Shard* shard : shards) {
-      double& of_shard = priced_ms.emplace_back(0.0);
-      for (const std::uint32_t piece : *shard) {
-        if (const std::optional<double>& price_ms = pieces_.price_ms(piece)) {
-          of_shard += *price_ms;
-        } else {
-          ids.push_back(piece);
-        }
-      }
+      ids.insert(ids.end(), shard->begin(), shard->end());
       offsets.push_back(static_cast<std::uint32_t>(ids.size()));
     }
     std::vector<float> cost_ms(shards.size());
-    backend_.score_shards(embeddings_, {offsets, ids}, cost_ms);
-    for (std::size_t i = 0; i < cost_ms.size(); ++i) cost_ms[i] += static_cast<float>(priced_ms[i]);
+    score_with_prices(backend_, embeddings_, {offsets, ids}, pieces_.prices_ms(), cost_ms);
     return cost_ms;
   }
 

@@ -1,13 +1,13 @@
 #include "core/shards_cost.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cost_range.h"
 #include "core/final_cost.h"
 #include "core/id_exchange.h"
+#include "core/slice_prices.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -38,30 +38,6 @@ std::string warning_of(const std::vector<DeviceCost>& devices,
            "figures here are doubtful";
   }
   return {};
-}
-
-/// What models predict, and prices besides.
-struct PricedShards {
-  std::vector<std::uint32_t> offsets{0};  ///< Of the pieces without a price, as in ShardBatch.
-  std::vector<std::uint32_t> piece_ids;
-  std::vector<double> priced_ms;  ///< [devices]: of the others.
-};
-
-PricedShards without_priced(const PlacedShards& placed) {
-  PricedShards shards;
-  for (std::size_t d = 0; d < placed.shards.size(); ++d) {
-    double& priced_ms = shards.priced_ms.emplace_back(0.0);
-    for (std::uint32_t i = placed.shards.offsets[d]; i < placed.shards.offsets[d + 1]; ++i) {
-      const std::uint32_t piece = placed.shards.piece_ids[i];
-      if (const std::optional<double>& price_ms = placed.prices_ms[piece]) {
-        priced_ms += *price_ms;
-      } else {
-        shards.piece_ids.push_back(piece);
-      }
-    }
-    shards.offsets.push_back(static_cast<std::uint32_t>(shards.piece_ids.size()));
-  }
-  return shards;
 }
 
 }  // namespace
@@ -110,17 +86,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   std::vector<float> backward_ms(devices);
   std::vector<float> offsets_ms(devices);
   std::vector<float> forward_ms(devices);
-  const bool any_priced = std::ranges::any_of(
-      placed.prices_ms, [](const std::optional<double>& price_ms) { return price_ms.has_value(); });
-  if (any_priced) {
-    const PricedShards shards = without_priced(placed);
-    backend.score_shards(placed.embeddings, {shards.offsets, shards.piece_ids}, tables_ms);
-    for (std::size_t d = 0; d < devices; ++d) {
-      tables_ms[d] += static_cast<float>(shards.priced_ms[d]);
-    }
-  } else {
-    backend.score_shards(placed.embeddings, placed.shards, tables_ms);
-  }
+  score_with_prices(backend, placed.embeddings, placed.shards, placed.prices_ms, tables_ms);
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace neuroshard {
 namespace {
@@ -39,6 +40,32 @@ std::optional<double> SlicePrices::ms_of(const TableSlice& slice) const {
   return priced_ms(*of_table_[t], table, slice.dim,
                    lookup_share(table, slice.first_row, slice.rows),
                    static_cast<double>(task_.batch_size));
+}
+
+void score_with_prices(const Backend& backend, std::span<const float> embeddings,
+                       const ShardBatch& shards, std::span<const std::optional<double>> prices_ms,
+                       std::span<float> cost_ms) {
+  if (std::ranges::none_of(prices_ms, [](const auto& price_ms) { return price_ms.has_value(); })) {
+    return backend.score_shards(embeddings, shards, cost_ms);
+  }
+  std::vector<std::uint32_t> offsets{0};  // Of the pieces without a price.
+  std::vector<std::uint32_t> piece_ids;
+  std::vector<double> priced_ms(shards.size());
+  for (std::size_t shard = 0; shard < shards.size(); ++shard) {
+    for (std::uint32_t i = shards.offsets[shard]; i < shards.offsets[shard + 1]; ++i) {
+      const std::uint32_t piece = shards.piece_ids[i];
+      if (const std::optional<double>& price_ms = prices_ms[piece]) {
+        priced_ms[shard] += *price_ms;
+      } else {
+        piece_ids.push_back(piece);
+      }
+    }
+    offsets.push_back(static_cast<std::uint32_t>(piece_ids.size()));
+  }
+  backend.score_shards(embeddings, {offsets, piece_ids}, cost_ms);
+  for (std::size_t shard = 0; shard < shards.size(); ++shard) {
+    cost_ms[shard] += static_cast<float>(priced_ms[shard]);
+  }
 }
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -29,5 +30,11 @@ class SlicePrices {
 /// What `share` of the lookups of `dim` columns of `table` cost by `price`, for so many samples.
 [[nodiscard]] double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                                double samples);
+
+/// Backend::score_shards() of shards some of whose pieces have a price, which is added to what the
+/// compute model predicts of the others. `prices_ms` is [pieces], or empty: none has one.
+void score_with_prices(const Backend& backend, std::span<const float> embeddings,
+                       const ShardBatch& shards, std::span<const std::optional<double>> prices_ms,
+                       std::span<float> cost_ms);
 
 }  // namespace neuroshard

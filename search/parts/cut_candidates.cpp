@@ -8,7 +8,6 @@
 #include <span>
 
 #include "core/replicas.h"
-#include "core/slice_prices.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/table_features.h"
@@ -88,10 +87,7 @@ class PricedBlocks {
   [[nodiscard]] double mean_ms(std::uint32_t t) const {
     const Table& table = task_.tables[t];
     if (!any() || !may_be_cut(task_, table, group_)) return kDearest;
-    const double lookups = busiest_block(task_, t, group_).pooling_factor;
-    const double share = table.pooling_factor > 0.0 ? lookups / table.pooling_factor : 0.0;
-    return priced_ms(*price_, table, table.dim, share, static_cast<double>(task_.batch_size)) *
-           group_ / task_.devices;
+    return busiest_block_ms(*price_, task_, t, table.dim, group_) * group_ / task_.devices;
   }
 
  private:

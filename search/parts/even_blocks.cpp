@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/equal_blocks.h"
+#include "core/slice_prices.h"
 #include "core/table_rules.h"
 
 namespace neuroshard {
@@ -81,6 +82,14 @@ Table busiest_block(const Task& task, std::uint32_t table, int group) {
   busy.rows = most_rows;
   busy.rules = rules_of_blocks(task, whole, group);
   return busy;
+}
+
+double busiest_block_ms(const KindPrice& price, const Task& task, std::uint32_t table, int dim,
+                        int group) {
+  const Table& whole = task.tables[table];
+  const double lookups = busiest_block(task, table, group).pooling_factor;
+  const double share = whole.pooling_factor > 0.0 ? lookups / whole.pooling_factor : 0.0;
+  return priced_ms(price, whole, dim, share, static_cast<double>(task.batch_size));
 }
 
 PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "neuroshard/kind_prices.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 #include "search/parts/device_loads.h"
@@ -25,6 +26,10 @@ namespace neuroshard {
 /// memory. Without row shares that is the first. A table of its own, with the rules of `table` as
 /// far as they say something of blocks.
 [[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int group);
+
+/// What that block of `dim` columns costs by `price`, ms.
+[[nodiscard]] double busiest_block_ms(const KindPrice& price, const Task& task, std::uint32_t table,
+                                      int dim, int group);
 
 /// `tables`, ascending, as their busiest blocks, for as many devices as there are groups, beside
 /// `loads`, for which there is room. Each group is as slow, as busy and as full as any device of

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/equal_blocks.h"
-#include "core/slice_prices.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "search/parts/device_loads.h"
@@ -45,14 +44,11 @@ class NodePlacer {
   [[nodiscard]] int group() const { return group_; }
 
   [[nodiscard]] NodePiece piece(std::uint32_t t, int first_column, int dim) const {
-    const Table& table = task_.tables[t];
-    const double lookups = busiest_block(task_, t, group_).pooling_factor;
-    const double share = table.pooling_factor > 0.0 ? lookups / table.pooling_factor : 0.0;
-    TableSlice slice{static_cast<int>(t), first_column, dim, 0, table.rows};
-    const double ms = priced_ms(price_, table, dim, share, static_cast<double>(task_.batch_size));
+    const std::int64_t rows = task_.tables[t].rows;
+    const TableSlice slice{static_cast<int>(t), first_column, dim, 0, rows};
     TableSlice block = slice;
-    block.rows = rows_of_block(table.rows, group_);
-    return {slice, ms, slice_bytes(task_, block)};
+    block.rows = rows_of_block(rows, group_);
+    return {slice, busiest_block_ms(price_, task_, t, dim, group_), slice_bytes(task_, block)};
   }
 
   [[nodiscard]] bool may_be_grid(std::uint32_t t) const {
