@@ -20,6 +20,7 @@
 #include "neuroshard/simulator.h"
 #include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"
+#include "search/replanning/running_blocks.h"
 #include "search/residency.h"
 
 namespace neuroshard {
@@ -45,14 +46,6 @@ struct RunningSlice {
   std::optional<std::uint32_t> device;  ///< Nothing: it is lost.
 };
 
-/// Some columns of a table in equal blocks on the devices of a node of the running plan.
-struct NodeBlocks {
-  int first_column = 0;
-  int dim = 0;
-  int node = 0;
-  std::int64_t rows = 0;  ///< Of all blocks that were seen.
-};
-
 /// Takes the running plan and the new task apart.
 class TableKeeper {
  public:
@@ -60,7 +53,8 @@ class TableKeeper {
       : backend_(backend),
         task_(task),
         running_(running),
-        survivors_(surviving_devices(task, running)) {
+        survivors_(surviving_devices(task, running)),
+        blocks_(running_blocks(running)) {
     kept_.fixed.shards.resize(static_cast<std::size_t>(task.devices));
     slices_.resize(running.task.tables.size());
     const auto by_device = slices_by_device(running.plan);
@@ -74,8 +68,6 @@ class TableKeeper {
         return std::tuple(one.slice.first_row, one.slice.first_column);
       });
     }
-    find_row_wise();
-    find_on_nodes();
   }
 
   std::optional<KeptTables> run() {
@@ -89,16 +81,18 @@ class TableKeeper {
         kept_.fixed.replicas.push_back(static_cast<int>(t));
         add_moves_of_replica(static_cast<int>(t), running_.task.tables[running].rows);
         fixed.push_back(t);
-      } else if (row_wise_.contains(running) && may_be_cut(task_, task_.tables[t], task_.devices)) {
+      } else if (blocks_.row_wise.contains(running) &&
+                 may_be_cut(task_, task_.tables[t], task_.devices)) {
         keep_row_wise(static_cast<int>(t), running);
         fixed.push_back(t);
-      } else if (on_nodes_.contains(running) && keep_on_nodes(static_cast<int>(t), running)) {
+      } else if (blocks_.on_nodes.contains(running) &&
+                 keep_on_nodes(static_cast<int>(t), running)) {
         fixed.push_back(t);
       } else if (std::vector<int> widths = part_widths(t, running); widths.size() > 1) {
         parts[t] = std::move(widths);
       }
     }
-    if (fixed.empty() && parts.empty() && row_wise_.empty() && on_nodes_.empty() &&
+    if (fixed.empty() && parts.empty() && blocks_.row_wise.empty() && blocks_.on_nodes.empty() &&
         running_.plan.replicas.empty()) {
       return std::nullopt;
     }
@@ -126,63 +120,6 @@ class TableKeeper {
   }
 
  private:
-  /// Tables in equal blocks, one on each device in their order.
-  void find_row_wise() {
-    const auto by_device = slices_by_device(running_.plan);
-    std::vector<int> even_blocks(slices_.size());
-    for (std::size_t device = 0; device < by_device.size(); ++device) {
-      for (const TableSlice& slice : by_device[device]) {
-        const Table& table = running_.task.tables[static_cast<std::size_t>(slice.table)];
-        const std::int64_t of_block = rows_of_block(table.rows, running_.task.devices);
-        const std::int64_t first_row = static_cast<std::int64_t>(device) * of_block;
-        const bool even = slice.dim == table.dim && slice.first_row == first_row &&
-                          slice.rows == std::min(of_block, table.rows - first_row);
-        even_blocks[static_cast<std::size_t>(slice.table)] += even ? 1 : 0;
-      }
-    }
-    for (std::uint32_t t = 0; t < slices_.size(); ++t) {
-      if (slices_[t].size() > 1 && std::cmp_equal(even_blocks[t], slices_[t].size()) &&
-          is_row_block(running_.task, slices_[t].front().slice)) {
-        row_wise_.insert(t);
-      }
-    }
-  }
-
-  /// Tables all of whose columns are in equal blocks on the devices of some node in their order.
-  void find_on_nodes() {
-    const std::vector<int> groups = block_groups(running_.task);
-    if (groups.size() < 2) return;
-    const auto by_device = slices_by_device(running_.plan);
-    std::set<std::uint32_t> others;
-    for (std::size_t device = 0; device < by_device.size(); ++device) {
-      const int node = static_cast<int>(device) / groups.back();
-      const int place = static_cast<int>(device) % groups.back();
-      for (const TableSlice& slice : by_device[device]) {
-        const auto t = static_cast<std::uint32_t>(slice.table);
-        const std::int64_t rows = running_.task.tables[t].rows;
-        const std::int64_t of_block = rows_of_block(rows, groups.back());
-        std::vector<NodeBlocks>& blocks = on_nodes_[t];
-        auto of_columns = std::ranges::find(blocks, slice.first_column, &NodeBlocks::first_column);
-        if (of_columns == blocks.end()) {
-          of_columns = blocks.insert(blocks.end(), {slice.first_column, slice.dim, node});
-        }
-        of_columns->rows += slice.rows;
-        const bool even = slice.first_row == place * of_block &&
-                          slice.rows == std::min(of_block, rows - slice.first_row);
-        if (!even || of_columns->node != node || of_columns->dim != slice.dim) others.insert(t);
-      }
-    }
-    std::erase_if(on_nodes_, [&](const auto& one) {
-      const std::uint32_t t = one.first;  // Lambdas within take no names of structured bindings.
-      const auto& blocks = one.second;
-      return others.contains(t) || row_wise_.contains(t) ||
-             !is_row_block(running_.task, slices_[t].front().slice) ||
-             std::ranges::any_of(blocks, [&](const NodeBlocks& of_columns) {
-               return of_columns.rows != running_.task.tables[t].rows;
-             });
-    });
-  }
-
   [[nodiscard]] bool may_stay_replicated(std::uint32_t t, std::uint32_t running) const {
     return std::ranges::binary_search(running_.plan.replicas, static_cast<int>(running)) &&
            may_be_sharded(task_, task_.tables[t], ShardingKind::kReplicate);
@@ -317,11 +254,11 @@ class TableKeeper {
     if (groups.size() < 2) return false;
     const int group = groups.back();
     const Table& of = task_.tables[static_cast<std::size_t>(table)];
-    const std::vector<NodeBlocks>& blocks = on_nodes_.at(running);
+    const std::vector<ColumnsInBlocks>& blocks = blocks_.on_nodes.at(running);
     const std::vector<int> nodes = nodes_for(of, group);
     if (nodes.empty() || !may_stay_on_nodes(of, group, blocks.size())) return false;
     bytes_of_nodes_.resize(static_cast<std::size_t>(task_.devices / group));
-    for (const NodeBlocks& of_columns : blocks) {
+    for (const ColumnsInBlocks& of_columns : blocks) {
       const auto holders = left_of_node(of_columns.node);
       const auto is_on = [&](int node) {
         for (std::size_t i = 0; i < holders.size(); ++i) {
@@ -378,8 +315,8 @@ class TableKeeper {
   /// new task, the running one.
   void add_running_rest(const PartWidths& parts,
                         std::span<const std::optional<std::size_t>> before) {
-    std::vector<std::uint32_t> left_out(row_wise_.begin(), row_wise_.end());
-    for (const auto& [table, blocks] : on_nodes_) left_out.push_back(table);
+    std::vector<std::uint32_t> left_out(blocks_.row_wise.begin(), blocks_.row_wise.end());
+    for (const auto& [table, blocks] : blocks_.on_nodes) left_out.push_back(table);
     left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
     std::ranges::sort(left_out);
     PartialTask others = task_without(running_.task, left_out);
@@ -428,9 +365,8 @@ class TableKeeper {
   const RunningPlan& running_;
   std::vector<std::optional<std::uint32_t>> survivors_;
   std::vector<std::vector<RunningSlice>> slices_;  ///< Of each running table, by row and column.
-  std::set<std::uint32_t> row_wise_;               ///< Running tables.
-  std::map<std::uint32_t, std::vector<NodeBlocks>> on_nodes_;  ///< By running table.
-  std::vector<std::int64_t> bytes_of_nodes_;                   ///< Of such tables, in the new task.
+  RunningBlocks blocks_;
+  std::vector<std::int64_t> bytes_of_nodes_;  ///< Of tables on nodes, in the new task.
   KeptTables kept_;
 };
 
