@@ -29,10 +29,6 @@ constexpr std::size_t kFineSlicesPerDevice = 15;
 constexpr std::size_t kMostFineSlices = 240;
 constexpr std::size_t kAnySlices = 1000;
 
-// On so few devices a plan is to take a few milliseconds, and the fine ladder finds nothing that
-// improvement does not.
-constexpr int kQuickDevices = 4;
-
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
 constexpr std::size_t kSlicesOfBatch = 2048;
 
@@ -45,32 +41,6 @@ constexpr std::size_t kBestOfFine = 2;
 
 // Plans within this of the cheapest count as equal, and the one with the fewest slices is taken.
 constexpr double kAboutEqual = 1.001;
-
-// Improvement. A plan for more devices takes more steps to settle. Beyond some sixteen the gain is
-// slow, beyond some hundreds there is little to gain, a step takes longer, and time counts.
-constexpr double kStepsPerFourthPowerOfDevices = 11.25;
-constexpr double kLeastSteps = 1000;
-constexpr double kMostSteps = 40000;
-constexpr double kMostStepsTimesDevices = 2e7;
-// Of few slices each one weighs much, and a chain gets stuck sooner.
-constexpr double kFewSlices = 22;
-// Where nodes have links of their own, slices are few because few are as good as many.
-constexpr double kMostTimesAsMany = 4;
-constexpr double kMostFewSlicesStepsTimesDevices = 2.5e6;
-constexpr double kStepsPerSlice = 1500;
-constexpr double kFastSteps = 500;
-constexpr double kNearSteps = 250;  // From a start that is given, which has had kFastSteps.
-constexpr double kFastStepsTimesDevices = 1e5;  // On more, hundreds of steps gain nothing.
-constexpr std::uint64_t kStepsOfChains = 8000;  // With fewer, one chain finds more than several.
-constexpr std::size_t kDefaultChains = 3;
-constexpr std::size_t kChainsOfFewSlices = 6;
-// On more devices than this, groups and links make for few slices, too, and more chains, which take
-// long there, find little.
-constexpr int kDevicesOfFewSlices = 16;
-constexpr std::uint64_t kThoroughSteps = 500000;
-constexpr std::size_t kThoroughChains = 4;
-constexpr double kWarm = 3e-3;  // Share of the cost, as AnnealingOptions::hottest.
-constexpr double kHot = 1e-2;
 
 // Plans kept beside the alternatives that are asked for, to improve them.
 constexpr std::size_t kKept = 4;
@@ -220,12 +190,9 @@ void NeuroshardSearch::start_near(const Plan& plan) {
   if (found_.empty() || done_early()) return;
   if (starts_of_ == nullptr) return after_ladder();
   phase_ = Phase::kCoarseLadder;
-  std::vector<std::uint32_t> pieces;
   for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
     order_slices(catalog_, order, first_, layout);
-    pieces.clear();
-    for (const PlacedSlice& slice : asked_.emplace_back(layout)) pieces.push_back(slice.piece);
-    batch_.add(pieces);
+    ask_for(layout);
   }
   stats_.candidates += batch_.size();
 }
@@ -277,18 +244,21 @@ void NeuroshardSearch::request_rungs() {
   const bool somebody_waits = order_.stop.possible() || order_.request.on_improvement;
   batch_.clear();
   asked_.clear();
-  std::vector<std::uint32_t> pieces;
   std::size_t slices = 0;
   while (next_rung_ < rungs_.size() && (!somebody_waits || slices < kSlicesOfBatch)) {
-    const Layout& layout =
-        asked_.emplace_back(ordered_slices(catalog_, rungs_[next_rung_++], first_));
-    pieces.clear();
-    for (const PlacedSlice& slice : layout) pieces.push_back(slice.piece);
-    batch_.add(pieces);
-    slices += pieces.size();
+    ask_for(ordered_slices(catalog_, rungs_[next_rung_++], first_));
+    slices += asked_.back().size();
   }
   stats_.candidates += batch_.size();
   (void)done_early();
+}
+
+void NeuroshardSearch::ask_for(Layout layout) {
+  std::vector<std::uint32_t> pieces;
+  pieces.reserve(layout.size());
+  for (const PlacedSlice& slice : layout) pieces.push_back(slice.piece);
+  batch_.add(pieces);
+  asked_.push_back(std::move(layout));
 }
 
 void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
@@ -333,7 +303,7 @@ double NeuroshardSearch::least_ids_ms(std::span<const std::uint32_t> pieces) {
 
 void NeuroshardSearch::after_ladder() {
   if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
-  improve(Improvement::kShort);
+  improve(ImprovementRound::kShort);
 }
 
 void NeuroshardSearch::start_published() {
@@ -354,7 +324,7 @@ void NeuroshardSearch::after_published() {
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
-  improve(order_.effort == Effort::kFast ? Improvement::kShort : Improvement::kDefault);
+  improve(order_.effort == Effort::kFast ? ImprovementRound::kShort : ImprovementRound::kDefault);
 }
 
 // The last resort: nothing that looks at costs has found room for all tables.
@@ -377,82 +347,39 @@ void NeuroshardSearch::pack_for_memory() {
   }
 }
 
-void NeuroshardSearch::improve(Improvement improvement) {
-  improvement_ = improvement;
-  switch (improvement) {
-    case Improvement::kShort: {
-      stage_ = SearchStage::kShortImprovement;
-      const double steps = std::min(order_.start != nullptr ? kNearSteps : kFastSteps,
-                                    kFastStepsTimesDevices / listed_.devices);
-      return start_chains(std::min(steps_of_default(), static_cast<std::uint64_t>(steps)), 1,
-                          kWarm);
-    }
-    case Improvement::kDefault: {
-      stage_ = SearchStage::kImprovement;
-      const std::uint64_t steps = steps_of_default();
-      return start_chains(steps, chains_of_default(steps), kWarm);
-    }
-    case Improvement::kLongHot:
-      stage_ = SearchStage::kLongImprovement;
-      return start_chains(kThoroughSteps, kThoroughChains, kHot);
-    case Improvement::kLongWarm:
-      return start_chains(kThoroughSteps, kThoroughChains, kWarm);
-  }
-}
-
 void NeuroshardSearch::after_improvement() {
-  if (improvement_ == Improvement::kLongHot) return improve(Improvement::kLongWarm);
+  if (round_ == ImprovementRound::kLongHot) return improve(ImprovementRound::kLongWarm);
   settle();
-  if (improvement_ == Improvement::kShort && order_.effort != Effort::kFast) {
+  if (round_ == ImprovementRound::kShort && order_.effort != Effort::kFast) {
     if (done_early()) return;
+    // There the fine ladder finds nothing that improvement does not.
     if (listed_.devices <= kQuickDevices) return start_published();
     return start_ladder(Phase::kFineLadder);
   }
-  if (improvement_ == Improvement::kDefault && order_.effort == Effort::kThorough &&
-      !done_early()) {
-    return improve(Improvement::kLongHot);
+  if (round_ == ImprovementRound::kDefault && order_.effort == Effort::kThorough && !done_early()) {
+    return improve(ImprovementRound::kLongHot);
   }
   end();
 }
 
-std::uint64_t NeuroshardSearch::steps_of_default() const {
-  const double devices = listed_.devices;
-  const double slices = static_cast<double>(found_.best().layout.size());
-  const double to_settle = kStepsPerFourthPowerOfDevices * devices * devices * devices * devices;
-  const double steps =
-      std::clamp(to_settle, kLeastSteps, std::min(kMostSteps, kMostStepsTimesDevices / devices));
-  const double fewness = kFewSlices / slices;
-  const double most_times = listed_.links ? 1.0 : kMostTimesAsMany;
-  const double of_few = std::min({to_settle * fewness * fewness, most_times * steps,
-                                  kMostFewSlicesStepsTimesDevices / devices});
-  return static_cast<std::uint64_t>(
-      std::min(std::max(steps, of_few), kLeastSteps + kStepsPerSlice * slices));
-}
-
-std::size_t NeuroshardSearch::chains_of_default(std::uint64_t steps) const {
-  if (steps < kStepsOfChains) return 1;
-  const int devices = listed_.devices;
-  const bool few = static_cast<double>(found_.best().layout.size()) <= 2 * kFewSlices;
-  const bool anyway =
-      devices > kDevicesOfFewSlices && (canonical_.has_groups() || listed_.links.has_value());
-  return few && !anyway && devices > kQuickDevices ? kChainsOfFewSlices : kDefaultChains;
-}
-
 // Chains start from the best plans found so far. Each has random numbers of its own, so that what
 // they find does not depend on who runs them.
-void NeuroshardSearch::start_chains(std::uint64_t steps, std::size_t chains, double hottest) {
+void NeuroshardSearch::improve(ImprovementRound round) {
+  round_ = round;
+  stage_ = round == ImprovementRound::kShort     ? SearchStage::kShortImprovement
+           : round == ImprovementRound::kDefault ? SearchStage::kImprovement
+                                                 : SearchStage::kLongImprovement;
   if (listed_.devices < 2 || order_.stop.reached()) return after_improvement();
-  chain_options_.clear();
-  for (std::size_t chain = 0; chain < chains; ++chain) {
-    // All but one go further from where they start, every other one by another way.
-    chain_options_.push_back({.steps = steps,
-                              .stream = rounds_ + chain,
-                              .hottest = chain == 0 ? hottest : kHot,
-                              .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
-                              .soften_ids = chain % 3 == 1,
-                              .equal_widths = order_.equal_widths});
+  chain_options_ = improvement_chains(round, {.devices = listed_.devices,
+                                              .slices = found_.best().layout.size(),
+                                              .links = listed_.links.has_value(),
+                                              .groups = canonical_.has_groups(),
+                                              .improved_before = order_.start != nullptr});
+  const std::size_t chains = chain_options_.size();
+  for (AnnealingOptions& chain : chain_options_) {
+    chain.stream = streams_++;
+    chain.equal_widths = order_.equal_widths;
   }
-  rounds_ += chains;
   // Between its steps a chain looks whether it is to stop; a launch of all of them would not.
   if (!annealing_problem_ && !order_.stop.possible()) {
     annealing_problem_ =

@@ -14,6 +14,7 @@
 #include "search/canonical_task.h"
 #include "search/found_plans.h"
 #include "search/improvement/annealing.h"
+#include "search/improvement/improvement_chains.h"
 #include "search/published_search.h"
 #include "search/starts/cut_ladder.h"
 #include "search/task_search.h"
@@ -64,13 +65,13 @@ class NeuroshardSearch final : public TaskSearch {
 
  private:
   enum class Phase { kCoarseLadder, kFineLadder, kPublished, kImprovement, kFinished };
-  /// In the order of effort.
-  enum class Improvement { kShort, kDefault, kLongHot, kLongWarm };
 
   void start_near(const Plan& plan);
   void try_heuristics();
   void start_ladder(Phase phase);
   void request_rungs();
+  /// Puts the slices of `layout` into the batch, in their order.
+  void ask_for(Layout layout);
   void take_rungs(std::span<const CandidateResult> results, PlacementSession& session);
   /// What ids cost at least: if the lookups of these pieces were shared out evenly, or all of the
   /// one with most of them on its device.
@@ -79,8 +80,7 @@ class NeuroshardSearch final : public TaskSearch {
   void start_published();
   void after_published();
   void pack_for_memory();
-  void improve(Improvement improvement);
-  void start_chains(std::uint64_t steps, std::size_t chains, double hottest);
+  void improve(ImprovementRound round);
   void after_improvement();
   /// Ends the work of one effort: settles what its plan is.
   void settle();
@@ -95,8 +95,6 @@ class NeuroshardSearch final : public TaskSearch {
   [[nodiscard]] Layout layout_of_listed(const Plan& plan) const;
   /// The simple way to a plan, which ours never exceeds in cost.
   void consider_simple(Layout layout);
-  [[nodiscard]] std::uint64_t steps_of_default() const;
-  [[nodiscard]] std::size_t chains_of_default(std::uint64_t steps) const;
   [[nodiscard]] bool done_early();
 
   const Backend& backend_;
@@ -122,8 +120,8 @@ class NeuroshardSearch final : public TaskSearch {
   FoundPlans found_;
   std::optional<FoundPlans::Found> settled_;  ///< The plan of the highest effort that has ended.
   double ceiling_ms_;                         ///< No plan that is returned costs more.
-  std::uint64_t rounds_ = 0;                  ///< Of improvement: each has its random numbers.
-  Improvement improvement_ = Improvement::kShort;
+  std::uint64_t streams_ = 0;                 ///< Of random numbers: each chain has its own.
+  ImprovementRound round_ = ImprovementRound::kShort;
   std::vector<AnnealingOptions> chain_options_;
   std::vector<AnnealingChain> chains_;  ///< For the backend; with `chain_options_`.
   std::optional<AnnealingProblem> annealing_problem_;

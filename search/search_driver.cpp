@@ -122,7 +122,7 @@ void SearchDriver::leave(Run& run, PlanOutcome outcome) {
 
 void SearchDriver::provide_session(Run& run) {
   const PlacementProblem& problem = run.search->problem();
-  if (run.problem == &problem || !run.search->chains().empty()) return;
+  if (run.problem == &problem || run.has_chains()) return;
   end_session(run);
   run.session = backend_.start(problem);
   run.problem = &problem;
@@ -142,7 +142,7 @@ void SearchDriver::search_beams() {
   beam_requests_.clear();
   for (const auto& run : runs_) {
     run->outcomes.clear();
-    if (!run->running() || !run->search->chains().empty()) continue;
+    if (!run->places()) continue;
     const std::span<const BeamProblem> beams = run->search->beams();
     if (!std::all_of(beams.begin(), beams.end(),
                      [&](const BeamProblem& beam) { return run->session->can_search(beam); })) {
@@ -160,7 +160,7 @@ void SearchDriver::search_beams() {
 void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->running() || !run->outcomes.empty() || !run->search->chains().empty()) continue;
+    if (!run->places() || !run->outcomes.empty()) continue;
     const CandidateBatch& candidates = run->search->candidates();
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
@@ -173,9 +173,9 @@ void SearchDriver::anneal_chains() {
   bool any_places = false;
   for (const auto& run : runs_) {
     run->annealed.clear();
-    run->waits = run->running() && !run->search->chains().empty();
+    run->waits = run->running() && run->has_chains();
     if (run->waits) chains += run->search->chains().size();
-    any_places = any_places || (run->running() && !run->waits);
+    any_places = any_places || run->places();
   }
   if (chains == 0 || any_places) return;
   annealing_requests_.clear();
@@ -203,8 +203,7 @@ void SearchDriver::advance() {
     }
   }
   for (const auto& run : runs_) {
-    if (run->left) continue;
-    if (run->waits) continue;
+    if (run->left || run->waits) continue;
     attempt(*run, [&] {
       if (!run->annealed.empty()) {
         run->search->take_chains(run->annealed);

@@ -59,6 +59,8 @@ class SearchDriver {
     bool left = false;    ///< The outcome is out.
 
     [[nodiscard]] bool running() const { return !left && search->running(); }
+    [[nodiscard]] bool has_chains() const { return !search->chains().empty(); }
+    [[nodiscard]] bool places() const { return running() && !has_chains(); }
   };
 
   void add_published(std::span<const Job> jobs);
