@@ -15,6 +15,7 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training_ranges.h"
+#include "plain_table.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
@@ -22,6 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::message_of;
+using testing::plain_table;
 using testing::random_models;
 
 constexpr double kGib = 1073741824.0;
@@ -67,23 +69,14 @@ CostModels priced_models(bool any_batch) {
   return models;
 }
 
-Table table_of(std::int64_t rows, int dim, double pooling_factor) {
-  Table table;
-  table.rows = rows;
-  table.dim = dim;
-  table.pooling_factor = pooling_factor;
-  table.access_histogram[1] = 1.0;
-  return table;
-}
-
 /// On two nodes of two.
 Task four_tables() {
   Task task;
   task.devices = 4;
   task.devices_per_node = 2;
   task.memory_bytes = 1 << 30;
-  task.tables = {table_of(1000, 16, 3.0), table_of(50, 8, 0.5), table_of(400, 32, 7.0),
-                 table_of(600, 16, 2.0), table_of(10, 4, 1.0)};
+  task.tables = {plain_table(1000, 16, 3.0), plain_table(50, 8, 0.5), plain_table(400, 32, 7.0),
+                 plain_table(600, 16, 2.0), plain_table(10, 4, 1.0)};
   return task;
 }
 

@@ -15,6 +15,7 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/equal_tables.h"
+#include "search/quick_planners.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {
@@ -23,6 +24,7 @@ namespace {
 using testing::add_random_groups;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::quick_planners;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
@@ -112,15 +114,7 @@ bool any_plan(const Task& task, const std::function<bool(const Plan&)>& visit) {
 
 TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
-  std::vector<Planner> planners;
-  for (const Algorithm algorithm : all_algorithms()) {
-    planners.emplace_back(
-        models, PlannerOptions{
-                    .algorithm = algorithm,
-                    .effort = Effort::kFast,
-                    .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3},
-                    .threads = 1});
-  }
+  const std::vector<Planner> planners = quick_planners(models);
   int infeasible = 0;
   const std::uint64_t tasks = repetitions(1500);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {

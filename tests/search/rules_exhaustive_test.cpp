@@ -14,6 +14,7 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/kept_rules.h"
+#include "search/quick_planners.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
 
@@ -23,6 +24,7 @@ namespace {
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
 using testing::expect_keeps_rules;
+using testing::quick_planners;
 using testing::random_models;
 using testing::repetitions;
 using testing::tiny_task_with_rules;
@@ -141,15 +143,7 @@ bool is_feasible(const Task& task) {
 
 TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
-  std::vector<Planner> planners;
-  for (const Algorithm algorithm : all_algorithms()) {
-    planners.emplace_back(
-        models, PlannerOptions{
-                    .algorithm = algorithm,
-                    .effort = Effort::kFast,
-                    .search = {.beam_width = 2, .candidates = 3, .max_splits = 2, .grid_steps = 3},
-                    .threads = 1});
-  }
+  const std::vector<Planner> planners = quick_planners(models);
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   int infeasible = 0;
   const std::uint64_t tasks = repetitions(2000);

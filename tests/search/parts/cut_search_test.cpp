@@ -11,28 +11,21 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
+#include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/parts/planned_cuts.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::Contains;
+using testing::expect_good;
+using testing::make_unequal;
+using testing::plain_table;
+using testing::planner_of;
 using testing::random_task;
 using testing::repetitions;
-
-Planner planner_of(Effort effort, std::optional<Cuts> cuts = {}) {
-  return Planner(builtin_weights(), {.effort = effort, .cuts = cuts, .threads = 1});
-}
-
-Table table_of(std::int64_t rows, int dim, double pooling_factor) {
-  Table table;
-  table.rows = rows;
-  table.dim = dim;
-  table.pooling_factor = pooling_factor;
-  table.access_histogram[1] = 1.0;
-  return table;
-}
 
 /// Large tables, and small ones that are cheaper on every device.
 Task large_and_small(int devices) {
@@ -40,19 +33,10 @@ Task large_and_small(int devices) {
   task.devices = devices;
   task.memory_bytes = std::int64_t{1} << 32;
   for (int i = 0; i < 10; ++i) {
-    task.tables.push_back(table_of(1'000'000 + i, 64, 2.0));
-    task.tables.push_back(table_of(50 + i, 128, 4.0));
+    task.tables.push_back(plain_table(1'000'000 + i, 64, 2.0));
+    task.tables.push_back(plain_table(50 + i, 128, 4.0));
   }
   return task;
-}
-
-void expect_good(const Planner& planner, const Task& task, const PlanResult& result) {
-  ASSERT_TRUE(result.plan);
-  EXPECT_TRUE(check_plan(*result.plan, task).empty());
-  const PlanCost cost = planner.simulate(task, *result.plan);
-  EXPECT_TRUE(cost.fits_memory);
-  EXPECT_EQ(result.cost.cost_ms, cost.cost_ms);
-  EXPECT_EQ(result.cost.warning, cost.warning);
 }
 
 TEST(CutSearch, ReplicatesSmallTablesAndNoLargeOnes) {
@@ -79,7 +63,7 @@ TEST(CutSearch, ReplicatesAllTablesThoughNoneIsWorthIt) {
     task.devices = 64;
     task.memory_bytes = std::int64_t{1} << 32;
     for (int i = 0; i < 20; ++i) {
-      task.tables.push_back(table_of(100 + 1'000 * i, 8 << i % 3, 1.0 + 0.1 * i));
+      task.tables.push_back(plain_table(100 + 1'000 * i, 8 << i % 3, 1.0 + 0.1 * i));
     }
     const Planner planner = planner_of(effort);
     const PlanResult result = planner.plan(task);
@@ -92,24 +76,13 @@ TEST(CutSearch, ReplicatesAllTablesThoughNoneIsWorthIt) {
   }
 }
 
-/// Gives every other device more memory and speed, and every third a base load.
-void make_unequal(Task& task) {
-  task.device_list.assign(static_cast<std::size_t>(task.devices),
-                          {.memory_bytes = task.memory_bytes});
-  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
-    Device& device = task.device_list[d];
-    if (d % 2 == 0) device = {.memory_bytes = 2 * task.memory_bytes, .speed = 1.6};
-    if (d % 3 == 0) device.base_ms = 0.1;
-  }
-}
-
 /// Narrow tables with many lookups, whose ids each slice is sent.
 Task many_lookups(int devices) {
   Task task;
   task.devices = devices;
   task.memory_bytes = std::int64_t{1} << 36;
   for (int i = 0; i < 25; ++i) {
-    task.tables.push_back(table_of(1'000'000 + 800'000 * i, 4 << i % 3, 10.0 + 7.0 * i));
+    task.tables.push_back(plain_table(1'000'000 + 800'000 * i, 4 << i % 3, 10.0 + 7.0 * i));
   }
   return task;
 }
@@ -314,7 +287,7 @@ TEST(CutSearch, MayReplicateAllTables) {
   Task task;
   task.devices = 16;
   task.memory_bytes = std::int64_t{1} << 30;
-  for (int i = 0; i < 4; ++i) task.tables.push_back(table_of(20 + i, 32, 1.0));
+  for (int i = 0; i < 4; ++i) task.tables.push_back(plain_table(20 + i, 32, 1.0));
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult result = planner.plan(task);
   expect_good(planner, task, result);
@@ -359,7 +332,7 @@ Task of_dims(const std::vector<int>& dims, int devices) {
   task.devices = devices;
   task.memory_bytes = std::int64_t{1} << 33;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    task.tables.push_back(table_of(2'000'000 + static_cast<std::int64_t>(i), dims[i], 8.0));
+    task.tables.push_back(plain_table(2'000'000 + static_cast<std::int64_t>(i), dims[i], 8.0));
   }
   return task;
 }
@@ -430,7 +403,7 @@ TEST(CutSearch, KeepsToRulesOnColumns) {
 
 TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   Task task = large_and_small(16);
-  task.tables.push_back(table_of(20'000'000, 4, 400.0));
+  task.tables.push_back(plain_table(20'000'000, 4, 400.0));
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult result = planner.plan(task);
   expect_good(planner, task, result);
@@ -456,95 +429,6 @@ TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   const PlanResult ruled = planner.plan(task);
   expect_good(planner, task, ruled);
   EXPECT_FALSE(has_row_blocks(task, *ruled.plan));
-}
-
-/// Built-in weights with prices of kinds, so many milliseconds for each shard.
-CostModels with_prices(double row_ms, double table_row_ms, double replica_ms) {
-  CostModels models = builtin_weights();
-  models.kind_prices = {{ShardingKind::kRow, {{row_ms}}},
-                        {ShardingKind::kTableRow, {{table_row_ms}}},
-                        {ShardingKind::kReplicate, {{replica_ms}}}};
-  return models;
-}
-
-std::size_t tables_of_kind(const Task& task, const Plan& plan, ShardingKind kind) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      sharding_kinds(task, plan),
-      [&](const auto& kinds) { return std::ranges::find(kinds, kind) != kinds.end(); }));
-}
-
-/// Tables on two nodes, of which none is worth an all-reduce.
-Task two_nodes() {
-  Task task;
-  task.devices = 16;
-  task.memory_bytes = std::int64_t{1} << 33;
-  for (int i = 0; i < 12; ++i) task.tables.push_back(table_of(3'000'000 + i, 64, 4.0 + i));
-  return task;
-}
-
-TEST(CutSearch, ChoosesByThePricesOfKinds) {
-  const Task task = two_nodes();
-  constexpr double kCheap = 1e-3;
-  constexpr double kDear = 1e3;
-  const auto plan_with = [&](const CostModels& models) {
-    const Planner planner(models, {.effort = Effort::kFast, .threads = 1});
-    const PlanResult result = planner.plan(task);
-    expect_good(planner, task, result);
-    return result;
-  };
-  const PlanResult row = plan_with(with_prices(kCheap, kDear, kDear));
-  EXPECT_EQ(tables_of_kind(task, *row.plan, ShardingKind::kRow), 12U);
-  const PlanResult nodes = plan_with(with_prices(kDear, kCheap, kDear));
-  EXPECT_EQ(tables_of_kind(task, *nodes.plan, ShardingKind::kGrid), 12U);
-  // Six on each node cost as much as twelve in grids would on both.
-  EXPECT_EQ(tables_of_kind(task, *nodes.plan, ShardingKind::kTableRow), 12U);
-  for (const std::vector<int>& shard : nodes.plan->shards) EXPECT_EQ(shard.size(), 6U);
-  const PlanResult neither = plan_with(with_prices(kDear, kDear, kDear));
-  EXPECT_FALSE(has_row_blocks(task, *neither.plan));
-  EXPECT_TRUE(neither.plan->replicas.empty());
-}
-
-TEST(CutSearch, EvensNodesOutByGrids) {
-  Task task = two_nodes();
-  task.tables.resize(1);
-  CostModels models = with_prices(1e3, 0.0, 1e3);
-  models.kind_prices[ShardingKind::kTableRow].ms = {1e-6, 0.0, 1e-4, 0.0, 0.0};
-  const Planner planner(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
-  const PlanResult result = planner.plan(task);
-  expect_good(planner, task, result);
-  EXPECT_EQ(tables_of_kind(task, *result.plan, ShardingKind::kGrid), 1U);
-  EXPECT_EQ(result.plan->slices.size(), 16U);
-  for (const TableSlice& slice : result.plan->slices) EXPECT_EQ(slice.dim, 32);
-  // Rules without grids leave it on one node.
-  task.tables[0].rules.kinds = {ShardingKind::kTable, ShardingKind::kTableRow};
-  const PlanResult whole = planner.plan(task);
-  expect_good(planner, task, whole);
-  EXPECT_EQ(tables_of_kind(task, *whole.plan, ShardingKind::kTableRow), 1U);
-}
-
-TEST(CutSearch, WithPricesIsNeverDearerThanColumns) {
-  std::size_t in_blocks = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
-    SCOPED_TRACE(seed);
-    Task task = random_task(seed);
-    task.devices_per_node = 1 + static_cast<int>(seed % 4);
-    if (seed % 3 == 0) make_unequal(task);
-    const CostModels models = with_prices(0.02, 0.01, 0.01);
-    const PlanResult by_columns =
-        Planner(models, {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1}).plan(task);
-    const Planner planner(models, {.effort = Effort::kFast, .threads = 1});
-    const PlanResult any = planner.plan(task);
-    if (!any.plan) {
-      EXPECT_FALSE(by_columns.plan);
-      continue;
-    }
-    expect_good(planner, task, any);
-    if (by_columns.plan) {
-      EXPECT_LE(any.cost.cost_ms, by_columns.cost.cost_ms);
-    }
-    in_blocks += tables_of_kind(task, *any.plan, ShardingKind::kTableRow);
-  }
-  EXPECT_GT(in_blocks, 0U);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/weights.h"
+#include "search/parts/planned_cuts.h"
 #include "search/parts/tables_of_kinds.h"
 
 namespace neuroshard {

@@ -16,6 +16,7 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/weights.h"
 #include "repetitions.h"
+#include "search/parts/planned_cuts.h"
 #include "search/parts/tables_of_kinds.h"
 #include "search/random_rules.h"
 

@@ -1,16 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/random.h"
-#include "neuroshard/planner.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard::testing {
 
-// Tables that may be sharded in some ways only (TableRules::kinds), and planners for them.
+// Tables that may be sharded in some ways only (TableRules::kinds).
 
 using Kinds = std::vector<ShardingKind>;
 
@@ -24,13 +22,5 @@ inline constexpr std::int64_t kAmple = std::int64_t{1} << 36;
 
 /// Tables of any kinds on some devices of kAmple.
 [[nodiscard]] Task random_task_with_kinds(std::uint64_t seed);
-
-/// With the built-in weights.
-[[nodiscard]] Planner planner_of(Effort effort = Effort::kFast, std::optional<Cuts> cuts = {},
-                                 int threads = 1);
-
-/// Expects a plan that keeps all that the task says, at the cost that simulate() has, and such
-/// alternatives.
-void expect_good(const Planner& planner, const Task& task, const PlanResult& result);
 
 }  // namespace neuroshard::testing
