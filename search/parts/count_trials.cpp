@@ -21,32 +21,34 @@ std::size_t CountTrials::count_above(double gain) const {
       candidates_.begin());
 }
 
-std::optional<std::size_t> CountTrials::untried(std::size_t best) const {
+std::optional<std::size_t> CountTrials::untried() const {
   for (const double gain : kLeastGains) {
     const std::size_t count = count_above(gain);
     if (count > 0 && !tried_.contains(count)) return count;
   }
-  if (best == 0) return std::nullopt;
+  if (best_ == 0) return std::nullopt;
   // The wider gap beside the best.
-  const auto at = tried_.find(best);
+  const auto at = tried_.find(best_);
   const std::size_t below = at == tried_.begin() ? 0 : *std::prev(at);
   const std::size_t above = std::next(at) == tried_.end() ? candidates_.size() : *std::next(at);
-  if (std::max(best - below, above - best) < 2) return std::nullopt;
-  return best - below > above - best ? (best + below) / 2 : (best + above + 1) / 2;
+  if (std::max(best_ - below, above - best_) < 2) return std::nullopt;
+  return best_ - below > above - best_ ? (best_ + below) / 2 : (best_ + above + 1) / 2;
 }
 
-std::optional<std::size_t> CountTrials::next(std::size_t best) {
+std::optional<std::size_t> CountTrials::next() {
   if (left_ == 0) return std::nullopt;
-  const std::optional<std::size_t> count = untried(best);
+  const std::optional<std::size_t> count = untried();
   if (!count) return std::nullopt;
   --left_;
   tried_.insert(*count);
+  last_ = *count;
   return count;
 }
 
 std::size_t CountTrials::try_all() {
-  tried_.insert(candidates_.size());
-  return candidates_.size();
+  last_ = candidates_.size();
+  tried_.insert(last_);
+  return last_;
 }
 
 std::vector<std::uint32_t> CountTrials::tables(std::size_t count, const CutRoom& room,

@@ -29,9 +29,10 @@ class CountTrials {
   CountTrials(std::vector<CutCandidate> candidates, std::size_t most_trials)
       : candidates_(std::move(candidates)), left_(most_trials) {}
 
-  /// The next number, if `best` led to the best plan so far (0: none did). Nothing if there is no
-  /// other, or were trials enough.
-  [[nodiscard]] std::optional<std::size_t> next(std::size_t best);
+  /// The next number. Nothing if there is no other, or were trials enough.
+  [[nodiscard]] std::optional<std::size_t> next();
+  /// The last number led to the best plan so far.
+  void last_is_best() { best_ = last_; }
 
   [[nodiscard]] std::size_t size() const { return candidates_.size(); }
 
@@ -45,11 +46,13 @@ class CountTrials {
                                                   std::span<const std::uint32_t> others = {}) const;
 
  private:
-  [[nodiscard]] std::optional<std::size_t> untried(std::size_t best) const;
+  [[nodiscard]] std::optional<std::size_t> untried() const;
   [[nodiscard]] std::size_t count_above(double gain) const;
 
   std::vector<CutCandidate> candidates_;
   std::size_t left_ = 0;
+  std::size_t last_ = 0;
+  std::size_t best_ = 0;  ///< 0: none led to the best plan.
   std::set<std::size_t> tried_;
 };
 

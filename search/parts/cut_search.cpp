@@ -18,14 +18,6 @@
 namespace neuroshard {
 namespace {
 
-// Numbers of tables that are tried, of replicas and row-wise ones each.
-constexpr std::size_t kTrialsOfFast = 1;
-constexpr std::size_t kTrials = 10;
-
-// Parts of tables take at most so much of what a device has to do on average, the likeliest first.
-constexpr std::array kPartsShares = {0.5, 0.25, 1.0, 0.1};
-constexpr std::size_t kSharesOfFast = 1;
-
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
@@ -53,7 +45,8 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       options_(options),
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kCuts, 0.0),
-      required_(tables_to_replicate(task)) {
+      required_(tables_to_replicate(task)),
+      choices_(backend, task, required_, options.effort == Effort::kFast) {
   stats_.backend = backend.name();
   quiet_request_.on_improvement = nullptr;
   // With little effort, devices that differ are planned near to plans for equal ones.
@@ -82,10 +75,7 @@ void CutSearch::take(PlanResult planned) {
   switch (phase_) {
     case Phase::kWhole:
       return after_whole(std::move(planned));
-    case Phase::kReplicas:
-    case Phase::kRowWise:
-    case Phase::kNodeBlocks:
-    case Phase::kColumnParts:
+    case Phase::kTrials:
       consider_parts(planned, most_ms_);
       return try_more();
     case Phase::kEqualized:
@@ -127,115 +117,14 @@ void CutSearch::after_whole(PlanResult planned) {
 }
 
 void CutSearch::begin_trials() {
-  phase_ = Phase::kColumnParts;
+  phase_ = Phase::kTrials;
   try_more();
-}
-
-// Parts come first: tables that halving does not cut finely enough would be replicated or cut by
-// rows for want of them.
-std::optional<CutSearch::Choice> CutSearch::next_choice() {
-  Choice choice = best_;
-  if (phase_ == Phase::kColumnParts) {
-    const std::size_t most =
-        options_.effort == Effort::kFast && !found_.empty() ? kSharesOfFast : kPartsShares.size();
-    if (shares_tried_ < most) {
-      choice.parts_share = kPartsShares[shares_tried_++];
-      return choice;
-    }
-    phase_ = Phase::kReplicas;
-    if (!found_.empty()) list_candidates();
-    // The last replica may gain what none before it does: without slices there is no all-to-all.
-    if (replicas_.size() > 0 && replicas_.size() + required_.size() == task_.tables.size()) {
-      count_ = replicas_.try_all();
-      choice.replicas = replicas_.tables(count_, room_beside({}));
-      std::ranges::sort(choice.replicas);
-      if (choice.replicas.size() == count_) return choice;
-      choice = best_;
-    }
-  }
-  if (phase_ == Phase::kReplicas) {
-    while (const auto count = replicas_.next(best_count_)) {
-      count_ = *count;
-      choice.replicas = replicas_.tables(count_, room_beside({}));
-      std::ranges::sort(choice.replicas);
-      replicas_limited_ |= choice.replicas.size() < count_;
-      if (choice != trial_ && choice != best_) return choice;
-    }
-    phase_ = Phase::kRowWise;
-    best_count_ = 0;
-    choice = best_;
-  }
-  if (phase_ == Phase::kRowWise) {
-    if (row_wise_alone_) {
-      row_wise_alone_ = false;
-      choice.replicas.clear();
-      choice.row_wise = row_wise_.tables(count_, room_beside({}));
-      return choice;
-    }
-    while (const auto count = row_wise_.next(best_count_)) {
-      count_ = *count;
-      choice.row_wise = row_wise_.tables(count_, room_beside(choice.replicas), choice.replicas);
-      if (choice == trial_ || choice == best_) continue;
-      // The replicas may have taken what blocks had better use of.
-      row_wise_alone_ = replicas_limited_ && !choice.replicas.empty();
-      return choice;
-    }
-    phase_ = Phase::kNodeBlocks;
-    best_count_ = 0;
-    choice = best_;
-    if (node_blocks_.size() > 0) return with_node_blocks(node_blocks_.try_all());
-  }
-  if (const auto count = node_blocks_.next(best_count_)) return with_node_blocks(*count);
-  return std::nullopt;
-}
-
-CutSearch::Choice CutSearch::with_node_blocks(std::size_t count) {
-  count_ = count;
-  Choice choice = best_;
-  choice.node_blocks = node_blocks_.tables(count);
-  std::ranges::sort(choice.node_blocks);
-  return choice;
-}
-
-CutRoom CutSearch::room_beside(const std::vector<std::uint32_t>& replicas) const {
-  Plan plan;
-  std::int64_t columns_bytes = total_bytes(task_);
-  for (const auto* tables : {&required_, &replicas}) {
-    for (const std::uint32_t table : *tables) {
-      plan.replicas.push_back(static_cast<int>(table));
-      columns_bytes -= task_.tables[table].size_bytes();
-    }
-  }
-  std::ranges::sort(plan.replicas);
-  const std::int64_t of_replicas = replicas_memory(task_, plan).total_bytes();
-  CutRoom room{.of_device = std::numeric_limits<std::int64_t>::max(),
-               .of_all = -static_cast<double>(columns_bytes)};
-  for (const std::int64_t of_device : rooms_bytes(task_)) {
-    room.of_device = std::min(room.of_device, of_device - of_replicas);
-    room.of_all += static_cast<double>(of_device - of_replicas);
-  }
-  return room;
-}
-
-void CutSearch::list_candidates() {
-  const auto without_required = [&](std::vector<CutCandidate> candidates) {
-    std::erase_if(candidates, [&](const CutCandidate& one) {
-      return std::ranges::binary_search(required_, one.table);
-    });
-    return candidates;
-  };
-  const std::size_t trials = options_.effort == Effort::kFast ? kTrialsOfFast : kTrials;
-  const PlanResult& best = found_.best();
-  replicas_ = {without_required(replica_candidates(backend_, task_, best.cost)), trials};
-  row_wise_ = {without_required(row_wise_candidates(backend_, task_, *best.plan, best.cost)),
-               trials};
-  node_blocks_ = {without_required(node_block_candidates(backend_, task_, *best.plan, best.cost)),
-                  trials};
 }
 
 void CutSearch::try_more() {
   while (!stop_.reached()) {
-    const std::optional<Choice> choice = next_choice();
+    const std::optional<CutChoice> choice =
+        choices_.next(best_, found_.empty() ? nullptr : &found_.best());
     if (!choice) return try_equalized();
     if (ask_for_rest(*choice, Effort::kFast)) return;
   }
@@ -285,7 +174,7 @@ void CutSearch::list_starts() {
   whole_planned_ = true;
   const bool worth_it =
       options_.effort != Effort::kFast || whole->cost_ms <= kClose * best->cost_ms;
-  if (best->choice != Choice{}) starts_.push_back(*std::move(best));
+  if (best->choice != CutChoice{}) starts_.push_back(*std::move(best));
   if (worth_it || starts_.empty()) starts_.push_back(*std::move(whole));
 }
 
@@ -320,14 +209,14 @@ void CutSearch::after_equalized() {
     return ask_for_equalized();
   }
   if (options_.columns_only) return end();
-  if (found_.empty() && shares_tried_ == 0) return begin_trials();
+  if (found_.empty() && !choices_.started()) return begin_trials();
   if (options_.effort == Effort::kFast) return end();
   improve_best();
 }
 
 void CutSearch::improve_best() {
   phase_ = Phase::kBest;
-  if (best_ != Choice{} && ask_for_rest(best_, options_.effort)) return;
+  if (best_ != CutChoice{} && ask_for_rest(best_, options_.effort)) return;
   plan_whole_again();
 }
 
@@ -342,13 +231,13 @@ void CutSearch::end() {
   next_.reset();
 }
 
-std::vector<std::uint32_t> CutSearch::on_nodes(const Choice& choice) {
+std::vector<std::uint32_t> CutSearch::on_nodes(const CutChoice& choice) {
   std::vector<std::uint32_t> tables;
   std::ranges::set_difference(choice.node_blocks, choice.replicas, std::back_inserter(tables));
   return tables;
 }
 
-std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
+std::vector<std::uint32_t> CutSearch::fix_tables(const CutChoice& choice) {
   std::vector<std::uint32_t> tables = required_;
   std::ranges::copy(choice.replicas, std::back_inserter(tables));
   std::ranges::sort(tables);
@@ -375,7 +264,7 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const Choice& choice) {
   return tables;
 }
 
-bool CutSearch::ask_for_rest(const Choice& choice, Effort effort) {
+bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
   const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
@@ -414,7 +303,7 @@ bool CutSearch::consider(Plan plan, double most_ms) {
   const bool best = found_.consider(std::move(plan), most_ms);
   if (best) {
     best_ = trial_;
-    best_count_ = count_;
+    if (phase_ == Phase::kTrials) choices_.last_is_best();
   }
   return best;
 }

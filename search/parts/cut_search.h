@@ -14,7 +14,7 @@
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 #include "search/parts/best_plans.h"
-#include "search/parts/count_trials.h"
+#include "search/parts/cut_choices.h"
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
@@ -61,10 +61,7 @@ class CutSearch {
  private:
   enum class Phase {
     kWhole,
-    kColumnParts,
-    kReplicas,
-    kRowWise,
-    kNodeBlocks,
+    kTrials,
     kEqualized,
     kNearEqualized,
     kBest,
@@ -72,19 +69,9 @@ class CutSearch {
     kWholeAgain,
     kFinished
   };
-  /// What the search is to decide; nothing of it: the whole task by halving columns.
-  struct Choice {
-    std::vector<std::uint32_t> replicas;  ///< These tables are replicated,
-    std::vector<std::uint32_t> row_wise;  ///< and these, if they are not, row-wise;
-    /// but these, ascending, if they are not replicated, in row blocks on the devices of a node.
-    std::vector<std::uint32_t> node_blocks;
-    double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
-
-    friend bool operator==(const Choice&, const Choice&) = default;
-  };
   /// What a choice leaves of the task, and a plan for it.
   struct PlannedPart {
-    Choice choice;
+    CutChoice choice;
     std::vector<std::uint32_t> tables;  ///< As PartialTask's; of the whole task: none.
     std::vector<int> first_columns;
     Plan plan;
@@ -97,14 +84,6 @@ class CutSearch {
   void after_whole(PlanResult planned);
   void begin_trials();
   void try_more();
-  /// The next choice to be tried; nothing if they are at an end.
-  [[nodiscard]] std::optional<Choice> next_choice();
-  /// The best choice so far with so many candidates in row blocks on nodes.
-  [[nodiscard]] Choice with_node_blocks(std::size_t count);
-  /// What is left of the devices for candidates beside `replicas` and all other tables.
-  [[nodiscard]] CutRoom room_beside(const std::vector<std::uint32_t>& replicas) const;
-  /// Tables that may be replicated, or in row blocks, by what the best plan so far costs.
-  void list_candidates();
   /// Plans the task for equal devices, if its own differ.
   void try_equalized();
   /// Asks for what that needs next.
@@ -124,11 +103,11 @@ class CutSearch {
   void end();
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
   /// is no room, or nothing to be planned.
-  bool ask_for_rest(const Choice& choice, Effort effort);
+  bool ask_for_rest(const CutChoice& choice, Effort effort);
   /// Tables that `choice` has in row blocks on nodes, ascending.
-  [[nodiscard]] static std::vector<std::uint32_t> on_nodes(const Choice& choice);
+  [[nodiscard]] static std::vector<std::uint32_t> on_nodes(const CutChoice& choice);
   /// Puts what `choice` replicates and has row-wise into `fixed_`. Returns those tables, ascending.
-  std::vector<std::uint32_t> fix_tables(const Choice& choice);
+  std::vector<std::uint32_t> fix_tables(const CutChoice& choice);
   void consider_parts(const PlanResult& planned, double most_ms);
   /// True if it is the best so far.
   bool consider(Plan plan, double most_ms);
@@ -148,19 +127,12 @@ class CutSearch {
   Phase phase_ = Phase::kWhole;
   std::optional<Part> next_;
 
-  std::size_t count_ = 0;                ///< Of candidates in the last trial,
-  std::size_t best_count_ = 0;           ///< and in that of the best plan, of one kind.
-  bool replicas_limited_ = false;        ///< By memory.
-  bool row_wise_alone_ = false;          ///< The last trial's are to be tried without replicas.
   std::vector<std::uint32_t> required_;  ///< Tables that must be replicated, ascending.
-  CountTrials replicas_;
-  CountTrials row_wise_;
-  CountTrials node_blocks_;
-  std::size_t shares_tried_ = 0;
+  CutChoices choices_;
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
-  Choice best_;       ///< Of the best plan.
-  Choice trial_;      ///< Of the part that is asked for.
+  CutChoice best_;    ///< Of the best plan.
+  CutChoice trial_;   ///< Of the part that is asked for.
   PartialTask rest_;  ///< That part.
   Plan fixed_;        ///< The other tables.
 

@@ -1,0 +1,159 @@
+#include "search/parts/cut_choices.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "neuroshard/simulator.h"
+#include "search/parts/device_loads.h"
+
+namespace neuroshard {
+namespace {
+
+// Numbers of tables that are tried, of replicas and row-wise ones each.
+constexpr std::size_t kFewTrials = 1;
+constexpr std::size_t kTrials = 10;
+
+// Parts of tables take at most so much of what a device has to do on average, the likeliest first.
+constexpr std::array kPartsShares = {0.5, 0.25, 1.0, 0.1};
+constexpr std::size_t kFewShares = 1;
+
+}  // namespace
+
+// Parts come first: tables that halving does not cut finely enough would be replicated or cut by
+// rows for want of them.
+std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
+  std::optional<CutChoice> choice;
+  if (kind_ == Kind::kColumnParts) {
+    choice = next_parts(best, planned != nullptr);
+    if (!choice) {
+      if (planned != nullptr) list_candidates(*planned);
+      kind_ = Kind::kReplicas;
+    }
+  }
+  if (!choice && kind_ == Kind::kReplicas) {
+    choice = next_replicas(best);
+    if (!choice) kind_ = Kind::kRowWise;
+  }
+  if (!choice && kind_ == Kind::kRowWise) {
+    choice = next_row_wise(best);
+    if (!choice) kind_ = Kind::kNodeBlocks;
+  }
+  if (!choice) choice = next_node_blocks(best);
+  if (choice) last_ = *choice;
+  return choice;
+}
+
+void CutChoices::last_is_best() {
+  switch (kind_) {
+    case Kind::kColumnParts:
+      return;
+    case Kind::kReplicas:
+      return replicas_.last_is_best();
+    case Kind::kRowWise:
+      return row_wise_.last_is_best();
+    case Kind::kNodeBlocks:
+      return node_blocks_.last_is_best();
+  }
+}
+
+std::optional<CutChoice> CutChoices::next_parts(const CutChoice& best, bool planned) {
+  const std::size_t most = few_ && planned ? kFewShares : kPartsShares.size();
+  if (shares_tried_ == most) return std::nullopt;
+  CutChoice choice = best;
+  choice.parts_share = kPartsShares[shares_tried_++];
+  return choice;
+}
+
+std::optional<CutChoice> CutChoices::next_replicas(const CutChoice& best) {
+  CutChoice choice = best;
+  // The last replica may gain what none before it does: without slices there is no all-to-all.
+  if (!std::exchange(all_replicas_tried_, true) && replicas_.size() > 0 &&
+      replicas_.size() + required_.size() == task_.tables.size()) {
+    choice.replicas = replicas_of(replicas_.try_all());
+    if (choice.replicas.size() == replicas_.size()) return choice;
+  }
+  while (const auto count = replicas_.next()) {
+    choice.replicas = replicas_of(*count);
+    replicas_limited_ |= choice.replicas.size() < *count;
+    if (choice != last_ && choice != best) return choice;
+  }
+  return std::nullopt;
+}
+
+std::optional<CutChoice> CutChoices::next_row_wise(const CutChoice& best) {
+  CutChoice choice = best;
+  if (std::exchange(row_wise_alone_, false)) {
+    choice.replicas.clear();
+    choice.row_wise = row_wise_.tables(row_wise_count_, room_beside({}));
+    return choice;
+  }
+  while (const auto count = row_wise_.next()) {
+    choice.row_wise = row_wise_.tables(*count, room_beside(choice.replicas), choice.replicas);
+    if (choice == last_ || choice == best) continue;
+    // The replicas may have taken what blocks had better use of.
+    row_wise_alone_ = replicas_limited_ && !choice.replicas.empty();
+    row_wise_count_ = *count;
+    return choice;
+  }
+  return std::nullopt;
+}
+
+std::optional<CutChoice> CutChoices::next_node_blocks(const CutChoice& best) {
+  std::optional<std::size_t> count;
+  if (!std::exchange(all_node_blocks_tried_, true) && node_blocks_.size() > 0) {
+    count = node_blocks_.try_all();
+  } else {
+    count = node_blocks_.next();
+  }
+  if (!count) return std::nullopt;
+  CutChoice choice = best;
+  choice.node_blocks = node_blocks_.tables(*count);
+  std::ranges::sort(choice.node_blocks);
+  return choice;
+}
+
+std::vector<std::uint32_t> CutChoices::replicas_of(std::size_t count) const {
+  std::vector<std::uint32_t> tables = replicas_.tables(count, room_beside({}));
+  std::ranges::sort(tables);
+  return tables;
+}
+
+CutRoom CutChoices::room_beside(const std::vector<std::uint32_t>& replicas) const {
+  Plan plan;
+  std::int64_t columns_bytes = total_bytes(task_);
+  for (const auto* tables : {&required_, &replicas}) {
+    for (const std::uint32_t table : *tables) {
+      plan.replicas.push_back(static_cast<int>(table));
+      columns_bytes -= task_.tables[table].size_bytes();
+    }
+  }
+  std::ranges::sort(plan.replicas);
+  const std::int64_t of_replicas = replicas_memory(task_, plan).total_bytes();
+  CutRoom room{.of_device = std::numeric_limits<std::int64_t>::max(),
+               .of_all = -static_cast<double>(columns_bytes)};
+  for (const std::int64_t of_device : rooms_bytes(task_)) {
+    room.of_device = std::min(room.of_device, of_device - of_replicas);
+    room.of_all += static_cast<double>(of_device - of_replicas);
+  }
+  return room;
+}
+
+void CutChoices::list_candidates(const PlanResult& planned) {
+  const auto without_required = [&](std::vector<CutCandidate> candidates) {
+    std::erase_if(candidates, [&](const CutCandidate& one) {
+      return std::ranges::binary_search(required_, one.table);
+    });
+    return candidates;
+  };
+  const std::size_t trials = few_ ? kFewTrials : kTrials;
+  const PlanCost& cost = planned.cost;
+  replicas_ = {without_required(replica_candidates(backend_, task_, cost)), trials};
+  row_wise_ = {without_required(row_wise_candidates(backend_, task_, *planned.plan, cost)), trials};
+  node_blocks_ = {without_required(node_block_candidates(backend_, task_, *planned.plan, cost)),
+                  trials};
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neuroshard/backend.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/task.h"
+#include "search/parts/count_trials.h"
+
+namespace neuroshard {
+
+/// What a search by halving columns is not to decide; nothing: it plans the whole task.
+struct CutChoice {
+  std::vector<std::uint32_t> replicas;  ///< These tables are replicated,
+  std::vector<std::uint32_t> row_wise;  ///< and these, if they are not, row-wise;
+  /// but these, ascending, if they are not replicated, in row blocks on the devices of a node.
+  std::vector<std::uint32_t> node_blocks;
+  double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
+
+  friend bool operator==(const CutChoice&, const CutChoice&) = default;
+};
+
+/// Which choices are worth a trial, one after another, each the best one so far with something
+/// changed: how its tables are cut into parts of columns, which ones are replicated, which ones are
+/// row-wise, which ones are in row blocks on nodes.
+class CutChoices {
+ public:
+  /// Borrows all. `required`: tables that must be replicated, ascending. `few`: one number of
+  /// tables of each kind is tried, and if there is a plan already, one share of parts.
+  CutChoices(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required,
+             bool few)
+      : backend_(backend), task_(task), required_(required), few_(few) {}
+
+  /// The next one, if `best` led to the best plan so far, `planned` (null: none did). Nothing: they
+  /// are at an end.
+  [[nodiscard]] std::optional<CutChoice> next(const CutChoice& best, const PlanResult* planned);
+  /// The last one led to the best plan so far.
+  void last_is_best();
+  [[nodiscard]] bool started() const { return shares_tried_ > 0; }
+
+ private:
+  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks };
+
+  [[nodiscard]] std::optional<CutChoice> next_parts(const CutChoice& best, bool planned);
+  [[nodiscard]] std::optional<CutChoice> next_replicas(const CutChoice& best);
+  [[nodiscard]] std::optional<CutChoice> next_row_wise(const CutChoice& best);
+  [[nodiscard]] std::optional<CutChoice> next_node_blocks(const CutChoice& best);
+  /// Tables that may be replicated, or in row blocks, by what `planned` costs.
+  void list_candidates(const PlanResult& planned);
+  /// What is left of the devices for candidates beside `replicas` and all other tables.
+  [[nodiscard]] CutRoom room_beside(const std::vector<std::uint32_t>& replicas) const;
+  /// The first `count` candidates that have room beside no other cuts, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> replicas_of(std::size_t count) const;
+
+  const Backend& backend_;
+  const Task& task_;
+  const std::vector<std::uint32_t>& required_;
+  bool few_;
+  Kind kind_ = Kind::kColumnParts;
+  std::size_t shares_tried_ = 0;
+  CountTrials replicas_;
+  CountTrials row_wise_;
+  CountTrials node_blocks_;
+  std::size_t row_wise_count_ = 0;  ///< Of the last trial of such.
+  bool all_replicas_tried_ = false;
+  bool all_node_blocks_tried_ = false;
+  bool replicas_limited_ = false;  ///< By memory.
+  bool row_wise_alone_ = false;    ///< The last trial's are to be tried without replicas.
+  CutChoice last_;
+};
+
+}  // namespace neuroshard
