@@ -22,28 +22,45 @@ constexpr std::size_t kFewShares = 1;
 
 }  // namespace
 
+std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
+  std::optional<CutChoice> choice = next_of_round(best, planned);
+  if (!choice && go_on()) choice = next_of_round(best, planned);
+  if (choice) last_ = *choice;
+  return choice;
+}
+
+bool CutChoices::go_on() {
+  if (few_ || !std::exchange(first_round_, false)) return false;
+  kind_ = Kind::kColumnParts;
+  for (CountTrials* trials : {&replicas_, &row_wise_, &node_blocks_}) {
+    trials->allow(kTrials - kFewTrials);
+  }
+  all_node_blocks_tried_ = false;  // The best choice may be another.
+  return true;
+}
+
 // Parts come first: tables that halving does not cut finely enough would be replicated or cut by
 // rows for want of them.
-std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
+std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
+                                                   const PlanResult* planned) {
   std::optional<CutChoice> choice;
   if (kind_ == Kind::kColumnParts) {
     choice = next_parts(best, planned != nullptr);
-    if (!choice) {
-      if (planned != nullptr) list_candidates(*planned);
-      kind_ = Kind::kReplicas;
-    }
+    if (choice) return choice;
+    if (planned != nullptr && !std::exchange(listed_, true)) list_candidates(*planned);
+    kind_ = Kind::kReplicas;
   }
-  if (!choice && kind_ == Kind::kReplicas) {
+  if (kind_ == Kind::kReplicas) {
     choice = next_replicas(best);
-    if (!choice) kind_ = Kind::kRowWise;
+    if (choice) return choice;
+    kind_ = Kind::kRowWise;
   }
-  if (!choice && kind_ == Kind::kRowWise) {
+  if (kind_ == Kind::kRowWise) {
     choice = next_row_wise(best);
-    if (!choice) kind_ = Kind::kNodeBlocks;
+    if (choice) return choice;
+    kind_ = Kind::kNodeBlocks;
   }
-  if (!choice) choice = next_node_blocks(best);
-  if (choice) last_ = *choice;
-  return choice;
+  return next_node_blocks(best);
 }
 
 void CutChoices::last_is_best() {
@@ -60,8 +77,8 @@ void CutChoices::last_is_best() {
 }
 
 std::optional<CutChoice> CutChoices::next_parts(const CutChoice& best, bool planned) {
-  const std::size_t most = few_ && planned ? kFewShares : kPartsShares.size();
-  if (shares_tried_ == most) return std::nullopt;
+  const std::size_t most = first_round_ && planned ? kFewShares : kPartsShares.size();
+  if (shares_tried_ >= most) return std::nullopt;
   CutChoice choice = best;
   choice.parts_share = kPartsShares[shares_tried_++];
   return choice;
@@ -102,17 +119,20 @@ std::optional<CutChoice> CutChoices::next_row_wise(const CutChoice& best) {
 }
 
 std::optional<CutChoice> CutChoices::next_node_blocks(const CutChoice& best) {
-  std::optional<std::size_t> count;
-  if (!std::exchange(all_node_blocks_tried_, true) && node_blocks_.size() > 0) {
-    count = node_blocks_.try_all();
-  } else {
-    count = node_blocks_.next();
-  }
-  if (!count) return std::nullopt;
   CutChoice choice = best;
-  choice.node_blocks = node_blocks_.tables(*count);
-  std::ranges::sort(choice.node_blocks);
-  return choice;
+  const auto with = [&](std::size_t count) {
+    choice.node_blocks = node_blocks_.tables(count);
+    std::ranges::sort(choice.node_blocks);
+    return choice != last_ && choice != best;
+  };
+  if (!std::exchange(all_node_blocks_tried_, true) && node_blocks_.size() > 0 &&
+      with(node_blocks_.try_all())) {
+    return choice;
+  }
+  while (const auto count = node_blocks_.next()) {
+    if (with(*count)) return choice;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::uint32_t> CutChoices::replicas_of(std::size_t count) const {
@@ -148,7 +168,7 @@ void CutChoices::list_candidates(const PlanResult& planned) {
     });
     return candidates;
   };
-  const std::size_t trials = few_ ? kFewTrials : kTrials;
+  const std::size_t trials = first_round_ ? kFewTrials : kTrials;
   const PlanCost& cost = planned.cost;
   replicas_ = {without_required(replica_candidates(backend_, task_, cost)), trials};
   row_wise_ = {without_required(row_wise_candidates(backend_, task_, *planned.plan, cost)), trials};

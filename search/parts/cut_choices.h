@@ -25,7 +25,8 @@ struct CutChoice {
 
 /// Which choices are worth a trial, one after another, each the best one so far with something
 /// changed: how its tables are cut into parts of columns, which ones are replicated, which ones are
-/// row-wise, which ones are in row blocks on nodes.
+/// row-wise, which ones are in row blocks on nodes. Few are tried in a first round; if there are to
+/// be more, in a second one, so that those few are the beginning of all.
 class CutChoices {
  public:
   /// Borrows all. `required`: tables that must be replicated, ascending. `few`: one number of
@@ -44,10 +45,15 @@ class CutChoices {
  private:
   enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks };
 
+  /// The next one of this round.
+  [[nodiscard]] std::optional<CutChoice> next_of_round(const CutChoice& best,
+                                                       const PlanResult* planned);
   [[nodiscard]] std::optional<CutChoice> next_parts(const CutChoice& best, bool planned);
   [[nodiscard]] std::optional<CutChoice> next_replicas(const CutChoice& best);
   [[nodiscard]] std::optional<CutChoice> next_row_wise(const CutChoice& best);
   [[nodiscard]] std::optional<CutChoice> next_node_blocks(const CutChoice& best);
+  /// Begins the second round. False if there is none.
+  bool go_on();
   /// Tables that may be replicated, or in row blocks, by what `planned` costs.
   void list_candidates(const PlanResult& planned);
   /// What is left of the devices for candidates beside `replicas` and all other tables.
@@ -59,12 +65,14 @@ class CutChoices {
   const Task& task_;
   const std::vector<std::uint32_t>& required_;
   bool few_;
+  bool first_round_ = true;
   Kind kind_ = Kind::kColumnParts;
   std::size_t shares_tried_ = 0;
   CountTrials replicas_;
   CountTrials row_wise_;
   CountTrials node_blocks_;
   std::size_t row_wise_count_ = 0;  ///< Of the last trial of such.
+  bool listed_ = false;
   bool all_replicas_tried_ = false;
   bool all_node_blocks_tried_ = false;
   bool replicas_limited_ = false;  ///< By memory.

@@ -25,6 +25,7 @@ using testing::make_unequal;
 using testing::plain_table;
 using testing::planner_of;
 using testing::random_task;
+using testing::random_task_of_all_kinds;
 using testing::repetitions;
 
 /// Large tables, and small ones that are cheaper on every device.
@@ -185,10 +186,10 @@ TEST(CutSearch, MoreEffortIsNeverDearer) {
     EXPECT_LE(planner_of(Effort::kDefault).plan(task).cost.cost_ms,
               planner_of(Effort::kFast).plan(task).cost.cost_ms);
   }
-  for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
     SCOPED_TRACE(seed);
-    Task task = random_task(seed);
-    make_unequal(task);
+    Task task = seed % 2 == 0 ? random_task(seed) : random_task_of_all_kinds(seed);
+    if (seed % 2 == 0) make_unequal(task);
     const PlanResult fast = planner_of(Effort::kFast).plan(task);
     const PlanResult longer = planner_of(Effort::kDefault).plan(task);
     ASSERT_EQ(fast.plan.has_value(), longer.plan.has_value());
