@@ -383,7 +383,9 @@ TEST(TaskFile, RejectsBadFields) {
               "a.json: format is 'neuroshard.plan'; expected 'neuroshard.task'");
   EXPECT_THAT(task_error(R"({"format": "neuroshard.task", "version": 2, "tables": []})"),
               HasSubstr("version is 2; this program reads up to version 1"));
-  EXPECT_THAT(task_error(R"({"tables": []})"), HasSubstr("'format' is missing"));
+  EXPECT_THAT(
+      task_error(R"({"tables": []})"),
+      HasSubstr("'format' is missing; add \"format\": \"neuroshard.task\" and \"version\": 1"));
 }
 
 TEST(TaskFile, RejectsWhatIsNotStrictJson) {

@@ -220,6 +220,10 @@ void JsonObject::fail_unknown(std::string_view name) const {
 }
 
 int check_format(const JsonObject& file, const std::string& format, int newest_version) {
+  if (!file.has("format")) {
+    throw Error(file.where() + ": the field 'format' is missing; add \"format\": \"" + format +
+                "\" and \"version\": " + std::to_string(newest_version));
+  }
   const std::string found = file.text("format");
   if (found != format) {
     throw Error(file.place("format") + " is '" + found + "'; expected '" + format + "'");
