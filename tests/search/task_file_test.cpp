@@ -394,6 +394,7 @@ TEST(TaskFile, RejectsWhatIsNotStrictJson) {
     EXPECT_THAT(task_error(good.substr(0, length)), StartsWith("a.json: is not valid JSON: "));
   }
   EXPECT_THAT(task_error(good + "x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error("\x1f\x8b\b"), HasSubstr("compressed with gzip, not JSON; decompress it"));
   EXPECT_THAT(task_error(task_with(R"("devices": NaN, )")), HasSubstr("not valid JSON"));
   EXPECT_THAT(task_error(task_with(R"("memory_gb": 1e999, )")), HasSubstr("not valid JSON"));
   EXPECT_THAT(task_error(task_with(R"("devices": 4, "devices": 8, )")),

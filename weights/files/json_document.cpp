@@ -64,6 +64,9 @@ class RefusedText final : public nlohmann::json_sax<Json> {
 
 [[noreturn]] void explain(std::string_view text, const std::string& where,
                           simdjson::error_code code) {
+  if (text.starts_with("\x1f\x8b")) {
+    throw Error(where + ": is compressed with gzip, not JSON; decompress it first (gunzip)");
+  }
   RefusedText handler(where);
   (void)Json::sax_parse(text.begin(), text.end(), &handler);
   throw Error(where + ": is not valid JSON: " + simdjson::error_message(code));

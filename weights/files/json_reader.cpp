@@ -24,13 +24,16 @@ Json scalar(JsonValue value) {
   return nullptr;
 }
 
+std::string shortened(std::string text) {
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return text;
+}
+
 /// A value as a person wrote it, short enough for a message.
 std::string shown(JsonValue value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
-  std::string text = scalar(value).dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > 40) text = text.substr(0, 37) + "...";
-  return text;
+  return shortened(scalar(value).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string range_text(double low, double high) {
@@ -214,7 +217,7 @@ void JsonObject::fail_unknown(std::string_view name) const {
   }
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string_view nearest = nearest_name(name, names);
-  throw Error(where() + ": unknown field '" + std::string(name) + "'; " +
+  throw Error(where() + ": unknown field '" + shortened(std::string(name)) + "'; " +
               (nearest.empty() ? "" : "did you mean '" + std::string(nearest) + "'? ") +
               "remove it, or use one of: " + list);
 }
