@@ -6,15 +6,16 @@
 #include <limits>
 
 #include "neuroshard/error.h"
+#include "numbers.h"
 #include "tests/message_of.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kGib;
 using testing::message_of;
 
-constexpr double kGib = 1073741824.0;
 const AllReduceModel kModel{.lines = {{2, {0.1, 4.0}}, {8, {0.3, 10.0}}, {16, {0.5, 50.0}}}};
 
 TEST(AllReduceModel, IsALineForEachNumberOfDevices) {

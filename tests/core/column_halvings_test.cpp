@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Task two_tables() {
+Task two_halvable_tables() {
   Task task;
   task.tables = {{"", 100, 32, 1.0, {}}, {"", 100, 8, 1.0, {}}};
   task.devices = 2;
@@ -44,16 +44,16 @@ HalvedPlan random_halvings(const Task& task, std::mt19937_64& random) {
 }
 
 TEST(ColumnHalvings, ASplitKeepsTheIndexAndAppendsTheSecondHalf) {
-  EXPECT_THAT(split_columns(two_tables(), {0, 0, 2}),
+  EXPECT_THAT(split_columns(two_halvable_tables(), {0, 0, 2}),
               ElementsAre(TableSlice{0, 0, 8, 0, 100}, TableSlice{1, 0, 8, 0, 100},
                           TableSlice{0, 16, 8, 0, 100}, TableSlice{0, 8, 8, 0, 100},
                           TableSlice{0, 24, 8, 0, 100}));
 }
 
 TEST(ColumnHalvings, ImpossibleSplitsAreRejected) {
-  EXPECT_THROW((void)split_columns(two_tables(), {2}), Error);
-  EXPECT_THROW((void)split_columns(two_tables(), {-1}), Error);
-  EXPECT_THROW((void)split_columns(two_tables(), {1, 1}), Error);  // 8 -> 4, then 4 -> 2.
+  EXPECT_THROW((void)split_columns(two_halvable_tables(), {2}), Error);
+  EXPECT_THROW((void)split_columns(two_halvable_tables(), {-1}), Error);
+  EXPECT_THROW((void)split_columns(two_halvable_tables(), {1, 1}), Error);  // 8 -> 4, then 4 -> 2.
 }
 
 TEST(ColumnHalvings, AreFoundAgain) {
@@ -99,7 +99,7 @@ TEST(ColumnHalvings, AreNotWhatOtherPlansHave) {
     for (std::size_t i = 0; i < plan.slices.size(); ++i) {
       plan.shards[0].push_back(static_cast<int>(i));
     }
-    validate(plan, two_tables());
+    validate(plan, two_halvable_tables());
     return !halvings_of(plan);
   };
   EXPECT_FALSE(without({{0, 0, 32, 0, 100}}));

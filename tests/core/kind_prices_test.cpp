@@ -15,6 +15,7 @@
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training_ranges.h"
+#include "numbers.h"
 #include "plain_table.h"
 #include "random_tasks.h"
 
@@ -22,11 +23,10 @@ namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kGib;
 using testing::message_of;
 using testing::plain_table;
 using testing::random_models;
-
-constexpr double kGib = 1073741824.0;
 
 TEST(KindPrices, AmountsAreThoseOfAShard) {
   // 65,536 samples, a quarter of 20 lookups each.

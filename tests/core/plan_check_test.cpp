@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // 12,800 and 3,200 bytes.
-Task two_tables() {
+Task two_checked_tables() {
   Task task;
   task.tables = {{"a", 100, 32, 1.0, {}}, {"b", 100, 8, 1.0, {}}};
   task.devices = 2;
@@ -22,7 +22,7 @@ Task two_tables() {
 template <typename AnyPlan>
 std::vector<std::string> problems_of(const AnyPlan& plan) {
   std::vector<std::string> lines;
-  for (const PlanProblem& problem : check_plan(plan, two_tables())) {
+  for (const PlanProblem& problem : check_plan(plan, two_checked_tables())) {
     lines.push_back(std::string(name_of(problem.kind)) + ": " + problem.message());
   }
   return lines;
@@ -51,7 +51,8 @@ TEST(PlanCheck, ListsEverythingAtOnce) {
 
 TEST(PlanCheck, OneBadSplitBringsForthNoOtherProblems) {
   // Step 1 cannot halve the 4 columns; its second half is split on and placed all the same.
-  const auto problems = check_plan(HalvedPlan{{1, 1, 3}, {{0}, {1, 2, 3, 4}}}, two_tables());
+  const auto problems =
+      check_plan(HalvedPlan{{1, 1, 3}, {{0}, {1, 2, 3, 4}}}, two_checked_tables());
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].kind, PlanProblem::Kind::kSplit);
   EXPECT_EQ(problems[0].table, 1);
@@ -59,11 +60,11 @@ TEST(PlanCheck, OneBadSplitBringsForthNoOtherProblems) {
 }
 
 TEST(PlanCheck, SaysWhichDeviceAndTable) {
-  const auto twice = check_plan(HalvedPlan{{}, {{0}, {0, 1}}}, two_tables());
+  const auto twice = check_plan(HalvedPlan{{}, {{0}, {0, 1}}}, two_checked_tables());
   ASSERT_EQ(twice.size(), 1U);
   EXPECT_EQ(twice[0].device, 1);
   EXPECT_EQ(twice[0].table, 0);
-  const auto full = check_plan(HalvedPlan{{}, {{}, {0, 1}}}, two_tables());
+  const auto full = check_plan(HalvedPlan{{}, {{}, {0, 1}}}, two_checked_tables());
   ASSERT_EQ(full.size(), 1U);
   EXPECT_EQ(full[0].kind, PlanProblem::Kind::kMemory);
   EXPECT_EQ(full[0].device, 1);
@@ -71,7 +72,8 @@ TEST(PlanCheck, SaysWhichDeviceAndTable) {
 }
 
 TEST(PlanCheck, ValidityIsAllButMemory) {
-  EXPECT_NO_THROW(validate({whole_tables(two_tables()), {{}, {0, 1}}}, two_tables()));
+  EXPECT_NO_THROW(
+      validate({whole_tables(two_checked_tables()), {{}, {0, 1}}}, two_checked_tables()));
 }
 
 TEST(PlanCheck, ListsWhatIsWrongWithSlicesAndShardsAtOnce) {

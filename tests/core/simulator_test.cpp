@@ -31,7 +31,7 @@ Vector outputs_of(const Mlp& mlp, Vector x, bool relu_after_last) {
   return x;
 }
 
-Vector normalized(Vector x, const Normalization& features) {
+Vector normalized_in_fp64(Vector x, const Normalization& features) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = (x[i] - static_cast<double>(features.mean[i])) / static_cast<double>(features.std[i]);
   }
@@ -53,10 +53,11 @@ Vector embedding_of(const CostModels& models, const Table& table, int dim, std::
       x.push_back(table.access_histogram[static_cast<std::size_t>(std::stoi(name.substr(4)))]);
     }
   }
-  return outputs_of(models.compute.table_network, normalized(x, models.compute.features), true);
+  return outputs_of(models.compute.table_network, normalized_in_fp64(x, models.compute.features),
+                    true);
 }
 
-Task two_tables() {
+Task two_simulated_tables() {
   Task task;
   task.tables = {{"a", 1000, 384, 12.0, {}}, {"b", 600, 64, 4.0, {}}};
   task.tables[0].access_histogram[0] = task.tables[0].access_histogram[3] = 0.5;
@@ -68,18 +69,18 @@ Task two_tables() {
 
 // Table a in three times 128 columns, the last one in two row blocks; b in row blocks of 450 and
 // 150 of which the first is halved.
-const Plan kGrid{{{0, 0, 128, 0, 1000},
-                  {0, 128, 128, 0, 1000},
-                  {0, 256, 128, 0, 250},
-                  {0, 256, 128, 250, 750},
-                  {1, 0, 32, 0, 450},
-                  {1, 32, 32, 0, 450},
-                  {1, 0, 64, 450, 150}},
-                 {{0, 2, 4, 6}, {1, 3, 5}}};
+const Plan kUnequalGrid{{{0, 0, 128, 0, 1000},
+                         {0, 128, 128, 0, 1000},
+                         {0, 256, 128, 0, 250},
+                         {0, 256, 128, 250, 750},
+                         {1, 0, 32, 0, 450},
+                         {1, 32, 32, 0, 450},
+                         {1, 0, 64, 450, 150}},
+                        {{0, 2, 4, 6}, {1, 3, 5}}};
 
 TEST(Simulator, AGridPlanCostsWhatItsPartsDoByHand) {
   const CostModels models = testing::random_models(9, {.devices = {2}});
-  const Task task = two_tables();
+  const Task task = two_simulated_tables();
   const Table& a = task.tables[0];
   const Table& b = task.tables[1];
   // Each slice with its rows, and its share of the lookups.
@@ -102,17 +103,18 @@ TEST(Simulator, AGridPlanCostsWhatItsPartsDoByHand) {
   const auto& backward = std::get<DenseCommNetwork>(comm.backward);
   const auto& forward = std::get<DenseCommNetwork>(comm.forward);
   const Vector backward_ms =
-      outputs_of(backward.network, normalized(dim_sums, backward.features), false);
+      outputs_of(backward.network, normalized_in_fp64(dim_sums, backward.features), false);
   const double ready0 = compute_ms[0] + backward_ms[0];
   const double ready1 = compute_ms[1] + backward_ms[1];
   const double first = std::min(ready0, ready1);
-  const Vector forward_ms = outputs_of(
-      forward.network,
-      normalized({dim_sums[0], dim_sums[1], ready0 - first, ready1 - first}, forward.features),
-      false);
+  const Vector forward_ms =
+      outputs_of(forward.network,
+                 normalized_in_fp64({dim_sums[0], dim_sums[1], ready0 - first, ready1 - first},
+                                    forward.features),
+                 false);
 
   const auto backend = make_cpu_backend(models, {.name = "scalar"});
-  const PlanCost cost = simulate(*backend, task, kGrid);
+  const PlanCost cost = simulate(*backend, task, kUnequalGrid);
   double slowest_ms = -INFINITY;
   for (std::size_t d = 0; d < 2; ++d) {
     const auto near = [](double by_hand) { return 1e-4 * std::max(1.0, std::abs(by_hand)); };
@@ -131,15 +133,17 @@ TEST(Simulator, AGridPlanCostsWhatItsPartsDoByHand) {
 // To the last bit, on every backend: slices are tables of their own.
 TEST(Simulator, SlicesCostWhatTablesLikeThemDo) {
   const CostModels models = testing::random_models(10);
-  const Task task = two_tables();
+  const Task task = two_simulated_tables();
   Task of_slices = task;
   of_slices.tables.clear();
-  for (const TableSlice& slice : kGrid.slices) of_slices.tables.push_back(table_of(task, slice));
+  for (const TableSlice& slice : kUnequalGrid.slices)
+    of_slices.tables.push_back(table_of(task, slice));
   for (const std::string& name : cpu_backends()) {
     SCOPED_TRACE(name);
     const auto backend = make_cpu_backend(models, {.name = name});
-    const PlanCost cost = simulate(*backend, task, kGrid);
-    const PlanCost same = simulate(*backend, of_slices, {whole_tables(of_slices), kGrid.shards});
+    const PlanCost cost = simulate(*backend, task, kUnequalGrid);
+    const PlanCost same =
+        simulate(*backend, of_slices, {whole_tables(of_slices), kUnequalGrid.shards});
     EXPECT_EQ(cost.cost_ms, same.cost_ms);
     for (std::size_t d = 0; d < 2; ++d) {
       EXPECT_EQ(cost.devices[d].compute_ms, same.devices[d].compute_ms);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Task small_task() {
+Task valid_task() {
   Task task;
   task.tables.resize(2);
   for (Table& table : task.tables) {
@@ -38,13 +38,13 @@ std::string error_of(const Task& task) {
   return "";
 }
 
-TEST(Task, ValidTaskIsAccepted) { EXPECT_EQ(error_of(small_task()), ""); }
+TEST(Task, ValidTaskIsAccepted) { EXPECT_EQ(error_of(valid_task()), ""); }
 
 TEST(Task, ErrorsNameFileTableFieldAndRemedy) {
-  Task task = small_task();
+  Task task = valid_task();
   task.tables[1].dim = 30;
   EXPECT_EQ(error_of(task), "tasks/a.json: table 1: dim 30 is not a multiple of 4; use 28 or 32");
-  task = small_task();
+  task = valid_task();
   task.tables[1].name = "clicks";
   task.tables[1].rows = -5;
   EXPECT_THAT(error_of(task), AllOf(HasSubstr("table 1 ('clicks')"), HasSubstr("row is -5")));
@@ -52,7 +52,7 @@ TEST(Task, ErrorsNameFileTableFieldAndRemedy) {
 
 TEST(Task, RejectsWhatCannotBeComputedWith) {
   const auto broken = [](auto change) {
-    Task task = small_task();
+    Task task = valid_task();
     change(task);
     return error_of(task);
   };

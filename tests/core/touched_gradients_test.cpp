@@ -9,14 +9,14 @@
 #include "core/replicas.h"
 #include "message_of.h"
 #include "neuroshard/zipf_histogram.h"
+#include "numbers.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kGib;
 using testing::message_of;
-
-constexpr double kGib = 1073741824.0;
 
 Table touched_table(std::int64_t rows, int dim, double pooling_factor, double exponent) {
   Table table;

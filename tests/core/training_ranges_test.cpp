@@ -19,7 +19,7 @@ CostModels models_with(const std::map<std::string, std::string>& metadata) {
   return models;
 }
 
-Task two_tables() {
+Task two_plain_tables() {
   Task task;
   task.tables = {{"a", 1000, 64, 2.0, {}}, {"b", 5000, 32, 20.0, {}}};
   task.devices = 2;
@@ -27,7 +27,7 @@ Task two_tables() {
   return task;
 }
 
-const Plan kOneEach{whole_tables(two_tables()), {{0}, {1}}};
+const Plan kOneEach{whole_tables(two_plain_tables()), {{0}, {1}}};
 
 PlanCost cost_of_one_each() {
   PlanCost cost;
@@ -38,7 +38,8 @@ PlanCost cost_of_one_each() {
 }
 
 std::string warning_with(const std::map<std::string, std::string>& metadata) {
-  return TrainingRanges(models_with(metadata)).warning(two_tables(), kOneEach, cost_of_one_each());
+  return TrainingRanges(models_with(metadata))
+      .warning(two_plain_tables(), kOneEach, cost_of_one_each());
 }
 
 TEST(TrainingRanges, SayNothingWhereNothingIsKnownOrOutside) {
@@ -81,7 +82,7 @@ TEST(TrainingRanges, AreThoseOfTheModelForTheDeviceCount) {
   CostModels models = models_with(
       {{"comm.2.range.dim_sum", "1 to 1000"}, {"comm.symmetric.range.dim_sum", "500 to 1000"}});
   const auto warning = [&] {
-    return TrainingRanges(models).warning(two_tables(), kOneEach, cost_of_one_each());
+    return TrainingRanges(models).warning(two_plain_tables(), kOneEach, cost_of_one_each());
   };
   EXPECT_THAT(warning(), HasSubstr("device 0 has 64"));
   models.dense_comm[2] = {};
@@ -92,7 +93,7 @@ TEST(TrainingRanges, DevicesWithoutSlicesAreNoComputeSamples) {
   PlanCost cost = cost_of_one_each();
   cost.devices[1].slices = 0;
   const TrainingRanges ranges(models_with({{"compute.range.slices", "1 to 60"}}));
-  EXPECT_THAT(ranges.warning(two_tables(), kOneEach, cost), IsEmpty());
+  EXPECT_THAT(ranges.warning(two_plain_tables(), kOneEach, cost), IsEmpty());
 }
 
 TEST(TrainingRanges, RejectsWhatIsNoRange) {

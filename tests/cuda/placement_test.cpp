@@ -41,9 +41,9 @@ Outcome place(const Backend& backend, const PlacementProblem& problem,
   return outcome;
 }
 
-class Pair {
+class PlacementPair {
  public:
-  explicit Pair(const CostModels& models)
+  explicit PlacementPair(const CostModels& models)
       : scalar_(make_cpu_backend(models, {.name = "scalar", .reuse_work = false})),
         cuda_(make_cuda_backend(models)) {}
 
@@ -74,7 +74,7 @@ class Pair {
 TEST_F(Placement, PublishedModels) {
   const std::vector<double> slacks =
       NEUROSHARD_SANITIZED ? std::vector{1.3} : std::vector{1.05, 1.3, 3.0};
-  const Pair pair(golden_models());
+  const PlacementPair pair(golden_models());
   std::uint64_t placed = 0;
   std::uint64_t seed = 0;
   for (const int devices : {2, 4, 8, 16}) {
@@ -91,7 +91,7 @@ TEST_F(Placement, PublishedModels) {
 }
 
 TEST_F(Placement, AnyNumberOfDevices) {
-  const Pair pair(random_models(11));
+  const PlacementPair pair(random_models(11));
   for (const int devices : {1, 3, 31, 32, 33, 70, 128}) {
     if (NEUROSHARD_SANITIZED && devices > 33) break;
     SCOPED_TRACE(devices);
@@ -103,14 +103,14 @@ TEST_F(Placement, AnyNumberOfDevices) {
 }
 
 TEST_F(Placement, AThousandDevices) {
-  const Pair pair(random_models(12));
+  const PlacementPair pair(random_models(12));
   EXPECT_GT(pair.expect_same(1, {.devices = 1024, .pieces = 700, .limits = 2, .memory_slack = 40.0},
                              3, 1100),
             0U);
 }
 
 TEST_F(Placement, ManyPieces) {
-  const Pair pair(random_models(13));
+  const PlacementPair pair(random_models(13));
   const int pieces = testing::runs_on_gpu() ? 16384 : 3000;
   EXPECT_GT(pair.expect_same(2, {.devices = 8, .pieces = 5000, .limits = 3, .memory_slack = 8.0}, 3,
                              pieces),
@@ -118,7 +118,7 @@ TEST_F(Placement, ManyPieces) {
 }
 
 TEST_F(Placement, AnyNumberOfLimits) {
-  const Pair pair(golden_models());
+  const PlacementPair pair(golden_models());
   for (const int limits : {0, 1, 2, 5, 16, 17, 70}) {
     SCOPED_TRACE(limits);
     for (const int candidates : {2, 40}) {
@@ -138,7 +138,7 @@ TEST_F(Placement, OtherLayerSizes) {
   };
   std::uint64_t seed = 50;
   for (const auto& shape : shapes) {
-    const Pair pair(random_models(seed, shape));
+    const PlacementPair pair(random_models(seed, shape));
     for (const int count : devices) {
       for (const int candidates : {3, NEUROSHARD_SANITIZED ? 6 : 30}) {
         SCOPED_TRACE(++seed);
@@ -151,13 +151,13 @@ TEST_F(Placement, OtherLayerSizes) {
 }
 
 TEST_F(Placement, NothingFits) {
-  const Pair pair(golden_models());
+  const PlacementPair pair(golden_models());
   // Only the candidate without pieces can be placed, under each limit.
   EXPECT_EQ(pair.expect_same(3, {.devices = 4, .limits = 11, .memory_slack = 0.2}, 9, 30), 11U);
 }
 
 TEST_F(Placement, EqualPiecesTie) {
-  const Pair pair(golden_models());
+  const PlacementPair pair(golden_models());
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(seed);
     (void)pair.expect_same(seed, {.devices = 8, .pieces = 3, .memory_slack = 40.0}, 4, 41);
@@ -175,7 +175,7 @@ TEST_F(Placement, CostsThatOverflow) {
       auto& layers = models.compute.head.layers;
       std::fill(layers.back().weight.begin(), layers.back().weight.end(), weight);
       std::fill(layers.front().bias.begin(), layers.front().bias.end(), 2.0F);
-      const Pair pair(models);
+      const PlacementPair pair(models);
       for (const int devices : {8, 40}) {
         SCOPED_TRACE(std::to_string(weight) + ", devices: " + std::to_string(devices));
         // Only the candidate without pieces can be placed.

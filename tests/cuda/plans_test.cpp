@@ -17,9 +17,9 @@ using testing::repetitions;
 using Plans = testing::CudaTest;
 
 // Plans the same tasks on the CPU and on CUDA.
-class Pair {
+class PlannerPair {
  public:
-  Pair(const CostModels& models, PlannerOptions options)
+  PlannerPair(const CostModels& models, PlannerOptions options)
       : cpu_(models, with_backend(options, available_cpu_backends().front())),
         cuda_(models, with_backend(options, "cuda")) {}
 
@@ -61,7 +61,7 @@ class Pair {
 };
 
 TEST_F(Plans, GoldenTasks) {
-  const Pair pair(golden_models(), {});
+  const PlannerPair pair(golden_models(), {});
   const int small_ones = static_cast<int>(repetitions(4));
   int compared = 0;
   for (const std::string& set : testing::golden_sets()) {
@@ -82,7 +82,7 @@ TEST_F(Plans, GoldenTasks) {
 TEST_F(Plans, RandomTasks) {
   PlannerOptions options;
   options.search = {.beam_width = 2, .candidates = 4, .max_splits = 3, .grid_steps = 6};
-  const Pair pair(random_models(5), options);
+  const PlannerPair pair(random_models(5), options);
   const std::uint64_t tasks = repetitions(testing::runs_on_gpu() ? 1000 : 30);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
@@ -95,7 +95,7 @@ TEST_F(Plans, PublishedSearchesOfGoldenTasks) {
   PlannerOptions options{.algorithm = Algorithm::kPublished};
   const int small_ones = static_cast<int>(repetitions(2));
   int compared = 0;
-  const Pair pair(golden_models(), options);
+  const PlannerPair pair(golden_models(), options);
   for (const std::string& set : testing::golden_sets()) {
     std::vector<Task> tasks;
     for (const auto& golden : testing::golden_plans(set)) {
@@ -126,8 +126,8 @@ TEST_F(Plans, PublishedSearchesOfRandomTasks) {
   const std::uint64_t tasks_of_each = repetitions(testing::runs_on_gpu() ? 200 : 8);
   std::uint64_t seed = 500;
   for (const SearchOptions& search : sizes) {
-    const Pair pair(random_models(seed % 3),
-                    {.algorithm = Algorithm::kPublished, .search = search, .threads = 2});
+    const PlannerPair pair(random_models(seed % 3),
+                           {.algorithm = Algorithm::kPublished, .search = search, .threads = 2});
     std::vector<Task> tasks;
     for (std::uint64_t i = 0; i < tasks_of_each; ++i) {
       SCOPED_TRACE(seed);
@@ -144,7 +144,7 @@ TEST_F(Plans, PublishedSearchesOfRandomTasks) {
 TEST_F(Plans, DevicesThatDiffer) {
   const CostModels models =
       random_models(5, {.table_network = {16, 8}, .head = {8, 1}, .devices = {}});
-  const Pair pair(models, {.effort = Effort::kFast});
+  const PlannerPair pair(models, {.effort = Effort::kFast});
   std::vector<Task> tasks;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     Task task = testing::random_task(seed);
@@ -175,7 +175,7 @@ TEST_F(Plans, BatchesOfTasks) {
     options.effort = Effort::kFast;
     options.threads = 1;
   }
-  const Pair pair(random_models(8), options);
+  const PlannerPair pair(random_models(8), options);
   std::vector<Task> tasks;
   const std::uint64_t end = NEUROSHARD_SANITIZED ? 308 : 330;
   for (std::uint64_t seed = 300; seed < end; ++seed) tasks.push_back(testing::random_task(seed));

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "core/random.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "numbers.h"
 #include "repetitions.h"
 #include "search/random_layouts.h"
 
@@ -16,10 +16,9 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using testing::kInfinity;
 using testing::most_memory_bytes;
 using testing::repetitions;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Shape {
   int devices;

@@ -62,12 +62,12 @@ Task tiny_task_with_groups(std::uint64_t seed) {
 }
 
 /// Devices of a table: of the whole if they are the same, else of its halves.
-using Halves = std::pair<int, int>;
+using HalvesOn = std::pair<int, int>;
 
 // Calls `visit` with the cost of every plan that keeps rules, groups and memory, until it returns
 // true. By nothing but the format's words on groups.
-bool any_plan(const Task& task, const std::function<bool(const Plan&)>& visit) {
-  std::vector<Halves> chosen;
+bool any_plan_in_groups(const Task& task, const std::function<bool(const Plan&)>& visit) {
+  std::vector<HalvesOn> chosen;
   const std::function<bool()> go_on = [&] {
     const std::size_t t = chosen.size();
     if (t < task.tables.size()) {
@@ -120,7 +120,7 @@ TEST(Groups, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_groups(seed);
-    const bool feasible = any_plan(task, [](const Plan&) { return true; });
+    const bool feasible = any_plan_in_groups(task, [](const Plan&) { return true; });
     infeasible += feasible ? 0 : 1;
     for (std::size_t i = 0; i < planners.size(); ++i) {
       const Algorithm algorithm = all_algorithms()[i];
@@ -149,7 +149,7 @@ TEST(Groups, LittleIsCheaperThanWhatTheSearchFinds) {
     SCOPED_TRACE(seed);
     const Task task = tiny_task_with_groups(seed);
     double lowest_ms = std::numeric_limits<double>::infinity();
-    (void)any_plan(task, [&](const Plan& plan) {
+    (void)any_plan_in_groups(task, [&](const Plan& plan) {
       lowest_ms = std::min(lowest_ms, planner.simulate(task, plan).cost_ms);
       return false;
     });

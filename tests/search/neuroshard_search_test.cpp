@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -13,6 +12,7 @@
 #include "message_of.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "numbers.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 
@@ -23,12 +23,11 @@ using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 using testing::golden_models;
 using testing::golden_task;
+using testing::kInfinity;
 using testing::message_of;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Planner planner_of(const CostModels& models, Algorithm algorithm,
                    Effort effort = Effort::kDefault) {

@@ -21,7 +21,7 @@ using testing::message_of;
 using ::testing::StartsWith;
 
 constexpr float kHuge = 3e38F;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Mlp& forward_network(CostModels& models, int devices) {
@@ -43,12 +43,12 @@ void overflow_output(Mlp& network, int output) {
 
 TEST(OverflowingModels, ADeviceWithoutACostMakesThePlacementInfinitelyCostly) {
   const float zero[3] = {0.0F, 0.0F, 0.0F};
-  for (const float wrong : {kNan, kInfinity, -kInfinity, 1e30F, -1e30F}) {
+  for (const float wrong : {kNan, kInfinite, -kInfinite, 1e30F, -1e30F}) {
     for (int at = 0; at < 3; ++at) {
       float compute_ms[3] = {1.0F, 2.0F, 3.0F};
       EXPECT_EQ(slowest_device_ms(compute_ms, zero, zero, 3), 3.0);
       compute_ms[at] = wrong;
-      EXPECT_EQ(slowest_device_ms(compute_ms, zero, zero, 3), kInfinity) << wrong << " at " << at;
+      EXPECT_EQ(slowest_device_ms(compute_ms, zero, zero, 3), kInfinite) << wrong << " at " << at;
     }
   }
 }

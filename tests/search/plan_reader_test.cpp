@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "golden.h"
 #include "message_of.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/task_file.h"
@@ -11,11 +12,10 @@ namespace neuroshard {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::golden_path;
 using ::testing::HasSubstr;
 using testing::message_of;
 using ::testing::StartsWith;
-
-const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
 
 // All that a reader needs, for two_tables().
 constexpr const char* kMinimal = R"({"format": "neuroshard.plan", "version": 1, "column_splits": [],
@@ -41,12 +41,12 @@ std::string task_mismatch(const std::string& text) {
 }
 
 TEST(PlanReader, ReadsTheGoldenPlans) {
-  const TableConfigs configs = load_table_configs(kGolden / "tables/table_configs.json");
+  const TableConfigs configs = load_table_configs(golden_path("tables/table_configs.json"));
   int plans = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kGolden / "plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator(golden_path("plans"))) {
     SCOPED_TRACE(entry.path());
     const auto tasks =
-        load_task_lines(kGolden / "tasks" / (entry.path().stem().string() + ".txt"), configs);
+        load_task_lines(golden_path("tasks/" + entry.path().stem().string() + ".txt"), configs);
     for (const PlanRecord& record : load_plans(entry.path())) {
       ASSERT_TRUE(record.task.has_value());
       EXPECT_EQ(record.plan.has_value(), record.cost_ms.has_value());

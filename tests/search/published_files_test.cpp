@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "golden.h"
 #include "message_of.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/zipf_histogram.h"
@@ -11,11 +12,10 @@ namespace neuroshard {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::golden_path;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
-
-const std::filesystem::path kGolden = std::filesystem::path(NEUROSHARD_TEST_DATA) / "golden";
 
 const char* const kTwoTables = R"([
   {"row": 100, "pooling_factor": 1.5},
@@ -29,7 +29,7 @@ std::string line_error(const std::string& text) {
 }
 
 TEST(TableConfigs, ReadsTheGoldenTables) {
-  const TableConfigs configs = load_table_configs(kGolden / "tables/table_configs.json");
+  const TableConfigs configs = load_table_configs(golden_path("tables/table_configs.json"));
   ASSERT_EQ(configs.tables.size(), 856U);
   EXPECT_EQ(configs.tables[0].rows, 771541);
   EXPECT_EQ(configs.tables[0].pooling_factor, 3.539694205355396);
@@ -59,13 +59,13 @@ TEST(TableConfigs, RejectsOtherJson) {
 }
 
 TEST(TaskLines, ReadsTheGoldenTasks) {
-  const TableConfigs configs = load_table_configs(kGolden / "tables/table_configs.json");
-  for (const auto& entry : std::filesystem::directory_iterator(kGolden / "tasks")) {
+  const TableConfigs configs = load_table_configs(golden_path("tables/table_configs.json"));
+  for (const auto& entry : std::filesystem::directory_iterator(golden_path("tasks"))) {
     SCOPED_TRACE(entry.path());
     const std::vector<TaskFile> tasks = load_task_lines(entry.path(), configs);
     EXPECT_EQ(tasks.size(), 100U);
   }
-  const TaskFile second = load_task_lines(kGolden / "tasks/4gpu_dim128.txt", configs)[1];
+  const TaskFile second = load_task_lines(golden_path("tasks/4gpu_dim128.txt"), configs)[1];
   ASSERT_EQ(second.tables.size(), 28U);
   EXPECT_EQ(second.tables[0].name, "id 125");
   EXPECT_EQ(second.tables[0].dim, 16);

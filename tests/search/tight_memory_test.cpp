@@ -17,14 +17,14 @@ using ::testing::HasSubstr;
 using testing::random_models;
 using testing::repetitions;
 
-struct Shape {
+struct TaskShape {
   std::vector<int> dims;
   std::uint64_t most_tables;  ///< On a device.
   std::uint64_t most_devices;
 };
 
 // Tables that fill each device to `full` of its memory, but for less than a row of each.
-Task task_that_fits(std::uint64_t seed, const Shape& shape, double full) {
+Task task_that_fits(std::uint64_t seed, const TaskShape& shape, double full) {
   Random random(seed);
   Task task;
   task.devices = 2 + static_cast<int>(random.below(shape.most_devices - 1));
@@ -85,7 +85,7 @@ TEST_P(TightMemory, HoldsWhatIsKnownToFit) {
       {.effort = Effort::kFast,
        .search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2},
        .threads = 1});
-  const std::vector<Shape> shapes = {
+  const std::vector<TaskShape> shapes = {
       {{4, 12, 20, 28, 36, 44}, 12, 8},  // None can be halved.
       {{20, 24, 40, 72, 88, 136}, 6, 6},
       {{16, 32, 64, 128}, 3, 4},

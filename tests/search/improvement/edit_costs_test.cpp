@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "golden.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "numbers.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/random_layouts.h"
@@ -20,12 +20,11 @@ namespace {
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
 using testing::golden_models;
+using testing::kInfinity;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Embeddings summed in another order.
 constexpr double kRounding = 1e-5;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "neuroshard/weights.h"
+#include "numbers.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/random_layouts.h"
@@ -17,14 +17,14 @@ namespace {
 using testing::CatalogedTask;
 using testing::columns_of;
 using testing::cpu_backend_of;
+using testing::kInfinity;
 using testing::most_memory_bytes;
 using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const StopCondition kNever;
+const StopCondition kNotStopped;
 
 Task two_tables(int devices) {
   Task task;
@@ -53,7 +53,7 @@ TEST(Tidying, KeepsCostMemoryAndColumns) {
       for (const double slack : {0.0, 0.001, 0.1}) {
         const double most_ms = start_ms + slack * std::abs(start_ms);
         const Layout tidy =
-            tidied(backend, cataloged.catalog, cataloged.task, start, most_ms, kNever);
+            tidied(backend, cataloged.catalog, cataloged.task, start, most_ms, kNotStopped);
         EXPECT_LE(cost_of(backend, cataloged.catalog, cataloged.task, tidy).cost_ms,
                   most_ms + 1e-5 * std::max(std::abs(most_ms), 1.0));
         EXPECT_LE(tidy.size(), start.size());
@@ -79,7 +79,7 @@ TEST(Tidying, WithoutALimitEveryTableIsWholeAgain) {
     task.memory_bytes = bytes_from_gib(100'000.0);
     const CatalogedTask cataloged(backend, task);
     const Layout tidy = tidied(backend, cataloged.catalog, cataloged.task,
-                               random_layout(cataloged, 2.0, random), kInfinity, kNever);
+                               random_layout(cataloged, 2.0, random), kInfinity, kNotStopped);
     EXPECT_EQ(tidy.size(), task.tables.size());
   }
 }
@@ -91,7 +91,8 @@ TEST(Tidying, ComesBackToSlicesThatFoundNoHalfAtFirst) {
   const std::uint32_t whole = cataloged.catalog.whole(0);
   const Layout start = {
       {whole + 1, 0, 0}, {whole + 2, 0, 1}, {whole + 2, 0, 1}, {cataloged.catalog.whole(1), 1, 1}};
-  const Layout tidy = tidied(backend, cataloged.catalog, cataloged.task, start, kInfinity, kNever);
+  const Layout tidy =
+      tidied(backend, cataloged.catalog, cataloged.task, start, kInfinity, kNotStopped);
   EXPECT_EQ(tidy.size(), 2U);
 }
 
@@ -101,7 +102,8 @@ TEST(Tidying, JoinsHalvesOnOneDevice) {
   const std::uint32_t half = cataloged.catalog.whole(0) + 1;
   const Layout start = {{half, 0, 0}, {half, 0, 0}, {cataloged.catalog.whole(1), 1, 1}};
   const double start_ms = cost_of(backend, cataloged.catalog, cataloged.task, start).cost_ms;
-  Layout tidy = tidied(backend, cataloged.catalog, cataloged.task, start, 1.001 * start_ms, kNever);
+  Layout tidy =
+      tidied(backend, cataloged.catalog, cataloged.task, start, 1.001 * start_ms, kNotStopped);
   sort_layout(tidy);
   EXPECT_EQ(tidy, (Layout{{cataloged.catalog.whole(0), 0, 0}, {cataloged.catalog.whole(1), 1, 1}}));
 }
@@ -115,11 +117,11 @@ TEST(Tidying, JoinsNothingWhereMemoryOrTimeForbids) {
   const Layout halved = {{a, 0, 0}, {b, 1, 0}, {a, 0, 1}, {b, 1, 1}};
   const StopCondition past(StopCondition::Clock::now() - std::chrono::seconds(1), {});
   EXPECT_EQ(tidied(backend, roomy.catalog, roomy.task, halved, kInfinity, past), halved);
-  EXPECT_EQ(tidied(backend, roomy.catalog, roomy.task, halved, kInfinity, kNever).size(), 2U);
+  EXPECT_EQ(tidied(backend, roomy.catalog, roomy.task, halved, kInfinity, kNotStopped).size(), 2U);
 
   task.memory_bytes = most_memory_bytes(roomy.catalog, roomy.task, halved);
   const CatalogedTask full(backend, task);
-  EXPECT_EQ(tidied(backend, full.catalog, full.task, halved, kInfinity, kNever), halved);
+  EXPECT_EQ(tidied(backend, full.catalog, full.task, halved, kInfinity, kNotStopped), halved);
 }
 
 }  // namespace

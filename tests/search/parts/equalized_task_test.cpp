@@ -9,20 +9,17 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
-#include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/parts/planned_cuts.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::planner_of;
 using testing::random_task;
 using testing::repetitions;
-
-Planner planner_of(Effort effort, std::optional<Cuts> cuts = {}) {
-  return Planner(builtin_weights(), {.effort = effort, .cuts = cuts, .threads = 1});
-}
 
 /// A task of some tables, small ones among them, on devices that differ in one or all of memory,
 /// base load and speed; with rules and groups or without.

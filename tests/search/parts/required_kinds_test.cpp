@@ -103,7 +103,7 @@ TEST(RequiredKinds, OfMoreEffortAreNotDearer) {
 
 /// All plans of tables that must each be of one kind, whole on a device, in equal row blocks or
 /// replicated, until `visit` returns true.
-bool any_plan(const Task& task, const std::function<bool(const Plan&)>& visit) {
+bool any_plan_of_kinds(const Task& task, const std::function<bool(const Plan&)>& visit) {
   Plan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
   const std::function<bool(int)> from = [&](int t) {
@@ -164,7 +164,7 @@ TEST(RequiredKinds, ThatFitAreNotDenied) {
                                       (0.9 + 1.5 * random.uniform()));
     if (random.below(3) == 0) testing::add_random_devices(task, random);
     const bool feasible =
-        any_plan(task, [&](const Plan& plan) { return check_plan(plan, task).empty(); });
+        any_plan_of_kinds(task, [&](const Plan& plan) { return check_plan(plan, task).empty(); });
     const PlanResult result = planner.plan(task);
     ASSERT_EQ(result.plan.has_value(), feasible)
         << (result.infeasible ? result.infeasible->message : "");
@@ -188,7 +188,7 @@ TEST(RequiredKinds, LittleIsCheaperThanWhatTheSearchFinds) {
       task.device_list[1].base_ms = 0.1 * static_cast<double>(seed % 7);
     }
     double lowest_ms = std::numeric_limits<double>::infinity();
-    (void)any_plan(task, [&](const Plan& plan) {
+    (void)any_plan_of_kinds(task, [&](const Plan& plan) {
       lowest_ms = std::min(lowest_ms, planner.simulate(task, plan).cost_ms);
       return false;
     });

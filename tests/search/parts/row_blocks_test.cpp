@@ -16,11 +16,13 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/parts/planned_cuts.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::planner_of;
 using testing::repetitions;
 
 Table table_of_bytes(std::int64_t bytes, int dim) {
@@ -40,10 +42,6 @@ Task task_of_a_giant(int devices) {
   task.tables.push_back(table_of_bytes(devices * 70'000'000LL, 4));
   for (int t = 0; t < 2 * devices; ++t) task.tables.push_back(table_of_bytes(9'000'000, 32));
   return task;
-}
-
-Planner planner_of(Effort effort = Effort::kDefault, std::optional<Cuts> cuts = {}) {
-  return Planner(builtin_weights(), {.effort = effort, .cuts = cuts, .threads = 1});
 }
 
 // What TorchRec's runtime executes: a table's rows whole, or equal blocks of them on all devices in
@@ -91,7 +89,7 @@ void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
   }
 }
 
-void expect_good(const Planner& planner, const Task& task, const PlanResult& result) {
+void expect_cut_well(const Planner& planner, const Task& task, const PlanResult& result) {
   ASSERT_TRUE(result.plan) << result.infeasible->message;
   EXPECT_TRUE(check_plan(*result.plan, task).empty());
   expect_cut_as_torchrec_cuts(*result.plan, task);
@@ -108,9 +106,9 @@ TEST(RowBlocks, MakeATableFitThatNoColumnsDo) {
     const PlanResult by_columns = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
     ASSERT_TRUE(by_columns.infeasible);
     EXPECT_EQ(by_columns.infeasible->kind, Infeasibility::Kind::kPieceTooLarge);
-    const Planner planner = planner_of();
+    const Planner planner = planner_of(Effort::kDefault);
     const PlanResult result = planner.plan(task);
-    expect_good(planner, task, result);
+    expect_cut_well(planner, task, result);
     EXPECT_TRUE(has_row_blocks(task, *result.plan));
     EXPECT_GT(result.stats.edits, 0U);
     EXPECT_GT(result.stats.search_ms, 0.0);
@@ -124,7 +122,7 @@ TEST(RowBlocks, OfNodesCostLessThanOfAllDevices) {
   task.tables.front() = table_of_bytes(64 * 40'000'000LL, 16);
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult result = planner.plan(task);
-  expect_good(planner, task, result);
+  expect_cut_well(planner, task, result);
   // So this one is cut by columns as well.
   EXPECT_TRUE(std::ranges::any_of(result.plan->slices, [](const TableSlice& slice) {
     return slice.table == 0 && slice.dim < 16;
@@ -144,7 +142,7 @@ TEST(RowBlocks, AreThereOnlyForWantOfRoomOrForLessCost) {
                 (has_row_blocks(task, *any.plan) ? 0.995 : 1.0) * by_columns.cost.cost_ms);
     } else if (any.plan) {
       ++by_rows;
-      expect_good(planner, task, any);
+      expect_cut_well(planner, task, any);
     } else {
       EXPECT_EQ(any.infeasible->message, by_columns.infeasible->message);
     }
@@ -170,7 +168,7 @@ TEST(RowBlocks, CountTheLookupsOfTheBusiestBlock) {
     task.memory_bytes += 30'000'000;
     const Planner planner = planner_of(Effort::kFast);
     const PlanResult result = planner.plan(task);
-    ASSERT_NO_FATAL_FAILURE(expect_good(planner, task, result));
+    ASSERT_NO_FATAL_FAILURE(expect_cut_well(planner, task, result));
     EXPECT_TRUE(has_row_blocks(task, *result.plan));
     // All wait for the ids of the device with the first block.
     Task even = task;
@@ -195,7 +193,7 @@ TEST(RowBlocks, FitAlsoIfTheLastBlockIsTheBusiest) {
   giant.rows *= 12;
   const Planner planner = planner_of(Effort::kFast);
   const PlanResult result = planner.plan(task);
-  ASSERT_NO_FATAL_FAILURE(expect_good(planner, task, result));
+  ASSERT_NO_FATAL_FAILURE(expect_cut_well(planner, task, result));
   EXPECT_TRUE(has_row_blocks(task, *result.plan));
   // To the byte: nothing that has room is passed over.
   std::int64_t most = 0;
@@ -207,7 +205,7 @@ TEST(RowBlocks, FitAlsoIfTheLastBlockIsTheBusiest) {
     most = std::max(most, slice_bytes(alone, {0, 0, 4, first, std::min(rows, giant.rows - first)}));
   }
   alone.memory_bytes = most;
-  expect_good(planner, alone, planner.plan(alone));
+  expect_cut_well(planner, alone, planner.plan(alone));
   alone.memory_bytes = most - 1;
   EXPECT_FALSE(planner.plan(alone).plan);
 }
@@ -228,7 +226,7 @@ TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
       task.memory_bytes += 4 * table.dim * rows;
     }
     const Planner planner = planner_of(Effort::kFast, Cuts::kAny);
-    expect_good(planner, task, planner.plan(task));
+    expect_cut_well(planner, task, planner.plan(task));
     Task unequal = task;
     unequal.device_list.assign(static_cast<std::size_t>(task.devices),
                                {.memory_bytes = task.memory_bytes});
@@ -236,7 +234,7 @@ TEST(RowBlocks, FindAPlanWheneverAllTablesRowWiseFit) {
       if (random.below(2) == 0) device.speed = 0.5 + random.uniform();
       if (random.below(2) == 0) device.memory_bytes *= 1 + random.below(3);
     }
-    expect_good(planner, unequal, planner.plan(unequal));
+    expect_cut_well(planner, unequal, planner.plan(unequal));
     task.memory_bytes = total_bytes(task) / task.devices - 1;
     const PlanResult none = planner.plan(task);
     ASSERT_TRUE(none.infeasible);
@@ -268,7 +266,7 @@ TEST(RowBlocks, OfABatchAreThoseOfSinglePlans) {
 
 TEST(RowBlocks, HeedRequests) {
   const Task task = task_of_a_giant(16);
-  const Planner planner = planner_of();
+  const Planner planner = planner_of(Effort::kDefault);
   std::vector<double> costs;
   const PlanResult result =
       planner.plan(task, {.alternatives = 3, .on_improvement = [&](const Improvement& better) {
@@ -296,7 +294,7 @@ TEST(RowBlocks, KeepToEqualWidths) {
   const Planner planner(builtin_weights(),
                         {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   const PlanResult result = planner.plan(task);
-  expect_good(planner, task, result);
+  expect_cut_well(planner, task, result);
   std::map<int, int> dims;
   for (const TableSlice& slice : result.plan->slices) {
     EXPECT_EQ(dims.try_emplace(slice.table, slice.dim).first->second, slice.dim);

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-int count(const std::string& text, const std::string& part) {
+int occurrences(const std::string& text, const std::string& part) {
   int found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
     ++found;
@@ -58,8 +58,8 @@ TEST(LineChart, DrawsEveryFinitePointAndEscapesNames) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   chart.series.push_back({"one & two", {{1.0, 2.0}, {10.0, nan}, {100.0, 0.0}, {1000.0, 5.0}}});
   const std::string svg = draw(std::vector{chart, chart});
-  EXPECT_EQ(count(svg, "<circle"), 4);
-  EXPECT_EQ(count(svg, "<polyline"), 2);
+  EXPECT_EQ(occurrences(svg, "<circle"), 4);
+  EXPECT_EQ(occurrences(svg, "<polyline"), 2);
   EXPECT_THAT(svg, HasSubstr("a &lt; b"));
   EXPECT_THAT(svg, HasSubstr("one &amp; two"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
@@ -71,7 +71,7 @@ TEST(LineChart, SurvivesNoPointsAndASinglePoint) {
   EXPECT_THAT(draw(std::vector{chart}), HasSubstr("</svg>"));
   chart.series.push_back({"s", {{4.0, 4.0}}});
   const std::string svg = draw(std::vector{chart});
-  EXPECT_EQ(count(svg, "<circle"), 1);
+  EXPECT_EQ(occurrences(svg, "<circle"), 1);
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
@@ -83,7 +83,7 @@ TEST(BarChart, DrawsABarForEveryFiniteValue) {
                        .bars = {{"first", {1.0, 2.0}}, {"second", {nan, 3.0}}}};
   const std::string svg = draw(chart);
   // Background, three bars, two keys of the legend.
-  EXPECT_EQ(count(svg, "<rect"), 1 + 3 + 2);
+  EXPECT_EQ(occurrences(svg, "<rect"), 1 + 3 + 2);
   EXPECT_THAT(svg, HasSubstr("second"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }

@@ -9,8 +9,8 @@
 namespace neuroshard::tools {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 std::vector<std::string> compute(const std::string& output, const std::string& samples) {

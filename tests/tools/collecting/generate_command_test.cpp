@@ -7,7 +7,7 @@
 namespace neuroshard::tools {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 TEST(Generate, WritesTablesAndShowsTheirStatistics) {

@@ -18,14 +18,14 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kHostile =
+constexpr std::string_view kHostileHtml =
     "</script><script>window.attacked = true</script><b><img src=x "
     "onerror='window.attacked = true'>";
 
 // Three devices, and many slices on the last of them.
 PlanDocument hostile_plan(int small_tables) {
   PlanDocument document = reported_plan();
-  document.task_name = document.task.tables[0].name = kHostile;
+  document.task_name = document.task.tables[0].name = kHostileHtml;
   for (int i = 0; i < small_tables; ++i) {
     document.plan.slices.push_back(
         {static_cast<int>(document.task.tables.size()), 0, 8, 0, 10 + i});
@@ -98,7 +98,7 @@ TEST_F(HtmlReportInChromium, ShowsFindsAndSorts) {
   EXPECT_EQ(page["charts"], 8);
   EXPECT_EQ(page["needle"], json({"a needle|2|all 8|all 260|8.12 KiB"}));
   EXPECT_EQ(page["deviceOne"],
-            json({std::string(kHostile) + "|1|16 to 63 of 64|all 1,000|188 KiB"}));
+            json({std::string(kHostileHtml) + "|1|16 to 63 of 64|all 1,000|188 KiB"}));
   EXPECT_EQ(page["smallest"], "small|2|all 8|all 10|320 B");
   EXPECT_EQ(page["largest"], page["deviceOne"][0]);
   EXPECT_EQ(page["sorted"], "descending");

@@ -12,14 +12,14 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr const char* kTask = R"({"format": "neuroshard.task", "version": 1, "name": "toy",
+constexpr const char* kToy = R"({"format": "neuroshard.task", "version": 1, "name": "toy",
   "devices": 2, "memory_gb": 1, "tables": [
     {"name": "a", "row": 1000, "dim": 32, "pooling_factor": 1},
     {"name": "b", "row": 1000, "dim": 8, "pooling_factor": 1}]})";
 
 Outcome check(const std::string& plan, std::vector<std::string> more = {}) {
   const TemporaryFolder folder;
-  std::vector<std::string> args = {"--task", folder.write("task.json", kTask), "--plan",
+  std::vector<std::string> args = {"--task", folder.write("task.json", kToy), "--plan",
                                    folder.write("plan.json", plan)};
   args.insert(args.end(), more.begin(), more.end());
   return run_command("check", args);

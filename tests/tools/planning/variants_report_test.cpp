@@ -16,14 +16,16 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kTask = R"({"format": "neuroshard.task", "version": 1, "name": "toy <&>",
+constexpr const char* kOddlyNamedToy =
+    R"({"format": "neuroshard.task", "version": 1, "name": "toy <&>",
   "devices": 2, "memory_gb": 1, "tables": [
     {"name": "a", "row": 10000000, "dim": 32, "pooling_factor": 10},
     {"name": "b", "row": 2000000, "dim": 64, "pooling_factor": 3},
     {"name": "c", "row": 1000, "dim": 16, "pooling_factor": 1}]})";
 
 Outcome what_if(const TemporaryFolder& folder, const std::vector<std::string>& more) {
-  std::vector<std::string> args = {"--task", folder.write("task.json", kTask), "--effort", "fast"};
+  std::vector<std::string> args = {"--task", folder.write("task.json", kOddlyNamedToy), "--effort",
+                                   "fast"};
   args.insert(args.end(), more.begin(), more.end());
   return run_command("plan", args);
 }
@@ -117,8 +119,8 @@ TEST(WhatIfs, RejectWhatDoesNotBelongToThem) {
 
 TEST(WhatIfs, OtherCommandsTakeOneNumber) {
   const TemporaryFolder folder;
-  const Outcome outcome =
-      run_command("fingerprint", {"--task", folder.write("task.json", kTask), "--devices", "2,4"});
+  const Outcome outcome = run_command(
+      "fingerprint", {"--task", folder.write("task.json", kOddlyNamedToy), "--devices", "2,4"});
   EXPECT_EQ(outcome.code, kExitBadInput);
   EXPECT_THAT(outcome.err, HasSubstr("--devices"));
 }

@@ -12,7 +12,7 @@
 namespace neuroshard {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // One table whose rows are all touched once, wide enough for whole sectors.
 Table streaming_table() {

@@ -14,7 +14,7 @@
 namespace neuroshard {
 namespace {
 
-std::vector<Table> some_tables() {
+std::vector<Table> augmented_tables() {
   Random random(22);
   std::vector<Table> tables;
   for (int i = 0; i < 20; ++i) tables.push_back(random_table(random, 128));
@@ -35,14 +35,14 @@ std::string collect(const std::vector<Table>& tables, std::size_t sources, std::
 }
 
 TEST(CollectCompute, LogsTheSameSamplesWhateverTheNumberOfSources) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = augmented_tables();
   const std::string one = collect(tables, 1, 600);
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 600);
   EXPECT_EQ(collect(tables, 3, 600), one);
 }
 
 TEST(CollectCompute, GoesOnWhereAStoppedRunEnded) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = augmented_tables();
   const TemporaryFolder folder;
   std::vector<std::unique_ptr<ComputeCostSource>> sources;
   sources.push_back(make_analytic_compute_source(gpu(), tables, kDefaultBatchSize));
@@ -80,7 +80,7 @@ class TroubledSource : public ComputeCostSource {
 };
 
 TEST(CollectCompute, KeepsWhatWasMeasuredBeforeADeviceFails) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = augmented_tables();
   const TemporaryFolder folder;
   SampleLog log(folder / "data.txt");
   std::vector<std::unique_ptr<ComputeCostSource>> sources;
@@ -92,7 +92,7 @@ TEST(CollectCompute, KeepsWhatWasMeasuredBeforeADeviceFails) {
 }
 
 TEST(CollectCompute, OtherNumbersOfSamplesAreForSourcesThatKnowThem) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = augmented_tables();
   const TemporaryFolder folder;
   SampleLog log(folder / "data.txt");
   const ComputeDrawOptions draw{.samples = ComputeDrawOptions::Samples::kIterations};
@@ -112,7 +112,7 @@ class WrongSource : public ComputeCostSource {
 };
 
 TEST(CollectCompute, RecordsNoImpossibleCost) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = augmented_tables();
   const TemporaryFolder folder;
   SampleLog log(folder / "data.txt");
   std::vector<std::unique_ptr<ComputeCostSource>> sources;

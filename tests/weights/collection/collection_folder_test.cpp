@@ -12,10 +12,10 @@
 namespace neuroshard {
 namespace {
 
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
-std::vector<Table> some_tables() {
+std::vector<Table> tables_of_many_dims() {
   Random random(21);
   std::vector<Table> tables;
   for (int i = 0; i < 5; ++i) tables.push_back(random_table(random, 4 << i));
@@ -33,19 +33,19 @@ std::string message_of(const std::filesystem::path& folder,
 }
 
 TEST(TableConfigs, AreReadBackAsTheyWere) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = tables_of_many_dims();
   const TableConfigs read = parse_table_configs(serialize_table_configs(tables, true), "here");
   ASSERT_EQ(read.tables.size(), tables.size());
   for (std::size_t t = 0; t < tables.size(); ++t) {
     EXPECT_EQ(kind_of(read.tables[t]), kind_of(tables[t]));
   }
-  EXPECT_THAT(serialize_table_configs(tables, false), testing::Not(HasSubstr("dim")));
+  EXPECT_THAT(serialize_table_configs(tables, false), ::testing::Not(HasSubstr("dim")));
 }
 
 TEST(PrepareCollection, SaysWhereSamplesComeFrom) {
   const TemporaryFolder folder;
   const std::filesystem::path data = folder / "new/data";
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = tables_of_many_dims();
   prepare_collection(data, {{"source", "analytic"}, {"seed", "3"}}, tables);
   EXPECT_THAT(contents_of(data / "collection.json"), HasSubstr("\"source\": \"analytic\""));
   EXPECT_EQ(contents_of(data / "table_configs.json"), serialize_table_configs(tables, true));
@@ -54,11 +54,11 @@ TEST(PrepareCollection, SaysWhereSamplesComeFrom) {
 
 TEST(PrepareCollection, RefusesToMixSamples) {
   const TemporaryFolder folder;
-  std::vector<Table> tables = some_tables();
+  std::vector<Table> tables = tables_of_many_dims();
   const std::filesystem::path data = folder / "data";
   prepare_collection(data, {{"source", "analytic"}, {"seed", "3"}}, tables);
   EXPECT_THAT(message_of(data, {{"source", "cpu"}, {"seed", "3"}}, tables),
-              testing::AllOf(HasSubstr("source 'analytic'"), HasSubstr("'cpu'")));
+              ::testing::AllOf(HasSubstr("source 'analytic'"), HasSubstr("'cpu'")));
   EXPECT_THAT(message_of(data, {{"source", "analytic"}}, tables), HasSubstr("seed"));
   tables[0].rows += 1;
   EXPECT_THAT(message_of(data, {{"source", "analytic"}, {"seed", "3"}}, tables),

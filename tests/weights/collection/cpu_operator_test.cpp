@@ -16,7 +16,7 @@ std::vector<const PoolingKernels*> all_kernels() {
   return all;
 }
 
-class EveryKernel : public testing::TestWithParam<const PoolingKernels*> {};
+class EveryKernel : public ::testing::TestWithParam<const PoolingKernels*> {};
 
 TEST_P(EveryKernel, PoolsLikeThePlainImplementation) {
   ThreadTeam team(2);
@@ -47,7 +47,7 @@ TEST_P(EveryKernel, UpdatesLikeThePlainImplementation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pooling, EveryKernel, testing::ValuesIn(all_kernels()),
+INSTANTIATE_TEST_SUITE_P(Pooling, EveryKernel, ::testing::ValuesIn(all_kernels()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(CpuOperator, GivesTheSameBitsWithAnyKernelAndNumberOfThreads) {

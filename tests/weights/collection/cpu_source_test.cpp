@@ -11,7 +11,7 @@
 namespace neuroshard {
 namespace {
 
-std::vector<Table> some_tables() {
+std::vector<Table> tables_of_thousands_of_rows() {
   Random random(41);
   std::vector<Table> tables;
   for (int i = 0; i < 6; ++i) {
@@ -35,7 +35,7 @@ TEST(MedianMs, LeavesOutTheWarmUpAndPreparesEachRun) {
 }
 
 TEST(StreamStore, MakesTheSameLookupsAgainAfterDroppingThem) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = tables_of_thousands_of_rows();
   StreamStore roomy(tables, 500, 3, std::size_t{1} << 30);
   StreamStore tight(tables, 500, 3, 0);
   for (const std::size_t t : {0u, 3u, 0u, 5u, 3u}) {
@@ -45,7 +45,7 @@ TEST(StreamStore, MakesTheSameLookupsAgainAfterDroppingThem) {
 }
 
 TEST(StreamStore, ServesManyThreads) {
-  const std::vector<Table> tables = some_tables();
+  const std::vector<Table> tables = tables_of_thousands_of_rows();
   StreamStore store(tables, 200, 3, 20'000);
   StreamStore expected(tables, 200, 3, std::size_t{1} << 30);
   std::vector<std::jthread> threads;
@@ -66,7 +66,7 @@ TEST(StreamStore, ServesManyThreads) {
 }
 
 TEST(CpuSource, MeasuresEveryShard) {
-  const std::vector<Table> base = some_tables();
+  const std::vector<Table> base = tables_of_thousands_of_rows();
   const std::vector<Table> tables = augment_dims(base, 64);
   StreamStore streams(base, 300, 4, std::size_t{1} << 30);
   const auto source = make_cpu_source(
@@ -80,7 +80,7 @@ TEST(CpuSource, MeasuresEveryShard) {
 }
 
 TEST(CpuSource, RefusesWhatDoesNotFit) {
-  std::vector<Table> base = some_tables();
+  std::vector<Table> base = tables_of_thousands_of_rows();
   StreamStore streams(base, 300, 4, 0);
   const auto source =
       make_cpu_source(base, streams, base.size(), {.protocol = {}, .memory_bytes = 1000});

@@ -15,9 +15,9 @@
 namespace neuroshard {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::Ge;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
 
 TEST(RandomNumbers, AreUniformAndNormal) {
   Random random(7);

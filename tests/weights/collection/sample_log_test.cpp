@@ -56,7 +56,7 @@ TEST(SampleLog, NamesAFileThatCannotBeOpened) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kIo);
-    EXPECT_THAT(error.what(), testing::HasSubstr("/nonexistent/data.txt"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("/nonexistent/data.txt"));
   }
 }
 

@@ -9,7 +9,7 @@
 namespace neuroshard {
 namespace {
 
-std::vector<Table> some_tables() {
+std::vector<Table> tables_of_millions_of_rows() {
   Random random(31);
   std::vector<Table> tables;
   for (int i = 0; i < 60; ++i) {
@@ -21,7 +21,7 @@ std::vector<Table> some_tables() {
 
 TEST(DrawTaskLine, IsATaskThatFits) {
   TableConfigs configs;
-  configs.tables = some_tables();
+  configs.tables = tables_of_millions_of_rows();
   for (const int devices : {1, 2, 4, 16}) {
     TaskDrawOptions options;
     options.devices = devices;
@@ -52,7 +52,7 @@ TEST(DrawTaskLine, SaysSoIfNothingFits) {
   TaskDrawOptions options;
   options.memory_bytes = 1000;
   Random random(33);
-  EXPECT_THROW((void)draw_task_line(some_tables(), options, random), Error);
+  EXPECT_THROW((void)draw_task_line(tables_of_millions_of_rows(), options, random), Error);
   EXPECT_THROW((void)draw_task_line({}, options, random), Error);
 }
 

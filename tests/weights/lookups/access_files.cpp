@@ -12,7 +12,7 @@
 namespace neuroshard::testing {
 namespace {
 
-std::string little_endian(std::uint64_t value, int bytes) {
+std::string low_bytes(std::uint64_t value, int bytes) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xFFU);
   return text;
@@ -23,14 +23,14 @@ std::string torch_entry(const std::string& name, const std::string& data, std::s
                         bool large) {
   std::size_t padding = 4;
   while ((position + 30 + name.size() + padding) % 64 != 0) ++padding;
-  const std::string extra = "FB" + little_endian(padding - 4, 2) + std::string(padding - 4, 'Z');
+  const std::string extra = "FB" + low_bytes(padding - 4, 2) + std::string(padding - 4, 'Z');
   const std::uint64_t checksum =
       crc32(0, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size()));
   const auto size = static_cast<std::uint64_t>(data.size());
-  return "PK\x03\x04" + little_endian(0, 2) + little_endian(0x0808, 2) + std::string(18, '\0') +
-         little_endian(name.size(), 2) + little_endian(extra.size(), 2) + name + extra + data +
-         "PK\x07\x08" + little_endian(checksum, 4) + little_endian(size, large ? 8 : 4) +
-         little_endian(size, large ? 8 : 4);
+  return "PK\x03\x04" + low_bytes(0, 2) + low_bytes(0x0808, 2) + std::string(18, '\0') +
+         low_bytes(name.size(), 2) + low_bytes(extra.size(), 2) + name + extra + data +
+         "PK\x07\x08" + low_bytes(checksum, 4) + low_bytes(size, large ? 8 : 4) +
+         low_bytes(size, large ? 8 : 4);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ std::string integer_bytes(const std::vector<std::int64_t>& numbers, int element_
   std::string bytes;
   bytes.reserve(numbers.size() * static_cast<std::size_t>(element_bytes));
   for (const std::int64_t number : numbers) {
-    bytes += little_endian(static_cast<std::uint64_t>(number), element_bytes);
+    bytes += low_bytes(static_cast<std::uint64_t>(number), element_bytes);
   }
   return bytes;
 }
@@ -136,7 +136,7 @@ std::string npy_file(const std::vector<std::int64_t>& numbers, const std::string
                      "', 'fortran_order': False, 'shape': " + shape + ", }";
   while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';
   dict += '\n';
-  return "\x93NUMPY" + little_endian(1, 2) + little_endian(dict.size(), 2) + dict +
+  return "\x93NUMPY" + low_bytes(1, 2) + low_bytes(dict.size(), 2) + dict +
          integer_bytes(numbers, element_bytes);
 }
 

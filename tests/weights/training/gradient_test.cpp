@@ -10,7 +10,7 @@
 namespace neuroshard::training {
 namespace {
 
-std::vector<std::uint32_t> first_samples(std::size_t count) {
+std::vector<std::uint32_t> numbers_to(std::size_t count) {
   std::vector<std::uint32_t> samples(count);
   std::iota(samples.begin(), samples.end(), 0U);
   return samples;
@@ -65,7 +65,7 @@ TEST_P(ComputeGradient, IsTheSlopeOfTheLoss) {
   const ComputeSamples& samples = testing::golden_compute_samples();
   ThreadTeam team(2);
   Random random(5);
-  const auto batch = first_samples(200);
+  const auto batch = numbers_to(200);
   TrainingOptions options;
   options.batch = static_cast<int>(batch.size());
   options.loss = GetParam();
@@ -93,7 +93,7 @@ TEST_P(CommGradient, IsTheSlopeOfTheLoss) {
                       architecture, pass);
   ThreadTeam team(2);
   Random random(6);
-  const auto batch = first_samples(rows.samples());
+  const auto batch = numbers_to(rows.samples());
   const std::vector<int> hidden{11, 9};
   CommTrainee trainee(rows, batch, hidden, kind, best_matrix_kernels(), team, random);
   const auto loss = [&] { return trainee.differentiate(batch); };

@@ -6,14 +6,14 @@
 #include "message_of.h"
 #include "neuroshard/error.h"
 #include "neuroshard/training.h"
+#include "numbers.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kGib;
 using testing::message_of;
-
-constexpr double kGib = 1073741824.0;
 
 AllReduceSamples samples_of(const AllReduceModel& model, double error) {
   AllReduceSamples samples;
@@ -30,13 +30,13 @@ AllReduceSamples samples_of(const AllReduceModel& model, double error) {
   return samples;
 }
 
-const AllReduceModel kTruth{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
+const AllReduceModel kTrueLines{.lines = {{2, {0.05, 5.0}}, {64, {0.2, 20.0}}}};
 
 TEST(TrainAllReduce, FindsTheLines) {
-  const TrainedAllReduce exact = train_all_reduce(samples_of(kTruth, 0.0));
-  const TrainedAllReduce noisy = train_all_reduce(samples_of(kTruth, 0.02));
+  const TrainedAllReduce exact = train_all_reduce(samples_of(kTrueLines, 0.0));
+  const TrainedAllReduce noisy = train_all_reduce(samples_of(kTrueLines, 0.02));
   ASSERT_EQ(exact.model.lines.size(), 2U);
-  for (const auto& [devices, line] : kTruth.lines) {
+  for (const auto& [devices, line] : kTrueLines.lines) {
     EXPECT_NEAR(exact.model.lines.at(devices).latency_ms, line.latency_ms, 1e-5);
     EXPECT_NEAR(exact.model.lines.at(devices).ms_per_gib, line.ms_per_gib, 1e-4);
     EXPECT_NEAR(noisy.model.lines.at(devices).latency_ms, line.latency_ms, 0.02 * line.latency_ms);
@@ -49,7 +49,7 @@ TEST(TrainAllReduce, FindsTheLines) {
 
 TEST(TrainAllReduce, RefusesSamplesThatMakeNoLine) {
   const auto error = [](auto change) {
-    AllReduceSamples samples = samples_of(kTruth, 0.0);
+    AllReduceSamples samples = samples_of(kTrueLines, 0.0);
     change(samples);
     return message_of([&] { (void)train_all_reduce(samples); });
   };

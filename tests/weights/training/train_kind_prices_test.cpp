@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using testing::message_of;
 
-const KindPrices kTruth = {{ShardingKind::kRow, {{0.01, 3.0, 2.0, 30.0, 5.0}}},
-                           {ShardingKind::kReplicate, {{0.0, 6.0, 4.0, 8.0, 0.0}}}};
+const KindPrices kTruePrices = {{ShardingKind::kRow, {{0.01, 3.0, 2.0, 30.0, 5.0}}},
+                                {ShardingKind::kReplicate, {{0.0, 6.0, 4.0, 8.0, 0.0}}}};
 
 ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {
   return kind == ShardingKind::kReplicate
@@ -47,11 +47,11 @@ KindSamples samples_of(const KindPrices& prices, const std::vector<int>& devices
 }
 
 TEST(TrainKindPrices, FindsThePrices) {
-  const TrainedKindPrices trained = train_kind_prices(samples_of(kTruth, {2, 4, 8}, 0.0));
+  const TrainedKindPrices trained = train_kind_prices(samples_of(kTruePrices, {2, 4, 8}, 0.0));
   ASSERT_EQ(trained.prices.size(), 2U);
   for (std::size_t i = 0; i < kShardAmounts; ++i) {
-    EXPECT_NEAR(trained.prices.at(ShardingKind::kRow).ms[i], kTruth.at(ShardingKind::kRow).ms[i],
-                1e-3);
+    EXPECT_NEAR(trained.prices.at(ShardingKind::kRow).ms[i],
+                kTruePrices.at(ShardingKind::kRow).ms[i], 1e-3);
   }
   // A replica has all lookups of its table, so that both prices of ids are one.
   const KindPrice& replicate = trained.prices.at(ShardingKind::kReplicate);
@@ -70,7 +70,7 @@ TEST(TrainKindPrices, FindsThePrices) {
 
 // On one number of devices a block's ids are always the same part of the table's.
 TEST(TrainKindPrices, AmountsThatGoTogetherShareTheirCost) {
-  const KindSamples samples = samples_of(kTruth, {16}, 0.0);
+  const KindSamples samples = samples_of(kTruePrices, {16}, 0.0);
   const KindPrices prices = train_kind_prices(samples).prices;
   for (const auto& [kind, of_kind] : samples) {
     for (const KindSample& sample : of_kind) {
@@ -81,7 +81,7 @@ TEST(TrainKindPrices, AmountsThatGoTogetherShareTheirCost) {
 }
 
 TEST(TrainKindPrices, NumbersAreNotNegative) {
-  KindSamples samples = samples_of(kTruth, {2, 4, 8}, 0.05);
+  KindSamples samples = samples_of(kTruePrices, {2, 4, 8}, 0.05);
   // What costs less, the more of it there is.
   for (KindSample& sample : samples[ShardingKind::kRow]) {
     sample.cost_ms = 1.0F / static_cast<float>(1.0 + sample.pooling_factor);
@@ -93,7 +93,7 @@ TEST(TrainKindPrices, NumbersAreNotNegative) {
 
 TEST(TrainKindPrices, RefusesWhatMakesNone) {
   const auto error = [](const auto& change) {
-    KindSamples samples = samples_of(kTruth, {8}, 0.0);
+    KindSamples samples = samples_of(kTruePrices, {8}, 0.0);
     change(samples);
     return message_of([&] { (void)train_kind_prices(samples); });
   };
