@@ -1,5 +1,6 @@
 #include "core/fallback_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "neuroshard/task.h"
@@ -16,61 +17,67 @@ constexpr std::size_t kLeastPiecesForGpu = 1024;
 // would go to the GPU.
 constexpr std::size_t kLeastShardsForGpu = kMaxDevices + 1;
 
+// What placing takes, to choose by. Measured on an H100 beside a 2 GHz Xeon (docs/performance.md):
+// a level of the published search in 60 us on 4 devices, some 35 steps long, and in 110 us on 8,
+// twice as long; on one core 12 and 10 ns for each piece and limit, most of whose steps are shared.
+constexpr double kLaunchNs = 30'000;
+constexpr double kGpuNsOfStep = 1000;
+constexpr double kCpuNsOfStep = 10;
+// Of a team; with fewer a thread costs more than it brings (core/parallel_session.cpp).
+constexpr std::size_t kCandidatesOfThread = 4;
+
 }  // namespace
 
-/// On the GPU until that fails, which it may have done for another session; then on the CPU.
+/// Of a problem on both sides, each of which places what is for it.
 class FallbackBackend::Session final : public PlacementSession {
  public:
   Session(const FallbackBackend& backend, const PlacementProblem& problem)
       : backend_(backend), problem_(problem) {
-    // A GPU knows of equal devices only.
-    on_gpu_ = problem_.rules == nullptr &&
-              backend_.gpu_does([&] { session_ = backend_.gpu_.start(problem_); });
-    if (!on_gpu_) session_ = backend_.inner().start(problem_);
+    if (problem_.rules != nullptr) return;  // A GPU knows of equal devices only.
+    (void)backend_.gpu_does([&] { on_gpu_ = backend_.gpu_.start(problem_); });
   }
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
-    run([&] { session_->place(candidates, results); });
+    const Request request{this, &candidates, results};
+    if (has_gpu() && backend_.worth_a_launch({&request, 1}) &&
+        backend_.gpu_does([&] { on_gpu_->place(candidates, results); })) {
+      return;
+    }
+    on_cpu().place(candidates, results);
   }
 
   std::optional<std::vector<std::uint32_t>> assignments(std::span<const std::uint32_t> pieces,
                                                         int limit) override {
-    std::optional<std::vector<std::uint32_t>> devices;
-    run([&] { devices = session_->assignments(pieces, limit); });
-    return devices;
+    return on_cpu().assignments(pieces, limit);
   }
 
   [[nodiscard]] bool can_search(const BeamProblem& beam) const override {
-    return on_gpu_ && session_->can_search(beam);
+    return has_gpu() && on_gpu_->can_search(beam);
   }
 
   [[nodiscard]] PlacementCounters counters() const override {
-    PlacementCounters total = counters_of_gpu_;
-    return total += session_->counters();
+    PlacementCounters total;
+    for (const auto* session : {&on_gpu_, &on_cpu_}) {
+      if (*session) total += (*session)->counters();
+    }
+    return total;
   }
 
-  [[nodiscard]] bool on_gpu() const { return on_gpu_; }
-  /// That of the GPU or of the CPU.
-  [[nodiscard]] PlacementSession& inner() { return *session_; }
+  [[nodiscard]] std::size_t limits() const { return problem_.dim_limits.size(); }
+  /// Whether the GPU has the problem, and works.
+  [[nodiscard]] bool has_gpu() const { return on_gpu_ && backend_.gpu_works(); }
+  [[nodiscard]] PlacementSession& on_gpu() { return *on_gpu_; }
+  /// Opened when asked for.
+  [[nodiscard]] PlacementSession& on_cpu() {
+    if (!on_cpu_) on_cpu_ = backend_.inner().start(problem_);
+    return *on_cpu_;
+  }
 
  private:
-  template <typename Work>
-  void run(const Work& work) {
-    if (on_gpu_ && backend_.gpu_does(work)) return;
-    if (on_gpu_) {
-      auto on_cpu = backend_.inner().start(problem_);
-      counters_of_gpu_ = session_->counters();
-      session_ = std::move(on_cpu);
-      on_gpu_ = false;
-    }
-    work();
-  }
-
   const FallbackBackend& backend_;
   PlacementProblem problem_;
-  bool on_gpu_ = false;
-  std::unique_ptr<PlacementSession> session_;
-  PlacementCounters counters_of_gpu_;  ///< Once it has failed.
+  std::unique_ptr<PlacementSession> on_gpu_;  ///< Null if that has not the problem.
+  std::unique_ptr<PlacementSession> on_cpu_;
 };
 
 template <typename Work>
@@ -120,24 +127,43 @@ std::unique_ptr<PlacementSession> FallbackBackend::start(const PlacementProblem&
   return std::make_unique<Session>(*this, problem);
 }
 
-void FallbackBackend::place(std::span<const Request> requests) const {
-  // While the GPU works, all sessions are on it but those that never were.
-  std::vector<Request> of_gpu;
-  std::vector<Request> others;
+bool FallbackBackend::worth_a_launch(std::span<const Request> requests) const {
+  std::size_t candidates = 0;
+  std::size_t steps = 0;
+  std::size_t longest = 0;
   for (const Request& request : requests) {
-    const bool on_gpu = static_cast<Session&>(*request.session).on_gpu();
-    (on_gpu ? of_gpu : others).push_back(request);
-  }
-  Backend::place(others);
-  if (of_gpu.empty()) return;
-  const bool placed = gpu_does([&] {
-    std::vector<Request> inner = of_gpu;
-    for (Request& request : inner) {
-      request.session = &static_cast<Session&>(*request.session).inner();
+    const CandidateBatch& batch = *request.candidates;
+    candidates += batch.size();
+    steps += batch.piece_ids.size() * static_cast<const Session&>(*request.session).limits();
+    for (std::size_t c = 0; c < batch.size(); ++c) {
+      longest = std::max(longest, batch.pieces_of(c).size());
     }
-    gpu_.place(inner);
-  });
-  if (!placed) Backend::place(of_gpu);
+  }
+  const std::size_t threads =
+      std::clamp<std::size_t>(candidates / kCandidatesOfThread, 1, cpu_threads_);
+  const double of_cpu = kCpuNsOfStep * static_cast<double>(steps) / static_cast<double>(threads);
+  return of_cpu > kLaunchNs + kGpuNsOfStep * static_cast<double>(longest);
+}
+
+void FallbackBackend::place(std::span<const Request> requests) const {
+  std::vector<Request> of_gpu;
+  std::vector<Request> of_cpu;
+  for (const Request& request : requests) {
+    const bool has_gpu = static_cast<Session&>(*request.session).has_gpu();
+    (has_gpu ? of_gpu : of_cpu).push_back(request);
+  }
+  const bool placed = worth_a_launch(of_gpu) && gpu_does([&] {
+                        std::vector<Request> inner = of_gpu;
+                        for (Request& request : inner) {
+                          request.session = &static_cast<Session&>(*request.session).on_gpu();
+                        }
+                        gpu_.place(inner);
+                      });
+  if (!placed) of_cpu.insert(of_cpu.end(), of_gpu.begin(), of_gpu.end());
+  for (Request& request : of_cpu) {
+    request.session = &static_cast<Session&>(*request.session).on_cpu();
+  }
+  inner().place(of_cpu);
 }
 
 bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const {
@@ -145,7 +171,7 @@ bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const 
   return gpu_does([&] {
            std::vector<BeamRequest> inner(requests.begin(), requests.end());
            for (BeamRequest& request : inner) {
-             request.session = &static_cast<Session&>(*request.session).inner();
+             request.session = &static_cast<Session&>(*request.session).on_gpu();
            }
            searched = gpu_.search_beams(inner);
          }) &&

@@ -8,17 +8,22 @@
 
 namespace neuroshard {
 
-/// A GPU with a CPU beside it. The GPU places candidates, and embeds pieces if there are enough to
-/// be worth a launch; the CPU does what comes in small portions, such as the costs of one plan. If
-/// the GPU fails, everything goes on where it was on the CPU, open sessions too: the arithmetic is
-/// the same, so the results are. The GPU is not asked again. Costs nothing to make: each call of a
-/// planner has one of its own and tries the GPU anew.
+/// A GPU with a CPU beside it. The GPU runs whole searches, and places candidates and embeds pieces
+/// if there are enough of them to be worth a launch; the CPU does what comes in small portions,
+/// such as the costs of one plan. If the GPU fails, everything goes on where it was on the CPU,
+/// open sessions too: the arithmetic is the same, so the results are. The GPU is not asked again.
+/// Costs nothing to make: each call of a planner has one of its own and tries the GPU anew.
 class FallbackBackend final : public ForwardingBackend {
  public:
   /// Borrows both, which are of the same models. `may_fall_back`: else a failure of the GPU is
-  /// thrown to the caller, who wanted that one and no other.
-  FallbackBackend(const Backend& gpu, const Backend& cpu, bool may_fall_back)
-      : ForwardingBackend(cpu), gpu_(gpu), may_fall_back_(may_fall_back) {}
+  /// thrown to the caller, who wanted that one and no other. `cpu_threads`: those that sessions of
+  /// `cpu` place with.
+  FallbackBackend(const Backend& gpu, const Backend& cpu, bool may_fall_back,
+                  std::size_t cpu_threads = 1)
+      : ForwardingBackend(cpu),
+        gpu_(gpu),
+        may_fall_back_(may_fall_back),
+        cpu_threads_(cpu_threads) {}
 
   /// Of the GPU until it fails, then of the CPU.
   [[nodiscard]] std::string_view name() const override {
@@ -42,6 +47,8 @@ class FallbackBackend final : public ForwardingBackend {
  private:
   class Session;
 
+  /// Whether the GPU places these sooner than the CPU does.
+  [[nodiscard]] bool worth_a_launch(std::span<const Request> requests) const;
   [[nodiscard]] bool gpu_works() const { return !failed_.load(std::memory_order_acquire); }
   /// Whether the GPU has done its work; false if it has failed, now or before.
   template <typename Work>
@@ -50,6 +57,7 @@ class FallbackBackend final : public ForwardingBackend {
 
   const Backend& gpu_;
   bool may_fall_back_;
+  std::size_t cpu_threads_;
   mutable std::atomic<bool> failed_{false};
   mutable std::mutex warning_mutex_;
   mutable std::string warning_;

@@ -29,7 +29,7 @@ std::size_t scratch_bytes(std::size_t candidates, std::size_t slices, int device
 
 std::size_t items_of_level(const BeamSizes& sizes, const PlacementShape& shape) {
   const auto slots = static_cast<std::size_t>(shape.slots);
-  return (sizes.most_candidates() + slots - 1) / slots;
+  return (sizes.most_candidates() * static_cast<std::size_t>(shape.parts) + slots - 1) / slots;
 }
 
 // Where the inputs of a request lie.
@@ -150,7 +150,9 @@ void BeamLaunches::prepare() {
     const std::size_t slots = blocks * static_cast<std::size_t>(group.shape.slots);
     slots_bytes = std::max(slots_bytes, slots * sizeof(CandidateSlot));
     order_bytes = std::max(order_bytes, slots * group.most_slices * sizeof(std::uint32_t));
-    result_bytes = std::max(result_bytes, group.candidates * sizeof(ResultView));
+    result_bytes =
+        std::max(result_bytes, group.candidates * static_cast<std::size_t>(group.shape.parts) *
+                                   sizeof(ResultView));
     rows_bytes = std::max(rows_bytes, blocks * placement_scratch_bytes(group.shape));
   }
   const std::size_t slots_at = scratch.add(slots_bytes);
@@ -191,7 +193,7 @@ void BeamLaunches::prepare() {
           .splits = at<std::int32_t>(out.device(), request.result_at + sizeof(BeamResultView)),
           .sizes = request.sizes,
           .first_result = static_cast<std::uint32_t>(first_result)};
-      first_result += request.sizes.most_candidates();
+      first_result += request.sizes.most_candidates() * static_cast<std::size_t>(group.shape.parts);
     }
   }
   (void)in.send(false);

@@ -72,8 +72,8 @@ NEUROSHARD_HOST_DEVICE constexpr BeamLayout beam_layout(const BeamSizes& sizes) 
   return layout;
 }
 
-/// Where a beam search stands. All zero at first. Its candidates are placed in items of as many as
-/// a block has slots; items are numbered through all levels.
+/// Where a beam search stands. All zero at first. Its candidates are placed in items of as many, or
+/// as many parts of them, as a block has slots; items are numbered through all levels.
 struct BeamProgress {
   std::uint32_t next_item = 0;  ///< Not yet taken by a block.
   std::uint32_t published = 0;  ///< Items that may be placed; kSearchOver: there are no more.
@@ -115,7 +115,8 @@ struct BeamView {
   BeamResultView* result = nullptr;
   std::int32_t* splits = nullptr;  ///< [sizes.max_splits], of the result.
   BeamSizes sizes;
-  std::uint32_t first_result = 0;  ///< Of [sizes.most_candidates()] among those of the launch.
+  /// Of [shape.parts, sizes.most_candidates()] among those of the launch.
+  std::uint32_t first_result = 0;
 };
 
 /// States are counted, and their children listed, by a warp.

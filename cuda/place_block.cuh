@@ -44,7 +44,7 @@ __device__ inline void store_best(const RowTag* tags, int count, int slot, unsig
 /// Places the candidates of a block's slots from start to end: each warp runs greedy placements one
 /// after the other (place_greedily.cuh), with the weights of the head in registers and the devices
 /// in registers or shared memory. Then the block runs the communication networks for all placements
-/// that its warps finished, and keeps the best of each candidate. By a whole block, which may have
+/// that its warps finished, and keeps the best of each slot. By a whole block, which may have
 /// written slots and piece ids itself, and has a barrier before; it has one afterwards before it
 /// reads the results. `block_of()`: whose slots and whose part of args.rows they are;
 /// asked for again and again, since registers are scarce.
@@ -73,10 +73,13 @@ __device__ void place_block(const PlacementArgs& args, const BlockOf& block_of) 
   __syncthreads();
 
   const int slot = warp_index() / shape.warps_per_slot;
-  const int warp_of_slot = warp_index() % shape.warps_per_slot;
-  const int first_limit = warp_of_slot * session.limits / shape.warps_per_slot;
-  const int end_limit = (warp_of_slot + 1) * session.limits / shape.warps_per_slot;
   const CandidateSlot candidate = slots_of_block()[slot];
+  // Of the candidate's warps, in all its slots.
+  const int warp =
+      static_cast<int>(candidate.part) * shape.warps_per_slot + warp_index() % shape.warps_per_slot;
+  const int warps = shape.parts * shape.warps_per_slot;
+  const int first_limit = warp * session.limits / warps;
+  const int end_limit = (warp + 1) * session.limits / warps;
   if (candidate.result != kNoCandidate && first_limit < end_limit) {
     const WarpMemory memory = warp_memory(shared, layout, shape);
     const Head head(args.head, shape.width,

@@ -21,6 +21,8 @@ constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
 
 // Warps of a block if its candidates have less.
 constexpr int kUsualWarps = 6;
+// Of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
+constexpr int kSchedulers = 4;
 // That search_beams needs besides what a placement does.
 constexpr std::size_t kControlBytes = 16;
 
@@ -28,6 +30,8 @@ constexpr std::size_t kControlBytes = 16;
 // ones.
 constexpr std::size_t kResidentWarps = kMaxPlacementWarps;
 static_assert(2 * kUsualWarps == kMaxPlacementWarps);
+
+int divided_up(int what, int by) { return (what + by - 1) / by; }
 
 // Memory of the warps of a block, without tiles of the networks.
 std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
@@ -64,16 +68,24 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
                 ErrorKind::kBackend);
   }
 
-  // Few candidates: a warp for each limit, so that the last placement is done soon. Many: a warp
-  // for all limits of a candidate, so that no step is taken twice.
+  // Few candidates: a warp for each limit, so that the last placement is done soon, and few warps
+  // on a multiprocessor as long as none gets more than two blocks. Many: a warp for all limits of a
+  // candidate, so that no step is taken twice.
   const std::size_t resident = std::min(kResidentWarps, available / placing_bytes(shape));
   const std::size_t warps =
       static_cast<std::size_t>(context.multiprocessors()) * std::max<std::size_t>(resident, 1);
-  shape.warps_per_slot = static_cast<int>(std::clamp<std::size_t>(
+  const auto warps_of_candidate = static_cast<int>(std::clamp<std::size_t>(
       warps / std::max<std::size_t>(candidates, 1), 1,
       static_cast<std::size_t>(std::min(shape.limits, kMaxPlacementWarps))));
+  const int parts = divided_up(warps_of_candidate, kSchedulers);
+  if (candidates * static_cast<std::size_t>(parts) <=
+      2 * static_cast<std::size_t>(context.multiprocessors())) {
+    shape.parts = parts;
+  }
+  shape.limits = divided_up(shape.limits, shape.parts);
+  shape.warps_per_slot = divided_up(warps_of_candidate, shape.parts);
   while (shape.warps_per_slot > 1 && placing_bytes(shape) > available) --shape.warps_per_slot;
-  while (shape.warps() < kUsualWarps) {
+  while (shape.parts == 1 && shape.warps() < kUsualWarps) {
     PlacementShape larger = shape;
     ++larger.slots;
     if (larger.warps() > kMaxPlacementWarps || placing_bytes(larger) > available ||
@@ -98,7 +110,8 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   shape.comm_rows = std::min(comm_tile_rows(comm_width, std::min(tiles, available - fixed)),
                              comm.forward.symmetric ? shape.rows() * devices : shape.rows());
   // Blocks that have a multiprocessor to themselves may take all of its memory.
-  const std::size_t blocks = candidates / static_cast<std::size_t>(shape.slots);
+  const std::size_t blocks =
+      candidates * static_cast<std::size_t>(shape.parts) / static_cast<std::size_t>(shape.slots);
   const bool alone = blocks <= static_cast<std::size_t>(context.multiprocessors());
   const int weights = std::max(comm.forward.mlp.bytes, comm.backward.mlp.bytes);
   if (fixed + comm_bytes(comm_width, shape.comm_rows, weights) <=
@@ -111,8 +124,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
 void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidates,
                             std::span<CandidateResult> results) {
   if (candidates.size() == 0) return;
-  requests_.push_back({&session, &candidates, results, results_});
-  results_ += candidates.size();
+  requests_.push_back({&session, &candidates, results});
 }
 
 void PlacementLaunches::form_groups() {
@@ -135,7 +147,11 @@ void PlacementLaunches::form_groups() {
     // A block serves one session.
     const auto slots = static_cast<std::size_t>(shape.slots);
     for (std::size_t r = first; r < end; ++r) {
-      slot += (requests_[r].candidates->size() + slots - 1) / slots * slots;
+      const std::size_t results =
+          requests_[r].candidates->size() * static_cast<std::size_t>(shape.parts);
+      requests_[r].first_result = results_;
+      results_ += results;
+      slot += (results + slots - 1) / slots * slots;
     }
     groups_.push_back({first, end, shape, first_slot, slot});
     first = end;
@@ -145,6 +161,7 @@ void PlacementLaunches::form_groups() {
 void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
                                    CandidateSlot* slots, std::uint32_t* piece_ids) const {
   std::size_t slot = group.first_slot;
+  const auto parts = static_cast<std::size_t>(group.shape.parts);
   for (std::size_t r = group.first_request; r < group.end_request; ++r) {
     const Request& request = requests_[r];
     const CandidateBatch& candidates = *request.candidates;
@@ -157,11 +174,14 @@ void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
                         "; use a CPU backend",
                     ErrorKind::kBackend);
       }
-      slots[slot++] = {
-          .session = session,
-          .first_piece = static_cast<std::uint32_t>(first_piece + candidates.offsets[c]),
-          .pieces = static_cast<std::uint32_t>(pieces),
-          .result = static_cast<std::uint32_t>(request.first_result + c)};
+      for (std::size_t part = 0; part < parts; ++part) {
+        slots[slot++] = {
+            .session = session,
+            .first_piece = static_cast<std::uint32_t>(first_piece + candidates.offsets[c]),
+            .pieces = static_cast<std::uint32_t>(pieces),
+            .result = static_cast<std::uint32_t>(request.first_result + c * parts + part),
+            .part = static_cast<std::uint32_t>(part)};
+      }
     }
     while (slot % static_cast<std::size_t>(group.shape.slots) !=
            group.first_slot % static_cast<std::size_t>(group.shape.slots)) {
@@ -234,11 +254,20 @@ void PlacementLaunches::finish() {
   const CurrentDevice current(context_.device());
   const OutputBlock out(*workspace_, results_ * sizeof(ResultView));
   const auto* results = reinterpret_cast<const ResultView*>(out.receive());
-  for (const Request& request : requests_) {
-    for (std::size_t c = 0; c < request.candidates->size(); ++c) {
-      const ResultView& result = results[request.first_result + c];
-      request.results[c] = {.cost_ms = result.cost_ms, .limit = result.limit};
-      request.session->count(1, result.head_evaluations, result.comm_evaluations);
+  for (const Group& group : groups_) {
+    const auto parts = static_cast<std::size_t>(group.shape.parts);
+    for (std::size_t r = group.first_request; r < group.end_request; ++r) {
+      const Request& request = requests_[r];
+      for (std::size_t c = 0; c < request.candidates->size(); ++c) {
+        const std::span of_parts(results + request.first_result + c * parts, parts);
+        // The first part has the lowest limits, which win ties.
+        const ResultView& best = *std::ranges::min_element(of_parts, {}, &ResultView::cost_ms);
+        request.results[c] = {.cost_ms = best.cost_ms, .limit = best.limit};
+        request.session->count(1, 0, 0);
+        for (const ResultView& part : of_parts) {
+          request.session->count(0, part.head_evaluations, part.comm_evaluations);
+        }
+      }
     }
   }
 }

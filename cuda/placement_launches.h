@@ -32,7 +32,7 @@ class PlacementLaunches final : public Launches {
     CudaSession* session;
     const CandidateBatch* candidates;
     std::span<CandidateResult> results;
-    std::size_t first_result;
+    std::size_t first_result = 0;  ///< Of [candidates, PlacementShape::parts].
   };
   /// Requests of one launch: tasks with the same numbers of devices and limits.
   struct Group {

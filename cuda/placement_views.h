@@ -29,13 +29,14 @@ struct SessionView {
 
 inline constexpr std::uint32_t kNoCandidate = 0xFFFFFFFFU;
 
-/// A place in a block for a candidate. The slots of a block all have the same session.
+/// A place in a block for a candidate, or for a part of its limits. The slots of a block all have
+/// the same session.
 struct CandidateSlot {
   const SessionView* session = nullptr;
   std::uint32_t first_piece = 0;  ///< Index into the list of piece ids.
   std::uint32_t pieces = 0;
   std::uint32_t result = kNoCandidate;  ///< Index into the results; kNoCandidate: an empty slot.
-  std::uint32_t unused = 0;
+  std::uint32_t part = 0;               ///< Of PlacementShape::parts.
 };
 
 struct ResultView {
@@ -46,15 +47,16 @@ struct ResultView {
   std::uint32_t unused = 0;
 };
 
-/// How a launch spreads candidates over warps. A block has `slots` candidates; a candidate's limits
-/// are dealt to `warps_per_slot` warps, each of which takes limits that lie side by side, the
-/// loosest first (place_greedily.cuh).
+/// How a launch spreads candidates over warps. A candidate's limits are dealt to `parts` slots,
+/// each with a result of its own; a block has `slots` of them with `warps_per_slot` warps each. A
+/// warp takes limits that lie side by side, the loosest first (place_greedily.cuh).
 struct PlacementShape {
+  int parts = 1;
   int slots = 1;
   int warps_per_slot = 1;
-  int devices = 1;  ///< Largest of the launch, and so on.
-  int width = 0;    ///< Floats of an embedding.
-  int limits = 1;
+  int devices = 1;            ///< Largest of the launch, and so on.
+  int width = 0;              ///< Floats of an embedding.
+  int limits = 1;             ///< Of a slot.
   int snapshots = 0;          ///< Unfinished runs that a warp can keep.
   int head_width = 0;         ///< Floats of a row of the generic head's scratch; 0: needs none.
   int comm_width = 0;         ///< Of the communication networks.

@@ -85,13 +85,15 @@ class BeamBlock {
   /// Lists the candidates of an item, for place_block.
   __device__ void fill_slots(unsigned item) const {
     const int slots = args_.placement.shape.slots;
+    const int parts = args_.placement.shape.parts;
     const int first = static_cast<int>(item - progress().first_item) * slots;
     const int level = progress().level;
     const int slices = beam_.sizes.slices + level;
     for (int s = warp_index(); s < slots; s += warps_in_block()) {
       const unsigned at = place_of(item) * static_cast<unsigned>(slots) + static_cast<unsigned>(s);
       const std::uint32_t order = at * args_.most_slices;
-      const int candidate = first + s;
+      const int candidate = (first + s) / parts;
+      const int part = (first + s) % parts;
       CandidateSlot slot{.session = beam_.session};
       if (candidate < progress().candidates) {
         const BeamChild child = children()[candidate];
@@ -99,7 +101,8 @@ class BeamBlock {
                     child.slice, args_.piece_ids + order);
         slot.first_piece = order;
         slot.pieces = static_cast<std::uint32_t>(slices + (child.slice == kNoSlice ? 0 : 1));
-        slot.result = beam_.first_result + static_cast<std::uint32_t>(candidate);
+        slot.result = result_of(part, candidate);
+        slot.part = static_cast<std::uint32_t>(part);
       }
       if (lane_index() == 0) args_.slots[at] = slot;
     }
@@ -124,18 +127,35 @@ class BeamBlock {
     if (lane_index() == 0) words(layout().counts)[s] = static_cast<std::uint32_t>(tried);
   }
 
+  [[nodiscard]] __device__ std::uint32_t result_of(int part, int candidate) const {
+    return beam_.first_result +
+           static_cast<std::uint32_t>(part) *
+               static_cast<std::uint32_t>(beam_.sizes.most_candidates()) +
+           static_cast<std::uint32_t>(candidate);
+  }
+
   // The children that the next beam consists of, and the best state so far. By one warp.
   __device__ void choose(int level) const {
     const int count = progress().candidates;
-    const ResultView* placed = args_.placement.results + beam_.first_result;
+    ResultView* placed = args_.placement.results + beam_.first_result;
     std::int64_t heads = 0;
     std::int64_t comms = 0;
     for (int c = lane_index(); c < count; c += kWarpSize) {
       heads += placed[c].head_evaluations;
       comms += placed[c].comm_evaluations;
+      // The best of a candidate's parts becomes the first one; its limits win ties.
+      for (int part = 1; part < args_.placement.shape.parts; ++part) {
+        const ResultView& other = args_.placement.results[result_of(part, c)];
+        heads += other.head_evaluations;
+        comms += other.comm_evaluations;
+        if (other.cost_ms >= placed[c].cost_ms) continue;
+        placed[c].cost_ms = other.cost_ms;
+        placed[c].limit = other.limit;
+      }
     }
     heads = warp_sum(heads);
     comms = warp_sum(comms);
+    __syncwarp();
     int states = 0;
     int cheapest = -1;
     int last = -1;
@@ -194,7 +214,8 @@ class BeamBlock {
       return;
     }
     const int slots = args_.placement.shape.slots;
-    const auto items = static_cast<unsigned>((total + slots - 1) / slots);
+    const int of_slots = total * args_.placement.shape.parts;
+    const auto items = static_cast<unsigned>((of_slots + slots - 1) / slots);
     progress().level = level;
     progress().candidates = total;
     progress().first_item = progress().end_item;

@@ -51,8 +51,9 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
       throw;
     }
   };
-  team_of_batch.run(team_of_batch.threads(),
-                    [&](std::size_t, std::size_t) { gpu ? search(gpu_with_cpu()) : search(*cpu); });
+  team_of_batch.run(team_of_batch.threads(), [&](std::size_t, std::size_t) {
+    gpu ? search(gpu_beside(*cpu)) : search(*cpu);
+  });
 }
 
 void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,

@@ -198,11 +198,15 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
                                          const PlannerOptions& with, const Plan* start) const {
-  const auto search = [&](const Backend& backend, std::string warning, ThreadTeam::Lease* lease) {
-    SearchDriver driver(backend, with, request, std::move(warning), lease);
-    return run_search(driver, task, start);
+  const auto search = [&](const Backend& of_cpu, const std::string& warning,
+                          ThreadTeam::Lease* lease) {
+    const auto search_on = [&](const Backend& backend) {
+      SearchDriver driver(backend, with, request, warning, lease);
+      return run_search(driver, task, start);
+    };
+    return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1))
+               : search_on(of_cpu);
   };
-  if (gpu) return search(gpu_with_cpu(), no_gpu_warning, nullptr);
   if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
   const std::string warning = joined_warnings(no_gpu_warning, team().shortage());
   auto lease = team().try_lease();

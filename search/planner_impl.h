@@ -97,8 +97,11 @@ struct Planner::Impl {
                       const ReplanRequest& request) const;
   ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
                                 ReplanRequest request) const;
-  /// For the searches of one thread and call: others try the GPU anew if it fails these.
-  FallbackBackend gpu_with_cpu() const { return {*gpu, *cpu, options.backend == "auto"}; }
+  /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the
+  /// GPU anew if it fails these.
+  FallbackBackend gpu_beside(const Backend& of_cpu, std::size_t cpu_threads = 1) const {
+    return {*gpu, of_cpu, options.backend == "auto", cpu_threads};
+  }
   ThreadTeam& team() const;
   [[nodiscard]] PlannerOptions options_with(Effort effort) const {
     PlannerOptions with = options;

@@ -16,11 +16,11 @@
 namespace neuroshard::bench {
 namespace {
 
-// Of docs/kernels.md, modelled for an idle H100 or H200 with a warp for each of 11 limits: a step
-// of a placement by either kernel; the communication networks of a level; and what search_beams
-// does between two levels.
-constexpr double kCandidateStepCycles = 684.0;
-constexpr double kBeamStepCycles = 714.0;
+// Of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits: a step of a
+// placement, of a search's first level and of the next ones; the communication networks of a level;
+// and what search_beams does between two levels.
+constexpr double kCandidateStepCycles = 439.0;
+constexpr double kBeamStepCycles = 550.0;
 constexpr double kNetworkCycles = 12000.0;
 constexpr double kNextLevelCycles = 11500.0;
 

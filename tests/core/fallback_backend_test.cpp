@@ -23,6 +23,7 @@ using testing::OwnedProblem;
 constexpr int kNeverFails = 1'000'000;
 constexpr std::uint32_t kPieces = 40;
 constexpr std::size_t kManyPieces = 1100;
+constexpr std::uint32_t kCandidates = 80;  // Worth a launch.
 
 // All that a GPU does for a search, in an order in which a search might ask for it.
 struct Work {
@@ -53,9 +54,9 @@ class FallbackBackendTest : public ::testing::Test {
     return problem;
   }
 
-  static CandidateBatch candidates(std::uint32_t first) {
+  static CandidateBatch candidates(std::uint32_t first, std::uint32_t count = kCandidates) {
     CandidateBatch batch;
-    for (std::uint32_t c = first; c < first + 5; ++c) {
+    for (std::uint32_t c = first; c < first + count; ++c) {
       std::vector<std::uint32_t> pieces;
       for (std::uint32_t i = 0; i < kPieces; ++i) pieces.push_back((i * 3 + c) % kPieces);
       batch.add(pieces);
@@ -77,7 +78,7 @@ class FallbackBackendTest : public ::testing::Test {
     const OwnedProblem problems[] = {problem(2), problem(4)};
     std::unique_ptr<PlacementSession> sessions[2];
     for (std::size_t s = 0; s < 2; ++s) sessions[s] = backend.start(problems[s]);
-    for (const std::uint32_t level : {0U, 5U}) {
+    for (const std::uint32_t level : {0U, kCandidates}) {
       const CandidateBatch batch = candidates(level);
       std::vector<CandidateResult> results[2];
       std::vector<Backend::Request> requests;
@@ -103,7 +104,7 @@ class FallbackBackendTest : public ::testing::Test {
 TEST_F(FallbackBackendTest, GoesOnWhereverTheGpuFails) {
   const Work expected = work(*cpu_);
   ASSERT_TRUE(expected.assignments[0].has_value());
-  ASSERT_EQ(expected.greedy_runs, 2U * 15 * 3);
+  ASSERT_EQ(expected.greedy_runs, 2U * 3 * kCandidates * 3);
   int works = 0;
   for (;; ++works) {
     SCOPED_TRACE(works);
@@ -115,12 +116,12 @@ TEST_F(FallbackBackendTest, GoesOnWhereverTheGpuFails) {
     EXPECT_EQ(backend.warning(), "the GPU failed (the device is gone); went on with the CPU");
     EXPECT_EQ(backend.name(), cpu_->name());
   }
-  // Two for pieces, two sessions, two levels, and two for each session alone.
-  EXPECT_EQ(works, 10);
+  // Two for pieces, two sessions, two levels, and one for each session alone.
+  EXPECT_EQ(works, 8);
 }
 
 TEST_F(FallbackBackendTest, AGpuThatIsWantedAndNoOtherThrows) {
-  for (int works = 0; works < 10; ++works) {
+  for (int works = 0; works < 8; ++works) {
     SCOPED_TRACE(works);
     const FailingBackend gpu(*cpu_, works);
     const FallbackBackend backend(gpu, *cpu_, /*may_fall_back=*/false);
@@ -163,9 +164,34 @@ TEST_F(FallbackBackendTest, SmallPortionsAreForTheCpu) {
   EXPECT_THAT(fails([&] { (void)backend.start(problem(2)); }), HasSubstr("gone"));
 }
 
+TEST_F(FallbackBackendTest, SmallBatchesAreForTheCpu) {
+  const OwnedProblem of_four = problem(4);
+  std::vector<CandidateResult> expected(kCandidates);
+  cpu_->start(of_four)->place(candidates(0), expected);
+  const auto places = [&](std::uint32_t count, std::size_t cpu_threads) {
+    const FailingBackend gpu(*cpu_, 1);  // It has the problem, and places nothing.
+    const FallbackBackend backend(gpu, *cpu_, /*may_fall_back=*/false, cpu_threads);
+    const auto session = backend.start(of_four);
+    const CandidateBatch batch = candidates(0, count);
+    std::vector<CandidateResult> results(count);
+    try {
+      backend.place({{{session.get(), &batch, results}}});
+    } catch (const Error&) {
+      return false;
+    }
+    EXPECT_THAT(results, ::testing::ElementsAreArray(std::span(expected).first(count)));
+    EXPECT_EQ(session->counters().greedy_runs, 3U * count);
+    return true;
+  };
+  EXPECT_TRUE(places(1, 1));
+  EXPECT_TRUE(places(5, 1));
+  EXPECT_FALSE(places(kCandidates, 1));
+  EXPECT_TRUE(places(kCandidates, 4));
+}
+
 TEST_F(FallbackBackendTest, ThreadsMayShareIt) {
   const Work expected = work(*cpu_);
-  for (const int works : {0, 3, 17, 38, kNeverFails}) {
+  for (const int works : {0, 3, 17, 30, kNeverFails}) {
     SCOPED_TRACE(works);
     const FailingBackend gpu(*cpu_, works);
     const FallbackBackend backend(gpu, *cpu_, /*may_fall_back=*/true);

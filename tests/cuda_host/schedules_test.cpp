@@ -132,7 +132,7 @@ TEST_P(Schedules, ManyDevicesAndAllLimitsInOneWarp) {
 TEST_P(Schedules, WholeBeamSearches) {
   PlannerOptions options;
   options.algorithm = Algorithm::kPublished;
-  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 3};
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
   options.threads = 1;
   std::vector<Task> tasks;
   for (int i = 0; i < 3; ++i) tasks.push_back(testing::golden_task("2gpu_dim64", i));
@@ -142,7 +142,7 @@ TEST_P(Schedules, WholeBeamSearches) {
   const std::vector<PlanOutcome> expected =
       Planner(testing::golden_models(), options).plan_batch(tasks);
   options.backend = "cuda";
-  // A warp for each limit, or one for all of them.
+  // A warp for each limit, in two blocks; or one for all of them.
   for (const int multiprocessors : {132, 1}) {
     for (const std::size_t resident : {1U, 3U}) {
       SCOPED_TRACE(std::to_string(multiprocessors) + " " + std::to_string(resident));

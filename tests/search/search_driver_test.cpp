@@ -29,7 +29,7 @@ class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
     tasks_[2].memory_bytes = 1000;  // Cannot fit.
     options_.algorithm = GetParam();
     options_.effort = Effort::kFast;
-    options_.search = {.beam_width = 1, .candidates = 2, .max_splits = 2, .grid_steps = 3};
+    options_.search.max_splits = 3;  // Levels of two tasks are worth a launch.
   }
 
   // One task after the other is added while others are under way.

@@ -1,0 +1,197 @@
+// How many launches and waits calls of the backend and of the planner take.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "cuda/random_problems.h"
+#include "cuda_host/host_cuda_test.h"
+#include "golden.h"
+#include "neuroshard/cuda_backend.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/weights.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::golden_models;
+using testing::random_candidates;
+using testing::random_problem;
+
+using Launches = testing::HostCudaTest;
+
+struct Counts {
+  std::uint64_t launches = 0;
+  std::uint64_t waits = 0;
+
+  friend bool operator==(const Counts&, const Counts&) = default;
+  friend void PrintTo(const Counts& counts, std::ostream* out) {
+    *out << counts.launches << " launches, " << counts.waits << " waits";
+  }
+};
+
+Counts counted(const std::function<void()>& work) {
+  const host_cuda::Usage before = host_cuda::usage();
+  work();
+  const host_cuda::Usage after = host_cuda::usage();
+  return {after.launches - before.launches, after.synchronisations - before.synchronisations};
+}
+
+/// Of published tables, on devices of 16 GiB.
+Task task_of(int devices, std::size_t tables) {
+  Task task = testing::golden_task("4gpu_dim128", 0);
+  for (int more = 1; task.tables.size() < tables; ++more) {
+    const Task other = testing::golden_task("4gpu_dim128", more);
+    task.tables.insert(task.tables.end(), other.tables.begin(), other.tables.end());
+  }
+  task.tables.resize(tables);
+  task.devices = devices;
+  task.memory_bytes = std::int64_t{16} << 30;
+  return task;
+}
+
+TEST_F(Launches, ASteadyLoadAllocatesNothingAndWaitsOnce) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto round = [&](std::uint64_t seed) {
+    std::vector<testing::OwnedProblem> problems;
+    std::vector<std::unique_ptr<PlacementSession>> sessions;
+    std::vector<CandidateBatch> batches;
+    std::vector<std::vector<CandidateResult>> results;
+    for (std::uint64_t s = 0; s < 5; ++s) {
+      problems.push_back(random_problem(seed + s, {.devices = 4}, cuda->embedding_width()));
+      sessions.push_back(cuda->start(problems.back()));
+      batches.push_back(random_candidates(seed + s, problems.back(), 6, 24));
+      results.emplace_back(batches.back().size());
+    }
+    std::vector<Backend::Request> requests;
+    for (std::size_t s = 0; s < 5; ++s) {
+      requests.push_back({sessions[s].get(), &batches[s], results[s]});
+    }
+    cuda->place(requests);
+  };
+  round(0);
+  const std::uint64_t allocations = host_cuda::usage().total_allocations;
+  const Counts counts = counted([&] {
+    for (std::uint64_t seed = 1; seed < 4; ++seed) round(seed);
+  });
+  EXPECT_EQ(host_cuda::usage().total_allocations, allocations);
+  EXPECT_EQ(counts, (Counts{3, 3}));
+}
+
+TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
+  PlannerOptions options;
+  options.algorithm = Algorithm::kPublished;
+  options.search.grid_steps = 2;
+  options.backend = available_cpu_backends().front();
+  const Task task = task_of(4, 40);
+  const PlanResult expected = Planner(golden_models(), options).plan(task);
+  ASSERT_TRUE(expected.plan.has_value());
+  options.backend = "auto";
+  for (const int failing : {-1, 0}) {
+    SCOPED_TRACE(failing);
+    host_cuda::reset({.multiprocessors = 132, .resident_blocks = 2});
+    const Planner planner(golden_models(), options);
+    host_cuda::fail_after(failing);
+    PlanResult actual;
+    const Counts counts = counted([&] { actual = planner.plan(task); });
+    EXPECT_EQ(counts.launches, 1U);
+    if (failing < 0) {
+      EXPECT_EQ(counts.waits, 1U);
+    }
+    EXPECT_EQ(actual.plan, expected.plan);
+    EXPECT_EQ(actual.cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_EQ(actual.stats.candidates, expected.stats.candidates);
+    EXPECT_EQ(actual.stats.placements, expected.stats.placements);
+    EXPECT_EQ(actual.stats.warning.empty(), failing < 0);
+  }
+}
+
+// A search looks between levels whether it is to stop.
+TEST_F(Launches, ASearchThatMayBeStoppedGoesLevelByLevel) {
+  PlannerOptions options{.backend = "cuda", .threads = 1};
+  options.search = {.beam_width = 3, .candidates = 10, .max_splits = 3, .grid_steps = 11};
+  const Task task = task_of(4, 40);
+  const Planner planner(golden_models(), options);
+  const auto launches = [&](const PlanRequest& request) {
+    return counted([&] { EXPECT_TRUE(planner.plan(task, request).plan.has_value()); }).launches;
+  };
+  PlanRequest with_deadline;
+  with_deadline.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  EXPECT_EQ(launches({}), 1U);
+  EXPECT_GE(launches(with_deadline), 2U);  // Small levels are for the CPU.
+}
+
+// Of every effort and with any cuts: what is a search of its own is one launch, and the ladders of
+// one task are for the CPU.
+TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
+  struct Case {
+    std::string name;
+    Task task;
+    std::uint64_t launches;  ///< Of all efforts but fast, which takes none.
+  };
+  std::vector<Case> cases = {{"4 devices", task_of(4, 40), 1}, {"16 devices", task_of(16, 40), 1}};
+  Task task = task_of(4, 40);
+  for (int device = 0; device < task.devices; ++device) {
+    task.device_list.push_back({.memory_bytes = task.memory_bytes});
+    if (device % 2 == 0) task.device_list.back().speed = 1.5;
+  }
+  cases.push_back({"devices of two speeds", std::move(task), 0});
+  task = task_of(4, 40);
+  task.memory_bytes = total_bytes(task) / task.devices * 102 / 100;
+  cases.push_back({"tight memory", std::move(task), 2});
+
+  PlannerOptions options{.cuts = Cuts::kAny, .threads = 4};
+  options.search = {.beam_width = 2, .candidates = 4, .max_splits = 4, .grid_steps = 2};
+  for (const Case& of : cases) {
+    for (const Effort effort : all_efforts()) {
+      // It takes long; elsewhere, too, it has as many launches as default.
+      if (effort == Effort::kThorough && (NEUROSHARD_SANITIZED || &of != cases.data())) continue;
+      SCOPED_TRACE(of.name + ", " + std::string(name_of(effort)));
+      options.effort = effort;
+      options.backend = available_cpu_backends().front();
+      const PlanResult expected = Planner(builtin_weights(), options).plan(of.task);
+      options.backend = "cuda";
+      host_cuda::reset({.multiprocessors = 132, .resident_blocks = 2});
+      const Planner planner(builtin_weights(), options);
+      PlanResult actual;
+      const Counts counts = counted([&] { actual = planner.plan(of.task); });
+      const std::uint64_t launches = effort == Effort::kFast ? 0 : of.launches;
+      EXPECT_EQ(counts, (Counts{launches, launches}));
+      EXPECT_TRUE(actual.plan.has_value());
+      EXPECT_EQ(actual.plan, expected.plan);
+      EXPECT_EQ(actual.cost.cost_ms, expected.cost.cost_ms);
+      EXPECT_EQ(actual.stats.candidates, expected.stats.candidates);
+      EXPECT_EQ(actual.stats.placements, expected.stats.placements);
+    }
+  }
+}
+
+TEST_F(Launches, TasksAreSpreadOverSeveralDevices) {
+  host_cuda::reset({.devices = 3});
+  ASSERT_EQ(cuda_devices().size(), 3U);
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
+  std::vector<testing::OwnedProblem> problems;
+  std::vector<std::unique_ptr<PlacementSession>> sessions;
+  std::vector<CandidateBatch> batches;
+  std::vector<std::vector<CandidateResult>> results;
+  std::vector<Backend::Request> requests;
+  for (std::uint64_t s = 0; s < 7; ++s) {
+    problems.push_back(random_problem(s, {.devices = 4}, cuda->embedding_width()));
+    sessions.push_back(cuda->start(problems.back()));
+    batches.push_back(random_candidates(s, problems.back(), 6, 24));
+    results.emplace_back(batches.back().size());
+  }
+  for (std::size_t s = 0; s < 7; ++s) {
+    requests.push_back({sessions[s].get(), &batches[s], results[s]});
+  }
+  EXPECT_EQ(counted([&] { cuda->place(requests); }), (Counts{3, 3}));
+  for (std::size_t s = 0; s < 7; ++s) {
+    SCOPED_TRACE(s);
+    std::vector<CandidateResult> expected(batches[s].size());
+    scalar->start(problems[s])->place(batches[s], expected);
+    EXPECT_EQ(results[s], expected);
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
