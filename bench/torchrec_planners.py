@@ -134,6 +134,7 @@ def compare(case: Case, modes: Sequence[Mode], options: argparse.Namespace) -> d
         "weights": weights,
         "threads": 1,
         "effort": options.effort,
+        "candidates": options.candidates,
     }
     if options.access_histograms:
         own["access_histograms"] = {table.name: table.access_histogram for table in task.tables}
@@ -227,6 +228,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=int, default=300, help="seconds of a plan of TorchRec's, after which it takes its best")
     parser.add_argument("--weights", type=Path, help="of ours; default: the built-in ones")
     parser.add_argument("--effort", default="default", help="of ours")
+    parser.add_argument("--candidates", type=int, help="of ours: how many of its plans TorchRec's estimates compare")
     parser.add_argument(
         "--access-histograms",
         action=argparse.BooleanOptionalAction,

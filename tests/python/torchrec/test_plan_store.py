@@ -64,6 +64,7 @@ def test_all_that_decides_a_plan_is_in_the_fingerprint(tmp_path: Path) -> None:
         {"effort": "fast"},
         {"equal_widths": False},
         {"access_histograms": {"a": hot}},
+        {"candidates": 4},
     ]
     for variant in variants:
         planner(plan_store=store, **variant).plan(model(), SHARDERS)

@@ -1,13 +1,16 @@
 """NeuroShardPlanner in one process: what it reads of a model, and what it does with what it cannot plan."""
 
 import copy
+import json
 import logging
+from pathlib import Path
 
 import pytest
 import torch
 from planner_cases import GIB, MIXED, SHARDERS, bags, pieces_of, planner, topology
 from torchrec import EmbeddingCollection, EmbeddingConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
 from torchrec.modules.embedding_configs import DataType
@@ -221,6 +224,38 @@ def test_access_histograms_reach_the_search() -> None:
         assert refused.value.error_type == PlannerErrorType.INPUT_VALIDATION
 
 
+def test_of_candidates_the_one_is_taken_that_torchrec_estimates_least() -> None:
+    sizes = {f"t{index}": (200_000 << (index % 4), 32 << (index % 3)) for index in range(24)}
+    factors = {name: ParameterConstraints(pooling_factors=[1.0 + 7 * (i % 5)]) for i, name in enumerate(sizes)}
+    by_cost, by_estimates = (planner(constraints=factors, candidates=count) for count in (None, 32))
+    estimated = []
+    for used in (by_cost, by_estimates):
+        used.plan(bags(sizes), SHARDERS)
+        estimated.append(NoopPerfModel(topology()).rate(used.get_selected_options()))
+        # Estimates that shards of other candidates have left are those of a planner that makes them anew.
+        for option in used.get_selected_options():
+            kept = [(shard.storage, shard.perf) for shard in option.shards]
+            used._enumerator.populate_estimates([option])
+            assert [(shard.storage, shard.perf) for shard in option.shards] == kept
+    assert by_cost.cost is not None and by_estimates.cost is not None
+    assert estimated[1] < estimated[0] and by_estimates.cost.cost_ms > by_cost.cost.cost_ms
+
+
+def test_weights_say_whether_torchrec_compares_candidates(tmp_path: Path) -> None:
+    builtin = (Path(__file__).parents[3] / "weights" / "pretrained" / "a100.safetensors").read_bytes()
+    length = int.from_bytes(builtin[:8], "little")
+    header = json.loads(builtin[8 : 8 + length])
+    header["__metadata__"]["source"] = "torchrec: estimates of TorchRec"
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path = tmp_path / "like_torchrec.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + builtin[8 + length :])
+    like_torchrec = neuroshard.Weights.load(path)
+    assert planner(weights=like_torchrec)._candidates > 1
+    assert planner(weights=like_torchrec, candidates=1)._candidates == 1
+    assert planner()._candidates == 1
+
+
 def test_unequal_widths_on_request(caplog: pytest.LogCaptureFixture) -> None:
     sizes = {f"t{index}": (3_000_000 >> index, 128) for index in range(5)}
     factors = {name: ParameterConstraints(pooling_factors=[40.0 / (1 + i)]) for i, name in enumerate(sizes)}
@@ -257,6 +292,9 @@ def test_arguments() -> None:
         planner(effort="none")
     with pytest.raises(neuroshard.Error, match="cuts"):
         planner(cuts="rows")
+    for candidates in (0, 1002):
+        with pytest.raises(neuroshard.Error, match="candidates"):
+            planner(candidates=candidates)
     with pytest.raises(TypeError):
         planner(proposer=None)
     assert planner(timeout_seconds=1)._deadline_ms == 1000.0

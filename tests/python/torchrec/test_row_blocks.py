@@ -125,6 +125,26 @@ def test_rows_are_cut_where_that_costs_less_if_constraints_name_it() -> None:
     assert costs[1] < 0.9 * costs[0] and costs[2] == costs[0]
 
 
+def test_rows_are_cut_within_nodes_where_that_costs_less_if_constraints_name_it() -> None:
+    """By the built-in weights, too, which have no price of such blocks. Narrow tables with many lookups."""
+    assert not neuroshard.Weights.builtin().prices_node_blocks
+    columns = ["table_wise", "column_wise"]
+    tables = {f"t{i}": (1_000_000, [4, 8, 16][i % 3]) for i in range(25)}
+    costs = []
+    for sharding_types, kind in ((columns, None), ([*columns, "table_row_wise"], "table_row_wise")):
+        constraints = {
+            name: ParameterConstraints(sharding_types=sharding_types, pooling_factors=[10.0 + 8.0 * i])
+            for i, name in enumerate(tables)
+        }
+        used = planner(topology=topology(32, node=8), constraints=constraints)
+        of = kinds(used.plan(bags(tables), SHARDERS))
+        assert kind is None or kind in of.values()
+        assert set(of.values()) <= set(sharding_types)
+        assert used.cost is not None
+        costs.append(used.cost.cost_ms)
+    assert costs[1] < 0.9 * costs[0]
+
+
 def test_what_constraints_forbid_is_not_done(caplog: pytest.LogCaptureFixture) -> None:
     def planned(sharding_types: list[str], *, hbm_gib: int = 24, cuts: str | None = None) -> dict[str, str]:
         constraints = {"huge": ParameterConstraints(sharding_types=sharding_types, compute_kernels=FUSED)}

@@ -8,6 +8,8 @@ from torchrec.distributed.planner.types import Shard, ShardingOption, Topology
 from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ModuleSharder
 
+from neuroshard._core import Table, Task
+
 BYTES_OF_STATE = 4
 """Optimizer states are fp32."""
 
@@ -25,6 +27,24 @@ STATES: Mapping[EmbOptimType, tuple[int, int]] = {
     EmbOptimType.PARTIAL_ROWWISE_LAMB: (1, 1),
 }
 MOST_STATES = (2, 0)
+
+# What a row takes by the library's formulas (docs/memory.md): bytes for each column, and besides.
+WEIGHTS: Mapping[str, tuple[int, int]] = {"fp32": (4, 0), "fp16": (2, 0), "int8": (1, 8)}
+LIBRARY_STATES: Mapping[str, tuple[int, int]] = {
+    "sgd": (0, 0),
+    "rowwise_adagrad": (0, 4),
+    "adagrad": (4, 0),
+    "partial_rowwise_adam": (4, 4),
+    "adam": (8, 0),
+}
+BYTES_OF_ID = 8
+BYTES_OF_OUTPUT = 4
+
+# A row may take less than a pair of types says by so much, which is what estimates are rounded by.
+ROUNDING = 1e-3
+
+# Of a batch, by the library.
+MOST_SAMPLES = 1 << 40
 
 
 class MemoryCounter:
@@ -71,3 +91,39 @@ class MemoryCounter:
         of_weight, of_row = STATES.get(optimizer, MOST_STATES)
         rows, columns = shard.size
         return int(BYTES_OF_STATE * rows * (of_weight * columns + of_row))
+
+
+def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> Table:
+    """`table` with a type of weights, an optimizer and a batch by which the library takes it to need as much memory.
+
+    Neither of these changes what it is predicted to cost. `row_bytes`: weights and states of a row. `buffer_bytes`: ids
+    and outputs of the whole table, in `blocks` row blocks. The library knows no other terms, so slices of a table may
+    be estimated to take more or less: of several features, say, whose outputs are more than those of one.
+    """
+    pairs = {
+        (weights, states): (WEIGHTS[weights][0] + LIBRARY_STATES[states][0]) * table.dim
+        + WEIGHTS[weights][1]
+        + LIBRARY_STATES[states][1]
+        for weights in WEIGHTS
+        for states in LIBRARY_STATES
+    }
+    fitting = {pair: size for pair, size in pairs.items() if size <= row_bytes * (1 + ROUNDING)}
+    weight_type, optimizer = max(fitting, key=fitting.__getitem__) if fitting else min(pairs, key=pairs.__getitem__)
+    made = Table(
+        rows=table.rows,
+        dim=table.dim,
+        pooling_factor=table.pooling_factor,
+        access_histogram=table.access_histogram,
+        name=table.name,
+        weight_type=weight_type,
+        optimizer=optimizer,
+        rules=table.rules,
+    )
+    # A block has a part of the lookups, and outputs of no more samples than lookups.
+    of_sample = table.pooling_factor * BYTES_OF_ID + min(blocks, table.pooling_factor) * table.dim * BYTES_OF_OUTPUT
+    left = buffer_bytes + (row_bytes - pairs[weight_type, optimizer]) * table.rows
+    samples = round(left / of_sample) if of_sample > 0 else 0
+    if samples < 1:
+        return made
+    # Tables have the batch of the task that they come from.
+    return Task([made], devices=1, memory_bytes=1, batch_size=min(samples, MOST_SAMPLES)).tables[0]

@@ -348,6 +348,16 @@ def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:
     return copied
 
 
+def with_ranks(option: ShardingOption, ranks: Sequence[int]) -> ShardingOption:
+    """`option` with its estimates, but shards on other ranks."""
+    moved = copy(option)
+    moved.shards = [
+        Shard(size=shard.size, offset=shard.offset, storage=shard.storage, perf=shard.perf, rank=rank)
+        for shard, rank in zip(option.shards, ranks)
+    ]
+    return moved
+
+
 def model_tables(options: Iterable[ShardingOption]) -> list[ModelTable]:
     """The tables of which `options`, what an enumerator returned, speak: in order."""
     tables: dict[tuple[str, str], ModelTable] = {}

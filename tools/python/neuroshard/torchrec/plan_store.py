@@ -178,14 +178,20 @@ class StoredPlanLoader(PlanLoader):
         return self._fingerprint
 
 
-def fingerprint_of(by_search: str, planner_context: str, rooms: Sequence[int], option_bytes: Sequence[int]) -> str:
+def fingerprint_of(
+    by_search: str, planner_context: str, rooms: Sequence[int], option_bytes: Sequence[int], candidates: int
+) -> str:
     """16 hexadecimal digits for all that decides a plan.
 
     `by_search`: fingerprint of the task, the search and its cost models (docs/fingerprint.md). `planner_context`:
     TorchRec's of the model and the planner, in which memory is rounded to 100 GB and optimizers that `fused_params`
     name do not count; so `rooms`, the memory of each rank, and `option_bytes`, that of each option, count as well.
+    So do `candidates`, of which more than one are compared by TorchRec's estimates.
     """
-    text = json.dumps(["neuroshard.sharding_plan 1", by_search, planner_context, list(rooms), list(option_bytes)])
+    items: list[object] = ["neuroshard.sharding_plan 1", by_search, planner_context, list(rooms), list(option_bytes)]
+    if candidates > 1:
+        items.append(candidates)
+    text = json.dumps(items)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

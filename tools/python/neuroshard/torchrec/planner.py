@@ -39,6 +39,14 @@ from neuroshard.torchrec.table_search import Chosen, Planners, TableSearch, task
 
 logger: logging.Logger = logging.getLogger(__name__)
 
+# The best plan and the alternatives that the library keeps.
+MOST_CANDIDATES = 1001
+
+# How weights that are trained on TorchRec's estimates say so (tools/examples/torchrec/price_samples.py), and how many
+# plans are estimated then.
+SOURCE_OF_ESTIMATES = "torchrec:"
+CANDIDATES_OF_ESTIMATES = 32
+
 
 class NeuroShardPlanner(EmbeddingPlannerBase):
     """To use in the place of EmbeddingShardingPlanner.
@@ -59,6 +67,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         `neuroshard profile` counts them. Those of other tables follow Zipf's law.
       cuts: "any", "columns", or None, as Planner takes it.
       plan_store: where plans are looked for before they are sought, and kept.
+      candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
+        taken that costs least by its estimates. None: 32 if the weights are trained on these, else 1.
     """
 
     def __init__(
@@ -81,6 +91,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         access_histograms: AccessHistograms | None = None,
         cuts: str | None = None,
         plan_store: PlanStore | None = None,
+        candidates: int | None = None,
     ) -> None:
         super().__init__(
             topology=topology,
@@ -98,12 +109,18 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if deadline_ms is None and timeout_seconds is not None:
             deadline_ms = 1000.0 * timeout_seconds
         self._deadline_ms = deadline_ms
+        if candidates is not None and not 1 <= candidates <= MOST_CANDIDATES:
+            raise Error(f"candidates is {candidates}; give a number between 1 and {MOST_CANDIDATES:,}, or None")
 
         def planner(cuts: str | None) -> Planner:
             return Planner(weights, effort=effort, equal_widths=equal_widths, cuts=cuts, threads=threads)
 
         by_columns = planner("columns")
         self._planners = Planners(by_columns, by_columns if cuts == "columns" else planner(cuts))
+        if candidates is None:
+            like_torchrec = by_columns.weights.metadata.get("source", "").startswith(SOURCE_OF_ESTIMATES)
+            candidates = CANDIDATES_OF_ESTIMATES if like_torchrec else 1
+        self._candidates = candidates
         self._access_histograms = access_histograms or {}
         self._plan_store = plan_store
         self._forget()
@@ -196,6 +213,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             memory,
             constraints,
             self._access_histograms,
+            self._candidates,
         )
         refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
         whole_columns: set[str] = set()
@@ -203,7 +221,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             others = self._plan_others([t for t in tables if t.full_name in refusals], module, sharders, available)
             ours = [t for t in tables if t.full_name not in refusals]
             rooms = [had - used for had, used in zip(memory.available(available), memory.used(others))]
-            chosen = search.choose(ours, rooms, whole_columns) if ours else Chosen()
+            chosen = search.choose(ours, rooms, whole_columns, others) if ours else Chosen()
             self._searches = search.runs
             if not chosen.refusals:
                 break
@@ -246,7 +264,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
-        self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes)
+        self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes, self._candidates)
         try:
             stored = self._plan_store.load(self._fingerprint)
             return None if stored is None else stored.options(tables)

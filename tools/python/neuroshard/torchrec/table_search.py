@@ -5,6 +5,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.types import (
     Enumerator,
     PlannerError,
@@ -13,19 +14,19 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from neuroshard._core import Infeasibility, Plan, Planner, Table, Task
+from neuroshard._core import Infeasibility, Planner, PlanResult, Table, Task
 from neuroshard.errors import Error
-from neuroshard.placed_slices import PlacedSlice, plan_from_slices
-from neuroshard.torchrec.memory import MemoryCounter
+from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
     AccessHistograms,
     Constraints,
     ModelTable,
     Piece,
+    with_ranks,
 )
 from neuroshard.torchrec.sharding_plans import pieces_by_table
 
-# Every further one starts from what the estimates of the one before exceed.
+# Of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
 
 # So many of them find room on one rank: their rows need no cuts.
@@ -48,6 +49,17 @@ class Chosen:
     """False: a deadline ended a search."""
 
 
+class Found(NamedTuple):
+    """What TorchRec's estimates say of the plans that a search came across."""
+
+    used: list[int]
+    """Bytes of each rank by the search's best plan; none if that has refusals."""
+    chosen: Chosen | None = None
+    """The best one that fits, or refusals."""
+    estimated_ms: float = math.inf
+    """Of the one that is chosen, if several were to be compared."""
+
+
 class Planners(NamedTuple):
     by_columns: Planner
     any_cuts: Planner
@@ -63,6 +75,17 @@ class Planners(NamedTuple):
         return self.cut_rows and self.any_cuts.weights.prices_replicas
 
 
+class Kinds(NamedTuple):
+    """What a search may do beside columns, in tables whose constraints name the kind of sharding."""
+
+    replicas: bool = False
+    """Where that costs less."""
+    rows: bool = False
+    """Row blocks where these cost less, on all devices and on those of a node."""
+    for_room: bool = False
+    """Row blocks for want of memory, whatever they cost: of all tables that TorchRec offers them for."""
+
+
 class TableSearch:
     """Searches for one model. What fits is decided by TorchRec's estimates."""
 
@@ -75,6 +98,7 @@ class TableSearch:
         memory: MemoryCounter,
         constraints: Constraints,
         access_histograms: AccessHistograms,
+        candidates: int,
     ) -> None:
         self._planners = planners
         self._deadline_ms = deadline_ms
@@ -83,34 +107,44 @@ class TableSearch:
         self._memory = memory
         self._constraints = constraints
         self._access_histograms = access_histograms
+        self._candidates = candidates
+        self._others: Sequence[ShardingOption] = ()
         self._infeasible: Infeasibility | None = None
         self._complete = True
+        self._known: dict[tuple[str, tuple[Piece, ...]], ShardingOption] = {}
         self.runs = 0
 
-    def choose(self, tables: Sequence[ModelTable], rooms: Sequence[int], whole_columns: Set[str]) -> Chosen:
+    def choose(
+        self,
+        tables: Sequence[ModelTable],
+        rooms: Sequence[int],
+        whole_columns: Set[str],
+        others: Sequence[ShardingOption] = (),
+    ) -> Chosen:
         """The plan of lowest predicted cost that was found, in `rooms` bytes of each rank.
 
         `whole_columns`: tables that are not to be cut by columns. Rows are cut if columns alone find no room, and those
-        of tables that may be nothing else.
+        of tables that may be nothing else. `others`: what the ranks do besides, which counts where TorchRec's estimates
+        compare plans.
         Raises PlannerError if there is no plan.
         """
         self._infeasible = None
+        self._others = others
         try:
             chosen = None
+            any_cuts = self._planners.any_cuts
+            cheaper = self._cheaper_kinds(tables)
             # Row blocks are equal, and so have to be the devices.
             equal = [min(rooms)] * len(rooms)
             by_rows = not all(table.may_be_in_columns() for table in tables)
             if by_rows:
-                chosen = self._with_rows_of_some(tables, equal, whole_columns)
-            elif self._planners.choose_cuts and any(
-                table.may_be_replicated(self._constraints) or table.may_be_row_wise(self._constraints)
-                for table in tables
-            ):
-                chosen = self._search(self._planners.any_cuts, tables, rooms, whole_columns, cut_rows=False)
-            if chosen is None and not by_rows:
-                chosen = self._search(self._planners.by_columns, tables, rooms, whole_columns, cut_rows=False)
+                chosen = self._with_rows_of_some(tables, equal, whole_columns, [*cheaper, Kinds()])
+            else:
+                chosen = self._first_of(cheaper, any_cuts, tables, rooms, whole_columns)
+                chosen = chosen or self._search(self._planners.by_columns, tables, rooms, whole_columns, Kinds())
             if chosen is None and self._may_cut_rows(tables):
-                chosen = self._search(self._planners.any_cuts, tables, equal, whole_columns, cut_rows=True)
+                for_room = [kinds._replace(for_room=True) for kinds in [*cheaper, Kinds()]]
+                chosen = self._first_of(for_room, any_cuts, tables, equal, whole_columns)
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         if chosen is None:
@@ -124,12 +158,40 @@ class TableSearch:
         chosen.complete = self._complete
         return chosen
 
+    def _cheaper_kinds(self, tables: Sequence[ModelTable]) -> list[Kinds]:
+        """Which kinds to look for where they cost less than columns, the most first. Replicas take most memory, so it
+        is these that are given up first."""
+        if not self._planners.choose_cuts:
+            return []
+        rows = any(
+            table.may_be_row_wise(self._constraints) or table.named_node_kinds(self._constraints) for table in tables
+        )
+        kinds = [Kinds(rows=True)] if rows else []
+        if any(table.may_be_replicated(self._constraints) for table in tables):
+            kinds.insert(0, Kinds(replicas=True, rows=rows))
+        return kinds
+
+    def _first_of(
+        self,
+        choices: Sequence[Kinds],
+        planner: Planner,
+        tables: Sequence[ModelTable],
+        rooms: Sequence[int],
+        whole_columns: Set[str],
+    ) -> Chosen | None:
+        """By the first of `choices` that leads to a plan."""
+        for kinds in choices:
+            chosen = self._search(planner, tables, rooms, whole_columns, kinds)
+            if chosen is not None:
+                return chosen
+        return None
+
     def _with_rows_of_some(
-        self, tables: Sequence[ModelTable], rooms: Sequence[int], whole_columns: Set[str]
+        self, tables: Sequence[ModelTable], rooms: Sequence[int], whole_columns: Set[str], choices: Sequence[Kinds]
     ) -> Chosen | None:
         """Where some tables may be nothing but row blocks. If the library cannot do that, it refuses these."""
         try:
-            chosen = self._search(self._planners.any_cuts, tables, rooms, whole_columns, cut_rows=False)
+            chosen = self._first_of(choices, self._planners.any_cuts, tables, rooms, whole_columns)
             infeasible = self._infeasible
             if chosen is not None or infeasible is None or infeasible.kind != "rules":
                 return chosen
@@ -148,64 +210,111 @@ class TableSearch:
         tables: Sequence[ModelTable],
         rooms: Sequence[int],
         whole_columns: Set[str],
-        *,
-        cut_rows: bool,
+        kinds: Kinds,
     ) -> Chosen | None:
         """The library counts weights, TorchRec optimizer states, inputs and outputs as well. So a plan is first
-        sought that minds weights alone, whose costs are the right ones; if TorchRec's estimates then say that it
-        does not fit, one for tables of as many rows as their whole storage would make. Those are the ones of which
-        to know if columns suffice, so they come first where rows are cut for want of room."""
-        by_cost = planner is not self._planners.by_columns and self._planners.choose_cuts
+        sought that minds weights alone; if TorchRec's estimates then say that it does not fit, one for tables that
+        take, by the library's own terms, what TorchRec takes them to need. Where these still differ, what a plan
+        lacked is reserved on all devices for the next one. Where rows are cut for want of room, the second kind of
+        tables comes first, since it decides whether columns suffice."""
         as_is = [
             table.table(
                 self._constraints,
                 self._access_histograms,
                 table.rules(
                     self._constraints,
-                    replicas=by_cost,
-                    row_wise=by_cost,
-                    node_blocks=by_cost and planner.weights.prices_node_blocks,
+                    replicas=kinds.replicas,
+                    row_wise=kinds.rows,
+                    node_blocks=kinds.rows,
                     # Nothing is gained by cutting the rows of small tables.
-                    row_blocks=cut_rows and not self._is_small(table, rooms),
+                    row_blocks=kinds.for_room and not self._is_small(table, rooms),
                     whole_columns=table.full_name in whole_columns,
                 ),
             )
             for table in tables
         ]
-        real = task_of(as_is, rooms, self._topology)
-        weighed = self._weighed(tables, as_is) if cut_rows else None
-        limits = list(rooms)
+        are_sized = kinds.for_room
+        sought = self._sized(tables, as_is) if are_sized else as_is
+        best: Chosen | None = None
+        least_ms = math.inf
+        reserved, too_little, too_much = 0, 0, None
         for _ in range(MOST_TRIES_FOR_MEMORY):
-            if max(limits) <= 0:
-                return None
-            sought = real if weighed is None else task_of(weighed, limits, self._topology)
-            plan = self._plan(planner, sought)
-            excess = 0
-            if plan is not None:
-                pieces = pieces_by_table(real, plan_for_other_rows(plan, sought, real))
-                refusals = {
-                    table.full_name: reason
-                    for table, of_table in zip(tables, pieces)
-                    if (reason := self._refusal_of(table, of_table)) is not None
-                }
-                if refusals:
-                    grids = {t.full_name for t, of_table in zip(tables, pieces) if t.is_grid(of_table)}
-                    return Chosen(refusals=refusals, grids=grids & set(refusals))
-                options = [
-                    table.sharded(of_table) if of_table else table.replicated()
-                    for table, of_table in zip(tables, pieces)
-                ]
-                self._enumerator.populate_estimates(options)
-                excess = max(used - room for used, room in zip(self._memory.used(options), rooms))
-                if excess <= 0:
-                    return Chosen(options)
-            elif weighed is not None:
-                return None
-            if weighed is None:
-                weighed = self._weighed(tables, as_is)
+            limits = [room - reserved for room in rooms]
+            result = self._plan(planner, task_of(sought, limits, self._topology)) if max(limits) > 0 else None
+            if result is None or result.plan is None or result.cost is None:
+                if reserved == 0:
+                    break
+                too_much = reserved
+                reserved = (too_little + too_much) // 2
+                continue
+            found = self._best_of(result, tables, rooms)
+            if found.chosen is not None and found.estimated_ms < least_ms:
+                best, least_ms = found.chosen, found.estimated_ms
+            # What the library took each device to hold, and what TorchRec does.
+            lacking = [
+                used - int(counted)
+                for used, counted, room in zip(found.used, result.cost.memory_bytes, rooms)
+                if used > room
+            ]
+            if not lacking:
+                break
+            if are_sized:
+                too_little, reserved = reserved, max(lacking)
+                if too_much is not None and reserved >= too_much:
+                    reserved = (too_little + too_much) // 2
             else:
-                limits = [limit - excess for limit in limits]
-        return None
+                are_sized, sought = True, self._sized(tables, as_is)
+        return best
+
+    def _best_of(self, result: PlanResult, tables: Sequence[ModelTable], rooms: Sequence[int]) -> Found:
+        """The cheapest plan of a search that fits by TorchRec's estimates; of several candidates, by those of time."""
+        assert result.plan is not None
+        found: Found | None = None
+        for plan in [result.plan, *(other.plan for other in result.alternatives)]:
+            pieces = pieces_by_table(result.task, plan)
+            refusals = {
+                table.full_name: reason
+                for table, of_table in zip(tables, pieces)
+                if (reason := self._refusal_of(table, of_table)) is not None
+            }
+            if refusals:
+                if found is not None:
+                    continue
+                grids = {t.full_name for t, of_table in zip(tables, pieces) if t.is_grid(of_table)}
+                return Found([], Chosen(refusals=refusals, grids=grids & set(refusals)), 0.0)
+            options = self._estimated(tables, pieces)
+            used = self._memory.used(options)
+            found = found or Found(used)
+            if any(taken > room for taken, room in zip(used, rooms)):
+                continue
+            estimated_ms = 0.0
+            if self._candidates > 1:
+                estimated_ms = float(NoopPerfModel(self._topology).rate([*options, *self._others]))
+            if estimated_ms < found.estimated_ms:
+                found = found._replace(chosen=Chosen(options), estimated_ms=estimated_ms)
+        assert found is not None
+        return found
+
+    def _estimated(self, tables: Sequence[ModelTable], pieces: Sequence[list[Piece]]) -> list[ShardingOption]:
+        """The options of a plan, with estimates. These do not depend on ranks, and plans have most shards in common."""
+        options: list[ShardingOption] = []
+        new: list[ShardingOption] = []
+        for table, of_table in zip(tables, pieces):
+            key = (table.full_name, tuple(piece._replace(rank=0) for piece in of_table))
+            # Row blocks are those of their ranks.
+            in_blocks = table.has_row_blocks(of_table) or not table.may_be_in_columns()
+            known = None if in_blocks else self._known.get(key)
+            if known is None:
+                known = table.sharded(of_table) if of_table else table.replicated()
+                self._known[key] = known
+                new.append(known)
+                options.append(known)
+            elif of_table:
+                options.append(with_ranks(known, [piece.rank for piece in of_table]))
+            else:
+                options.append(known)
+        self._enumerator.populate_estimates(new)
+        return options
 
     def _is_small(self, table: ModelTable, rooms: Sequence[int]) -> bool:
         """Of `rooms`, what a rank has."""
@@ -215,34 +324,33 @@ class TableSearch:
         """Of a table without pieces: replicated."""
         return table.refusal_of(pieces, self._constraints) if pieces else table.refusal_of_replicas()
 
-    def _plan(self, planner: Planner, task: Task) -> Plan | None:
+    def _plan(self, planner: Planner, task: Task) -> PlanResult:
         self.runs += 1
-        result = planner.plan(task, deadline_ms=self._deadline_ms)
+        result = planner.plan(task, deadline_ms=self._deadline_ms, alternatives=self._candidates - 1)
         # Of the first search that failed: by columns, without rules on rows.
         self._infeasible = self._infeasible or result.infeasible
         self._complete = self._complete and result.complete
-        return result.plan
+        return result
 
-    def _weighed(self, tables: Sequence[ModelTable], as_is: Sequence[Table]) -> list[Table]:
-        """The same tables with as many rows as their storage would make."""
-        return [
-            Table(
-                rows=max(1, math.ceil(self._memory.option_bytes(whole) / (BYTES_OF_WEIGHT * table.dim))),
-                dim=table.dim,
-                pooling_factor=table.pooling_factor,
-                access_histogram=table.access_histogram,
-                name=table.name,
-                rules=table.rules,
-            )
-            for table, whole in zip(as_is, self._whole(tables))
-        ]
+    def _sized(self, tables: Sequence[ModelTable], as_is: Sequence[Table]) -> list[Table]:
+        """The same tables, which take of memory what TorchRec takes them to need."""
+        made = []
+        # Buffers do not depend on rows.
+        for table, whole, row in zip(as_is, self._whole(tables), self._whole(tables, most_rows=1)):
+            blocks = [shard.size[0] for shard in whole.shards if shard.size[0] > 0]
+            all_bytes, of_row = self._memory.option_bytes(whole), self._memory.option_bytes(row)
+            row_bytes = (all_bytes - of_row) / max(1, sum(blocks) - len(blocks))
+            made.append(sized(table, row_bytes, all_bytes - row_bytes * sum(blocks), len(blocks)))
+        return made
 
-    def _whole(self, tables: Sequence[ModelTable]) -> list[ShardingOption]:
-        """Each table on one device, or in row blocks if it must be, with estimates."""
+    def _whole(self, tables: Sequence[ModelTable], most_rows: int | None = None) -> list[ShardingOption]:
+        """Each table on one device, or in row blocks if it must be, with estimates; of `most_rows` of each shard."""
         options = [
             table.sharded([Piece(0, table.columns, 0, 0, table.rows)]) if table.may_be_in_columns() else table.in_rows()
             for table in tables
         ]
+        for shard in (shard for option in options for shard in option.shards):
+            shard.size = [min(shard.size[0], most_rows or shard.size[0]), shard.size[1]]
         self._enumerator.populate_estimates(options)
         return options
 
@@ -257,35 +365,4 @@ def task_of(tables: Sequence[Table], rooms: Sequence[int], topology: Topology) -
         name="model",
         devices_per_node=min(topology.intra_group_size, len(rooms)),
     )
-
-
-def plan_for_other_rows(plan: Plan, task: Task, real: Task) -> Plan:
-    """`plan`, which the search found for `task`, for `real`, whose tables have other rows."""
-    slices: list[PlacedSlice] = []
-    of_blocks: dict[tuple[int, int, int], list[int]] = {}  # Table and columns: the devices of row blocks.
-    for device, shard in enumerate(plan.shards):
-        for piece in (plan.slices[index] for index in shard):
-            if piece.rows == task.tables[piece.table].rows:
-                slices.append((device, piece.table, piece.first_column, piece.dim))
-            else:
-                of_blocks.setdefault((piece.table, piece.first_column, piece.dim), []).append(device)
-    for (table, first_column, columns), devices in of_blocks.items():
-        rows = real.tables[table].rows
-        node = task.devices_per_node
-        nodes_divide = 1 < node < task.devices and task.devices % node == 0
-        kinds = real.tables[table].rules.kinds
-        within_node = (
-            nodes_divide
-            and ("table_row" in kinds or "grid" in kinds)
-            and min(devices) // node == max(devices) // node
-        )
-        blocks = node if within_node else task.devices
-        first_device = min(devices) // blocks * blocks
-        of_block = math.ceil(rows / blocks)
-        for block in range(math.ceil(rows / of_block)):
-            first_row = block * of_block
-            slices.append(
-                (first_device + block, table, first_column, columns, first_row, min(of_block, rows - first_row))
-            )
-    return plan_from_slices(real, slices, plan.replicas)
 

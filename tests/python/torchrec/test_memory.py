@@ -1,0 +1,148 @@
+"""Memory of ranks: what tables are taken to need, and plans that TorchRec's estimates refuse."""
+
+import pytest
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from planner_cases import GIB, SHARDERS, bags, planner, topology
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, PoolingType
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.types import PipelineType
+from torchrec.modules.embedding_configs import DataType
+
+import neuroshard
+from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec.memory import MemoryCounter
+from neuroshard.torchrec.model_tables import ModelTable, Piece, model_tables
+from neuroshard.torchrec.table_search import Planners, TableSearch
+
+RANKS = 4
+BATCH = 2048
+COLUMNS = ["table_wise", "column_wise"]
+
+
+def used_by_rank(used: NeuroShardPlanner, ranks: int) -> list[int]:
+    bytes_of = [0] * ranks
+    for option in used.get_selected_options():
+        for shard in option.shards:
+            bytes_of[shard.rank] += shard.storage.hbm
+    return bytes_of
+
+
+def kinds_of(used: NeuroShardPlanner) -> set[str]:
+    return {option.sharding_type for option in used.get_selected_options()}
+
+
+@pytest.mark.parametrize("pipeline", [PipelineType.NONE, PipelineType.TRAIN_SPARSE_DIST])
+@pytest.mark.parametrize("features", [1, 5])
+@pytest.mark.parametrize("data_type", [DataType.FP32, DataType.FP16])
+@pytest.mark.parametrize("optimizer", ["EXACT_SGD", "EXACT_ROWWISE_ADAGRAD", "EXACT_ADAGRAD", "ADAM"])
+def test_tables_take_what_torchrec_estimates(
+    optimizer: str, data_type: DataType, features: int, pipeline: PipelineType
+) -> None:
+    """Whole ones, of all optimizers, types and pipelines; at the same predicted cost."""
+    sizes = {"long": (900_000, 16), "short": (30, 64), "wide": (20_000, 256)}
+    model = EmbeddingBagCollection(
+        tables=[
+            EmbeddingBagConfig(
+                name=name,
+                num_embeddings=rows,
+                embedding_dim=dim,
+                feature_names=[f"{name}_{feature}" for feature in range(features)],
+                data_type=data_type,
+                pooling=PoolingType.MEAN if name == "wide" else PoolingType.SUM,
+            )
+            for name, (rows, dim) in sizes.items()
+        ],
+        device=torch.device("meta"),
+    )
+    constraints = {
+        name: ParameterConstraints(pooling_factors=[pooling] * features)
+        for name, pooling in [("long", 0.5), ("short", 1.0), ("wide", 20.0)]
+    }
+    sharders = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType[optimizer]})]
+    ranks = topology(RANKS)
+    enumerator = EmbeddingEnumerator(
+        topology=ranks,
+        batch_size=BATCH,
+        constraints=constraints,
+        estimator=EmbeddingStorageEstimator(topology=ranks, constraints=constraints, pipeline_type=pipeline),
+    )
+    tables = model_tables(enumerator.enumerate(model, sharders))
+    memory = MemoryCounter(ranks, sharders)
+    by_columns = neuroshard.Planner(cuts="columns")
+    search = TableSearch(
+        Planners(by_columns, by_columns), None, ranks, enumerator, memory, constraints, {}, candidates=1
+    )
+    given = [table.table(constraints, {}) for table in tables]
+
+    def costs(of: list[neuroshard.Table]) -> neuroshard.PlanCost:
+        task = neuroshard.Task(of, devices=RANKS, memory_bytes=GIB)
+        return neuroshard.simulate(task, neuroshard.plan_from_slices(task, whole))
+
+    whole = [(position, position, 0, table.columns) for position, table in enumerate(tables)]
+    sized = costs(search._sized(tables, given))
+    assert sized.cost_ms == costs(given).cost_ms
+    options = [table.sharded([Piece(0, table.columns, 0, 0, table.rows)]) for table in tables]
+    enumerator.populate_estimates(options)
+    for position, option in enumerate(options):
+        assert sized.memory_bytes[position] == pytest.approx(memory.option_bytes(option), rel=2e-3, abs=64)
+
+
+def test_replicas_are_kept_where_the_first_plan_is_refused() -> None:
+    """It minds weights alone, and these leave no room for ids and outputs."""
+    ranks, room = 8, int(1.6 * GIB)
+    sizes = {
+        **{f"large{i}": (3_000_000 >> (i % 3), 128) for i in range(12)},
+        **{f"small{i}": (2000 + 100 * i, 64) for i in range(40)},
+    }
+
+    def planned(sharding_types: list[str], hbm_cap: int) -> NeuroShardPlanner:
+        constraints = {
+            name: ParameterConstraints(
+                sharding_types=sharding_types, pooling_factors=[2.0 if name.startswith("large") else 5.0]
+            )
+            for name in sizes
+        }
+        used = planner(topology=topology(ranks, hbm_cap=hbm_cap), constraints=constraints, batch_size=8192)
+        used.plan(bags(sizes), SHARDERS)
+        assert max(used_by_rank(used, ranks)) <= hbm_cap
+        return used
+
+    replicated = planned([*COLUMNS, "data_parallel"], room)
+    assert replicated._searches > 1  # The first was refused.
+    assert "data_parallel" in kinds_of(replicated)
+    by_columns = planned(COLUMNS, room)
+    assert replicated.cost is not None and by_columns.cost is not None
+    assert replicated.cost.cost_ms < 0.95 * by_columns.cost.cost_ms
+    # As good as where there is room.
+    roomy = planned([*COLUMNS, "data_parallel"], 16 * GIB)
+    assert roomy._searches == 1 and roomy.cost is not None
+    assert replicated.cost.cost_ms < 1.02 * roomy.cost.cost_ms
+
+
+def test_tighter_and_tighter_memory() -> None:
+    """Every plan fits, and replicas are given up before there is none."""
+    ranks = 4
+    sizes = {f"t{i}": ((400_000 >> (i % 5)) + 1000, 64) for i in range(20)}
+    sharders = [EmbeddingBagCollectionSharder(fused_params={"optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD})]
+    constraints = {
+        name: ParameterConstraints(sharding_types=[*COLUMNS, "row_wise", "data_parallel"], pooling_factors=[8.0])
+        for name in sizes
+    }
+    model = bags(sizes)
+    fitted = []
+    rooms = [int(share * GIB) for share in (1.0, 0.5, 0.4, 0.35, 0.3, 0.275, 0.25, 0.225, 0.2, 0.1)]
+    for room in rooms:
+        used = planner(topology=topology(ranks, hbm_cap=room), constraints=constraints, batch_size=2048)
+        try:
+            used.plan(model, sharders)
+        except PlannerError:
+            fitted.append(False)
+            continue
+        fitted.append(True)
+        memory = MemoryCounter(topology(ranks), sharders)
+        assert max(memory.used(used.get_selected_options())) <= room
+    assert fitted[0] and not fitted[-1] and fitted == sorted(fitted, reverse=True)
