@@ -227,18 +227,21 @@ def test_access_histograms_reach_the_search() -> None:
 def test_of_candidates_the_one_is_taken_that_torchrec_estimates_least() -> None:
     sizes = {f"t{index}": (200_000 << (index % 4), 32 << (index % 3)) for index in range(24)}
     factors = {name: ParameterConstraints(pooling_factors=[1.0 + 7 * (i % 5)]) for i, name in enumerate(sizes)}
-    by_cost, by_estimates = (planner(constraints=factors, candidates=count) for count in (None, 32))
-    estimated = []
-    for used in (by_cost, by_estimates):
-        used.plan(bags(sizes), SHARDERS)
-        estimated.append(NoopPerfModel(topology()).rate(used.get_selected_options()))
-        # Estimates that shards of other candidates have left are those of a planner that makes them anew.
-        for option in used.get_selected_options():
-            kept = [(shard.storage, shard.perf) for shard in option.shards]
-            used._enumerator.populate_estimates([option])
-            assert [(shard.storage, shard.perf) for shard in option.shards] == kept
-    assert by_cost.cost is not None and by_estimates.cost is not None
-    assert estimated[1] < estimated[0] and by_estimates.cost.cost_ms > by_cost.cost.cost_ms
+    estimated = {1: 0.0, 32: 0.0}
+    predicted = {1: 0.0, 32: 0.0}
+    for world_size in (2, 3, 4, 6, 8):
+        for candidates in estimated:
+            used = planner(topology=topology(world_size), constraints=factors, candidates=candidates)
+            used.plan(bags(sizes), SHARDERS)
+            assert used.cost is not None
+            predicted[candidates] += used.cost.cost_ms
+            estimated[candidates] += NoopPerfModel(topology(world_size)).rate(used.get_selected_options())
+            # Estimates that other candidates have left are those of a planner that makes them anew.
+            for option in used.get_selected_options():
+                kept = [(shard.storage, shard.perf) for shard in option.shards]
+                used._enumerator.populate_estimates([option])
+                assert [(shard.storage, shard.perf) for shard in option.shards] == kept
+    assert estimated[32] < estimated[1] and predicted[32] > predicted[1]
 
 
 def test_weights_say_whether_torchrec_compares_candidates(tmp_path: Path) -> None:

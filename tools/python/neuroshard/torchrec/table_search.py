@@ -29,6 +29,10 @@ from neuroshard.torchrec.sharding_plans import pieces_by_table
 # Of a choice of kinds. Every further one starts from what the estimates of the one before exceed.
 MOST_TRIES_FOR_MEMORY = 6
 
+# Plans that are predicted to cost more than the best one times this are not estimated: models that are trained on these
+# estimates are not that wrong, and plans of narrow slices take long.
+MOST_OF_BEST = 1.1
+
 # So many of them find room on one rank: their rows need no cuts.
 SMALL_TABLES = 16
 
@@ -268,9 +272,10 @@ class TableSearch:
 
     def _best_of(self, result: PlanResult, tables: Sequence[ModelTable], rooms: Sequence[int]) -> Found:
         """The cheapest plan of a search that fits by TorchRec's estimates; of several candidates, by those of time."""
-        assert result.plan is not None
+        assert result.plan is not None and result.cost is not None
+        most_ms = MOST_OF_BEST * result.cost.cost_ms
         found: Found | None = None
-        for plan in [result.plan, *(other.plan for other in result.alternatives)]:
+        for plan in [result.plan, *(other.plan for other in result.alternatives if other.cost_ms <= most_ms)]:
             pieces = pieces_by_table(result.task, plan)
             refusals = {
                 table.full_name: reason
