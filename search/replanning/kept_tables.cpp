@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -15,36 +13,21 @@
 #include "core/message_text.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
-#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"
 #include "search/replanning/running_blocks.h"
+#include "search/replanning/running_holders.h"
+#include "search/replanning/running_parts.h"
 #include "search/residency.h"
 
 namespace neuroshard {
 namespace {
 
-/// Widths of the parts of tables, from the first column on.
-using PartWidths = std::map<std::uint32_t, std::vector<int>>;
-
 /// Groups that keep tables apart are one for each two of their parts. With more than so many of
 /// them, tables of groups are no parts.
 constexpr std::size_t kMostGroupsOfParts = 2000;
-
-bool is_in_group(const Task& task, std::uint32_t table, Keep keep) {
-  return std::ranges::any_of(task.groups, [&](const TableGroup& group) {
-    return group.keep == keep &&
-           std::ranges::find(group.tables, static_cast<int>(table)) != group.tables.end();
-  });
-}
-
-/// A slice of the running plan, and the device of the new task that has it.
-struct RunningSlice {
-  TableSlice slice;
-  std::optional<std::uint32_t> device;  ///< Nothing: it is lost.
-};
 
 /// Takes the running plan and the new task apart.
 class TableKeeper {
@@ -53,21 +36,9 @@ class TableKeeper {
       : backend_(backend),
         task_(task),
         running_(running),
-        survivors_(surviving_devices(task, running)),
+        holders_(task, running),
         blocks_(running_blocks(running)) {
     kept_.fixed.shards.resize(static_cast<std::size_t>(task.devices));
-    slices_.resize(running.task.tables.size());
-    const auto by_device = slices_by_device(running.plan);
-    for (std::size_t device = 0; device < by_device.size(); ++device) {
-      for (const TableSlice& slice : by_device[device]) {
-        slices_[static_cast<std::size_t>(slice.table)].push_back({slice, survivors_[device]});
-      }
-    }
-    for (std::vector<RunningSlice>& slices : slices_) {
-      std::ranges::sort(slices, {}, [](const RunningSlice& one) {
-        return std::tuple(one.slice.first_row, one.slice.first_column);
-      });
-    }
   }
 
   std::optional<KeptTables> run() {
@@ -78,17 +49,17 @@ class TableKeeper {
       if (!before[t]) continue;
       const auto running = static_cast<std::uint32_t>(*before[t]);
       if (may_stay_replicated(t, running)) {
-        kept_.fixed.replicas.push_back(static_cast<int>(t));
-        add_moves_of_replica(static_cast<int>(t), running_.task.tables[running].rows);
+        add_replica(t, running);
         fixed.push_back(t);
       } else if (blocks_.row_wise.contains(running) &&
                  may_be_cut(task_, task_.tables[t], task_.devices)) {
-        keep_row_wise(static_cast<int>(t), running);
+        add_blocks_of(whole_slice(t), 0, task_.devices, running);
         fixed.push_back(t);
-      } else if (blocks_.on_nodes.contains(running) &&
-                 keep_on_nodes(static_cast<int>(t), running)) {
+      } else if (blocks_.on_nodes.contains(running) && keep_on_nodes(t, running)) {
         fixed.push_back(t);
-      } else if (std::vector<int> widths = part_widths(t, running); widths.size() > 1) {
+      } else if (std::vector<int> widths = part_widths(task_, t, holders_.slices(running),
+                                                       running_.task.tables[running].rows);
+                 widths.size() > 1) {
         parts[t] = std::move(widths);
       }
     }
@@ -121,108 +92,40 @@ class TableKeeper {
 
  private:
   [[nodiscard]] bool may_stay_replicated(std::uint32_t t, std::uint32_t running) const {
-    return std::ranges::binary_search(running_.plan.replicas, static_cast<int>(running)) &&
+    return holders_.is_replicated(running) &&
            may_be_sharded(task_, task_.tables[t], ShardingKind::kReplicate);
   }
 
-  /// Widths of the parts that KeptTables makes of a table; one or none: it stays one table.
-  [[nodiscard]] std::vector<int> part_widths(std::uint32_t t, std::uint32_t running) const {
-    const TableRules& rules = task_.tables[t].rules;
-    if (rules.no_split || !rules.allow(ShardingKind::kColumn) ||
-        is_in_group(task_, t, Keep::kTogether)) {
-      return {};
-    }
-    std::vector<TableSlice> slices;
-    std::vector<int> widths;
-    std::vector<int> of_devices;  // Neighbours on one device are one.
-    std::optional<std::uint32_t> device;
-    for (const RunningSlice& one : slices_[running]) {
-      if (is_row_block(running_.task, one.slice)) return {};
-      slices.push_back(one.slice);
-      widths.push_back(one.slice.dim);
-      if (of_devices.empty() || one.device != device) of_devices.push_back(0);
-      of_devices.back() += one.slice.dim;
-      device = one.device;
-    }
-    if (slices.empty() || halvings_of({.slices = std::move(slices), .shards = {}})) return {};
-    const auto break_rules = [&] {
-      return std::ranges::min(widths) < rules.min_width ||
-             (rules.max_slices > 0 && std::cmp_greater(widths.size(), rules.max_slices));
-    };
-    if (break_rules()) widths = std::move(of_devices);
-    while (widths.size() > 1 && break_rules()) {
-      const auto narrowest = std::ranges::min_element(widths);
-      const bool last = narrowest + 1 == widths.end();
-      const auto next = last || (narrowest != widths.begin() && narrowest[-1] < narrowest[1])
-                            ? narrowest - 1
-                            : narrowest + 1;
-      *next += *narrowest;
-      widths.erase(narrowest);
-    }
-    return widths;
+  [[nodiscard]] TableSlice whole_slice(std::uint32_t t) const {
+    const Table& table = task_.tables[t];
+    return {.table = static_cast<int>(t),
+            .first_column = 0,
+            .dim = table.dim,
+            .first_row = 0,
+            .rows = table.rows};
   }
 
-  /// Devices that have been added get all of a table, the others its new rows.
-  void add_moves_of_replica(int table, std::int64_t rows_before) {
-    const Table& of = task_.tables[static_cast<std::size_t>(table)];
-    const TableSlice whole{table, 0, of.dim, 0, of.rows};
-    const int devices_before =
-        running_.task.devices - static_cast<int>(running_.lost_devices.size());
+  void add_replica(std::uint32_t t, std::uint32_t running) {
+    kept_.fixed.replicas.push_back(static_cast<int>(t));
     for (int device = 0; device < task_.devices; ++device) {
-      const bool added = device >= devices_before;
-      const std::int64_t rows = added ? of.rows : std::max<std::int64_t>(0, of.rows - rows_before);
-      // All have the same rows, so the first one that is left can send them; new ones nobody has.
-      add_move(whole, added && devices_before > 0 ? 0 : -1, device, rows);
+      holders_.add_moves(whole_slice(t), device, running, kept_.moves);
     }
   }
 
-  /// So many rows of the columns of `slice`.
-  void add_move(const TableSlice& slice, int from, int to, std::int64_t rows) {
-    if (rows <= 0) return;
-    const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
-    kept_.moves.push_back(
-        {.columns = {.table = slice.table, .first_column = slice.first_column, .dim = slice.dim},
-         .from = from,
-         .to = to,
-         .bytes = rows * (row.per_column * slice.dim + row.per_row)});
-  }
-
-  /// Adds the columns of `slice` in equal blocks on `group` devices; each of them is sent the rows
-  /// that it did not have. `holders` had blocks of `rows_before` rows, as equal.
-  void keep_blocks(const TableSlice& slice, int first_device, int group, std::int64_t rows_before,
-                   std::span<const std::optional<std::uint32_t>> holders) {
-    const auto first = static_cast<std::ptrdiff_t>(kept_.fixed.slices.size());
+  /// The columns of `slice` in equal blocks on `group` devices.
+  void add_blocks_of(const TableSlice& slice, int first_device, int group, std::uint32_t running) {
+    const std::size_t first = kept_.fixed.slices.size();
     add_blocks(kept_.fixed, task_, slice, first_device, group);
-    const std::int64_t block_before = rows_of_block(rows_before, static_cast<int>(holders.size()));
-    int to = first_device;
-    for (auto block = kept_.fixed.slices.begin() + first; block != kept_.fixed.slices.end();
-         ++block, ++to) {
-      std::int64_t missing = block->rows;  // Of these, rows that no device that is left has.
-      for (std::size_t holder = 0; holder < holders.size(); ++holder) {
-        const std::int64_t held_from = static_cast<std::int64_t>(holder) * block_before;
-        const std::int64_t held_to = std::min(held_from + block_before, rows_before);
-        const std::int64_t rows = std::min(held_to, block->first_row + block->rows) -
-                                  std::max(held_from, block->first_row);
-        if (rows <= 0 || !holders[holder]) continue;
-        missing -= rows;
-        const int from = static_cast<int>(*holders[holder]);
-        if (from != to) add_move(slice, from, to, rows);
-      }
-      add_move(slice, -1, to, missing);
+    for (std::size_t i = first; i < kept_.fixed.slices.size(); ++i) {
+      holders_.add_moves(kept_.fixed.slices[i], first_device + static_cast<int>(i - first), running,
+                         kept_.moves);
     }
-  }
-
-  /// Equal blocks on all devices.
-  void keep_row_wise(int table, std::uint32_t running) {
-    const Table& of = task_.tables[static_cast<std::size_t>(table)];
-    keep_blocks({table, 0, of.dim, 0, of.rows}, 0, task_.devices,
-                running_.task.tables[running].rows, survivors_);
   }
 
   /// The devices that are left of a node of the running plan.
   [[nodiscard]] std::span<const std::optional<std::uint32_t>> left_of_node(int node) const {
     const auto group = static_cast<std::size_t>(block_groups(running_.task).back());
-    return std::span(survivors_).subspan(static_cast<std::size_t>(node) * group, group);
+    return holders_.survivors().subspan(static_cast<std::size_t>(node) * group, group);
   }
 
   /// Nodes of the new task whose devices may all hold blocks of `table`.
@@ -249,11 +152,11 @@ class TableKeeper {
 
   /// Equal blocks on nodes: those that they are on, or, where a device of these is lost, those that
   /// have least of such tables. False if the new task does not let them be so.
-  bool keep_on_nodes(int table, std::uint32_t running) {
+  bool keep_on_nodes(std::uint32_t t, std::uint32_t running) {
     const std::vector<int> groups = block_groups(task_);
     if (groups.size() < 2) return false;
     const int group = groups.back();
-    const Table& of = task_.tables[static_cast<std::size_t>(table)];
+    const Table& of = task_.tables[t];
     const std::vector<ColumnsInBlocks>& blocks = blocks_.on_nodes.at(running);
     const std::vector<int> nodes = nodes_for(of, group);
     if (nodes.empty() || !may_stay_on_nodes(of, group, blocks.size())) return false;
@@ -272,43 +175,13 @@ class TableKeeper {
         node = std::ranges::min_element(
             nodes, {}, [&](int one) { return bytes_of_nodes_[static_cast<std::size_t>(one)]; });
       }
-      const TableSlice slice{table, of_columns.first_column, of_columns.dim, 0, of.rows};
+      TableSlice slice = whole_slice(t);
+      slice.first_column = of_columns.first_column;
+      slice.dim = of_columns.dim;
       bytes_of_nodes_[static_cast<std::size_t>(*node)] += slice_bytes(task_, slice);
-      keep_blocks(slice, *node * group, group, running_.task.tables[running].rows, holders);
+      add_blocks_of(slice, *node * group, group, running);
     }
     return true;
-  }
-
-  static PartialTask with_parts(PartialTask part, const PartWidths& widths) {
-    if (widths.empty()) return part;
-    std::vector<Table> tables;
-    std::vector<std::uint32_t> listed;
-    std::vector<int> first_parts;
-    for (std::size_t i = 0; i < part.tables.size(); ++i) {
-      first_parts.push_back(static_cast<int>(tables.size()));
-      const auto cut = widths.find(part.tables[i]);
-      const Table& table = part.task.tables[i];
-      const std::vector<int> all = {table.dim};
-      const std::vector<int>& of_table = cut == widths.end() ? all : cut->second;
-      int column = 0;
-      for (const int width : of_table) {
-        Table& one = tables.emplace_back(table);
-        one.dim = width;
-        if (of_table.size() > 1) {
-          one.name +=
-              " columns " + std::to_string(column) + " to " + std::to_string(column + width - 1);
-          one.rules.max_slices /= static_cast<int>(of_table.size());
-        }
-        listed.push_back(part.tables[i]);
-        part.first_columns.push_back(column);
-        column += width;
-      }
-    }
-    first_parts.push_back(static_cast<int>(tables.size()));
-    part.task.groups = groups_of_parts(part.task.groups, first_parts);
-    part.task.tables = std::move(tables);
-    part.tables = std::move(listed);
-    return part;
   }
 
   /// The running plan of what is not replicated or in row blocks. `before`: of each table of the
@@ -349,52 +222,14 @@ class TableKeeper {
     rest.task = std::move(others.task);
   }
 
-  /// The table of `part` that is `whole`, or the part of it that has this column.
-  static std::size_t table_at(const PartialTask& part, std::size_t whole, int column) {
-    auto at = static_cast<std::size_t>(std::ranges::lower_bound(part.tables, whole) -
-                                       part.tables.begin());
-    while (!part.first_columns.empty() &&
-           column >= part.first_columns[at] + part.task.tables[at].dim) {
-      ++at;
-    }
-    return at;
-  }
-
   const Backend& backend_;
   const Task& task_;
   const RunningPlan& running_;
-  std::vector<std::optional<std::uint32_t>> survivors_;
-  std::vector<std::vector<RunningSlice>> slices_;  ///< Of each running table, by row and column.
+  RunningHolders holders_;
   RunningBlocks blocks_;
   std::vector<std::int64_t> bytes_of_nodes_;  ///< Of tables on nodes, in the new task.
   KeptTables kept_;
 };
-
-/// `plan`, of tables some of which are parts in `rest`, with neighbouring slices of these on one
-/// device as one.
-Plan with_neighbours_joined(const Plan& plan, const PartialTask& rest) {
-  const std::set<int> in_parts = tables_in_parts(rest);
-  Plan joined{.slices = {}, .shards = {}, .replicas = plan.replicas};
-  for (std::vector<TableSlice>& slices : slices_by_device(plan)) {
-    std::ranges::stable_sort(slices, {}, [&](const TableSlice& slice) {
-      return in_parts.contains(slice.table) ? std::pair(slice.table, slice.first_column)
-                                            : std::pair(-1, 0);
-    });
-    std::vector<int>& of_device = joined.shards.emplace_back();
-    for (const TableSlice& slice : slices) {
-      if (!of_device.empty() && in_parts.contains(slice.table)) {
-        TableSlice& last = joined.slices.back();
-        if (last.table == slice.table && last.first_column + last.dim == slice.first_column) {
-          last.dim += slice.dim;
-          continue;
-        }
-      }
-      of_device.push_back(static_cast<int>(joined.slices.size()));
-      joined.slices.push_back(slice);
-    }
-  }
-  return joined;
-}
 
 }  // namespace
 
