@@ -32,49 +32,35 @@ constexpr std::size_t kMostGroupsOfParts = 2000;
 /// Takes the running plan and the new task apart.
 class TableKeeper {
  public:
-  TableKeeper(const Backend& backend, const Task& task, const RunningPlan& running)
+  TableKeeper(const Backend& backend, const Task& task, const RunningPlan& running,
+              const WantedKinds& wanted)
       : backend_(backend),
         task_(task),
         running_(running),
+        wanted_(wanted),
+        whole_(whole_tables(task)),
+        before_(running_tables(task, running.task)),
         holders_(task, running),
         blocks_(running_blocks(running)) {
     kept_.fixed.shards.resize(static_cast<std::size_t>(task.devices));
   }
 
-  std::optional<KeptTables> run() {
-    const auto before = running_tables(task_, running_.task);
+  KeptTables run() {
     std::vector<std::uint32_t> fixed;
     PartWidths parts;
-    for (std::uint32_t t = 0; t < before.size(); ++t) {
-      if (!before[t]) continue;
-      const auto running = static_cast<std::uint32_t>(*before[t]);
-      if (may_stay_replicated(t, running)) {
-        add_replica(t, running);
+    for (std::uint32_t t = 0; t < before_.size(); ++t) {
+      if (fix(t)) {
         fixed.push_back(t);
-      } else if (blocks_.row_wise.contains(running) &&
-                 may_be_cut(task_, task_.tables[t], task_.devices)) {
-        add_blocks_of(whole_slice(t), 0, task_.devices, running);
-        fixed.push_back(t);
-      } else if (blocks_.on_nodes.contains(running) && keep_on_nodes(t, running)) {
-        fixed.push_back(t);
-      } else if (std::vector<int> widths = part_widths(task_, t, holders_.slices(running),
-                                                       running_.task.tables[running].rows);
-                 widths.size() > 1) {
+      } else if (std::vector<int> widths = widths_of_parts(t); widths.size() > 1) {
         parts[t] = std::move(widths);
       }
     }
-    if (fixed.empty() && parts.empty() && blocks_.row_wise.empty() && blocks_.on_nodes.empty() &&
-        running_.plan.replicas.empty()) {
-      return std::nullopt;
-    }
     for (const TableMove& move : kept_.moves) kept_.moved_bytes += move.bytes;
     const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
-    const bool all_kept = fixed.size() == task_.tables.size();
-    if (all_kept ? !has_room_for(task_, loads) : !has_room_beside(task_, loads)) {
-      throw Error("the tables that the running plan replicates or cuts by rows need " +
-                  format_bytes(loads.most_bytes()) + " on every device, but one has room for " +
-                  format_bytes(std::ranges::min(rooms_bytes(task_))) + "; plan the task anew");
-    }
+    kept_.device_bytes = loads.most_bytes();
+    const bool all_fixed = fixed.size() == task_.tables.size();
+    kept_.has_room = all_fixed ? has_room_for(task_, loads) : has_room_beside(task_, loads);
+    if (!kept_.has_room) return std::move(kept_);
     const PartialTask rest = task_without(task_, fixed, loads);
     kept_.rest = with_parts(rest, parts);
     if (kept_.rest.task.groups.size() > kMostGroupsOfParts) {
@@ -84,41 +70,59 @@ class TableKeeper {
     }
     PartWidths running_parts;
     for (const auto& [table, widths] : parts) {
-      running_parts[static_cast<std::uint32_t>(*before[table])] = widths;
+      running_parts[static_cast<std::uint32_t>(*before_[table])] = widths;
     }
-    add_running_rest(running_parts, before);
+    add_running_rest(running_parts, fixed);
     return std::move(kept_);
   }
 
  private:
-  [[nodiscard]] bool may_stay_replicated(std::uint32_t t, std::uint32_t running) const {
-    return holders_.is_replicated(running) &&
-           may_be_sharded(task_, task_.tables[t], ShardingKind::kReplicate);
+  /// Adds the table to what is fixed, if it is to be replicated or cut by rows.
+  bool fix(std::uint32_t t) {
+    if (wanted_[t]) {
+      if (*wanted_[t] == ShardingKind::kColumn) return false;
+      if (*wanted_[t] == ShardingKind::kReplicate) {
+        add_replica(t);
+      } else {
+        add_blocks_of(whole_[t], 0, task_.devices);
+      }
+      return true;
+    }
+    if (!before_[t]) return false;
+    const auto running = static_cast<std::uint32_t>(*before_[t]);
+    if (holders_.is_replicated(running)) {
+      if (!may_be_sharded(task_, task_.tables[t], ShardingKind::kReplicate)) return false;
+      add_replica(t);
+      return true;
+    }
+    if (blocks_.row_wise.contains(running)) {
+      if (!may_be_cut(task_, task_.tables[t], task_.devices)) return false;
+      add_blocks_of(whole_[t], 0, task_.devices);
+      return true;
+    }
+    return blocks_.on_nodes.contains(running) && keep_on_nodes(t, running);
   }
 
-  [[nodiscard]] TableSlice whole_slice(std::uint32_t t) const {
-    const Table& table = task_.tables[t];
-    return {.table = static_cast<int>(t),
-            .first_column = 0,
-            .dim = table.dim,
-            .first_row = 0,
-            .rows = table.rows};
+  [[nodiscard]] std::vector<int> widths_of_parts(std::uint32_t t) const {
+    if (!before_[t]) return {};
+    return part_widths(task_, t, holders_.slices(*before_[t]),
+                       running_.task.tables[*before_[t]].rows);
   }
 
-  void add_replica(std::uint32_t t, std::uint32_t running) {
+  void add_replica(std::uint32_t t) {
     kept_.fixed.replicas.push_back(static_cast<int>(t));
     for (int device = 0; device < task_.devices; ++device) {
-      holders_.add_moves(whole_slice(t), device, running, kept_.moves);
+      holders_.add_moves(whole_[t], device, before_[t], kept_.moves);
     }
   }
 
   /// The columns of `slice` in equal blocks on `group` devices.
-  void add_blocks_of(const TableSlice& slice, int first_device, int group, std::uint32_t running) {
+  void add_blocks_of(const TableSlice& slice, int first_device, int group) {
     const std::size_t first = kept_.fixed.slices.size();
     add_blocks(kept_.fixed, task_, slice, first_device, group);
     for (std::size_t i = first; i < kept_.fixed.slices.size(); ++i) {
-      holders_.add_moves(kept_.fixed.slices[i], first_device + static_cast<int>(i - first), running,
-                         kept_.moves);
+      holders_.add_moves(kept_.fixed.slices[i], first_device + static_cast<int>(i - first),
+                         before_[static_cast<std::size_t>(slice.table)], kept_.moves);
     }
   }
 
@@ -175,23 +179,25 @@ class TableKeeper {
         node = std::ranges::min_element(
             nodes, {}, [&](int one) { return bytes_of_nodes_[static_cast<std::size_t>(one)]; });
       }
-      TableSlice slice = whole_slice(t);
+      TableSlice slice = whole_[t];
       slice.first_column = of_columns.first_column;
       slice.dim = of_columns.dim;
       bytes_of_nodes_[static_cast<std::size_t>(*node)] += slice_bytes(task_, slice);
-      add_blocks_of(slice, *node * group, group, running);
+      add_blocks_of(slice, *node * group, group);
     }
     return true;
   }
 
-  /// The running plan of what is not replicated or in row blocks. `before`: of each table of the
-  /// new task, the running one.
-  void add_running_rest(const PartWidths& parts,
-                        std::span<const std::optional<std::size_t>> before) {
+  /// The running plan of the rest. Of what it has in row blocks, no columns are held.
+  void add_running_rest(const PartWidths& parts, const std::vector<std::uint32_t>& fixed) {
     std::vector<std::uint32_t> left_out(blocks_.row_wise.begin(), blocks_.row_wise.end());
     for (const auto& [table, blocks] : blocks_.on_nodes) left_out.push_back(table);
-    left_out.insert(left_out.end(), running_.plan.replicas.begin(), running_.plan.replicas.end());
+    for (const std::uint32_t t : fixed) {
+      if (before_[t]) left_out.push_back(static_cast<std::uint32_t>(*before_[t]));
+    }
     std::ranges::sort(left_out);
+    const auto twice = std::ranges::unique(left_out);
+    left_out.erase(twice.begin(), twice.end());
     PartialTask others = task_without(running_.task, left_out);
     // What runs need not keep them.
     others.task.groups.clear();
@@ -199,13 +205,18 @@ class TableKeeper {
     others = with_parts(std::move(others), parts);
     for (std::size_t i = 0; i < kept_.rest.tables.size(); ++i) {
       std::optional<std::size_t>& of = kept_.running_tables.emplace_back();
-      const std::optional<std::size_t> running = before[kept_.rest.tables[i]];
+      const std::optional<std::size_t> running = before_[kept_.rest.tables[i]];
       if (!running || std::ranges::binary_search(left_out, *running)) continue;
       of = table_at(others, *running,
                     kept_.rest.first_columns.empty() ? 0 : kept_.rest.first_columns[i]);
     }
     RunningPlan& rest = kept_.running;
     rest.lost_devices = running_.lost_devices;
+    for (const int t : running_.plan.replicas) {
+      if (std::ranges::binary_search(left_out, static_cast<std::uint32_t>(t))) continue;
+      rest.plan.replicas.push_back(
+          static_cast<int>(table_at(others, static_cast<std::size_t>(t), 0)));
+    }
     const auto by_device = slices_by_device(running_.plan);
     for (const std::vector<TableSlice>& shard : by_device) {
       std::vector<int>& of_device = rest.plan.shards.emplace_back();
@@ -225,6 +236,9 @@ class TableKeeper {
   const Backend& backend_;
   const Task& task_;
   const RunningPlan& running_;
+  const WantedKinds& wanted_;
+  std::vector<TableSlice> whole_;
+  std::vector<std::optional<std::size_t>> before_;  ///< Of each table, the running one.
   RunningHolders holders_;
   RunningBlocks blocks_;
   std::vector<std::int64_t> bytes_of_nodes_;  ///< Of tables on nodes, in the new task.
@@ -233,9 +247,9 @@ class TableKeeper {
 
 }  // namespace
 
-std::optional<KeptTables> keep_tables(const Backend& backend, const Task& task,
-                                      const RunningPlan& running) {
-  return TableKeeper(backend, task, running).run();
+KeptTables keep_tables(const Backend& backend, const Task& task, const RunningPlan& running,
+                       const WantedKinds& wanted) {
+  return TableKeeper(backend, task, running, wanted).run();
 }
 
 void require_columns(const Task& task, const Plan& fixed) {
@@ -247,10 +261,11 @@ void require_columns(const Task& task, const Plan& fixed) {
   for (int t = 0; std::cmp_less(t, task.tables.size()); ++t) {
     const Table& table = task.tables[static_cast<std::size_t>(t)];
     if (may_be_in_columns(task, table) || is_fixed(t)) continue;
-    throw Error(label_of(task, t) + " may neither be whole nor in slices of columns" +
-                rules_text(table.rules) +
-                ", but re-planning makes no row blocks and replicates no tables anew; plan the "
-                "task anew, or loosen the rule kinds");
+    throw Error(
+        label_of(task, t) + " may neither be whole nor in slices of columns" +
+        rules_text(table.rules) +
+        ", but re-planning neither replicates it nor cuts it by rows; plan the task anew, or "
+        "loosen the rule kinds");
   }
 }
 
@@ -283,9 +298,7 @@ ReplanResult with_kept_tables(const Backend& backend, const Task& task, const Ke
     if (!kept.rest.first_columns.empty()) move.columns.first_column += kept.rest.first_columns[t];
   }
   std::ranges::copy(kept.moves, std::back_inserter(result.moves));
-  std::ranges::sort(result.moves, {}, [](const TableMove& move) {
-    return std::tuple(move.to, move.columns.table, move.columns.first_column);
-  });
+  sort_moves(result.moves);
   result.moved_bytes += kept.moved_bytes;
   return result;
 }
