@@ -18,6 +18,7 @@
 #include "search/baselines.h"
 #include "search/infeasibility.h"
 #include "search/planner_impl.h"
+#include "search/replanning/kind_search.h"
 #include "search/replanning/replanning.h"
 #include "search/residency.h"
 #include "search/uniform_baseline.h"
@@ -72,6 +73,13 @@ void validate(const ReplanRequest& request) {
     throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
                 " ms; give between 0 and 1e6");
   }
+}
+
+PlanRequest of_plan_anew(const ReplanRequest& request) {
+  PlanRequest anew;
+  anew.deadline = request.plan.deadline;
+  anew.stop = request.plan.stop;
+  return anew;
 }
 
 // "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
@@ -223,8 +231,9 @@ PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request
              : with_required_blocks(task, request, with, plan);
 }
 
-PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request) const {
-  CutSearch search(*cpu, task, request, cut_search_options());
+PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request,
+                                             Effort effort) const {
+  CutSearch search(*cpu, task, request, cut_search_options(effort));
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
@@ -234,46 +243,23 @@ PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
-ReplanResult Planner::Impl::replan(const Task& task, const RunningPlan& running,
-                                   const std::vector<std::optional<std::size_t>>& running_tables,
-                                   const ReplanRequest& request) const {
-  const StopCondition stop(request.plan.deadline, request.plan.stop);
-  PlanRequest anew;
-  anew.deadline = request.plan.deadline;
-  anew.stop = request.plan.stop;
+Replanned Planner::Impl::replan_columns(const KeptTables& kept, const RestRequest& rest) const {
+  const PlanRequest& of_plan = rest.request.plan;
+  const StopCondition stop(of_plan.deadline, of_plan.stop);
   const auto plan_anew = [&](Effort effort) {
-    return plan_by_search(task, anew, options_with(effort));
+    return plan_by_search(kept.rest.task, of_plan_anew(rest.request), options_with(effort));
   };
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1) lease = team().try_lease();
-  return replan_task(*cpu, {.task = task,
-                            .running = running,
-                            .running_tables = running_tables,
-                            .request = request,
-                            .effort = options.effort,
+  return replan_task(*cpu, {.task = kept.rest.task,
+                            .running = kept.running,
+                            .running_tables = kept.running_tables,
+                            .request = rest.request,
+                            .moved_beside = rest.moved_beside,
+                            .effort = rest.effort,
                             .stop = stop,
                             .team = lease ? &*lease : nullptr,
                             .plan_anew = plan_anew});
-}
-
-ReplanResult Planner::Impl::replan_with_kept(const Task& task, const KeptTables& kept,
-                                             ReplanRequest request) const {
-  if (kept.rest.tables.empty()) {
-    ReplanResult all_kept;
-    all_kept.result.plan.emplace().shards.resize(static_cast<std::size_t>(task.devices));
-    return with_kept_tables(*cpu, task, kept, std::move(all_kept));
-  }
-  if (request.most_moved_bytes) {
-    if (*request.most_moved_bytes < kept.moved_bytes) {
-      throw Error("the move budget is " + format_bytes(*request.most_moved_bytes) + ", but " +
-                  format_bytes(kept.moved_bytes) +
-                  " of replicated and row-wise tables are new or go to other devices; give at "
-                  "least as much");
-    }
-    *request.most_moved_bytes -= kept.moved_bytes;
-  }
-  return with_kept_tables(*cpu, task, kept,
-                          replan(kept.rest.task, kept.running, kept.running_tables, request));
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -297,7 +283,7 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Task& planned = with_rules ? *with_rules : task;
   PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
                       : impl->needs_cut_search(planned)
-                          ? impl->plan_by_cut_search(planned, request)
+                          ? impl->plan_by_cut_search(planned, request, impl->options.effort)
                           : impl->plan_part(planned, request, impl->options, nullptr);
   impl->add_warnings(task, result);
   return result;
@@ -322,11 +308,22 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const Task& task = with_rules ? *with_rules : given;
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
-  const std::optional<KeptTables> kept = keep_tables(*impl->cpu, task, running);
-  require_columns(task, kept ? kept->fixed : Plan{});
-  ReplanResult result =
-      kept ? impl->replan_with_kept(task, *kept, request)
-           : impl->replan(task, running, running_tables(task, running.task), request);
+  const StopCondition stop(request.plan.deadline, request.plan.stop);
+  ReplanResult result = replan_kinds(
+      *impl->cpu,
+      {.task = task,
+       .running = running,
+       .request = request,
+       .effort = impl->options.effort,
+       .stop = stop,
+       .replicas = impl->replicas,
+       .replan_rest = [&](const KeptTables& kept,
+                          const RestRequest& rest) { return impl->replan_columns(kept, rest); },
+       .plan_anew =
+           [&](const Task& anew, Effort effort) {
+             if (std::optional<PlanResult> none = impl->out_of_reach(anew)) return *std::move(none);
+             return impl->plan_by_cut_search(anew, of_plan_anew(request), effort);
+           }});
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);

@@ -21,7 +21,7 @@
 #include "search/parts/equalized_task.h"
 #include "search/parts/required_blocks.h"
 #include "search/parts/row_blocks.h"
-#include "search/replanning/kept_tables.h"
+#include "search/replanning/kind_search.h"
 #include "search/search_driver.h"
 
 namespace neuroshard {
@@ -80,23 +80,18 @@ struct Planner::Impl {
   [[nodiscard]] bool needs_cut_search(const Task& task) const {
     return replicas || (options.algorithm == Algorithm::kNeuroshard && equalized_task(task));
   }
-  [[nodiscard]] CutSearch::Options cut_search_options() const {
-    return {
-        .effort = options.effort, .equal_widths = options.equal_widths, .columns_only = !replicas};
+  [[nodiscard]] CutSearch::Options cut_search_options(Effort effort) const {
+    return {.effort = effort, .equal_widths = options.equal_widths, .columns_only = !replicas};
   }
   /// By CutSearch, each of whose parts is planned by plan_part().
-  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request) const;
+  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort) const;
   void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                           const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                         const PlannerOptions& with) const;
-  /// Of slices of columns alone.
-  ReplanResult replan(const Task& task, const RunningPlan& running,
-                      const std::vector<std::optional<std::size_t>>& running_tables,
-                      const ReplanRequest& request) const;
-  ReplanResult replan_with_kept(const Task& task, const KeptTables& kept,
-                                ReplanRequest request) const;
+  /// Near to a running plan, of slices of columns alone.
+  Replanned replan_columns(const KeptTables& kept, const RestRequest& rest) const;
   /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the
   /// GPU anew if it fails these.
   FallbackBackend gpu_beside(const Backend& of_cpu, std::size_t cpu_threads = 1) const {

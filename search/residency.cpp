@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,10 +146,12 @@ std::vector<std::optional<std::size_t>> running_tables(const Task& task, const T
 Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
                      const RunningPlan& running,
                      std::span<const std::optional<std::size_t>> running_table)
-    : ranges_(listed.size()) {
+    : ranges_(listed.size()), replicas_(listed.size(), 0) {
   stored_.reserve(listed.size());
-  validate(running.task, "the running task");
-  validate(running.plan, running.task);
+  if (!running.task.tables.empty()) {  // None: all tables of a larger task are fixed or new.
+    validate(running.task, "the running task");
+    validate(running.plan, running.task);
+  }
   require_columns(running);
   const auto survivors = surviving_devices(task, running);
   std::vector<std::vector<Range>> running_ranges(running.task.tables.size());
@@ -160,22 +163,29 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
           {*survivors[device], slice.first_column, slice.dim});
     }
   }
+  const auto devices_left =
+      static_cast<std::uint32_t>(survivors.size() - running.lost_devices.size());
   for (std::size_t t = 0; t < listed.size(); ++t) {
     const Table& table = task.tables[listed[t]];
+    dims_.push_back(table.dim);
     const Stored& stored = stored_.emplace_back(Stored{table.rows, 0, stored_bytes(table.memory)});
     total_bytes_ += table.rows * table.dim * stored.bytes.per_column;
     if (const std::optional<std::size_t> before = running_table[listed[t]]) {
       stored_[t].kept_rows = std::min(running.task.tables[*before].rows, table.rows);
+      if (std::ranges::binary_search(running.plan.replicas, static_cast<int>(*before))) {
+        replicas_[t] = devices_left;
+      }
       ranges_[t] = running_ranges[*before];
       std::sort(ranges_[t].begin(), ranges_[t].end(),
                 [](const Range& a, const Range& b) { return a.first_column < b.first_column; });
     }
-    must_move_bytes_ += missing_bytes(t, table.dim);
+    must_move_bytes_ += missing_bytes(t);
   }
 }
 
 /// Columns that no device holds, and rows that have been added to the others.
-std::int64_t Residency::missing_bytes(std::size_t table, int dim) const {
+std::int64_t Residency::missing_bytes(std::size_t table) const {
+  const int dim = dims_[table];
   std::int64_t bytes = 0;
   int column = 0;
   const auto miss = [&](int columns, std::int64_t rows) {
@@ -186,8 +196,12 @@ std::int64_t Residency::missing_bytes(std::size_t table, int dim) const {
     miss(range.first_column - column, rows(table));
     column = range.first_column + range.dim;
   }
-  miss(dim - column, rows(table));
   int held = 0;
+  if (replicas_[table] > 0) {
+    held = dim;
+  } else {
+    miss(dim - column, rows(table));
+  }
   for (const Range& range : ranges_[table]) held += range.dim;
   // One device may come to hold all of them.
   miss(held, new_rows);
@@ -195,11 +209,22 @@ std::int64_t Residency::missing_bytes(std::size_t table, int dim) const {
 }
 
 int Residency::columns(std::size_t table, std::uint32_t device) const {
+  if (device < replicas_[table]) return dims_[table];
   int columns = 0;
   for (const Range& range : ranges_[table]) {
     if (range.device == device) columns += range.dim;
   }
   return columns;
+}
+
+std::vector<std::uint32_t> Residency::holders(std::size_t table) const {
+  std::vector<std::uint32_t> devices(replicas_[table]);
+  std::iota(devices.begin(), devices.end(), 0U);
+  for (const Range& range : ranges_[table]) devices.push_back(range.device);
+  std::ranges::sort(devices);
+  const auto rest = std::ranges::unique(devices);
+  devices.erase(rest.begin(), rest.end());
+  return devices;
 }
 
 std::vector<int> columns_to_keep(const PieceCatalog& catalog, const Layout& layout,
@@ -227,6 +252,11 @@ std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layou
     };
     const std::int64_t rows = residency.rows(table);
     int column = first_columns[i];
+    if (const std::uint32_t replicas = residency.replicas(table)) {
+      const bool held = layout[i].device < replicas;
+      send(held ? -1 : 0, column, end - column, held ? rows - residency.kept_rows(table) : rows);
+      continue;
+    }
     for (const Residency::Range& range : residency.of_table(table)) {
       if (range.first_column + range.dim <= column || range.first_column >= end) continue;
       send(-1, column, range.first_column - column, rows);
@@ -241,11 +271,14 @@ std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layou
     }
     send(-1, column, end - column, rows);
   }
-  std::sort(moves.begin(), moves.end(), [](const TableMove& a, const TableMove& b) {
-    return std::tie(a.to, a.columns.table, a.columns.first_column) <
-           std::tie(b.to, b.columns.table, b.columns.first_column);
-  });
+  sort_moves(moves);
   return moves;
+}
+
+void sort_moves(std::vector<TableMove>& moves) {
+  std::ranges::stable_sort(moves, {}, [](const TableMove& move) {
+    return std::tuple(move.to, move.columns.table, move.columns.first_column);
+  });
 }
 
 std::int64_t moved_bytes(std::span<const TableMove> moves) {

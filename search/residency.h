@@ -38,8 +38,12 @@ class Residency {
             std::span<const std::optional<std::size_t>> running_table);
 
   [[nodiscard]] std::size_t tables() const { return ranges_.size(); }
-  /// By first column; they do not overlap.
+  /// By first column; they do not overlap. Of a table that the running plan replicates: none.
   [[nodiscard]] std::span<const Range> of_table(std::size_t table) const { return ranges_[table]; }
+  /// If the running plan replicates it, devices 0, 1, ... hold all of a table: so many.
+  [[nodiscard]] std::uint32_t replicas(std::size_t table) const { return replicas_[table]; }
+  /// Devices that hold columns of a table, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> holders(std::size_t table) const;
   /// Columns of `table` on `device`.
   [[nodiscard]] int columns(std::size_t table, std::uint32_t device) const;
   [[nodiscard]] std::int64_t rows(std::size_t table) const { return stored_[table].rows; }
@@ -62,13 +66,15 @@ class Residency {
 
  private:
   std::vector<std::vector<Range>> ranges_;
+  std::vector<std::uint32_t> replicas_;
+  std::vector<int> dims_;
   /// Of a table: what moves with it.
   struct Stored {
     std::int64_t rows;
     std::int64_t kept_rows;
     RowBytes bytes;
   };
-  [[nodiscard]] std::int64_t missing_bytes(std::size_t table, int dim) const;
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t table) const;
 
   std::vector<Stored> stored_;
   std::int64_t total_bytes_ = 0;
@@ -87,5 +93,7 @@ class Residency {
                                               std::span<const int> first_columns,
                                               const Residency& residency);
 [[nodiscard]] std::int64_t moved_bytes(std::span<const TableMove> moves);
+/// By receiving device, table and column.
+void sort_moves(std::vector<TableMove>& moves);
 
 }  // namespace neuroshard

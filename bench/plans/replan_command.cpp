@@ -5,6 +5,9 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
@@ -38,6 +41,7 @@ struct ReplanOptions {
   std::string effort = "default";
   double ms_per_moved_gib = 0.0;
   int threads = 1;
+  std::vector<std::string> changes;  ///< Words of their names; empty: all.
   bool list = false;
 };
 
@@ -143,11 +147,9 @@ bool may_run(const Task& task, const Plan& plan) {
 }
 
 // Nothing where a changed task has no plan, or one that re-planning refuses.
-std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, const Task& first,
-                            const ReplanOptions& options) {
+std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Task task,
+                            PlanResult plan, const ReplanOptions& options) {
   Random random(20231, 0);
-  Task task = first;
-  PlanResult plan = planner.plan(task);
   Judged judged;
   for (int i = 0; i < scenario.changes; ++i) {
     if (!plan.plan || !may_run(task, *plan.plan)) return std::nullopt;
@@ -178,6 +180,54 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, co
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
+/// What one scenario makes of all cases.
+struct Changes {
+  std::vector<double> cost_ratios;
+  std::vector<double> move_ratios;
+  std::vector<double> must_gib;
+  std::vector<double> ms;
+  std::vector<double> anew_ms;
+
+  void add(const Judged& judged, int changes) {
+    cost_ratios.push_back(judged.cost_ratio);
+    if (judged.must_move_bytes > 0) {
+      move_ratios.push_back(static_cast<double>(judged.moved_bytes) /
+                            static_cast<double>(judged.must_move_bytes));
+    }
+    must_gib.push_back(gib(judged.must_move_bytes));
+    ms.push_back(judged.replan_ms / changes);
+    anew_ms.push_back(judged.anew_ms / changes);
+  }
+
+  [[nodiscard]] std::vector<std::string> row(const char* name, int devices) const {
+    const auto worst = [](const std::vector<double>& ratios) {
+      return ratios.empty() ? "-" : three_decimals(*std::max_element(ratios.begin(), ratios.end()));
+    };
+    return {name,
+            std::to_string(devices),
+            std::to_string(cost_ratios.size()),
+            three_digits(median(must_gib)),
+            move_ratios.empty() ? "-" : three_decimals(geometric_mean(move_ratios)),
+            worst(move_ratios),
+            three_decimals(geometric_mean(cost_ratios)),
+            worst(cost_ratios),
+            three_digits(median(ms)),
+            three_digits(median(anew_ms))};
+  }
+};
+
+std::vector<const Scenario*> wanted_scenarios(const std::vector<std::string>& names) {
+  std::vector<const Scenario*> wanted;
+  for (const Scenario& scenario : scenarios()) {
+    const bool is_wanted =
+        names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
+          return std::string_view(scenario.name).find(name) != std::string_view::npos;
+        });
+    if (is_wanted) wanted.push_back(&scenario);
+  }
+  return wanted;
+}
+
 void run_replan(const ReplanOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = effort_from_name(options.effort), .threads = options.threads});
@@ -185,40 +235,26 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
   MarkdownTable all({"change", "devices", "cases", "must GiB", "moved / must", "worst",
                      "cost / anew", "worst", "ms", "anew ms"});
   MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "ms"});
+  const std::vector<const Scenario*> wanted = wanted_scenarios(options.changes);
   for (const int devices : options.cases.devices) {
     const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
                                                        {devices}, options.cases.memory_gib);
-    for (const Scenario& scenario : scenarios()) {
-      std::vector<double> cost_ratios;
-      std::vector<double> move_ratios;
-      std::vector<double> must_gib;
-      std::vector<double> ms;
-      std::vector<double> anew_ms;
-      for (const GapCase& one : cases) {
-        const std::optional<Judged> judged = judge(planner, scenario, one.task, options);
-        if (!judged) continue;
-        cost_ratios.push_back(judged->cost_ratio);
-        if (judged->must_move_bytes > 0) {
-          move_ratios.push_back(static_cast<double>(judged->moved_bytes) /
-                                static_cast<double>(judged->must_move_bytes));
-        }
-        must_gib.push_back(gib(judged->must_move_bytes));
-        ms.push_back(judged->replan_ms / scenario.changes);
-        anew_ms.push_back(judged->anew_ms / scenario.changes);
-        list.add_row({one.name, std::to_string(devices), scenario.name,
-                      three_digits(must_gib.back()), three_digits(gib(judged->moved_bytes)),
-                      three_decimals(judged->cost_ratio), three_digits(ms.back())});
+    std::vector<Changes> judged(wanted.size());
+    for (const GapCase& one : cases) {
+      const PlanResult running = planner.plan(one.task);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const auto of_case = judge(planner, *wanted[i], one.task, running, options);
+        if (!of_case) continue;
+        judged[i].add(*of_case, wanted[i]->changes);
+        list.add_row({one.name, std::to_string(devices), wanted[i]->name,
+                      three_digits(gib(of_case->must_move_bytes)),
+                      three_digits(gib(of_case->moved_bytes)), three_decimals(of_case->cost_ratio),
+                      three_digits(judged[i].ms.back())});
       }
-      if (cost_ratios.empty()) continue;
-      const auto worst = [](const std::vector<double>& ratios) {
-        return ratios.empty() ? "-"
-                              : three_decimals(*std::max_element(ratios.begin(), ratios.end()));
-      };
-      all.add_row({scenario.name, std::to_string(devices), std::to_string(cost_ratios.size()),
-                   three_digits(median(must_gib)),
-                   move_ratios.empty() ? "-" : three_decimals(geometric_mean(move_ratios)),
-                   worst(move_ratios), three_decimals(geometric_mean(cost_ratios)),
-                   worst(cost_ratios), three_digits(median(ms)), three_digits(median(anew_ms))});
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (judged[i].cost_ratios.empty()) continue;
+      all.add_row(judged[i].row(wanted[i]->name, devices));
     }
   }
   out << all.str();
@@ -240,6 +276,7 @@ void add_replan_command(CLI::App& program, Action& chosen) {
   command->add_option("--threads", options->threads, "Threads of one plan")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command->add_option("--changes", options->changes, "Only changes whose names have these words");
   command->add_flag("--list", options->list, "Also list each case");
   command->callback(
       [options, &chosen] { chosen = [options](std::ostream& out) { run_replan(*options, out); }; });

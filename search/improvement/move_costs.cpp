@@ -19,15 +19,8 @@ int columns_on(const WorkingPlan& plan, std::uint32_t table, std::uint32_t devic
 
 std::int64_t MoveCosts::moved_bytes(const WorkingPlan& plan) const {
   std::int64_t bytes = residency_.total_bytes();
-  std::vector<std::uint32_t> devices;
   for (std::uint32_t table = 0; table < residency_.tables(); ++table) {
-    devices.clear();
-    for (const Residency::Range& range : residency_.of_table(table)) {
-      devices.push_back(range.device);
-    }
-    std::sort(devices.begin(), devices.end());
-    devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
-    for (const std::uint32_t device : devices) {
+    for (const std::uint32_t device : residency_.holders(table)) {
       const int kept = std::min(columns_on(plan, table, device), residency_.columns(table, device));
       bytes -= kept * residency_.bytes_per_column(table);
     }
@@ -46,7 +39,7 @@ std::int64_t MoveCosts::change_bytes(const WorkingPlan& plan, const PlanEdit& ed
 
   std::int64_t bytes = 0;
   for (auto table = tables.begin(); table != end; ++table) {
-    if (residency_.of_table(*table).empty()) continue;
+    if (residency_.of_table(*table).empty() && residency_.replicas(*table) == 0) continue;
     for (std::size_t side = 0; side < (edit.one_device() ? 1U : 2U); ++side) {
       const std::uint32_t device = edit.device(side);
       const int resident = residency_.columns(*table, device);

@@ -240,6 +240,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
     const double cost_ms = replica_ms[i] / speeds.slowest +
                            gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = gain_of(saved_ms, cost_ms);
+    candidates[i].net_ms = saved_ms - cost_ms;
   }
   sort_by_gain(task, candidates);
   return candidates;
@@ -256,8 +257,10 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
   const std::vector<double> blocks_ms = tables.blocks_ms(candidates, task.devices);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::uint32_t t = candidates[i].table;
-    candidates[i].gain = gain_of(std::min(saved_ms[i], on_nodes.mean_ms(t)),
-                                 priced.any() ? priced.mean_ms(t) : blocks_ms[i]);
+    const double others_ms = std::min(saved_ms[i], on_nodes.mean_ms(t));
+    const double row_wise_ms = priced.any() ? priced.mean_ms(t) : blocks_ms[i];
+    candidates[i].gain = gain_of(others_ms, row_wise_ms);
+    candidates[i].net_ms = others_ms - row_wise_ms;
   }
   erase_losing(candidates);
   sort_by_gain(task, candidates);

@@ -14,6 +14,7 @@ struct CutCandidate {
   std::uint32_t table = 0;
   /// About what a plan saves if the table's slices go, over what takes their place.
   double gain = 0.0;
+  double net_ms = 0.0;            ///< The same as a difference, of a device on average.
   std::int64_t device_bytes = 0;  ///< What it then takes of each device,
   double more_bytes = 0.0;        ///< and of all together, beyond what its columns do.
 };

@@ -125,9 +125,11 @@ void make_room(const PieceCatalog& catalog, const Task& task, Kept& kept) {
   }
 }
 
-/// Nothing if some slice finds no room.
-std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, const Kept& kept,
-                             double most_cost_ms, Fewest fewest) {
+/// Nothing if some slice finds no room. Where tables were replicated, slices of them go to devices
+/// that hold them, as far as these have room.
+std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task,
+                             const Residency& residency, const Kept& kept, double most_cost_ms,
+                             Fewest fewest) {
   std::vector<std::int64_t> memory = memory_of_devices(catalog, task, kept.slices);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::vector<double> load(memory.size(), 0.0);
@@ -155,7 +157,9 @@ std::optional<Layout> placed(const PieceCatalog& catalog, const Task& task, cons
     if (!catalog.can_split(slice.piece) || catalog.cost_ms(slice.piece) <= most_cost_ms) {
       const std::int64_t bytes = catalog.size_bytes(slice.piece);
       const TableRules& rules = task.tables[slice.table].rules;
+      const std::uint32_t replicas = residency.replicas(slice.table);
       for (std::uint32_t device = 0; device < memory.size(); ++device) {
+        if (chosen && *chosen < replicas && device >= replicas) break;
         if (memory[device] > rooms[device] - bytes) continue;
         if (rules.limit_devices() &&
             !rules.allow(static_cast<int>(device), task.devices_per_node)) {
@@ -247,7 +251,9 @@ std::optional<Task> with_devices_that_hold_groups(const PieceCatalog& catalog, c
   const auto devices = static_cast<std::size_t>(task.devices);
   std::vector<std::vector<int>> held(task.tables.size(), std::vector<int>(devices, 0));
   for (std::size_t t = 0; t < held.size(); ++t) {
-    for (const Residency::Range& range : residency.of_table(t)) held[t][range.device] += range.dim;
+    for (const std::uint32_t device : residency.holders(t)) {
+      held[t][device] = residency.columns(t, device);
+    }
   }
   std::vector<TableBundle> bundles = table_bundles(task);
   std::ranges::stable_sort(bundles, std::ranges::greater{}, [&](const TableBundle& bundle) {
@@ -304,7 +310,7 @@ std::vector<Layout> plans_that_keep_slices(const PieceCatalog& catalog, const Ta
   std::vector<Layout> layouts;
   for (const double share : kShares) {
     for (const Fewest fewest : {Fewest::kColumns, Fewest::kCost}) {
-      auto layout = placed(catalog, task, kept, share * cost_ms / task.devices, fewest);
+      auto layout = placed(catalog, task, residency, kept, share * cost_ms / task.devices, fewest);
       if (!layout || exceeds_most_slices(catalog, *layout)) continue;
       sort_layout(*layout);
       layouts.push_back(*std::move(layout));
@@ -326,13 +332,9 @@ Layout renumbered_to_keep(const PieceCatalog& catalog, const Task& task, Layout 
   }
   std::vector<std::int64_t> kept(devices * devices, 0);
   for (const auto& [key, dim] : columns) {
-    std::map<std::uint32_t, int> held;
-    for (const Residency::Range& range : residency.of_table(key.first)) {
-      held[range.device] += range.dim;
-    }
-    for (const auto& [device, resident] : held) {
-      kept[key.second * devices + device] +=
-          std::min(dim, resident) * residency.bytes_per_column(key.first);
+    for (const std::uint32_t device : residency.holders(key.first)) {
+      kept[key.second * devices + device] += std::min(dim, residency.columns(key.first, device)) *
+                                             residency.bytes_per_column(key.first);
     }
   }
   std::vector<std::size_t> pairs;

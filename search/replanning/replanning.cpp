@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/message_text.h"
-#include "neuroshard/error.h"
 #include "search/canonical_task.h"
 #include "search/improvement/annealing.h"
 #include "search/infeasibility.h"
@@ -23,9 +22,6 @@ namespace {
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 // A plan that is made anew moves most of all tables; below this share of them it is not looked for.
 constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
-
-// With neither budget nor price: what may be moved beyond what has to be, 1 / 5 of that.
-constexpr std::int64_t kShareOnTop = 5;
 
 constexpr std::size_t kReplanChains = 4;
 constexpr std::uint64_t kFastReplanSteps = 4000;
@@ -58,6 +54,7 @@ std::vector<std::uint64_t> ranks_of_held(const Residency& residency) {
     for (const Residency::Range& range : residency.of_table(t)) {
       held[t].emplace_back(range.device, range.first_column, range.dim);
     }
+    if (const std::uint32_t replicas = residency.replicas(t)) held[t].emplace_back(replicas, 0, 0);
   }
   std::vector<Held> kinds = held;
   std::ranges::sort(kinds);
@@ -95,7 +92,7 @@ class Replanning {
  public:
   Replanning(const Backend& backend, const ReplanOrder& order);
 
-  [[nodiscard]] ReplanResult run();
+  [[nodiscard]] Replanned run();
 
  private:
   /// A plan with what it moves.
@@ -136,20 +133,10 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
       canonical_(canonical_without_bundles(order)),
       catalog_(backend, canonical_.task),
       residency_(order.task, canonical_.original, order.running, order.running_tables),
+      most_moved_bytes_(order.request.most_moved_bytes.value_or(kAnyBytes)),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
   catalog_.require_costs();
-  const std::int64_t must = residency_.must_move_bytes();
-  if (order.request.most_moved_bytes) {
-    most_moved_bytes_ = *order.request.most_moved_bytes;
-    if (most_moved_bytes_ < must) {
-      throw Error("the move budget is " + format_bytes(most_moved_bytes_) + ", but " +
-                  format_bytes(must) +
-                  " are on no device that is left and must be moved; give at least as much");
-    }
-  } else {
-    most_moved_bytes_ = kAnyBytes;
-  }
-  result_.must_move_bytes = must;
+  result_.must_move_bytes = residency_.must_move_bytes();
 }
 
 Replanning::Candidate Replanning::candidate(Layout layout) const {
@@ -194,7 +181,7 @@ void Replanning::add_kept_plans() {
                                              static_cast<int>(order_.running.lost_devices.size()));
     const std::int64_t wanted =
         std::max(least, residency_.total_bytes() / order_.task.devices * added);
-    most_moved_bytes_ = wanted + wanted / kShareOnTop;
+    most_moved_bytes_ = wanted + (wanted + order_.moved_beside) / kShareOnTop;
   }
   for (Candidate& one : kept) consider(std::move(one));
 }
@@ -269,10 +256,10 @@ void Replanning::count(const SearchStats& stats) {
   add_work(all, stats);
 }
 
-ReplanResult Replanning::run() {
+Replanned Replanning::run() {
   PlanResult& result = result_.result;
   result.infeasible = proof_of_infeasibility(order_.task);
-  if (!result.infeasible) {
+  if (!result.infeasible && result_.must_move_bytes <= most_moved_bytes_) {
     add_kept_plans();
     const bool much_may_move =
         most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan;
@@ -295,7 +282,7 @@ ReplanResult Replanning::run() {
                                    format_bytes(most_moved_bytes_) +
                                    " and fits the memory; allow more moves";
     }
-    return std::move(result_);
+    return {std::move(result_), most_moved_bytes_};
   }
   result.infeasible.reset();
   result.plan =
@@ -307,12 +294,12 @@ ReplanResult Replanning::run() {
         static_cast<int>(canonical_.original[static_cast<std::size_t>(move.columns.table)]);
   }
   result_.moved_bytes = best_->moved_bytes;
-  return std::move(result_);
+  return {std::move(result_), most_moved_bytes_};
 }
 
 }  // namespace
 
-ReplanResult replan_task(const Backend& backend, const ReplanOrder& order) {
+Replanned replan_task(const Backend& backend, const ReplanOrder& order) {
   return Replanning(backend, order).run();
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,6 +15,9 @@
 
 namespace neuroshard {
 
+/// With neither budget nor price: what may be moved beyond what has to be, 1 / 5 of that.
+inline constexpr std::int64_t kShareOnTop = 5;
+
 /// What a new plan for a running job is made with. Borrows all.
 struct ReplanOrder {
   const Task& task;  ///< Valid.
@@ -20,6 +25,8 @@ struct ReplanOrder {
   /// Of each table of `task`, as Residency has them.
   const std::vector<std::optional<std::size_t>>& running_tables;
   const ReplanRequest& request;  ///< Valid.
+  /// What is moved of other tables. It counts where the request says no budget.
+  std::int64_t moved_beside;
   Effort effort;
   const StopCondition& stop;
   ThreadTeam::Lease* team;  ///< Null: none.
@@ -27,12 +34,19 @@ struct ReplanOrder {
   std::function<PlanResult(Effort)> plan_anew;
 };
 
+/// A new plan, if there is one.
+struct Replanned {
+  ReplanResult result;
+  /// The budget, of these tables, that it was made with.
+  std::int64_t most_moved_bytes = std::numeric_limits<std::int64_t>::max();
+};
+
 /// Starts from plans that leave slices where they are and, where the budget may allow as much, from
 /// a new plan whose devices are numbered so that much stays; improves them by annealing, moves
 /// counted; and returns the plan with the lowest cost, or cost and price of moves. What less effort
 /// does is the beginning of what more effort does, so that more never gives a dearer plan. Writes
-/// all of the result but `running_cost` and the time. Throws Error as Residency does, and if the
-/// budget is less than what must be moved.
-[[nodiscard]] ReplanResult replan_task(const Backend& backend, const ReplanOrder& order);
+/// all of the result but `running_cost` and the time; no plan if the budget is less than what must
+/// be moved. Throws Error as Residency does.
+[[nodiscard]] Replanned replan_task(const Backend& backend, const ReplanOrder& order);
 
 }  // namespace neuroshard

@@ -70,7 +70,7 @@ TEST(CApiReplan, IsThePlannersOwn) {
   const Task three{.tables = file.tables, .devices = 3, .memory_bytes = *file.memory_bytes};
   Task two = three;
   two.devices = 2;
-  const Planner cpp(builtin_weights(), {.search = {}, .threads = 1});
+  const Planner cpp(builtin_weights(), {.cuts = Cuts::kColumns, .search = {}, .threads = 1});
   const ReplanResult expected =
       cpp.replan(two, {three, *cpp.plan(three).plan, {1}}, {.ms_per_moved_gib = 0.01});
   EXPECT_EQ(summary_of(plan).cost_ms, expected.result.cost.cost_ms);

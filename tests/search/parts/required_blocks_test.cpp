@@ -211,7 +211,7 @@ TEST(RequiredBlocks, ASearchThatIsStoppedSaysSo) {
   }
 }
 
-TEST(RequiredBlocks, ReplanningKeepsThemOrRefuses) {
+TEST(RequiredBlocks, ReplanningKeepsThemMakesThemOrRefuses) {
   const Planner planner = planner_of();
   Task task;
   task.devices = 4;
@@ -235,10 +235,13 @@ TEST(RequiredBlocks, ReplanningKeepsThemOrRefuses) {
   expect_good(planner, other, moved.result);
   for (const Kinds& kinds : {Kinds{kReplicate}, Kinds{kRow, kTableRow}}) {
     other.tables[3].rules.kinds = kinds;
-    EXPECT_THAT(message_of([&] { (void)planner.replan(other, running); }),
-                HasSubstr("table 3 ('t3') may neither be whole nor in slices of columns (rules: "
-                          "kinds "));
+    expect_good(planner, other, planner.replan(other, running).result);
   }
+  other.devices_per_node = 2;
+  other.tables[3].rules.kinds = {kTableRow};
+  EXPECT_THAT(message_of([&] { (void)planner.replan(other, running); }),
+              HasSubstr("table 3 ('t3') may neither be whole nor in slices of columns (rules: "
+                        "kinds "));
 }
 
 }  // namespace

@@ -1,0 +1,160 @@
+#include "search/replanning/kind_changes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "core/table_rules.h"
+#include "search/parts/even_blocks.h"
+#include "search/residency.h"
+
+namespace neuroshard {
+namespace {
+
+/// [tables of the plan's task]: nothing: of none of these, or of several.
+std::vector<std::optional<ShardingKind>> kinds_of(const RunningPlan& running) {
+  std::vector<std::optional<ShardingKind>> kinds(running.task.tables.size(), ShardingKind::kColumn);
+  for (const TableSlice& slice : running.plan.slices) {
+    if (is_row_block(running.task, slice)) kinds[static_cast<std::size_t>(slice.table)].reset();
+  }
+  for (const int t : running.plan.replicas) {
+    kinds[static_cast<std::size_t>(t)] = ShardingKind::kReplicate;
+  }
+  for (const std::uint32_t t : running_blocks(running).row_wise) {
+    if (!kinds[t]) kinds[t] = ShardingKind::kRow;
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void forbid(TableRules& rules, ShardingKind kind) {
+  std::vector<ShardingKind> left;
+  for (const ShardingKind one : all_sharding_kinds()) {
+    if (one != kind && rules.allow(one)) left.push_back(one);
+  }
+  if (!left.empty()) rules.kinds = std::move(left);
+}
+
+RunningKinds::RunningKinds(const Task& task, const RunningPlan& running)
+    : task_(task),
+      whole_(whole_tables(task)),
+      before_(running_tables(task, running.task)),
+      holders_(task, running) {
+  const auto running_kinds = kinds_of(running);
+  std::vector<bool> blocks(running.task.tables.size());
+  for (const TableSlice& slice : running.plan.slices) {
+    if (is_row_block(running.task, slice)) blocks[static_cast<std::size_t>(slice.table)] = true;
+  }
+  for (std::uint32_t t = 0; t < before_.size(); ++t) {
+    in_row_blocks_.push_back(before_[t] && blocks[*before_[t]]);
+    kinds_.push_back(before_[t] ? running_kinds[*before_[t]] : ShardingKind::kColumn);
+    least_bytes_.push_back(kinds_[t] ? bytes(t, *kinds_[t]) : 0);
+  }
+}
+
+std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
+  const TableSlice& whole = whole_[t];
+  std::vector<TableMove> moves;
+  if (kind == ShardingKind::kReplicate) {
+    for (int device = 0; device < task_.devices; ++device) {
+      holders_.add_moves(whole, device, before_[t], moves);
+    }
+  } else if (kind == ShardingKind::kRow) {
+    Plan blocks;
+    blocks.shards.resize(static_cast<std::size_t>(task_.devices));
+    add_blocks(blocks, task_, whole, 0, task_.devices);
+    for (std::size_t i = 0; i < blocks.slices.size(); ++i) {
+      holders_.add_moves(blocks.slices[i], static_cast<int>(i), before_[t], moves);
+    }
+  } else if (before_[t] && kinds_[t] == ShardingKind::kRow) {
+    // What devices hold of the rows of columns is not reckoned with.
+    holders_.add_moves(whole, -1, std::nullopt, moves);
+  } else {
+    // As if one device that holds nothing got it: what no device holds is sent from none.
+    const bool replicated = before_[t] && holders_.is_replicated(*before_[t]);
+    holders_.add_moves(whole, replicated ? 0 : task_.devices, before_[t], moves);
+    std::erase_if(moves, [](const TableMove& move) { return move.from >= 0; });
+  }
+  return moved_bytes(moves);
+}
+
+bool RunningKinds::allows(std::uint32_t t, ShardingKind kind) const {
+  const Table& table = task_.tables[t];
+  if (kind == ShardingKind::kColumn) return may_be_in_columns(task_, table);
+  return kind == ShardingKind::kRow ? may_be_cut(task_, table, task_.devices)
+                                    : may_be_sharded(task_, table, kind);
+}
+
+bool RunningKinds::any_change_within(std::int64_t spare_bytes) const {
+  for (std::uint32_t t = 0; t < kinds_.size(); ++t) {
+    if (!kinds_[t]) continue;
+    for (const ShardingKind kind :
+         {ShardingKind::kColumn, ShardingKind::kReplicate, ShardingKind::kRow}) {
+      if (kind != kinds_[t] && allows(t, kind) && change(t, kind).more_bytes <= spare_bytes) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Task RunningKinds::task_within(std::int64_t spare_bytes) const {
+  Task ruled = task_;
+  if (spare_bytes == std::numeric_limits<std::int64_t>::max()) return ruled;
+  for (std::uint32_t t = 0; t < kinds_.size(); ++t) {
+    if (!kinds_[t]) continue;
+    TableRules& rules = ruled.tables[t].rules;
+    for (const ShardingKind kind : {ShardingKind::kReplicate, ShardingKind::kRow}) {
+      if (kinds_[t] != kind && allows(t, kind) && change(t, kind).more_bytes > spare_bytes) {
+        forbid(rules, kind);
+      }
+    }
+    forbid(rules, ShardingKind::kTableRow);
+    forbid(rules, ShardingKind::kGrid);
+  }
+  return ruled;
+}
+
+std::vector<TableMove> RunningKinds::moves_to(const Plan& plan) const {
+  std::vector<TableMove> moves;
+  const auto by_device = slices_by_device(plan);
+  for (std::size_t d = 0; d < by_device.size(); ++d) {
+    const int device = static_cast<int>(d);
+    for (const int t : plan.replicas) {
+      const auto table = static_cast<std::uint32_t>(t);
+      holders_.add_moves(whole_[table], device, before_[table], moves);
+    }
+    for (const TableSlice& slice : by_device[d]) {
+      holders_.add_moves(slice, device, before_[static_cast<std::size_t>(slice.table)], moves);
+    }
+  }
+  sort_moves(moves);
+  return moves;
+}
+
+void RunningKinds::recount_row_blocks(ReplanResult& result) const {
+  if (!result.result.plan || std::ranges::find(in_row_blocks_, true) == in_row_blocks_.end()) {
+    return;
+  }
+  const auto is_counted = [&](const TableMove& move) {
+    return static_cast<bool>(in_row_blocks_[static_cast<std::size_t>(move.columns.table)]);
+  };
+  std::erase_if(result.moves, is_counted);
+  std::ranges::copy_if(moves_to(*result.result.plan), std::back_inserter(result.moves), is_counted);
+  sort_moves(result.moves);
+  result.moved_bytes = moved_bytes(result.moves);
+}
+
+std::vector<KindChange> RunningKinds::changes_to(const Plan& plan) const {
+  const auto wanted = kinds_of({.task = task_, .plan = plan});
+  std::vector<KindChange> changes;
+  for (std::uint32_t t = 0; t < wanted.size(); ++t) {
+    if (kinds_[t] && wanted[t] && kinds_[t] != wanted[t]) changes.push_back(change(t, *wanted[t]));
+  }
+  return changes;
+}
+
+}  // namespace neuroshard

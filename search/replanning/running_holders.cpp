@@ -1,0 +1,75 @@
+#include "search/replanning/running_holders.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "search/residency.h"
+
+namespace neuroshard {
+
+RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
+    : task_(task),
+      running_(running),
+      survivors_(surviving_devices(task, running)),
+      devices_left_(running.task.devices - static_cast<int>(running.lost_devices.size())),
+      slices_(running.task.tables.size()) {
+  const auto by_device = slices_by_device(running.plan);
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    for (const TableSlice& slice : by_device[device]) {
+      slices_[static_cast<std::size_t>(slice.table)].push_back({slice, survivors_[device]});
+    }
+  }
+  for (std::vector<RunningSlice>& slices : slices_) {
+    std::ranges::sort(slices, {}, [](const RunningSlice& one) {
+      return std::tuple(one.slice.first_row, one.slice.first_column);
+    });
+  }
+}
+
+bool RunningHolders::is_replicated(std::size_t running_table) const {
+  return std::ranges::binary_search(running_.plan.replicas, static_cast<int>(running_table));
+}
+
+void RunningHolders::add_moves(const TableSlice& slice, int to,
+                               std::optional<std::size_t> running_table,
+                               std::vector<TableMove>& moves) const {
+  const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
+  const auto first = static_cast<std::ptrdiff_t>(moves.size());
+  const auto send = [&](int from, int first_column, int dim, std::int64_t rows) {
+    if (rows <= 0 || dim <= 0) return;
+    const TableColumns columns{.table = slice.table, .first_column = first_column, .dim = dim};
+    const std::int64_t bytes = rows * (row.per_column * dim + row.per_row);
+    const auto same = std::find_if(moves.begin() + first, moves.end(), [&](const TableMove& move) {
+      return move.from == from && move.columns == columns;
+    });
+    if (same == moves.end()) {
+      moves.push_back({.columns = columns, .from = from, .to = to, .bytes = bytes});
+    } else {
+      same->bytes += bytes;
+    }
+  };
+  const std::int64_t end_row = slice.first_row + slice.rows;
+  const std::int64_t rows_before =
+      running_table
+          ? std::clamp(running_.task.tables[*running_table].rows, slice.first_row, end_row)
+          : slice.first_row;
+  if (running_table && is_replicated(*running_table)) {
+    if (to >= devices_left_) {
+      return send(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.rows);
+    }
+  } else if (running_table) {
+    for (const RunningSlice& held : slices_[*running_table]) {
+      const int column = std::max(held.slice.first_column, slice.first_column);
+      const int dim =
+          std::min(held.slice.first_column + held.slice.dim, slice.first_column + slice.dim) -
+          column;
+      const std::int64_t rows = std::min(held.slice.first_row + held.slice.rows, rows_before) -
+                                std::max(held.slice.first_row, slice.first_row);
+      const int from = held.device ? static_cast<int>(*held.device) : -1;
+      if (from != to) send(from, column, dim, rows);
+    }
+  }
+  send(-1, slice.first_column, slice.dim, end_row - rows_before);
+}
+
+}  // namespace neuroshard
