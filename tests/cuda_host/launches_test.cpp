@@ -80,7 +80,7 @@ TEST_F(Launches, ASteadyLoadAllocatesNothingAndWaitsOnce) {
 TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
   PlannerOptions options;
   options.algorithm = Algorithm::kPublished;
-  options.search.grid_steps = 2;
+  options.search.max_splits = 4;
   options.backend = available_cpu_backends().front();
   const Task task = task_of(4, 40);
   const PlanResult expected = Planner(golden_models(), options).plan(task);

@@ -123,6 +123,14 @@ TEST_P(Schedules, OtherLayerSizesAndFewDevices) {
   expect_same(testing::random_models(4, shape), 6, 30, 30);
 }
 
+TEST_P(Schedules, FewCandidatesInThreeBlocksEach) {
+  host_cuda::reset({.multiprocessors = 132,
+                    .schedule = GetParam().schedule,
+                    .seed = GetParam().seed,
+                    .resident_blocks = 3});
+  expect_same(testing::golden_models(), 4, 12, 25);
+}
+
 // Limits that get off wait with a copy of the devices' state in shared memory.
 TEST_P(Schedules, ManyDevicesAndAllLimitsInOneWarp) {
   expect_same(testing::random_models(5), 40, 70, 90);
