@@ -14,6 +14,7 @@ build_package() {
   if command -v ccache >/dev/null; then
     # The compiler by the name that CMake finds, so that objects of other builds are taken.
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CXX="${CXX:-c++}"
+    export CCACHE_DEPEND=1
   fi
   local requirements
   mapfile -t requirements < <("$1/bin/python" - <<'PYTHON'

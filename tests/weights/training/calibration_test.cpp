@@ -149,7 +149,7 @@ TEST(CalibrateCompute, TrainsGainsOfInputsAndUnits) {
   const ComputeModel& start = builtin_weights("a100").compute;
   const ComputeSamples samples = analytic_samples("h100-sxm-80gb", 40, 10);
   TrainingOptions options = calibration_options();
-  options.epochs = 20;
+  options.epochs = kQuick ? 5 : 20;
   const ComputeModel trained = calibrate_compute(start, samples, options).model;
   const auto ratio = [](const DenseLayer& before, const DenseLayer& after, int output, int input) {
     const auto at = static_cast<std::size_t>(output * before.inputs + input);
@@ -181,7 +181,7 @@ TEST(CalibrateCompute, GivesTheSameBitsForEveryNumberOfThreads) {
   const ComputeModel& start = builtin_weights("a100").compute;
   const ComputeSamples samples = analytic_samples("h100-sxm-80gb", 50, 11);
   TrainingOptions options = calibration_options();
-  options.epochs = 4;
+  options.epochs = kQuick ? 2 : 4;
   options.threads = 1;
   const std::string one = bytes_of(calibrate_compute(start, samples, options).model);
   options.threads = 3;
