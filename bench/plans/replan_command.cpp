@@ -20,6 +20,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "search/replanning/kind_changes.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -31,7 +32,10 @@ device and must be moved in any case; 'cost' is the plan's over that of a plan m
 knows nothing of the running one. Ten changes in a row are
 drawn: a device lost or added, a table added or doubled; each starts from the plan before it, and what
 is moved in all of them is counted. Other pooling factors (0.8 to 1.2 times the old ones) force no
-move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
+move: what they gain has its price (--ms-per-moved-gb), or the plan stays. With --bound, 'bound' is
+the cost over that of a plan made anew of the cheaper of two plans: the one near to the plan that runs,
+and one made anew that moves what it likes, but replicates no table for which alone the budget has
+too few bytes. 1 without --bound.
 
 Example:
   nsbench replan --devices 16,128 --effort fast)";
@@ -43,6 +47,7 @@ struct ReplanOptions {
   int threads = 1;
   std::vector<std::string> changes;  ///< Words of their names; empty: all.
   bool list = false;
+  bool bound = false;
 };
 
 /// A job after something has happened to it.
@@ -132,6 +137,7 @@ struct Judged {
   std::int64_t must_move_bytes = 0;
   std::int64_t moved_bytes = 0;
   double cost_ratio = 1.0;
+  double bound_ratio = 1.0;
   double replan_ms = 0.0;
   double anew_ms = 0.0;
 };
@@ -171,6 +177,12 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     }
     judged.must_move_bytes += replanned.must_move_bytes;
     judged.moved_bytes += replanned.moved_bytes;
+    if (options.bound && i + 1 == scenario.changes) {
+      const RunningKinds kinds(changed.task, running);
+      const PlanResult bound = planner.plan(kinds.task_within(replanned.must_move_bytes / 5));
+      judged.bound_ratio =
+          std::min(bound.cost.cost_ms, replanned.result.cost.cost_ms) / anew.cost.cost_ms;
+    }
     judged.cost_ratio = replanned.result.cost.cost_ms / anew.cost.cost_ms;
     plan = std::move(replanned.result);
     task = changed.task;
@@ -183,6 +195,7 @@ double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1
 /// What one scenario makes of all cases.
 struct Changes {
   std::vector<double> cost_ratios;
+  std::vector<double> bound_ratios;
   std::vector<double> move_ratios;
   std::vector<double> must_gib;
   std::vector<double> ms;
@@ -190,6 +203,7 @@ struct Changes {
 
   void add(const Judged& judged, int changes) {
     cost_ratios.push_back(judged.cost_ratio);
+    bound_ratios.push_back(judged.bound_ratio);
     if (judged.must_move_bytes > 0) {
       move_ratios.push_back(static_cast<double>(judged.moved_bytes) /
                             static_cast<double>(judged.must_move_bytes));
@@ -211,6 +225,7 @@ struct Changes {
             worst(move_ratios),
             three_decimals(geometric_mean(cost_ratios)),
             worst(cost_ratios),
+            three_decimals(geometric_mean(bound_ratios)),
             three_digits(median(ms)),
             three_digits(median(anew_ms))};
   }
@@ -233,8 +248,9 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
                         {.effort = effort_from_name(options.effort), .threads = options.threads});
   out << context_block(machine_context()) << '\n';
   MarkdownTable all({"change", "devices", "cases", "must GiB", "moved / must", "worst",
-                     "cost / anew", "worst", "ms", "anew ms"});
-  MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "ms"});
+                     "cost / anew", "worst", "bound", "ms", "anew ms"});
+  MarkdownTable list(
+      {"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "bound", "ms"});
   const std::vector<const Scenario*> wanted = wanted_scenarios(options.changes);
   for (const int devices : options.cases.devices) {
     const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
@@ -249,7 +265,7 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
         list.add_row({one.name, std::to_string(devices), wanted[i]->name,
                       three_digits(gib(of_case->must_move_bytes)),
                       three_digits(gib(of_case->moved_bytes)), three_decimals(of_case->cost_ratio),
-                      three_digits(judged[i].ms.back())});
+                      three_decimals(of_case->bound_ratio), three_digits(judged[i].ms.back())});
       }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -277,6 +293,8 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--changes", options->changes, "Only changes whose names have these words");
+  command->add_flag("--bound", options->bound,
+                    "Also plan anew without replicas that the budget has no bytes for");
   command->add_flag("--list", options->list, "Also list each case");
   command->callback(
       [options, &chosen] { chosen = [options](std::ostream& out) { run_replan(*options, out); }; });

@@ -30,10 +30,10 @@ std::vector<std::optional<ShardingKind>> kinds_of(const RunningPlan& running) {
 
 }  // namespace
 
-void forbid(TableRules& rules, ShardingKind kind) {
+void forbid_replicas(TableRules& rules) {
   std::vector<ShardingKind> left;
-  for (const ShardingKind one : all_sharding_kinds()) {
-    if (one != kind && rules.allow(one)) left.push_back(one);
+  for (const ShardingKind kind : all_sharding_kinds()) {
+    if (kind != ShardingKind::kReplicate && rules.allow(kind)) left.push_back(kind);
   }
   if (!left.empty()) rules.kinds = std::move(left);
 }
@@ -103,17 +103,11 @@ bool RunningKinds::any_change_within(std::int64_t spare_bytes) const {
 
 Task RunningKinds::task_within(std::int64_t spare_bytes) const {
   Task ruled = task_;
-  if (spare_bytes == std::numeric_limits<std::int64_t>::max()) return ruled;
   for (std::uint32_t t = 0; t < kinds_.size(); ++t) {
-    if (!kinds_[t]) continue;
-    TableRules& rules = ruled.tables[t].rules;
-    for (const ShardingKind kind : {ShardingKind::kReplicate, ShardingKind::kRow}) {
-      if (kinds_[t] != kind && allows(t, kind) && change(t, kind).more_bytes > spare_bytes) {
-        forbid(rules, kind);
-      }
+    if (kinds_[t] != ShardingKind::kReplicate && allows(t, ShardingKind::kReplicate) &&
+        change(t, ShardingKind::kReplicate).more_bytes > spare_bytes) {
+      forbid_replicas(ruled.tables[t].rules);
     }
-    forbid(rules, ShardingKind::kTableRow);
-    forbid(rules, ShardingKind::kGrid);
   }
   return ruled;
 }

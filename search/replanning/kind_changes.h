@@ -18,8 +18,8 @@ struct KindChange {
   std::int64_t more_bytes = 0;
 };
 
-/// Takes `kind` from those that `rules` allow, unless nothing else is left.
-void forbid(TableRules& rules, ShardingKind kind);
+/// Takes kReplicate from the kinds that `rules` allow, unless nothing else is left.
+void forbid_replicas(TableRules& rules);
 
 /// How the tables of a new task run, and what it takes to shard them otherwise. Those in row blocks
 /// on nodes, or in several kinds, are left as they are.
@@ -40,10 +40,9 @@ class RunningKinds {
   /// Whether rules let any table be of another kind for which no more than `spare_bytes` have to be
   /// moved beyond what is if it stays as it runs.
   [[nodiscard]] bool any_change_within(std::int64_t spare_bytes) const;
-  /// The new task, whose rules forbid each table the kinds for which more than `spare_bytes` would
-  /// have to be moved beyond what is if it stays as it runs, and, unless anything may
-  /// move, row blocks on nodes that do not run so. A plan for it that is made anew is about the
-  /// best that such a budget can lead to.
+  /// The new task, whose rules forbid replicas of tables for which more than `spare_bytes` would
+  /// have to be moved beyond what is if they stay as they run. No plan within such a budget has
+  /// them. Row blocks are not forbidden: where memory needs some, it is not known of which tables.
   [[nodiscard]] Task task_within(std::int64_t spare_bytes) const;
   /// All that devices have to be sent for `plan`, of the new task.
   [[nodiscard]] std::vector<TableMove> moves_to(const Plan& plan) const;

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 
-// Plans that are made anew with little effort, each without the kinds that the one before it had no
-// bytes for.
+// Plans that are made anew with little effort, each without the replicas that the one before it had
+// no bytes for.
 constexpr int kRoundsOfFast = 3;
 
 class KindSearch {
@@ -49,8 +49,8 @@ class KindSearch {
   void consider(ReplanResult result, const WantedKinds& wanted);
   /// Throws Error that says why tables cannot stay as they run.
   [[noreturn]] void refuse(const KeptTables& kept) const;
-  /// Tries the kinds that a plan made anew has, as many as the budget allows. What it does not
-  /// allow, `within` then forbids. True: that is nothing.
+  /// Tries the kinds that a plan made anew has, as many as the budget allows. Replicas that it does
+  /// not allow, `within` then forbids. True: that is none.
   bool try_kinds_of_new_plan(Task& within, Effort effort);
   /// Those that move nothing more first; then those that save most for a byte.
   [[nodiscard]] std::vector<KindChange> by_gain(std::vector<KindChange> changes) const;
@@ -177,8 +177,10 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   bool all = true;
   for (const KindChange& change : by_gain(kinds_.changes_to(*anew.plan))) {
     if (change.more_bytes > left) {
-      forbid(within.tables[change.table].rules, change.kind);
-      all = false;
+      if (change.kind == ShardingKind::kReplicate) {
+        forbid_replicas(within.tables[change.table].rules);
+        all = false;
+      }
       continue;
     }
     if (left != kAnyBytes) left -= change.more_bytes;

@@ -17,7 +17,7 @@ namespace neuroshard {
 /// A table of the new task is the running one of the same name (of several with one name, the first
 /// is the first, and so on). What a device holds of it need not be sent, whatever its statistics
 /// are now; of rows that have been added, only the new ones. A table of another dim is a new table.
-/// Tables that are replicated or row-wise stay so, unless rules forbid it, and no others become it.
+/// Where that is cheaper, tables become replicated or row-wise, or no longer are.
 struct RunningPlan {
   Task task;
   /// Valid for `task`. Row blocks are those of row-wise tables, an equal one on each device in
@@ -65,8 +65,8 @@ struct ReplanResult {
   PlanCost running_cost;         ///< Of the running plan for its own task.
   std::vector<TableMove> moves;  ///< By receiving device, then table and column.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
-  /// What no device holds: new tables and rows, and what was on lost devices; and what row-wise
-  /// tables need on other devices than before. Every plan moves it.
+  /// What no device holds: new tables and rows, and what was on lost devices; and what replicated
+  /// and row-wise tables need on other devices to stay so. Or what this plan moves, if it is less.
   std::int64_t must_move_bytes = 0;
 };
 
