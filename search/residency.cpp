@@ -222,8 +222,7 @@ std::vector<std::uint32_t> Residency::holders(std::size_t table) const {
   std::iota(devices.begin(), devices.end(), 0U);
   for (const Range& range : ranges_[table]) devices.push_back(range.device);
   std::ranges::sort(devices);
-  const auto rest = std::ranges::unique(devices);
-  devices.erase(rest.begin(), rest.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   return devices;
 }
 

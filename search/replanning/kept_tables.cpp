@@ -196,8 +196,7 @@ class TableKeeper {
       if (before_[t]) left_out.push_back(static_cast<std::uint32_t>(*before_[t]));
     }
     std::ranges::sort(left_out);
-    const auto twice = std::ranges::unique(left_out);
-    left_out.erase(twice.begin(), twice.end());
+    left_out.erase(std::unique(left_out.begin(), left_out.end()), left_out.end());
     PartialTask others = task_without(running_.task, left_out);
     // What runs need not keep them.
     others.task.groups.clear();

@@ -23,8 +23,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
-
 // Plans that are made anew with little effort, each without the replicas that the one before it had
 // no bytes for.
 constexpr int kRoundsOfFast = 3;

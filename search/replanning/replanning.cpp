@@ -19,7 +19,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
 // A plan that is made anew moves most of all tables; below this share of them it is not looked for.
 constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
 

@@ -18,6 +18,9 @@ namespace neuroshard {
 /// With neither budget nor price: what may be moved beyond what has to be, 1 / 5 of that.
 inline constexpr std::int64_t kShareOnTop = 5;
 
+/// No limit of the bytes that are moved.
+inline constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
+
 /// What a new plan for a running job is made with. Borrows all.
 struct ReplanOrder {
   const Task& task;  ///< Valid.
@@ -38,7 +41,7 @@ struct ReplanOrder {
 struct Replanned {
   ReplanResult result;
   /// The budget, of these tables, that it was made with.
-  std::int64_t most_moved_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_moved_bytes = kAnyBytes;
 };
 
 /// Starts from plans that leave slices where they are and, where the budget may allow as much, from
