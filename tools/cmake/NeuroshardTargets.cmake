@@ -33,23 +33,26 @@ if(NOT NEUROSHARD_SANITIZE)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 endif()
 
-# Most of the code computes little, and optimising it would be most of a build: tests, and, where
-# sanitizers look for errors, the programs. The library and its kernels are optimised always.
+# Most of the code computes little, and optimising it would be most of a build: tests, the commands of programs,
+# each of which has all of CLI11 in it, and, where sanitizers look for errors, the programs. The library and
+# its kernels are optimised always.
 add_library(neuroshard_program_flags INTERFACE)
 target_link_libraries(neuroshard_program_flags INTERFACE
   neuroshard_build_flags neuroshard_hardening_flags)
 if(NOT APPLE)
   target_link_options(neuroshard_program_flags INTERFACE -Wl,-z,relro,-z,now)
 endif()
+add_library(neuroshard_command_flags INTERFACE)
+target_link_libraries(neuroshard_command_flags INTERFACE neuroshard_program_flags)
 add_library(neuroshard_test_flags INTERFACE)
-target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_program_flags)
+target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_command_flags)
 if(NEUROSHARD_SANITIZE)
   target_compile_options(neuroshard_program_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=1)
 else()
   target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=0)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_options(neuroshard_test_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    target_compile_options(neuroshard_command_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
   endif()
 endif()
 
