@@ -171,9 +171,18 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   add_work(stats_, anew.stats);
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
+  // It takes a copy for each device to get a replica back, so that plans that drop many for little
+  // are dearer after the next changes. More effort drops no others than little effort does.
+  const auto stays = [&](std::uint32_t t) {
+    return effort != Effort::kFast && kinds_.kind(t) == ShardingKind::kReplicate;
+  };
+  for (std::uint32_t t = 0; t < wanted.size(); ++t) {
+    if (stays(t)) wanted[t] = best_->wanted[t];
+  }
   std::int64_t left = spare_bytes();
   bool all = true;
   for (const KindChange& change : by_gain(kinds_.changes_to(*anew.plan))) {
+    if (stays(change.table)) continue;
     if (change.more_bytes > left) {
       if (change.kind == ShardingKind::kReplicate) {
         forbid_replicas(within.tables[change.table].rules);

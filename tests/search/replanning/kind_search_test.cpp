@@ -260,6 +260,23 @@ TEST(KindSearch, ASmallTableIsReplicatedWhereTheBudgetAllowsIt) {
   EXPECT_LT(all.result.cost.cost_ms, least.result.cost.cost_ms);
 }
 
+TEST(KindSearch, AJobThatReplicatesAllTablesGetsANewOne) {
+  RunningPlan running = whole_tables_job();
+  running.plan = {
+      .slices = {}, .shards = running.plan.shards, .replicas = {0, 1, 2, 3, 4, 5, 6, 7}};
+  for (std::vector<int>& shard : running.plan.shards) shard.clear();
+  Task task = running.task;
+  task.tables.push_back(table_of("new", 1000, 64, 1.0));
+  for (const Cuts cuts : {Cuts::kColumns, Cuts::kAny}) {
+    const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
+    const ReplanResult result = planner.replan(task, running);
+    ASSERT_TRUE(result.result.plan);
+    EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
+    EXPECT_EQ(result.must_move_bytes, 1000 * 64 * 4);
+    EXPECT_LE(result.moved_bytes, 1000 * 64 * 4 * 6 / 5);
+  }
+}
+
 TEST(KindSearch, ANewTableOfManyLookupsIsCutByRows) {
   const RunningPlan running = whole_tables_job();
   Task task = running.task;
