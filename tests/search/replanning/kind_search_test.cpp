@@ -65,14 +65,14 @@ std::vector<Cells> cells_of(const Task& task, const Plan& plan) {
 }
 
 /// A job, and what has become of it. Tables have few rows, to be counted one by one.
-struct ChangedJob {
+struct SmallChangedJob {
   RunningPlan running;
   Task task;
 };
 
-std::optional<ChangedJob> changed_job(const Planner& planner, std::uint64_t seed) {
+std::optional<SmallChangedJob> small_changed_job(const Planner& planner, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  ChangedJob job;
+  SmallChangedJob job;
   job.running.task = testing::random_task(seed);
   Task& before = job.running.task;
   before.devices = 2 + static_cast<int>(random() % 7);
@@ -105,7 +105,7 @@ std::optional<ChangedJob> changed_job(const Planner& planner, std::uint64_t seed
 }
 
 // Counts row by row what each device needs and does not hold.
-void expect_moves_are_what_is_missing(const ChangedJob& job, const ReplanResult& replanned) {
+void expect_moves_are_what_is_missing(const SmallChangedJob& job, const ReplanResult& replanned) {
   std::vector<Cells> held = cells_of(job.running.task, job.running.plan);
   for (const int device : job.running.lost_devices) held.erase(held.begin() + device);
   held.resize(static_cast<std::size_t>(job.task.devices));
@@ -142,7 +142,7 @@ TEST(KindSearch, MovesAreWhatIsMissingWithinTheBudget) {
   int kinds_changed = 0;
   for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
-    const auto job = changed_job(planner, seed);
+    const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult replanned = planner.replan(job->task, job->running);
     ASSERT_TRUE(replanned.result.plan);
@@ -172,7 +172,7 @@ TEST(KindSearch, WhereAllMayMoveNoPlanIsDearerThanOneMadeAnew) {
     for (std::uint64_t seed = 0; seed < testing::repetitions(effort == Effort::kFast ? 60 : 6);
          ++seed) {
       SCOPED_TRACE(seed);
-      const auto job = changed_job(planner, seed);
+      const auto job = small_changed_job(planner, seed);
       if (!job) continue;
       const PlanResult anew = planner.plan(job->task);
       ASSERT_TRUE(anew.plan);
@@ -191,7 +191,7 @@ TEST(KindSearch, NoPlanIsDearerThanWithTablesAsTheyRun) {
   int cheaper = 0;
   for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
-    const auto job = changed_job(planner, seed);
+    const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult same = as_they_run.replan(job->task, job->running);
     const ReplanResult best = planner.replan(job->task, job->running);
@@ -208,7 +208,7 @@ TEST(KindSearch, DoesNotDependOnThreads) {
   const Planner four = planner_of(4);
   for (std::uint64_t seed = 0; seed < testing::repetitions(15); ++seed) {
     SCOPED_TRACE(seed);
-    const auto job = changed_job(one, seed);
+    const auto job = small_changed_job(one, seed);
     if (!job) continue;
     const ReplanResult a = one.replan(job->task, job->running);
     const ReplanResult b = four.replan(job->task, job->running);
