@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -14,7 +13,9 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/parts/planned_cuts.h"
 #include "search/replanning/kind_changes.h"
+#include "search/replanning/replanning.h"
 
 namespace neuroshard {
 namespace {
@@ -22,12 +23,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
-
-Planner planner_of(int threads = 1, Effort effort = Effort::kFast) {
-  return Planner(builtin_weights(), {.effort = effort, .threads = threads});
-}
+using testing::planner_of;
 
 Table table_of(const std::string& name, std::int64_t rows, int dim, double pooling_factor) {
   Table table{.name = name, .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
@@ -168,7 +164,7 @@ TEST(KindSearch, MovesAreWhatIsMissingWithinTheBudget) {
 
 TEST(KindSearch, WhereAllMayMoveNoPlanIsDearerThanOneMadeAnew) {
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
-    const Planner planner = planner_of(1, effort);
+    const Planner planner = planner_of(effort);
     for (std::uint64_t seed = 0; seed < testing::repetitions(effort == Effort::kFast ? 60 : 6);
          ++seed) {
       SCOPED_TRACE(seed);
@@ -204,8 +200,8 @@ TEST(KindSearch, NoPlanIsDearerThanWithTablesAsTheyRun) {
 }
 
 TEST(KindSearch, DoesNotDependOnThreads) {
-  const Planner one = planner_of(1);
-  const Planner four = planner_of(4);
+  const Planner one = planner_of(Effort::kFast);
+  const Planner four = planner_of(Effort::kFast, {}, 4);
   for (std::uint64_t seed = 0; seed < testing::repetitions(15); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = small_changed_job(one, seed);
