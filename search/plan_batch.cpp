@@ -89,7 +89,8 @@ void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                                        const PlanRequest& request) const {
   struct Run {
     Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
-        : job(of_task), search(*impl.cpu, of_task.task, wanted, impl.cut_search_options(impl.options.effort)) {}
+        : job(of_task),
+          search(*impl.cpu, of_task.task, wanted, impl.cut_search_options(impl.options.effort)) {}
 
     SearchDriver::Job job;
     CutSearch search;

@@ -30,7 +30,10 @@ std::vector<std::optional<ShardingKind>> kinds_of(const RunningPlan& running) {
 
 }  // namespace
 
-void forbid_replicas(TableRules& rules) {
+void forbid_replicas(const Task& task, Table& table) {
+  // What else its rules name may be out of its reach.
+  if (!may_be_in_columns(task, table) && !may_be_cut(task, table, task.devices)) return;
+  TableRules& rules = table.rules;
   std::vector<ShardingKind> left;
   for (const ShardingKind kind : all_sharding_kinds()) {
     if (kind != ShardingKind::kReplicate && rules.allow(kind)) left.push_back(kind);
@@ -59,6 +62,7 @@ std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
   const TableSlice& whole = whole_[t];
   std::vector<TableMove> moves;
   if (kind == ShardingKind::kReplicate) {
+    if (task_.tables[t].size_bytes() > kMaxTaskBytes / task_.devices) return kMaxTaskBytes;
     for (int device = 0; device < task_.devices; ++device) {
       holders_.add_moves(whole, device, before_[t], moves);
     }
@@ -106,7 +110,7 @@ Task RunningKinds::task_within(std::int64_t spare_bytes) const {
   for (std::uint32_t t = 0; t < kinds_.size(); ++t) {
     if (kinds_[t] != ShardingKind::kReplicate && allows(t, ShardingKind::kReplicate) &&
         change(t, ShardingKind::kReplicate).more_bytes > spare_bytes) {
-      forbid_replicas(ruled.tables[t].rules);
+      forbid_replicas(task_, ruled.tables[t]);
     }
   }
   return ruled;

@@ -18,8 +18,9 @@ struct KindChange {
   std::int64_t more_bytes = 0;
 };
 
-/// Takes kReplicate from the kinds that `rules` allow, unless nothing else is left.
-void forbid_replicas(TableRules& rules);
+/// Takes kReplicate from the kinds that rules allow `table`, unless it can be neither in columns
+/// nor row-wise.
+void forbid_replicas(const Task& task, Table& table);
 
 /// How the tables of a new task run, and what it takes to shard them otherwise. Those in row blocks
 /// on nodes, or in several kinds, are left as they are.

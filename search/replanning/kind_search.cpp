@@ -61,7 +61,7 @@ class KindSearch {
   const Backend& backend_;
   const KindOrder& order_;
   RunningKinds kinds_;
-  /// But for tables that rules neither let run so nor in columns.
+  /// All as they run; where rules let a table be neither so nor in columns, row-wise or replicated.
   WantedKinds as_they_run_;
   double ms_per_byte_;
   std::optional<std::int64_t> budget_;  ///< Nothing: the first plan says it.
@@ -169,6 +169,7 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   PlanResult anew = order_.plan_anew(within, effort);
   complete_ &= anew.complete;
   add_work(stats_, anew.stats);
+  if (!anew.stats.warning.empty()) stats_.warning = anew.stats.warning;
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
   // It takes a copy for each device to get a replica back, so that plans that drop many for little
@@ -185,7 +186,7 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
     if (stays(change.table)) continue;
     if (change.more_bytes > left) {
       if (change.kind == ShardingKind::kReplicate) {
-        forbid_replicas(within.tables[change.table].rules);
+        forbid_replicas(order_.task, within.tables[change.table]);
         all = false;
       }
       continue;

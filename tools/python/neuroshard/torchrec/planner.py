@@ -59,7 +59,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
     Arguments up to `timeout_seconds` are those of EmbeddingShardingPlanner. Ours:
       weights: cost models; None for the built-in ones.
       effort: "fast", "default" or "thorough".
-      deadline_ms: return the best plan found by then. None: `timeout_seconds`, if that is given.
+      deadline_ms: each search returns the best plan found by then; there are several if TorchRec's estimates
+        of storage refuse a plan. None: `timeout_seconds`, if that is given.
       equal_widths: cut each table to shards of one width, as TorchRec's load_state_dict needs. Without
         it plans cost somewhat less and train as well.
       threads: for one plan; 0: one per core.

@@ -252,6 +252,8 @@ class TableSearch:
                 reserved = (too_little + too_much) // 2
                 continue
             found = self._best_of(result, tables, rooms)
+            if best is not None and found.chosen is not None and found.chosen.refusals:
+                break
             if found.chosen is not None and found.estimated_ms < least_ms:
                 best, least_ms = found.chosen, found.estimated_ms
             # What the library took each device to hold, and what TorchRec does.
