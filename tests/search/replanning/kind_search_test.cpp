@@ -164,7 +164,7 @@ TEST(KindSearch, MovesAreWhatIsMissingWithinTheBudget) {
     expect_moves_are_what_is_missing(*job, replanned);
   }
   EXPECT_GT(kinds_changed, NEUROSHARD_SANITIZED ? 0 : 20);
-  EXPECT_GE(within_budgets, 2 * jobs);  // Of three each.
+  EXPECT_GE(within_budgets, NEUROSHARD_SANITIZED ? 1 : 2 * jobs);  // Of three each.
 }
 
 TEST(KindSearch, WhereAllMayMoveNoPlanIsDearerThanOneMadeAnew) {
