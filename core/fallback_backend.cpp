@@ -39,11 +39,7 @@ class FallbackBackend::Session final : public PlacementSession {
 
   void place(const CandidateBatch& candidates, std::span<CandidateResult> results) override {
     const Request request{this, &candidates, results};
-    if (has_gpu() && backend_.worth_a_launch({&request, 1}) &&
-        backend_.gpu_does([&] { on_gpu_->place(candidates, results); })) {
-      return;
-    }
-    on_cpu().place(candidates, results);
+    backend_.place({&request, 1});
   }
 
   std::optional<std::vector<std::uint32_t>> assignments(std::span<const std::uint32_t> pieces,

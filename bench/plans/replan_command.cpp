@@ -21,6 +21,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "search/replanning/kind_changes.h"
+#include "search/replanning/replanning.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -179,7 +180,8 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     judged.moved_bytes += replanned.moved_bytes;
     if (options.bound && i + 1 == scenario.changes) {
       const RunningKinds kinds(changed.task, running);
-      const PlanResult bound = planner.plan(kinds.task_within(replanned.must_move_bytes / 5));
+      const PlanResult bound =
+          planner.plan(kinds.task_within(replanned.must_move_bytes / kShareOnTop));
       judged.bound_ratio =
           std::min(bound.cost.cost_ms, replanned.result.cost.cost_ms) / anew.cost.cost_ms;
     }

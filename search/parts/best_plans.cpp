@@ -64,6 +64,7 @@ void add_work(SearchStats& all, const SearchStats& more) {
   all.edits += more.edits;
   all.head_evaluations += more.head_evaluations;
   all.comm_evaluations += more.comm_evaluations;
+  if (!more.warning.empty()) all.warning = more.warning;
 }
 
 }  // namespace neuroshard

@@ -48,7 +48,7 @@ class BestPlans {
   PlanResult best_;
 };
 
-/// What another search did is done for `all`, too.
+/// What another search did is done for `all`, too, and what it warns of is said.
 void add_work(SearchStats& all, const SearchStats& more);
 
 }  // namespace neuroshard

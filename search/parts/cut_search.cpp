@@ -70,7 +70,6 @@ void CutSearch::take(PlanResult planned) {
   add_work(stats_, planned.stats);
   stats_.search_ms += planned.stats.search_ms;
   stats_.backend = planned.stats.backend;
-  if (!planned.stats.warning.empty()) stats_.warning = planned.stats.warning;
   complete_ &= planned.complete;
   switch (phase_) {
     case Phase::kWhole:

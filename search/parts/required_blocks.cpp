@@ -139,7 +139,6 @@ class RequiredBlockPlans {
     std::optional<PlanResult> planned = plan(task, request, effort);
     if (!planned) return planned;
     add_work(stats_, planned->stats);
-    if (!planned->stats.warning.empty()) stats_.warning = planned->stats.warning;
     complete_ &= planned->complete;
     return planned;
   }

@@ -55,7 +55,7 @@ class TableKeeper {
         parts[t] = std::move(widths);
       }
     }
-    for (const TableMove& move : kept_.moves) kept_.moved_bytes += move.bytes;
+    kept_.moved_bytes = moved_bytes(kept_.moves);
     const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
     kept_.device_bytes = loads.most_bytes();
     const bool all_fixed = fixed.size() == task_.tables.size();

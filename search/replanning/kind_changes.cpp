@@ -28,6 +28,10 @@ std::vector<std::optional<ShardingKind>> kinds_of(const RunningPlan& running) {
   return kinds;
 }
 
+bool is_in_row_blocks(const std::optional<ShardingKind>& kind) {
+  return !kind || *kind == ShardingKind::kRow;
+}
+
 }  // namespace
 
 void forbid_replicas(const Task& task, Table& table) {
@@ -47,12 +51,7 @@ RunningKinds::RunningKinds(const Task& task, const RunningPlan& running)
       before_(running_tables(task, running.task)),
       holders_(task, running) {
   const auto running_kinds = kinds_of(running);
-  std::vector<bool> blocks(running.task.tables.size());
-  for (const TableSlice& slice : running.plan.slices) {
-    if (is_row_block(running.task, slice)) blocks[static_cast<std::size_t>(slice.table)] = true;
-  }
   for (std::uint32_t t = 0; t < before_.size(); ++t) {
-    in_row_blocks_.push_back(before_[t] && blocks[*before_[t]]);
     kinds_.push_back(before_[t] ? running_kinds[*before_[t]] : ShardingKind::kColumn);
     least_bytes_.push_back(kinds_[t] ? bytes(t, *kinds_[t]) : 0);
   }
@@ -134,11 +133,9 @@ std::vector<TableMove> RunningKinds::moves_to(const Plan& plan) const {
 }
 
 void RunningKinds::recount_row_blocks(ReplanResult& result) const {
-  if (!result.result.plan || std::ranges::find(in_row_blocks_, true) == in_row_blocks_.end()) {
-    return;
-  }
+  if (!result.result.plan || std::ranges::none_of(kinds_, is_in_row_blocks)) return;
   const auto is_counted = [&](const TableMove& move) {
-    return static_cast<bool>(in_row_blocks_[static_cast<std::size_t>(move.columns.table)]);
+    return is_in_row_blocks(kinds_[static_cast<std::size_t>(move.columns.table)]);
   };
   std::erase_if(result.moves, is_counted);
   std::ranges::copy_if(moves_to(*result.result.plan), std::back_inserter(result.moves), is_counted);

@@ -62,7 +62,6 @@ class RunningKinds {
   RunningHolders holders_;
   std::vector<std::optional<ShardingKind>> kinds_;
   std::vector<std::int64_t> least_bytes_;
-  std::vector<bool> in_row_blocks_;
 };
 
 }  // namespace neuroshard

@@ -126,7 +126,6 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   }
   complete_ &= rest.result.result.complete;
   add_work(stats_, rest.result.result.stats);
-  if (!rest.result.result.stats.warning.empty()) stats_.warning = rest.result.result.stats.warning;
   ReplanResult whole = with_kept_tables(backend_, order_.task, kept, std::move(rest.result));
   kinds_.recount_row_blocks(whole);
   consider(std::move(whole), wanted);
@@ -169,7 +168,6 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   PlanResult anew = order_.plan_anew(within, effort);
   complete_ &= anew.complete;
   add_work(stats_, anew.stats);
-  if (!anew.stats.warning.empty()) stats_.warning = anew.stats.warning;
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
   // It takes a copy for each device to get a replica back, so that plans that drop many for little

@@ -249,11 +249,7 @@ void Replanning::improve(Effort effort) {
   }
 }
 
-void Replanning::count(const SearchStats& stats) {
-  SearchStats& all = result_.result.stats;
-  if (!stats.warning.empty()) all.warning = stats.warning;
-  add_work(all, stats);
-}
+void Replanning::count(const SearchStats& stats) { add_work(result_.result.stats, stats); }
 
 Replanned Replanning::run() {
   PlanResult& result = result_.result;

@@ -42,4 +42,18 @@ void expect_good(const Planner& planner, const Task& task, const PlanResult& res
   }
 }
 
+PlanResult expect_no_dearer(const Planner& planner, const Planner& simpler, const Task& task) {
+  const PlanResult of_simpler = simpler.plan(task);
+  PlanResult result = planner.plan(task);
+  if (!result.plan) {
+    EXPECT_FALSE(of_simpler.plan);
+    return result;
+  }
+  expect_good(planner, task, result);
+  if (of_simpler.plan) {
+    EXPECT_LE(result.cost.cost_ms, of_simpler.cost.cost_ms);
+  }
+  return result;
+}
+
 }  // namespace neuroshard::testing

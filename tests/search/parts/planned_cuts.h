@@ -17,4 +17,7 @@ void make_unequal(Task& task);
 /// alternatives.
 void expect_good(const Planner& planner, const Task& task, const PlanResult& result);
 
+/// Expects a good plan that is no dearer than that of `simpler`, or none of both.
+PlanResult expect_no_dearer(const Planner& planner, const Planner& simpler, const Task& task);
+
 }  // namespace neuroshard::testing

@@ -372,4 +372,3 @@ def task_of(tables: Sequence[Table], rooms: Sequence[int], topology: Topology) -
         name="model",
         devices_per_node=min(topology.intra_group_size, len(rooms)),
     )
-
