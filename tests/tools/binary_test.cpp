@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "temporary_folder.h"
+#include "tools/built_programs.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -29,7 +30,7 @@ class Binary : public ::testing::Test {
   // Runs the program with its streams redirected by a shell, `redirection` last.
   Outcome run(const std::vector<std::string>& args, const std::string& redirection = "",
               const std::string& prefix = "") {
-    std::string command = prefix + quoted(NEUROSHARD_PROGRAM);
+    std::string command = prefix + quoted(built_program());
     for (const std::string& arg : args) command += ' ' + quoted(arg);
     command += " >" + quoted(folder_ / "out") + " 2>" + quoted(folder_ / "err") + " </dev/null ";
     command += redirection;

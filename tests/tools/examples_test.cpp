@@ -8,6 +8,7 @@
 
 #include "neuroshard/plan_file.h"
 #include "neuroshard/task_file.h"
+#include "tools/built_programs.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -35,14 +36,13 @@ std::string printed_plan(const std::string& task_file) {
   return text;
 }
 
-class Examples : public ::testing::TestWithParam<const char*> {
+class Examples : public ::testing::TestWithParam<std::string> {
  protected:
   // What it prints, errors included.
   static Outcome run_on(const std::string& task_file) {
     const TemporaryFolder folder;
     const std::string out = folder / "out";
-    const std::string command =
-        "'" + std::string(GetParam()) + "' '" + task_file + "' >'" + out + "' 2>&1";
+    const std::string command = "'" + GetParam() + "' '" + task_file + "' >'" + out + "' 2>&1";
     const int status = std::system(command.c_str());
     return {.code = status == 0 ? 0 : 1, .out = contents_of(out), .err = {}};
   }
@@ -61,7 +61,7 @@ TEST_P(Examples, SayWhatIsWrong) {
   EXPECT_THAT(outcome.out, ::testing::StartsWith("plan: task: "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Examples, ::testing::Values(NEUROSHARD_EXAMPLE_PROGRAMS),
+INSTANTIATE_TEST_SUITE_P(Languages, Examples, ::testing::ValuesIn(example_programs()),
                          [](const auto& program) {
                            return std::filesystem::path(program.param).stem().string();
                          });

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/random.h"
+#include "tools/built_programs.h"
 #include "tools/run_command.h"
 
 namespace neuroshard::tools {
@@ -31,7 +32,7 @@ class Kill : public ::testing::Test {
 
   // Exit code, or -1 if it was killed.
   int run_for(std::vector<std::string> args, Clock::duration most) {
-    args.insert(args.begin(), NEUROSHARD_PROGRAM);
+    args.insert(args.begin(), built_program());
     std::vector<char*> argv;
     for (std::string& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);

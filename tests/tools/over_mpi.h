@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/built_programs.h"
 #include "tools/run_command.h"
 #include "tools/start_process.h"
 
@@ -33,7 +34,7 @@ class OverMpi : public ::testing::Test {
   /// Starts `ranks` processes of the program; nothing waits for them.
   pid_t start_program(int ranks, const std::vector<std::string>& program_arguments) {
     std::vector<std::string> arguments = {NEUROSHARD_MPIRUN, "-np", std::to_string(ranks),
-                                          NEUROSHARD_PROGRAM};
+                                          built_program()};
     arguments.insert(arguments.end(), program_arguments.begin(), program_arguments.end());
     // Under sanitizers MPI's own leaks are not ours to fix.
     return start_process(arguments, folder_ / "out", folder_ / "err",

@@ -11,7 +11,10 @@ add_custom_target(neuroshard_build_info
   BYPRODUCTS "${build_info_folder}/build_info.h"
   VERBATIM)
 
-function(neuroshard_use_build_info target)
+# For the source of a target that includes it. The command line of the others is the same in each
+# build folder, so that the compiler's cache knows them.
+function(neuroshard_use_build_info target source)
   add_dependencies(${target} neuroshard_build_info)
-  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/generated")
+  set_source_files_properties(${source} PROPERTIES
+    INCLUDE_DIRECTORIES "${PROJECT_BINARY_DIR}/generated")
 endfunction()

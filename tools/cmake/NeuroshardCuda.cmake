@@ -40,3 +40,11 @@ endif()
 function(neuroshard_cuda_module target)
   target_link_libraries(${target} PRIVATE CUDA::cudart_static)
 endfunction()
+
+# For a target of which only these C++ sources call CUDA: to the compiler the others are the same as
+# without CUDA, so that its cache knows them.
+function(neuroshard_cuda_sources target)
+  target_link_libraries(${target} PRIVATE $<LINK_ONLY:CUDA::cudart_static>)
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES
+    COMPILE_OPTIONS "-isystem${CUDAToolkit_INCLUDE_DIRS}")
+endfunction()

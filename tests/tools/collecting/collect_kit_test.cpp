@@ -11,6 +11,7 @@
 #include <iterator>
 #include <thread>
 
+#include "tools/built_programs.h"
 #include "tools/over_mpi.h"
 
 namespace neuroshard::tools {
@@ -30,7 +31,7 @@ class CollectKit : public OverMpi {
   void SetUp() override {
     if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "a program of its own C library has no sanitizers";
     ASSERT_EQ(run(std::string(NEUROSHARD_TOOLS) + "/collect_kit " + folder_ / "kit.tar.gz" + " " +
-                  NEUROSHARD_PROGRAM),
+                  built_program()),
               0)
         << output();
     ASSERT_EQ(run("mkdir " + folder_ / "empty" + " && tar -C " + folder_ / "empty" + " -xf " +

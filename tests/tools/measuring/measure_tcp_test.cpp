@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tools/built_programs.h"
 #include "tools/measuring/measured_task.h"
 #include "tools/start_process.h"
 
@@ -40,7 +41,7 @@ class MeasureOverTcp : public ::testing::Test {
   // The next of `ranks`.
   void start(int ranks, const std::vector<std::string>& more) {
     const int rank = static_cast<int>(ranks_.size());
-    std::vector<std::string> args = quickly({NEUROSHARD_PROGRAM, "measure", "--exchange", "tcp",
+    std::vector<std::string> args = quickly({built_program(), "measure", "--exchange", "tcp",
                                              "--rendezvous", meeting_, "--task", task_});
     args.insert(args.end(), more.begin(), more.end());
     ranks_.push_back(start_process(
