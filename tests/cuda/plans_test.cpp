@@ -191,7 +191,7 @@ std::vector<PlanOutcome> searched_on(const Backend& backend, const PlannerOption
 TEST_F(Plans, RandomTasks) {
   const auto [first, end] = testing::random_task_seeds(testing::runs_on_gpu() ? 1008
                                                        : NEUROSHARD_SANITIZED ? 12
-                                                                              : 48);
+                                                                              : 16);
   struct OfEffort {
     int plans = 0;
     int plans_with_launches = 0;  ///< Batches count as one.
@@ -240,7 +240,7 @@ TEST_F(Plans, RandomTasks) {
 TEST_F(Plans, RandomTasksOnTheDeviceAlone) {
   const auto [first, end] = testing::random_task_seeds(testing::runs_on_gpu() ? 1008
                                                        : NEUROSHARD_SANITIZED ? 12
-                                                                              : 48);
+                                                                              : 24);
   for (std::uint64_t seed = first; seed < end;) {
     const Round round(seed / kTasksOfRound);
     SCOPED_TRACE(seed);
