@@ -1,6 +1,8 @@
 #include "core/fallback_backend.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "neuroshard/task.h"
@@ -23,6 +25,15 @@ constexpr std::size_t kLeastShardsForGpu = kMaxDevices + 1;
 constexpr double kLaunchNs = 30'000;
 constexpr double kGpuNsOfStep = 1000;
 constexpr double kCpuNsOfStep = 10;
+// What a launch saves a single plan at least, which has few of them: a whole beam search saves more
+// (docs/kernels.md).
+constexpr double kLeastSavingNs = 1'000'000;
+// Whole beam searches, by the model of docs/kernels.md: a step as measured, and the rest of a
+// level.
+constexpr double kGpuNsOfBeamStep = 550;
+constexpr double kGpuNsOfBeamLevel = 12'000;
+// What is launched cannot be stopped; whoever may stop a plan waits for so long at most.
+constexpr std::chrono::nanoseconds kLongestWait{1'000'000};
 // Of a team; with fewer a thread costs more than it brings (core/parallel_session.cpp).
 constexpr std::size_t kCandidatesOfThread = 4;
 
@@ -48,7 +59,7 @@ class FallbackBackend::Session final : public PlacementSession {
   }
 
   [[nodiscard]] bool can_search(const BeamProblem& beam) const override {
-    return has_gpu() && on_gpu_->can_search(beam);
+    return has_gpu() && on_gpu_->can_search(beam) && ends_in_time(beam);
   }
 
   [[nodiscard]] PlacementCounters counters() const override {
@@ -56,9 +67,14 @@ class FallbackBackend::Session final : public PlacementSession {
     for (const auto* session : {&on_gpu_, &on_cpu_}) {
       if (*session) total += (*session)->counters();
     }
-    return total;
+    return total += remembered_;
   }
 
+  /// The outcome is known from before.
+  void count_remembered(const BeamOutcome& outcome) {
+    remembered_.greedy_runs += outcome.candidates * limits();
+  }
+  [[nodiscard]] const PlacementProblem& problem() const { return problem_; }
   [[nodiscard]] std::size_t limits() const { return problem_.dim_limits.size(); }
   /// Whether the GPU has the problem, and works.
   [[nodiscard]] bool has_gpu() const { return on_gpu_ && backend_.gpu_works(); }
@@ -70,10 +86,24 @@ class FallbackBackend::Session final : public PlacementSession {
   }
 
  private:
+  /// Nobody can stop the search, or it ends soon.
+  [[nodiscard]] bool ends_in_time(const BeamProblem& beam) const {
+    if (problem_.stop == nullptr || !problem_.stop->possible()) return true;
+    if (backend_.launches_ == nullptr) return false;  // How many others go with it is not known.
+    const double level_ns =
+        kGpuNsOfBeamLevel + kGpuNsOfBeamStep * static_cast<double>(beam.pieces.size());
+    const std::chrono::nanoseconds takes(
+        static_cast<std::int64_t>(kLaunchNs + (1.0 + beam.max_splits) * level_ns));
+    StopCondition by_then = *problem_.stop;
+    by_then.keep(takes);
+    return takes <= kLongestWait && !by_then.reached();
+  }
+
   const FallbackBackend& backend_;
   PlacementProblem problem_;
   std::unique_ptr<PlacementSession> on_gpu_;  ///< Null if that has not the problem.
   std::unique_ptr<PlacementSession> on_cpu_;
+  PlacementCounters remembered_;
 };
 
 template <typename Work>
@@ -103,7 +133,8 @@ std::string FallbackBackend::warning() const {
 
 void FallbackBackend::embed_pieces(std::span<const float> features,
                                    std::span<float> embeddings) const {
-  if (features.size() / static_cast<std::size_t>(table_features()) >= kLeastPiecesForGpu &&
+  if (launches_ == nullptr &&
+      features.size() / static_cast<std::size_t>(table_features()) >= kLeastPiecesForGpu &&
       gpu_does([&] { gpu_.embed_pieces(features, embeddings); })) {
     return;
   }
@@ -112,7 +143,7 @@ void FallbackBackend::embed_pieces(std::span<const float> features,
 
 void FallbackBackend::score_shards(std::span<const float> embeddings, const ShardBatch& shards,
                                    std::span<float> cost_ms) const {
-  if (shards.size() >= kLeastShardsForGpu &&
+  if (launches_ == nullptr && shards.size() >= kLeastShardsForGpu &&
       gpu_does([&] { gpu_.score_shards(embeddings, shards, cost_ms); })) {
     return;
   }
@@ -138,7 +169,9 @@ bool FallbackBackend::worth_a_launch(std::span<const Request> requests) const {
   const std::size_t threads =
       std::clamp<std::size_t>(candidates / kCandidatesOfThread, 1, cpu_threads_);
   const double of_cpu = kCpuNsOfStep * static_cast<double>(steps) / static_cast<double>(threads);
-  return of_cpu > kLaunchNs + kGpuNsOfStep * static_cast<double>(longest);
+  const double saving = of_cpu - kLaunchNs - kGpuNsOfStep * static_cast<double>(longest);
+  if (launches_ == nullptr) return saving > 0.0;
+  return saving > kLeastSavingNs && launches_->take();
 }
 
 void FallbackBackend::place(std::span<const Request> requests) const {
@@ -163,15 +196,38 @@ void FallbackBackend::place(std::span<const Request> requests) const {
 }
 
 bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const {
+  if (launches_ != nullptr) {
+    if (recall_beams(requests)) return true;
+    if (!launches_->take()) return false;
+  }
   bool searched = false;
-  return gpu_does([&] {
-           std::vector<BeamRequest> inner(requests.begin(), requests.end());
-           for (BeamRequest& request : inner) {
-             request.session = &static_cast<Session&>(*request.session).on_gpu();
-           }
-           searched = gpu_.search_beams(inner);
-         }) &&
-         searched;
+  const bool worked = gpu_does([&] {
+    std::vector<BeamRequest> inner(requests.begin(), requests.end());
+    for (BeamRequest& request : inner) {
+      request.session = &static_cast<Session&>(*request.session).on_gpu();
+    }
+    searched = gpu_.search_beams(inner);
+  });
+  if (!worked || !searched) return false;
+  if (launches_ == nullptr) return true;
+  for (const BeamRequest& request : requests) {
+    launches_->remember(static_cast<Session&>(*request.session).problem(), *request.beam,
+                        *request.outcome);
+  }
+  return true;
+}
+
+bool FallbackBackend::recall_beams(std::span<const BeamRequest> requests) const {
+  for (const BeamRequest& request : requests) {
+    const BeamOutcome* known =
+        launches_->outcome_of(static_cast<Session&>(*request.session).problem(), *request.beam);
+    if (known == nullptr) return false;
+    *request.outcome = *known;
+  }
+  for (const BeamRequest& request : requests) {
+    static_cast<Session&>(*request.session).count_remembered(*request.outcome);
+  }
+  return true;
 }
 
 void FallbackBackend::anneal(std::span<const AnnealingRequest> requests) const {

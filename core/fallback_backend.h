@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/forwarding_backend.h"
+#include "core/plan_launches.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -17,13 +18,16 @@ class FallbackBackend final : public ForwardingBackend {
  public:
   /// Borrows both, which are of the same models. `may_fall_back`: else a failure of the GPU is
   /// thrown to the caller, who wanted that one and no other. `cpu_threads`: those that sessions of
-  /// `cpu` place with.
+  /// `cpu` place with. `launches`: of a single plan, whose GPU then does what gains most of all,
+  /// and not more than that; borrowed. Null: there are many plans, whose work together is worth
+  /// launches.
   FallbackBackend(const Backend& gpu, const Backend& cpu, bool may_fall_back,
-                  std::size_t cpu_threads = 1)
+                  std::size_t cpu_threads = 1, PlanLaunches* launches = nullptr)
       : ForwardingBackend(cpu),
         gpu_(gpu),
         may_fall_back_(may_fall_back),
-        cpu_threads_(cpu_threads) {}
+        cpu_threads_(cpu_threads),
+        launches_(launches) {}
 
   /// Of the GPU until it fails, then of the CPU.
   [[nodiscard]] std::string_view name() const override {
@@ -47,8 +51,10 @@ class FallbackBackend final : public ForwardingBackend {
  private:
   class Session;
 
-  /// Whether the GPU places these sooner than the CPU does.
+  /// Whether the GPU places these sooner than the CPU does, and has a launch left for it.
   [[nodiscard]] bool worth_a_launch(std::span<const Request> requests) const;
+  /// Takes the outcomes from `launches_`, if all of them are known.
+  [[nodiscard]] bool recall_beams(std::span<const BeamRequest> requests) const;
   [[nodiscard]] bool gpu_works() const { return !failed_.load(std::memory_order_acquire); }
   /// Whether the GPU has done its work; false if it has failed, now or before.
   template <typename Work>
@@ -58,6 +64,7 @@ class FallbackBackend final : public ForwardingBackend {
   const Backend& gpu_;
   bool may_fall_back_;
   std::size_t cpu_threads_;
+  PlanLaunches* launches_;
   mutable std::atomic<bool> failed_{false};
   mutable std::mutex warning_mutex_;
   mutable std::string warning_;

@@ -11,9 +11,10 @@
 namespace neuroshard::gpu {
 namespace {
 
-// Candidates of one level. With more, or with more devices than a warp has lanes, a level takes
-// longer than its launch.
+// Candidates of one level. With more, or with more devices, a level takes much longer than its
+// launch.
 constexpr std::size_t kMostCandidates = 4096;
+constexpr int kMostDevices = 128;
 // Slices; and splits, since each level has blocks of its own.
 constexpr std::size_t kMostSlices = 4096;
 constexpr int kMostSplits = 64;
@@ -68,7 +69,7 @@ BeamSizes sizes_of(const BeamProblem& beam) {
 }
 
 bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
-  return devices <= kMaxLaneDevices && sizes.width <= kMaxBeamWidth &&
+  return devices <= kMostDevices && sizes.width <= kMaxBeamWidth &&
          sizes.max_splits <= kMostSplits && sizes.most_slices() <= kMostSlices &&
          sizes.most_candidates() <= kMostCandidates &&
          scratch_bytes(sizes.most_candidates(), sizes.most_slices(), devices, limits) <=

@@ -88,8 +88,7 @@ std::optional<std::vector<std::uint32_t>> CudaSession::assignments(
 
 // Between levels a search looks whether it is to stop; a launch of all levels would not.
 bool CudaSession::can_search(const BeamProblem& beam) const {
-  const bool may_stop = problem_.stop != nullptr && problem_.stop->possible();
-  return !may_stop && takes_beam(sizes_of(beam), devices_, limits_);
+  return takes_beam(sizes_of(beam), devices_, limits_);
 }
 
 PlacementCounters CudaSession::counters() const {

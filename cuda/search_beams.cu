@@ -246,7 +246,7 @@ class BeamBlock {
 // the device at once, of any number of launches. Not a loop over items: the compiler would compute
 // addresses before it, and spill. Bound by the latency of a level's longest placement if there are
 // few searches, by fp32 issue if there are many.
-template <class Head>
+template <class Head, class Devices>
 __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
     search_beams_kernel(const BeamArgs args) {
   // Behind the memory of place_block.
@@ -261,11 +261,24 @@ __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
   BeamBlock(args).fill_slots(item);
   if (threadIdx.x == 0) control->place = BeamBlock(args).place_of(item);
   __syncthreads();
-  place_block<Head, LaneDevices>(args.placement, [&] { return control->place; });
+  place_block<Head, Devices>(args.placement, [&] { return control->place; });
   __syncthreads();
   if (threadIdx.x == 0) control->level_done = BeamBlock(args).complete_item() ? 1U : 0U;
   __syncthreads();
   if (control->level_done != 0) BeamBlock(args).advance();
+}
+
+using Kernel = void (*)(BeamArgs);
+
+template <class Head>
+Kernel kernel_for(bool many_devices) {
+  return many_devices ? search_beams_kernel<Head, SharedDevices>
+                      : search_beams_kernel<Head, LaneDevices>;
+}
+
+Kernel kernel_for(bool in_registers, bool many_devices) {
+  return in_registers ? kernel_for<PublishedHead>(many_devices)
+                      : kernel_for<GenericHead>(many_devices);
 }
 
 }  // namespace
@@ -276,16 +289,18 @@ std::size_t beam_shared_bytes(const PlacementShape& shape) {
 
 void search_beams(const BeamArgs& args, unsigned items, cudaStream_t stream) {
   const PlacementShape& shape = args.placement.shape;
-  launch(fits_registers(args.placement.head, shape.width) ? search_beams_kernel<PublishedHead>
-                                                          : search_beams_kernel<GenericHead>,
+  launch(kernel_for(fits_registers(args.placement.head, shape.width), shape.many_devices),
          {args.count * items, static_cast<unsigned>(shape.warps()) * kWarpSize,
           beam_shared_bytes(shape)},
          stream, args);
 }
 
 void prepare_search_beams(std::size_t max_shared_bytes) {
-  allow_shared_memory(search_beams_kernel<PublishedHead>, max_shared_bytes);
-  allow_shared_memory(search_beams_kernel<GenericHead>, max_shared_bytes);
+  for (const bool in_registers : {false, true}) {
+    for (const bool many_devices : {false, true}) {
+      allow_shared_memory(kernel_for(in_registers, many_devices), max_shared_bytes);
+    }
+  }
 }
 
 }  // namespace neuroshard::gpu

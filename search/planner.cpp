@@ -31,6 +31,10 @@ using Clock = std::chrono::steady_clock;
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
 
+// Of a GPU, for a single plan: for the whole task and for its best parts, or for those that are
+// tried first.
+constexpr int kMostLaunches = 2;
+
 // Kept at hand beside the planner's own.
 constexpr std::size_t kMostOtherSettings = 8;
 
@@ -205,14 +209,15 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
 }
 
 PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
-                                         const PlannerOptions& with, const Plan* start) const {
+                                         const PlannerOptions& with, PlanLaunches& launches,
+                                         const Plan* start) const {
   const auto search = [&](const Backend& of_cpu, const std::string& warning,
                           ThreadTeam::Lease* lease) {
     const auto search_on = [&](const Backend& backend) {
       SearchDriver driver(backend, with, request, warning, lease);
       return run_search(driver, task, start);
     };
-    return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1))
+    return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1, &launches))
                : search_on(of_cpu);
   };
   if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
@@ -223,31 +228,34 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
 }
 
 PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request,
-                                    const PlannerOptions& with, const Plan* start) const {
-  const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part...); };
+                                    const PlannerOptions& with, PlanLaunches& launches,
+                                    const Plan* start) const {
+  const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part..., launches); };
   return tables_to_cut_by_rows(task).empty()
-             ? with_row_blocks(task, request, with, plan_by_search(task, request, with, start),
-                               plan)
+             ? with_row_blocks(task, request, with,
+                               plan_by_search(task, request, with, launches, start), plan)
              : with_required_blocks(task, request, with, plan);
 }
 
 PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request,
-                                             Effort effort) const {
+                                             Effort effort, PlanLaunches& launches) const {
   CutSearch search(*cpu, task, request, cut_search_options(effort));
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
-                          options_with(part->effort), part->start));
+                          options_with(part->effort), launches, part->start));
   }
   return search.finish();
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
-Replanned Planner::Impl::replan_columns(const KeptTables& kept, const RestRequest& rest) const {
+Replanned Planner::Impl::replan_columns(const KeptTables& kept, const RestRequest& rest,
+                                        PlanLaunches& launches) const {
   const PlanRequest& of_plan = rest.request.plan;
   const StopCondition stop(of_plan.deadline, of_plan.stop);
   const auto plan_anew = [&](Effort effort) {
-    return plan_by_search(kept.rest.task, of_plan_anew(rest.request), options_with(effort));
+    return plan_by_search(kept.rest.task, of_plan_anew(rest.request), options_with(effort),
+                          launches);
   };
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1) lease = team().try_lease();
@@ -281,10 +289,12 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const std::optional<Task> with_rules =
       task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
   const Task& planned = with_rules ? *with_rules : task;
-  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
-                      : impl->needs_cut_search(planned)
-                          ? impl->plan_by_cut_search(planned, request, impl->options.effort)
-                          : impl->plan_part(planned, request, impl->options, nullptr);
+  PlanLaunches launches(kMostLaunches);
+  PlanResult result =
+      !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
+      : impl->needs_cut_search(planned)
+          ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches)
+          : impl->plan_part(planned, request, impl->options, launches, nullptr);
   impl->add_warnings(task, result);
   return result;
 }
@@ -309,21 +319,25 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
-  ReplanResult result = replan_kinds(
-      *impl->cpu,
-      {.task = task,
-       .running = running,
-       .request = request,
-       .effort = impl->options.effort,
-       .stop = stop,
-       .replicas = impl->replicas,
-       .replan_rest = [&](const KeptTables& kept,
-                          const RestRequest& rest) { return impl->replan_columns(kept, rest); },
-       .plan_anew =
-           [&](const Task& anew, Effort effort) {
-             if (std::optional<PlanResult> none = impl->out_of_reach(anew)) return *std::move(none);
-             return impl->plan_by_cut_search(anew, of_plan_anew(request), effort);
-           }});
+  PlanLaunches launches(kMostLaunches);
+  ReplanResult result =
+      replan_kinds(*impl->cpu, {.task = task,
+                                .running = running,
+                                .request = request,
+                                .effort = impl->options.effort,
+                                .stop = stop,
+                                .replicas = impl->replicas,
+                                .replan_rest =
+                                    [&](const KeptTables& kept, const RestRequest& rest) {
+                                      return impl->replan_columns(kept, rest, launches);
+                                    },
+                                .plan_anew =
+                                    [&](const Task& anew, Effort effort) {
+                                      if (std::optional<PlanResult> none = impl->out_of_reach(anew))
+                                        return *std::move(none);
+                                      return impl->plan_by_cut_search(anew, of_plan_anew(request),
+                                                                      effort, launches);
+                                    }});
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);

@@ -53,9 +53,10 @@ struct Planner::Impl {
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
   PlanResult plan_by_baseline(const Task& task) const;
-  /// `start`: as of SearchDriver's jobs.
+  /// `launches`: of the whole plan. `start`: as of SearchDriver's jobs.
   PlanResult plan_by_search(const Task& task, const PlanRequest& request,
-                            const PlannerOptions& with, const Plan* start = nullptr) const;
+                            const PlannerOptions& with, PlanLaunches& launches,
+                            const Plan* start = nullptr) const;
   /// By one thread of the CPU.
   PlanResult plan_alone(const Task& task, const PlanRequest& request,
                         const PlannerOptions& with) const;
@@ -72,7 +73,7 @@ struct Planner::Impl {
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   /// By plan_by_search(), with row blocks if need be.
   PlanResult plan_part(const Task& task, const PlanRequest& request, const PlannerOptions& with,
-                       const Plan* start) const;
+                       PlanLaunches& launches, const Plan* start) const;
   /// The same for many tasks.
   void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                  const PlannerOptions& with) const;
@@ -84,18 +85,21 @@ struct Planner::Impl {
     return {.effort = effort, .equal_widths = options.equal_widths, .columns_only = !replicas};
   }
   /// By CutSearch, each of whose parts is planned by plan_part().
-  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort) const;
+  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
+                                PlanLaunches& launches) const;
   void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                           const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                         const PlannerOptions& with) const;
   /// Near to a running plan, of slices of columns alone.
-  Replanned replan_columns(const KeptTables& kept, const RestRequest& rest) const;
+  Replanned replan_columns(const KeptTables& kept, const RestRequest& rest,
+                           PlanLaunches& launches) const;
   /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the
-  /// GPU anew if it fails these.
-  FallbackBackend gpu_beside(const Backend& of_cpu, std::size_t cpu_threads = 1) const {
-    return {*gpu, of_cpu, options.backend == "auto", cpu_threads};
+  /// GPU anew if it fails these. `launches`: FallbackBackend's.
+  FallbackBackend gpu_beside(const Backend& of_cpu, std::size_t cpu_threads = 1,
+                             PlanLaunches* launches = nullptr) const {
+    return {*gpu, of_cpu, options.backend == "auto", cpu_threads, launches};
   }
   ThreadTeam& team() const;
   [[nodiscard]] PlannerOptions options_with(Effort effort) const {

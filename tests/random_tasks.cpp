@@ -1,6 +1,11 @@
 #include "random_tasks.h"
 
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace neuroshard::testing {
 namespace {
@@ -24,6 +29,16 @@ Table random_table(std::mt19937_64& random) {
     total += share = std::pow(uniform(random, 0, 1), 4.0);
   for (double& share : table.access_histogram) share /= total;
   return table;
+}
+
+std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
+  const char* const given = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  if (given == nullptr) return otherwise;
+  const std::string_view text(given);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && end == text.data() + text.size()) return number;
+  throw std::invalid_argument(std::string(name) + " is '" + given + "'; give a number");
 }
 
 Mlp random_mlp(std::mt19937_64& random, int inputs, const std::vector<int>& widths) {
@@ -127,6 +142,11 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
       static_cast<std::int64_t>(static_cast<double>(total) * uniform(random, 1.0, 1.6)) /
       task.devices;
   return task;
+}
+
+SeedRange random_task_seeds(std::uint64_t count) {
+  const std::uint64_t first = number_in_environment("NEUROSHARD_FIRST_RANDOM_TASK", 0);
+  return {first, first + number_in_environment("NEUROSHARD_RANDOM_TASKS", count)};
 }
 
 CostModels random_models(std::uint64_t seed, const ModelShape& shape) {

@@ -19,6 +19,15 @@ namespace neuroshard::testing {
 /// fit.
 [[nodiscard]] Task random_task_of_all_kinds(std::uint64_t seed);
 
+/// Seeds of the tasks that a test of random tasks draws: [first, end). As many as `count`, from 0
+/// on, unless the environment variables NEUROSHARD_RANDOM_TASKS and NEUROSHARD_FIRST_RANDOM_TASK
+/// say otherwise. Throws std::invalid_argument if one of these is no number.
+struct SeedRange {
+  std::uint64_t first;
+  std::uint64_t end;
+};
+[[nodiscard]] SeedRange random_task_seeds(std::uint64_t count);
+
 /// Models with random weights, of the given widths; with a dense communication model for each of
 /// `devices`, or a symmetric one if there are none.
 struct ModelShape {

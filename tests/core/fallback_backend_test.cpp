@@ -189,6 +189,34 @@ TEST_F(FallbackBackendTest, SmallBatchesAreForTheCpu) {
   EXPECT_TRUE(places(kCandidates, 4));
 }
 
+// A single plan has few launches, which are for what saves much.
+TEST_F(FallbackBackendTest, OnePlanHasALaunchForLargeBatchesAloneWhileThereAreAny) {
+  constexpr std::uint32_t kMany = 1000;
+  const OwnedProblem of_four = problem(4);
+  std::vector<CandidateResult> expected(kMany);
+  cpu_->start(of_four)->place(candidates(0, kMany), expected);
+  const auto places = [&](std::uint32_t count, PlanLaunches& launches) {
+    const FailingBackend gpu(*cpu_, 1);  // It has the problem, and places nothing.
+    const FallbackBackend backend(gpu, *cpu_, /*may_fall_back=*/false, 1, &launches);
+    std::vector<float> embeddings(kManyPieces * 32);
+    backend.embed_pieces(std::vector<float>(kManyPieces * kTableFeatures, 1.0F), embeddings);
+    const auto session = backend.start(of_four);
+    const CandidateBatch batch = candidates(0, count);
+    std::vector<CandidateResult> results(count);
+    try {
+      backend.place({{{session.get(), &batch, results}}});
+    } catch (const Error&) {
+      return false;
+    }
+    EXPECT_THAT(results, ::testing::ElementsAreArray(std::span(expected).first(count)));
+    return true;
+  };
+  PlanLaunches launches(1);
+  EXPECT_TRUE(places(kCandidates, launches));
+  EXPECT_FALSE(places(kMany, launches));
+  EXPECT_TRUE(places(kMany, launches));
+}
+
 TEST_F(FallbackBackendTest, ThreadsMayShareIt) {
   const Work expected = work(*cpu_);
   for (const int works : {0, 3, 17, 30, kNeverFails}) {

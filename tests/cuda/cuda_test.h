@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "neuroshard/cuda_backend.h"
@@ -29,5 +31,8 @@ inline bool runs_on_gpu() {
   const auto devices = cuda_devices();
   return !devices.empty() && devices.front().name != "host-executed CUDA";
 }
+
+/// Launches of kernels so far; nothing on a GPU, where nobody counts them.
+[[nodiscard]] std::optional<std::uint64_t> launches_so_far();
 
 }  // namespace neuroshard::testing

@@ -2,13 +2,18 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <map>
+#include <stop_token>
 
+#include "core/random.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "search/random_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -105,19 +110,27 @@ TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
   }
 }
 
-// A search looks between levels whether it is to stop.
-TEST_F(Launches, ASearchThatMayBeStoppedGoesLevelByLevel) {
+// A launch cannot be stopped, so only a search that ends soon is one.
+TEST_F(Launches, ASearchThatMayBeStoppedIsOneLaunchIfItIsShort) {
   PlannerOptions options{.backend = "cuda", .threads = 1};
   options.search = {.beam_width = 3, .candidates = 10, .max_splits = 3, .grid_steps = 11};
   const Task task = task_of(4, 40);
-  const Planner planner(golden_models(), options);
   const auto launches = [&](const PlanRequest& request) {
+    const Planner planner(golden_models(), options);
     return counted([&] { EXPECT_TRUE(planner.plan(task, request).plan.has_value()); }).launches;
   };
   PlanRequest with_deadline;
   with_deadline.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const std::stop_source source;
+  PlanRequest with_stop;
+  with_stop.stop = source.get_token();
   EXPECT_EQ(launches({}), 1U);
-  EXPECT_GE(launches(with_deadline), 2U);  // Small levels are for the CPU.
+  EXPECT_EQ(launches(with_deadline), 1U);
+  EXPECT_EQ(launches(with_stop), 1U);
+  options.search.candidates = 2;
+  options.search.max_splits = 40;  // More than a millisecond by the estimate.
+  EXPECT_EQ(launches(with_deadline), 0U);
+  EXPECT_EQ(launches(with_stop), 0U);
 }
 
 // Of every effort and with any cuts: what is a search of its own is one launch, and the ladders of
@@ -126,18 +139,24 @@ TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
   struct Case {
     std::string name;
     Task task;
-    std::uint64_t launches;  ///< Of all efforts but fast, which takes none.
+    std::uint64_t of_fast;
+    std::uint64_t launches;  ///< Of more effort.
   };
-  std::vector<Case> cases = {{"4 devices", task_of(4, 40), 1}, {"16 devices", task_of(16, 40), 1}};
+  const auto tight = [](Task task) {
+    task.memory_bytes = total_bytes(task) / task.devices * 102 / 100;
+    return task;
+  };
+  std::vector<Case> cases = {{"4 devices", task_of(4, 40), 0, 1},
+                             {"16 devices", task_of(16, 40), 0, 1},
+                             {"64 devices", task_of(64, 40), 0, 2},
+                             {"tight memory", tight(task_of(4, 40)), 0, 2},
+                             {"16 devices, tight memory", tight(task_of(16, 40)), 2, 2}};
   Task task = task_of(4, 40);
   for (int device = 0; device < task.devices; ++device) {
     task.device_list.push_back({.memory_bytes = task.memory_bytes});
     if (device % 2 == 0) task.device_list.back().speed = 1.5;
   }
-  cases.push_back({"devices of two speeds", std::move(task), 0});
-  task = task_of(4, 40);
-  task.memory_bytes = total_bytes(task) / task.devices * 102 / 100;
-  cases.push_back({"tight memory", std::move(task), 2});
+  cases.push_back({"devices of two speeds", std::move(task), 0, 0});
 
   PlannerOptions options{.cuts = Cuts::kAny, .threads = 4};
   options.search = {.beam_width = 2, .candidates = 4, .max_splits = 4, .grid_steps = 2};
@@ -154,7 +173,7 @@ TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
       const Planner planner(builtin_weights(), options);
       PlanResult actual;
       const Counts counts = counted([&] { actual = planner.plan(of.task); });
-      const std::uint64_t launches = effort == Effort::kFast ? 0 : of.launches;
+      const std::uint64_t launches = effort == Effort::kFast ? of.of_fast : of.launches;
       EXPECT_EQ(counts, (Counts{launches, launches}));
       EXPECT_TRUE(actual.plan.has_value());
       EXPECT_EQ(actual.plan, expected.plan);
@@ -163,6 +182,54 @@ TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
       EXPECT_EQ(actual.stats.placements, expected.stats.placements);
     }
   }
+}
+
+// On 2 to 128 devices, equal or not, with more or less memory than needed.
+Task drawn_task(std::uint64_t seed) {
+  Random random(seed, 71);
+  Task task = task_of(2 + static_cast<int>(seed % 3 == 0 ? random.below(127) : random.below(15)),
+                      5 + random.below(60));
+  constexpr double kSlacks[] = {0.9, 1.01, 1.02, 1.05, 1.1, 1.3, 2.0, 8.0};
+  const double slack = kSlacks[random.below(std::size(kSlacks))];
+  task.memory_bytes =
+      static_cast<std::int64_t>(static_cast<double>(total_bytes(task)) * slack) / task.devices;
+  if (random.below(4) == 0) testing::add_random_rules(task, random);
+  if (random.below(4) == 0) testing::add_random_kinds(task, random);
+  return task;
+}
+
+// Whatever the task and the effort. With one thread, which places the least on the CPU.
+TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
+  const auto [first, end] = testing::random_task_seeds(NEUROSHARD_SANITIZED ? 6 : 24);
+  std::map<std::uint64_t, int> plans;  // By their launches.
+  for (std::uint64_t seed = first; seed < end; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = drawn_task(seed);
+    PlannerOptions options{.cuts = seed % 4 == 0 ? Cuts::kColumns : Cuts::kAny, .threads = 1};
+    options.effort = seed % 24 == 11 && !NEUROSHARD_SANITIZED ? Effort::kThorough
+                     : seed % 2 == 0                          ? Effort::kFast
+                                                              : Effort::kDefault;
+    options.search = {.beam_width = 2, .candidates = 4, .max_splits = 4, .grid_steps = 2};
+    options.backend = available_cpu_backends().front();
+    const PlanResult expected = Planner(builtin_weights(), options).plan(task);
+    options.backend = "cuda";
+    host_cuda::reset({.multiprocessors = 132, .resident_blocks = 2});
+    const Planner planner(builtin_weights(), options);
+    PlanResult actual;
+    const Counts counts = counted([&] { actual = planner.plan(task); });
+    EXPECT_LE(counts.launches, 2U);
+    EXPECT_LE(counts.waits, 2U);
+    EXPECT_EQ(actual.plan, expected.plan);
+    EXPECT_EQ(actual.cost.cost_ms, expected.cost.cost_ms);
+    EXPECT_EQ(actual.stats.candidates, expected.stats.candidates);
+    EXPECT_EQ(actual.stats.placements, expected.stats.placements);
+    ++plans[counts.launches];
+  }
+  for (const auto& [launches, count] : plans) {
+    RecordProperty("plans_with_" + std::to_string(launches) + "_launches", count);
+  }
+  if (end - first < 24) return;
+  for (const std::uint64_t launches : {0U, 1U, 2U}) EXPECT_GT(plans[launches], 0) << launches;
 }
 
 TEST_F(Launches, TasksAreSpreadOverSeveralDevices) {

@@ -137,38 +137,57 @@ TEST_P(Schedules, ManyDevicesAndAllLimitsInOneWarp) {
 }
 
 // Blocks of a search wait for each other; with one place for them, too, it comes to its end.
-TEST_P(Schedules, WholeBeamSearches) {
-  PlannerOptions options;
+void expect_same_searches(const CostModels& models, PlannerOptions options, const Order& order,
+                          const std::vector<Task>& tasks) {
   options.algorithm = Algorithm::kPublished;
-  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
   options.threads = 1;
-  std::vector<Task> tasks;
-  for (int i = 0; i < 3; ++i) tasks.push_back(testing::golden_task("2gpu_dim64", i));
-  tasks[1].tables.resize(4);
-  tasks[2].tables.assign(40, tasks[2].tables.front());
   options.backend = "scalar";
-  const std::vector<PlanOutcome> expected =
-      Planner(testing::golden_models(), options).plan_batch(tasks);
+  const std::vector<PlanOutcome> expected = Planner(models, options).plan_batch(tasks);
   options.backend = "cuda";
   // A warp for each limit, in two blocks; or one for all of them.
   for (const int multiprocessors : {132, 1}) {
     for (const std::size_t resident : {1U, 3U}) {
       SCOPED_TRACE(std::to_string(multiprocessors) + " " + std::to_string(resident));
       host_cuda::reset({.multiprocessors = multiprocessors,
-                        .schedule = GetParam().schedule,
-                        .seed = GetParam().seed,
+                        .schedule = order.schedule,
+                        .seed = order.seed,
                         .resident_blocks = resident});
-      const Planner planner(testing::golden_models(), options);
+      const Planner planner(models, options);
       const std::uint64_t launches = host_cuda::usage().launches;
       const std::vector<PlanOutcome> actual = planner.plan_batch(tasks);
       EXPECT_EQ(host_cuda::usage().launches, launches + 1);
       for (std::size_t i = 0; i < tasks.size(); ++i) {
         SCOPED_TRACE(i);
+        ASSERT_TRUE(actual[i].has_value() && expected[i].has_value());
         EXPECT_EQ(actual[i]->plan, expected[i]->plan);
         EXPECT_EQ(actual[i]->cost.cost_ms, expected[i]->cost.cost_ms);
         EXPECT_EQ(actual[i]->stats.warning, "");
       }
     }
+  }
+}
+
+TEST_P(Schedules, WholeBeamSearches) {
+  std::vector<Task> tasks;
+  for (int i = 0; i < 3; ++i) tasks.push_back(testing::golden_task("2gpu_dim64", i));
+  tasks[1].tables.resize(4);
+  tasks[2].tables.assign(40, tasks[2].tables.front());
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  expect_same_searches(testing::golden_models(), options, GetParam(), tasks);
+}
+
+// More of them than a warp has lanes.
+TEST_P(Schedules, WholeBeamSearchesOnManyDevices) {
+  std::vector<Task> tasks{testing::golden_task("2gpu_dim64", 0)};
+  tasks[0].tables.resize(8, tasks[0].tables.back());
+  tasks[0].devices = 40;
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  for (const testing::ModelShape& shape :
+       {testing::ModelShape{},
+        testing::ModelShape{.table_network = {24, 48}, .head = {32, 16, 1}}}) {
+    expect_same_searches(testing::random_models(5, shape), options, GetParam(), tasks);
   }
 }
 

@@ -5,9 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "core/random.h"
@@ -20,25 +17,6 @@
 
 namespace neuroshard {
 namespace {
-
-std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
-  const char* const given = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  if (given == nullptr) return otherwise;
-  const std::string_view text(given);
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  EXPECT_TRUE(error == std::errc{} && end == text.data() + text.size())
-      << name << " is '" << text << "'; give a number";
-  return number;
-}
-
-std::uint64_t random_tasks() {
-  return number_in_environment("NEUROSHARD_RANDOM_TASKS", testing::repetitions(300));
-}
-
-std::uint64_t first_random_task() {
-  return number_in_environment("NEUROSHARD_FIRST_RANDOM_TASK", 0);
-}
 
 void add_random_links(Task& task, Random& random) {
   const auto gb_s = [&](double most) {
@@ -76,6 +54,7 @@ Task task_with_everything(std::uint64_t seed) {
 }
 
 struct Seen {
+  std::uint64_t tasks = 0;
   int plans = 0;
   int row_blocks = 0;
   int skewed_blocks = 0;
@@ -145,12 +124,13 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   set_known_network(strange_models, KnownNetwork{8, 300.0, 25.0});
   const Planner strange = planner_of(std::move(strange_models), Effort::kFast);
   Seen seen;
-  const std::uint64_t first = first_random_task();
-  for (std::uint64_t seed = first; seed < first + random_tasks(); ++seed) {
+  const auto [first, end] = testing::random_task_seeds(testing::repetitions(300));
+  for (std::uint64_t seed = first; seed < end; ++seed) {
     SCOPED_TRACE(seed);
     expect_sound(task_of(seed), seed % 16 == 0 ? longer : seed % 4 == 1 ? strange : fast, seen);
     if (::testing::Test::HasFatalFailure()) return seen;
   }
+  seen.tasks = end - first;
   ::testing::Test::RecordProperty("plans", seen.plans);
   ::testing::Test::RecordProperty("row_blocks", seen.row_blocks);
   ::testing::Test::RecordProperty("skewed_blocks", seen.skewed_blocks);
@@ -167,7 +147,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
 TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   const Seen seen = seen_in_plans_of_random_tasks(task_of_seed);
   // All kinds are there.
-  if (random_tasks() < 30) return;
+  if (seen.tasks < 30) return;
   EXPECT_GT(seen.plans, seen.infeasible);
   EXPECT_GT(seen.row_blocks, 0);
   EXPECT_GT(seen.skewed_blocks, 0);
@@ -182,7 +162,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
 
 TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
   const Seen seen = seen_in_plans_of_random_tasks(task_with_everything);
-  if (random_tasks() < 30) return;
+  if (seen.tasks < 30) return;
   EXPECT_GT(seen.plans, 0);
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);

@@ -45,7 +45,7 @@ struct Improvement {
 struct PlanRequest {
   /// When to return with the best plan found so far.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
-  /// Another way to end early: the search looks at it after some tenths of a millisecond.
+  /// Another way to end early, looked at after some tenths of a millisecond; by a GPU after one.
   std::stop_token stop{};
   /// How many other plans to return, the best ones that the search came across. 0 to 1,000.
   int alternatives = 0;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "neuroshard/backend.h"
+
+namespace neuroshard {
+
+/// What a GPU does for a single plan: so many launches at most, for all searches of the task and of
+/// its parts together. Knows the whole beam searches that came of them: with more effort a search
+/// asks once more for what it has asked for with less. Of one thread.
+class PlanLaunches {
+ public:
+  explicit PlanLaunches(int most) : left_(most) {}
+
+  /// Takes one more; false if there is none left.
+  [[nodiscard]] bool take() { return left_ > 0 && left_-- > 0; }
+
+  /// Null: it has not been run.
+  [[nodiscard]] const BeamOutcome* outcome_of(const PlacementProblem& problem,
+                                              const BeamProblem& beam) const;
+  void remember(const PlacementProblem& problem, const BeamProblem& beam,
+                const BeamOutcome& outcome);
+
+ private:
+  struct Known {
+    std::vector<std::byte> question;  ///< All that the outcome depends on.
+    BeamOutcome outcome;
+  };
+
+  int left_;
+  std::vector<Known> known_;
+};
+
+}  // namespace neuroshard
