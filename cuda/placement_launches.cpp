@@ -7,6 +7,7 @@
 #include "cuda/comm_layout.h"
 #include "cuda/current_device.h"
 #include "cuda/place_candidates.h"
+#include "cuda/search_beams.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::gpu {
@@ -23,9 +24,6 @@ constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
 constexpr int kUsualWarps = 6;
 // Of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
 constexpr int kSchedulers = 4;
-// That search_beams needs besides what a placement does.
-constexpr std::size_t kControlBytes = 16;
-
 // 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
 // ones.
 constexpr std::size_t kResidentWarps = kMaxPlacementWarps;

@@ -144,6 +144,8 @@ inline unsigned __brev(unsigned x) {
 }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }
+inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+inline unsigned max(unsigned a, unsigned b) { return a < b ? b : a; }
 inline int __popc(unsigned x) { return std::popcount(x); }
 // Nanoseconds in place of cycles.
 inline long long clock64() {
