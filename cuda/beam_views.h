@@ -93,12 +93,17 @@ NEUROSHARD_HOST_DEVICE constexpr BeamLayout beam_layout(const BeamSizes& sizes) 
   return layout;
 }
 
+/// Multiprocessors that a search tells apart; of more, several count as one.
+inline constexpr int kMostMultiprocessors = 256;
+
 /// Where a beam search stands. All zero at first. Its candidates are placed in items of as many, or
 /// as many parts of them, as a block has slots; items are numbered through all levels.
 struct BeamProgress {
   std::uint32_t next_item = 0;  ///< Not yet taken by a block.
   std::uint32_t published = 0;  ///< Items that may be placed; kSearchOver: there are no more.
   std::uint32_t completed = 0;  ///< Items that have been placed.
+  /// Blocks with an item, placed or still to be published, on each multiprocessor.
+  std::uint32_t holders[kMostMultiprocessors] = {};
   // The rest is changed while all published items are completed.
   std::uint32_t first_item = 0;  ///< Of the current level.
   std::uint32_t end_item = 0;    ///< As `published`.

@@ -13,7 +13,7 @@ struct Control {
   unsigned item;
   unsigned place;  ///< Of the item.
   unsigned level_done;
-  unsigned unused;
+  unsigned multiprocessor;
   unsigned placed[kMostCompared / kWarpSize];  ///< A bit for each candidate of a level.
 };
 static_assert(sizeof(Control) == kControlBytes);
@@ -25,10 +25,22 @@ class BeamBlock {
   __device__ BeamBlock(const BeamArgs& args, Control& control)
       : beam_(args.beams[blockIdx.x % args.count]), args_(args), control_(control) {}
 
-  /// The next item to place, or kSearchOver. By one thread.
+  /// The next item to place, or kSearchOver. By one thread. Items are taken before they are
+  /// published, by one block of each multiprocessor: so those of a level are on as many of these as
+  /// can be. The other blocks take what is left of a level.
   [[nodiscard]] __device__ unsigned take_item() const {
-    unsigned* next = &progress().next_item;
-    const unsigned item = atomicAdd(next, 1U);
+    control_.multiprocessor = multiprocessor_index() % kMostMultiprocessors;
+    unsigned* holders = &progress().holders[control_.multiprocessor];
+    while (atomicCAS(holders, 0U, 1U) != 0) {
+      const unsigned published = atomicAdd(&progress().published, 0U);
+      if (published == kSearchOver) return kSearchOver;
+      if (atomicAdd(&progress().next_item, 0U) < published) {
+        atomicAdd(holders, 1U);
+        break;
+      }
+      __nanosleep(400);
+    }
+    const unsigned item = atomicAdd(&progress().next_item, 1U);
     if (item == 0) return 0;  // Published by who took it.
     return wait_above(&progress().published, item) == kSearchOver ? kSearchOver : item;
   }
@@ -37,6 +49,7 @@ class BeamBlock {
   [[nodiscard]] __device__ bool complete_item() const {
     const unsigned end =
         progress().end_item;  // Once this item counts, another block may change it.
+    atomicAdd(&progress().holders[control_.multiprocessor], ~0U);  // One less.
     const bool done = publish_add(&progress().completed, 1) + 1 == end;
     acquire();
     return done;
