@@ -15,6 +15,7 @@ struct Control {
   unsigned level_done;
   unsigned multiprocessor;
   unsigned placed[kMostCompared / kWarpSize];  ///< A bit for each candidate of a level.
+  unsigned keys[kMostCompared];                ///< BeamChild::key of each.
 };
 static_assert(sizeof(Control) == kControlBytes);
 
@@ -223,7 +224,10 @@ class BeamBlock {
       const unsigned before = __reduce_add_sync(kAllLanes, lane_index() < s ? count : 0U);
       const int tried = static_cast<int>(__shfl_sync(kAllLanes, count, s));
       for (int i = lane_index(); i < tried; i += kWarpSize) {
-        children()[first + static_cast<int>(before) + i] = tried_of(s)[i];
+        const int at = first + static_cast<int>(before) + i;
+        const BeamChild child = tried_of(s)[i];
+        children()[at] = child;
+        if (at < kMostCompared) control_.keys[at] = child.key;
       }
     }
     __syncthreads();
@@ -248,13 +252,13 @@ class BeamBlock {
 
   // The first of candidates [first, c] that has the same pieces as c. By one thread.
   [[nodiscard]] __device__ int first_same(int level, int first, int c) const {
-    const BeamChild child = children()[c];
     int same = c;
-#pragma unroll 4
+#pragma unroll 8
     for (int other = c - 1; other >= first; --other) {
-      same = children()[other].key == child.key ? other : same;
+      same = control_.keys[other] == control_.keys[c] ? other : same;
     }
     if (same == c) return c;
+    const BeamChild child = children()[c];
     const BeamChild other = children()[same];
     const auto halved = [&](const BeamChild& of) {
       return state_of(beam_, layout(), level, static_cast<int>(of.state)).halved;

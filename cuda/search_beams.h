@@ -7,7 +7,8 @@
 namespace neuroshard::gpu {
 
 /// What search_beams needs of shared memory besides what a placement does.
-inline constexpr std::size_t kControlBytes = 4 * sizeof(unsigned) + kMostCompared / 8;
+inline constexpr std::size_t kControlBytes =
+    (4 + kMostCompared / 32 + kMostCompared) * sizeof(unsigned);
 
 /// Shared memory of a block.
 [[nodiscard]] std::size_t beam_shared_bytes(const PlacementShape& shape);
