@@ -1,6 +1,8 @@
 #include "cuda/beam_launches.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "cuda/current_device.h"
@@ -57,6 +59,27 @@ std::vector<std::uint32_t> by_size(const BeamProblem& beam, std::span<const std:
     return size_a != size_b ? size_a > size_b : a > b;
   });
   return slices;
+}
+
+// BeamView::merges. Pieces are placed in the order of their costs, so that those of equal cost may
+// change places from candidate to candidate.
+bool placed_alike_in_any_order(const BeamProblem& beam, const PlacementProblem& problem) {
+  const std::span<const float> costs = beam.piece_cost_ms;
+  if (std::any_of(costs.begin(), costs.end(), [](float cost_ms) { return std::isnan(cost_ms); })) {
+    return false;
+  }
+  std::vector<std::uint32_t> pieces(costs.size());
+  std::iota(pieces.begin(), pieces.end(), 0U);
+  std::sort(pieces.begin(), pieces.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return costs[a] < costs[b]; });
+  const std::size_t width = problem.embeddings.size() / std::max<std::size_t>(costs.size(), 1);
+  const auto differ = [&](std::uint32_t a, std::uint32_t b) {
+    return costs[a] == costs[b] &&
+           (problem.dims[a] != problem.dims[b] || problem.size_bytes[a] != problem.size_bytes[b] ||
+            std::memcmp(&problem.embeddings[a * width], &problem.embeddings[b * width],
+                        width * sizeof(float)) != 0);
+  };
+  return std::adjacent_find(pieces.begin(), pieces.end(), differ) == pieces.end();
 }
 
 }  // namespace
@@ -193,6 +216,7 @@ void BeamLaunches::prepare() {
           .result = at<BeamResultView>(out.device(), request.result_at),
           .splits = at<std::int32_t>(out.device(), request.result_at + sizeof(BeamResultView)),
           .sizes = request.sizes,
+          .merges = placed_alike_in_any_order(beam, request.session->problem()),
           .first_result = static_cast<std::uint32_t>(first_result)};
       first_result += request.sizes.most_candidates() * static_cast<std::size_t>(group.shape.parts);
     }

@@ -11,6 +11,7 @@ struct BeamState {
   std::uint32_t* by_cost;  ///< Slices in the order of placement: costliest first.
   std::uint32_t* by_size;  ///< Largest first. Of equal slices in either the later one goes first.
   std::int32_t* splits;
+  std::uint32_t* halved;  ///< Pieces that were halved, ascending.
 };
 
 /// Of the beam that the candidates of `level` come from, or will come from.
@@ -20,7 +21,8 @@ __device__ inline BeamState state_of(const BeamView& beam, const BeamLayout& lay
   return {reinterpret_cast<std::uint32_t*>(at),
           reinterpret_cast<std::uint32_t*>(at + layout.by_cost),
           reinterpret_cast<std::uint32_t*>(at + layout.by_size),
-          reinterpret_cast<std::int32_t*>(at + layout.splits)};
+          reinterpret_cast<std::int32_t*>(at + layout.splits),
+          reinterpret_cast<std::uint32_t*>(at + layout.halved)};
 }
 
 /// The lanes before this one.
@@ -90,29 +92,76 @@ __device__ inline void split_state(const BeamView& beam, const BeamState& from, 
     const bool is_half = i == count || i == static_cast<int>(slice);
     to.pieces[i] = is_half ? half : from.pieces[i];
   }
-  for (int i = lane_index(); i <= splits; i += kWarpSize) {
-    to.splits[i] = i == splits ? static_cast<std::int32_t>(slice) : from.splits[i];
+  const std::uint32_t piece = from.pieces[slice];
+  int before = 0;
+  for (int first = 0; first < splits; first += kWarpSize) {
+    const int i = first + lane_index();
+    const bool moves = i < splits && from.halved[i] > piece;
+    if (i < splits) {
+      to.splits[i] = from.splits[i];
+      to.halved[i + (moves ? 1 : 0)] = from.halved[i];
+    }
+    before += __popc(__ballot_sync(kAllLanes, i < splits && !moves));
   }
+  if (lane_index() != 0) return;
+  to.splits[splits] = static_cast<std::int32_t>(slice);
+  to.halved[before] = piece;
 }
 
-/// Slices worth halving, ascending: of the costliest and of the largest, those that may be. Returns
-/// how many. `marks`: [count], scratch. The warp may have written the state just now.
-__device__ inline int slices_to_try(const BeamView& beam, const BeamState& state, int count,
-                                    std::uint32_t* marks, std::uint32_t* tried) {
+/// Spreads pieces over all numbers (the last steps of MurmurHash3), so that sums tell sets apart.
+__device__ inline std::uint32_t key_of_piece(std::uint32_t piece) {
+  std::uint32_t key = piece + 1;
+  key = (key ^ key >> 16) * 0x85EBCA6BU;
+  key = (key ^ key >> 13) * 0xC2B2AE35U;
+  return key ^ key >> 16;
+}
+
+/// Whether two states have the same pieces once `piece_a` and `piece_b` are halved, too. Each has
+/// `splits` behind it, from the same start. By one thread.
+__device__ inline bool same_halved(const std::uint32_t* halved_a, std::uint32_t piece_a,
+                                   const std::uint32_t* halved_b, std::uint32_t piece_b,
+                                   int splits) {
+  // Both lists are run through with the new piece where it belongs.
+  bool same = true;
+#pragma unroll 4
+  for (int i = 0; i < splits; ++i) {
+    const std::uint32_t a = halved_a[i];
+    const std::uint32_t b = halved_b[i];
+    same = same && min(a, piece_a) == min(b, piece_b);
+    piece_a = max(a, piece_a);
+    piece_b = max(b, piece_b);
+  }
+  return same && piece_a == piece_b;
+}
+
+/// State number `number` with one of the slices halved that are worth it, in the order of slices:
+/// of the costliest and of the largest, those that may be. Returns how many. `count`: slices of the
+/// state; `splits`: its splits; `marks`: [count], scratch. The warp may have written the state just
+/// now.
+__device__ inline int children_to_try(const BeamView& beam, const BeamState& state, int number,
+                                      int count, int splits, std::uint32_t* marks,
+                                      BeamChild* tried) {
   const int wanted = min(count, beam.sizes.candidates);
   for (int i = lane_index(); i < count; i += kWarpSize) marks[i] = 0;
   __syncwarp();
   for (int i = lane_index(); i < wanted; i += kWarpSize) marks[state.by_cost[i]] = 1;
   __syncwarp();
   for (int i = lane_index(); i < wanted; i += kWarpSize) marks[state.by_size[i]] = 1;
+  std::uint32_t key = 0;
+  for (int i = lane_index(); i < splits; i += kWarpSize) key += key_of_piece(state.halved[i]);
+  key = __reduce_add_sync(kAllLanes, key);
   __syncwarp();
   int found = 0;
   for (int first = 0; first < count; first += kWarpSize) {
     const int i = first + lane_index();
-    const bool chosen =
-        i < count && marks[i] != 0 && read_only(beam.may_halve + state.pieces[i]) != 0;
+    const std::uint32_t piece = i < count ? state.pieces[i] : 0;
+    const bool chosen = i < count && marks[i] != 0 && read_only(beam.may_halve + piece) != 0;
     const unsigned votes = __ballot_sync(kAllLanes, chosen);
-    if (chosen) tried[found + __popc(votes & lower_lanes())] = static_cast<std::uint32_t>(i);
+    if (chosen) {
+      tried[found + __popc(votes & lower_lanes())] = {static_cast<std::uint32_t>(number),
+                                                      static_cast<std::uint32_t>(i), piece,
+                                                      key + key_of_piece(piece)};
+    }
     found += __popc(votes);
   }
   return found;

@@ -27,4 +27,16 @@ __device__ inline unsigned wait_above(unsigned* counter, unsigned least) {
   return seen;
 }
 
+/// Number of the multiprocessor, for what may be wrong: a block that is interrupted may go on
+/// elsewhere.
+#ifdef __CUDACC__
+__device__ inline unsigned multiprocessor_index() {
+  unsigned index = 0;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(index));
+  return index;
+}
+#else
+inline unsigned multiprocessor_index() { return host_cuda::this_thread().place / 2; }
+#endif
+
 }  // namespace neuroshard::gpu

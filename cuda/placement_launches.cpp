@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "cuda/comm_costs.h"
 #include "cuda/comm_layout.h"
 #include "cuda/current_device.h"
 #include "cuda/place_candidates.h"
+#include "cuda/search_beams.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::gpu {
@@ -23,9 +27,6 @@ constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
 constexpr int kUsualWarps = 6;
 // Of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
 constexpr int kSchedulers = 4;
-// That search_beams needs besides what a placement does.
-constexpr std::size_t kControlBytes = 16;
-
 // 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
 // ones.
 constexpr std::size_t kResidentWarps = kMaxPlacementWarps;
@@ -124,7 +125,21 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
 void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidates,
                             std::span<CandidateResult> results) {
   if (candidates.size() == 0) return;
-  requests_.push_back({&session, &candidates, results});
+  Request request{.session = &session,
+                  .candidates = &candidates,
+                  .results = results,
+                  .placed = {},
+                  .same_as = {}};
+  // Levels of a beam search have many equal candidates, see BeamBlock::list_placed.
+  std::unordered_map<std::string_view, std::size_t> seen;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const std::span<const std::uint32_t> pieces = candidates.pieces_of(c);
+    const std::string_view bytes(reinterpret_cast<const char*>(pieces.data()), pieces.size_bytes());
+    const auto [at, is_new] = seen.try_emplace(bytes, request.placed.size());
+    if (is_new) request.placed.push_back(c);
+    request.same_as.push_back(at->second);
+  }
+  requests_.push_back(std::move(request));
 }
 
 void PlacementLaunches::form_groups() {
@@ -138,7 +153,7 @@ void PlacementLaunches::form_groups() {
     std::size_t end = first;
     std::size_t candidates = 0;
     for (; end < requests_.size() && kind(requests_[end]) == kind(requests_[first]); ++end) {
-      candidates += requests_[end].candidates->size();
+      candidates += requests_[end].placed.size();
     }
     const CudaSession& session = *requests_[first].session;
     const PlacementShape shape = choose_shape(context_, candidates, session.devices(),
@@ -148,7 +163,7 @@ void PlacementLaunches::form_groups() {
     const auto slots = static_cast<std::size_t>(shape.slots);
     for (std::size_t r = first; r < end; ++r) {
       const std::size_t results =
-          requests_[r].candidates->size() * static_cast<std::size_t>(shape.parts);
+          requests_[r].placed.size() * static_cast<std::size_t>(shape.parts);
       requests_[r].first_result = results_;
       results_ += results;
       slot += (results + slots - 1) / slots * slots;
@@ -166,7 +181,8 @@ void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
     const Request& request = requests_[r];
     const CandidateBatch& candidates = *request.candidates;
     const SessionView* session = request.session->view(workspace_->stream);
-    for (std::size_t c = 0; c < candidates.size(); ++c) {
+    for (std::size_t p = 0; p < request.placed.size(); ++p) {
+      const std::size_t c = request.placed[p];
       const std::size_t pieces = candidates.offsets[c + 1] - candidates.offsets[c];
       if (pieces > kMaxPieces) {
         throw Error("cuda backend: a candidate has " + std::to_string(pieces) +
@@ -179,7 +195,7 @@ void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
             .session = session,
             .first_piece = static_cast<std::uint32_t>(first_piece + candidates.offsets[c]),
             .pieces = static_cast<std::uint32_t>(pieces),
-            .result = static_cast<std::uint32_t>(request.first_result + c * parts + part),
+            .result = static_cast<std::uint32_t>(request.first_result + p * parts + part),
             .part = static_cast<std::uint32_t>(part)};
       }
     }
@@ -258,16 +274,18 @@ void PlacementLaunches::finish() {
     const auto parts = static_cast<std::size_t>(group.shape.parts);
     for (std::size_t r = group.first_request; r < group.end_request; ++r) {
       const Request& request = requests_[r];
-      for (std::size_t c = 0; c < request.candidates->size(); ++c) {
-        const std::span of_parts(results + request.first_result + c * parts, parts);
+      const std::span<const ResultView> of_request(results + request.first_result,
+                                                   request.placed.size() * parts);
+      for (const ResultView& part : of_request) {
+        request.session->count(0, part.head_evaluations, part.comm_evaluations);
+      }
+      for (std::size_t c = 0; c < request.same_as.size(); ++c) {
+        const auto of_parts = of_request.subspan(request.same_as[c] * parts, parts);
         // The first part has the lowest limits, which win ties.
         const ResultView& best = *std::ranges::min_element(of_parts, {}, &ResultView::cost_ms);
         request.results[c] = {.cost_ms = best.cost_ms, .limit = best.limit};
-        request.session->count(1, 0, 0);
-        for (const ResultView& part : of_parts) {
-          request.session->count(0, part.head_evaluations, part.comm_evaluations);
-        }
       }
+      request.session->count(request.same_as.size(), 0, 0);
     }
   }
 }

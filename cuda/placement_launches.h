@@ -32,7 +32,9 @@ class PlacementLaunches final : public Launches {
     CudaSession* session;
     const CandidateBatch* candidates;
     std::span<CandidateResult> results;
-    std::size_t first_result = 0;  ///< Of [candidates, PlacementShape::parts].
+    std::vector<std::size_t> placed;   ///< Candidates: of equal ones, the first.
+    std::vector<std::size_t> same_as;  ///< [candidates]: index into `placed`.
+    std::size_t first_result = 0;      ///< Of [placed, PlacementShape::parts].
   };
   /// Requests of one launch: tasks with the same numbers of devices and limits.
   struct Group {

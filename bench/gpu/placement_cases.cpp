@@ -16,13 +16,12 @@
 namespace neuroshard::bench {
 namespace {
 
-// Of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits: a step of a
-// placement, of a search's first level and of the next ones; the communication networks of a level;
-// and what search_beams does between two levels.
-constexpr double kCandidateStepCycles = 439.0;
-constexpr double kBeamStepCycles = 550.0;
+// Of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits with up to 44
+// different candidates a level: a step of a placement; the communication networks of a level; and
+// what search_beams does between two levels.
+constexpr double kStepCycles = 439.0;
 constexpr double kNetworkCycles = 12000.0;
-constexpr double kNextLevelCycles = 11500.0;
+constexpr double kNextLevelCycles = 13500.0;
 
 /// The beam searches of some tasks, before their first level.
 class Searches {
@@ -135,7 +134,7 @@ class Level : public Searches {
         steps = std::max<std::size_t>(steps, batch.offsets[c + 1] - batch.offsets[c]);
       }
     }
-    return static_cast<double>(steps) * kCandidateStepCycles + kNetworkCycles;
+    return static_cast<double>(steps) * kStepCycles + kNetworkCycles;
   }
 
  private:
@@ -188,7 +187,7 @@ class WholeSearches : public Searches {
         double cycles = 0.0;
         for (int level = 1; level <= beam.max_splits; ++level) {
           const auto steps = static_cast<double>(beam.pieces.size()) + level;
-          cycles += steps * kBeamStepCycles + kNetworkCycles + kNextLevelCycles;
+          cycles += steps * kStepCycles + kNetworkCycles + kNextLevelCycles;
         }
         most = std::max(most, cycles);
       }

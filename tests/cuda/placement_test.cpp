@@ -150,6 +150,28 @@ TEST_F(Placement, OtherLayerSizes) {
   }
 }
 
+TEST_F(Placement, EqualCandidatesArePlacedOnce) {
+  const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar", .reuse_work = false});
+  const auto cuda = make_cuda_backend(golden_models());
+  for (const int candidates : {4, 30}) {
+    SCOPED_TRACE(candidates);
+    const auto problem = random_problem(70, {.devices = 4}, cuda->embedding_width());
+    const CandidateBatch different = random_candidates(70, problem, candidates, 24);
+    CandidateBatch batch;
+    for (std::size_t c = 0; c < different.size(); ++c) {
+      batch.add(different.pieces_of(c));
+      batch.add(different.pieces_of(c / 2));
+    }
+    const Outcome expected = place(*scalar, problem, batch);
+    const Outcome once = place(*cuda, problem, different);
+    const Outcome actual = place(*cuda, problem, batch);
+    EXPECT_THAT(actual.results, ::testing::ElementsAreArray(expected.results));
+    EXPECT_EQ(actual.counters.greedy_runs, expected.counters.greedy_runs);
+    EXPECT_EQ(actual.counters.head_evaluations, once.counters.head_evaluations);
+    EXPECT_EQ(actual.counters.comm_evaluations, once.counters.comm_evaluations);
+  }
+}
+
 TEST_F(Placement, NothingFits) {
   const PlacementPair pair(golden_models());
   // Only the candidate without pieces can be placed, under each limit.

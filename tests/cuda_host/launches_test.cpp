@@ -3,8 +3,12 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <stop_token>
 
+#include "core/cpu_backend.h"
+#include "core/cpu_kernels.h"
+#include "core/greedy_placement.h"
 #include "core/random.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
@@ -13,6 +17,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
+#include "search/published_search.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {
@@ -107,6 +112,75 @@ TEST_F(Launches, AWholeSearchIsOneLaunchAndOneWait) {
     EXPECT_EQ(actual.stats.candidates, expected.stats.candidates);
     EXPECT_EQ(actual.stats.placements, expected.stats.placements);
     EXPECT_EQ(actual.stats.warning.empty(), failing < 0);
+  }
+}
+
+/// What a published search places, its levels one after the other.
+struct SearchWork {
+  std::uint64_t candidates = 0;
+  std::uint64_t different = 0;        ///< Of those of a level, in their pieces.
+  std::uint64_t heads = 0;            ///< Of all candidates, each limit by itself.
+  std::uint64_t different_heads = 0;  ///< Of the different ones.
+};
+
+SearchWork work_of(const CpuBackend& cpu, const CostModels& models, PublishedSearch& search) {
+  const PackedComputeModel model(models.compute);
+  GreedyPlacement greedy(select_cpu_kernels("scalar"), model, search.problem());
+  const auto session = cpu.start(search.problem());
+  SearchWork work;
+  while (search.running()) {
+    const CandidateBatch& batch = search.candidates();
+    std::set<std::vector<std::uint32_t>> seen;
+    for (std::size_t c = 0; c < batch.size(); ++c) {
+      const std::span<const std::uint32_t> pieces = batch.pieces_of(c);
+      const std::uint64_t before = greedy.head_evaluations();
+      for (const std::int64_t limit : search.problem().dim_limits) (void)greedy.run(pieces, limit);
+      const std::uint64_t heads = greedy.head_evaluations() - before;
+      std::vector<std::uint32_t> sorted(pieces.begin(), pieces.end());
+      std::sort(sorted.begin(), sorted.end());
+      const bool is_new = seen.insert(std::move(sorted)).second;
+      work.candidates += 1;
+      work.different += is_new ? 1 : 0;
+      work.heads += heads;
+      work.different_heads += is_new ? heads : 0;
+    }
+    std::vector<CandidateResult> results(batch.size());
+    session->place(batch, results);
+    search.take(results, *session);
+  }
+  return work;
+}
+
+// Each different candidate of a level is placed once, unless pieces that differ cost the same, so
+// that equal candidates may be placed in different orders.
+TEST_F(Launches, ASearchPlacesEqualCandidatesOnce) {
+  // There is a warp for each limit, which shares no steps.
+  host_cuda::reset({.multiprocessors = 132, .resident_blocks = 2});
+  SearchOptions options;
+  options.max_splits = 3;
+  CostModels equal_costs = testing::random_models(3);
+  auto& output = equal_costs.compute.head.layers.back().weight;
+  std::fill(output.begin(), output.end(), 0.0F);
+  const std::vector<const CostModels*> all{&golden_models(), &builtin_weights(), &equal_costs};
+  for (const CostModels* models : all) {
+    const CpuBackend cpu(select_cpu_kernels("scalar"), *models, true);
+    const auto cuda = make_cuda_backend(*models);
+    for (const int copies : {1, 2}) {
+      SCOPED_TRACE(copies);
+      Task task = task_of(4, 12);
+      if (copies == 2) task.tables.insert(task.tables.end(), 3, task.tables.front());
+      const PieceCatalog catalog(cpu, task);
+      PublishedSearch search(cpu, task, options, catalog);
+      const auto session = cuda->start(search.problem());
+      ASSERT_EQ(search.beams().size(), 1U);
+      BeamOutcome outcome;
+      ASSERT_TRUE(cuda->search_beams({{{session.get(), search.beams().data(), &outcome}}}));
+      const SearchWork work = work_of(cpu, *models, search);
+      EXPECT_LT(work.different, work.candidates);
+      EXPECT_EQ(outcome.candidates, work.candidates);
+      const std::uint64_t heads = session->counters().head_evaluations;
+      EXPECT_EQ(heads, models == &equal_costs ? work.heads : work.different_heads);
+    }
   }
 }
 

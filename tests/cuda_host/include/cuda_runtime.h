@@ -132,6 +132,12 @@ T atomicAdd(T* address, T value, const char* file = __builtin_FILE(), int line =
   if (!host_cuda::left_out(file, line)) atomic.emplace();
   return std::exchange(*address, static_cast<T>(*address + value));
 }
+inline unsigned atomicCAS(unsigned* address, unsigned expected, unsigned value,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  std::optional<host_cuda::AtomicOperation> atomic;
+  if (!host_cuda::left_out(file, line)) atomic.emplace();
+  return std::exchange(*address, *address == expected ? value : *address);
+}
 
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
@@ -144,6 +150,8 @@ inline unsigned __brev(unsigned x) {
 }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }
+inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+inline unsigned max(unsigned a, unsigned b) { return a < b ? b : a; }
 inline int __popc(unsigned x) { return std::popcount(x); }
 // Nanoseconds in place of cycles.
 inline long long clock64() {
