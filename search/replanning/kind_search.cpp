@@ -33,8 +33,9 @@ constexpr int kRoundsOfFast = 3;
 constexpr std::size_t kNumbersOfReplicas = 8;
 
 // It takes a copy for each device to get a replica back, and tables that are added later often find
-// no bytes for theirs. So a plan that drops some has to cost so much less than one that keeps them,
-// and for each of them. With less, plans are dearer after ten changes; with more, after one.
+// no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less
+// than one that keeps them, and for each of them. With less, plans are dearer after ten changes;
+// with more, after one.
 constexpr double kLeastGainOfDrops = 0.02;
 constexpr double kLeastGainOfDrop = 0.01;
 
@@ -56,7 +57,9 @@ class KindSearch {
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
-  /// Tables that run replicated and could stay so, but do not in `plan`.
+  /// Tables that run replicated and could stay so, but do not in `plan`, less those, the smallest
+  /// first, that can be replicated again when any device is lost, by what may then be moved beyond
+  /// what must.
   [[nodiscard]] int dropped_replicas(const Plan& plan) const;
   /// Throws Error that says why tables cannot stay as they run.
   [[noreturn]] void refuse(const KeptTables& kept) const;
@@ -169,14 +172,25 @@ Replanned KindSearch::nothing_beside(const KeptTables& kept) const {
 }
 
 int KindSearch::dropped_replicas(const Plan& plan) const {
-  int dropped = 0;
+  std::vector<std::int64_t> bytes_back;
   for (std::uint32_t t = 0; t < as_they_run_.size(); ++t) {
     if (runs_replicated(t) && !as_they_run_[t] &&
         std::ranges::find(plan.replicas, static_cast<int>(t)) == plan.replicas.end()) {
-      ++dropped;
+      bytes_back.push_back(order_.task.tables[t].size_bytes() * (order_.task.devices - 1));
     }
   }
-  return dropped;
+  std::int64_t left = std::numeric_limits<std::int64_t>::max();
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+    std::int64_t bytes = 0;
+    for (const TableSlice& slice : shard) bytes += slice_bytes(order_.task, slice);
+    left = std::min(left, bytes / kShareOnTop);
+  }
+  std::ranges::sort(bytes_back);
+  const auto dear = std::ranges::find_if(bytes_back, [&](std::int64_t bytes) {
+    left -= bytes;
+    return left < 0;
+  });
+  return static_cast<int>(bytes_back.end() - dear);
 }
 
 void KindSearch::consider(ReplanResult result, const WantedKinds& wanted) {
