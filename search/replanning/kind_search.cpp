@@ -172,11 +172,13 @@ Replanned KindSearch::nothing_beside(const KeptTables& kept) const {
 }
 
 int KindSearch::dropped_replicas(const Plan& plan) const {
+  const std::int64_t devices = order_.task.devices;
   std::vector<std::int64_t> bytes_back;
   for (std::uint32_t t = 0; t < as_they_run_.size(); ++t) {
     if (runs_replicated(t) && !as_they_run_[t] &&
         std::ranges::find(plan.replicas, static_cast<int>(t)) == plan.replicas.end()) {
-      bytes_back.push_back(order_.task.tables[t].size_bytes() * (order_.task.devices - 1));
+      bytes_back.push_back((devices - 1) *
+                           std::min(order_.task.tables[t].size_bytes(), kMaxTaskBytes / devices));
     }
   }
   std::int64_t left = std::numeric_limits<std::int64_t>::max();
