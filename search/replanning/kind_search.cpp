@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/parts/best_plans.h"
+#include "search/parts/count_trials.h"
 #include "search/parts/cut_candidates.h"
 #include "search/parts/even_blocks.h"
 #include "search/replanning/kind_changes.h"
@@ -27,6 +29,16 @@ namespace {
 // no bytes for.
 constexpr int kRoundsOfFast = 3;
 
+// Other numbers of replicas that are planned with little effort, if not all is to be.
+constexpr std::size_t kNumbersOfReplicas = 8;
+
+// It takes a copy for each device to get a replica back, and tables that are added later often find
+// no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less
+// than one that keeps them, and for each of them. With less, plans are dearer after ten changes;
+// with more, after one.
+constexpr double kLeastGainOfDrops = 0.02;
+constexpr double kLeastGainOfDrop = 0.01;
+
 class KindSearch {
  public:
   KindSearch(const Backend& backend, const KindOrder& order);
@@ -37,7 +49,7 @@ class KindSearch {
   struct Best {
     ReplanResult result;
     WantedKinds wanted;
-    double charged_ms;  ///< Cost, and price of the moves.
+    double judged_ms;  ///< Cost, and price of the moves, and what dropped replicas have to gain.
   };
 
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
@@ -45,11 +57,32 @@ class KindSearch {
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
+  /// Tables that run replicated and could stay so, but do not in `plan`, less those, the smallest
+  /// first, that can be replicated again when any device is lost, by what may then be moved beyond
+  /// what must.
+  [[nodiscard]] int dropped_replicas(const Plan& plan) const;
   /// Throws Error that says why tables cannot stay as they run.
   [[noreturn]] void refuse(const KeptTables& kept) const;
   /// Tries the kinds that a plan made anew has, as many as the budget allows. Replicas that it does
   /// not allow, `within` then forbids. True: that is none.
   bool try_kinds_of_new_plan(Task& within, Effort effort);
+  /// Tries other numbers of replicas than the best plan so far has, those that gain most.
+  void try_numbers_of_replicas();
+  /// Tables that may be replicated or in columns, whichever is cheaper, by falling gain of
+  /// replicas.
+  [[nodiscard]] std::vector<CutCandidate> free_to_be_replicas() const;
+  /// The kinds of the best plan, but of `candidates` the first `count` are replicated and no
+  /// others, as far as the budget lasts.
+  [[nodiscard]] WantedKinds with_replicas(std::span<const CutCandidate> candidates,
+                                          std::size_t count) const;
+  [[nodiscard]] bool runs_replicated(std::uint32_t table) const {
+    return kinds_.kind(table) == ShardingKind::kReplicate;
+  }
+  /// Whether the best plan so far is of kinds that replicate it.
+  [[nodiscard]] bool is_replicated(std::uint32_t table) const {
+    const std::optional<ShardingKind>& kind = best_->wanted[table];
+    return kind ? *kind == ShardingKind::kReplicate : runs_replicated(table);
+  }
   /// Those that move nothing more first; then those that save most for a byte.
   [[nodiscard]] std::vector<KindChange> by_gain(std::vector<KindChange> changes) const;
   /// Bytes that may be moved beyond what is if all tables stay as they run.
@@ -138,11 +171,40 @@ Replanned KindSearch::nothing_beside(const KeptTables& kept) const {
   return none;
 }
 
+int KindSearch::dropped_replicas(const Plan& plan) const {
+  const std::int64_t devices = order_.task.devices;
+  std::vector<std::int64_t> bytes_back;
+  for (std::uint32_t t = 0; t < as_they_run_.size(); ++t) {
+    if (runs_replicated(t) && !as_they_run_[t] &&
+        std::ranges::find(plan.replicas, static_cast<int>(t)) == plan.replicas.end()) {
+      bytes_back.push_back((devices - 1) *
+                           std::min(order_.task.tables[t].size_bytes(), kMaxTaskBytes / devices));
+    }
+  }
+  std::int64_t left = std::numeric_limits<std::int64_t>::max();
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+    std::int64_t bytes = 0;
+    for (const TableSlice& slice : shard) bytes += slice_bytes(order_.task, slice);
+    left = std::min(left, bytes / kShareOnTop);
+  }
+  std::ranges::sort(bytes_back);
+  const auto dear = std::ranges::find_if(bytes_back, [&](std::int64_t bytes) {
+    left -= bytes;
+    return left < 0;
+  });
+  return static_cast<int>(bytes_back.end() - dear);
+}
+
 void KindSearch::consider(ReplanResult result, const WantedKinds& wanted) {
-  const double charged_ms =
+  double judged_ms =
       result.result.cost.cost_ms + ms_per_byte_ * static_cast<double>(result.moved_bytes);
-  if (best_ && (!result.result.plan || best_->charged_ms <= charged_ms)) return;
-  best_ = Best{.result = std::move(result), .wanted = wanted, .charged_ms = charged_ms};
+  if (result.result.plan && budget_ != kAnyBytes) {
+    if (const int dropped = dropped_replicas(*result.result.plan); dropped > 0) {
+      judged_ms *= 1.0 + kLeastGainOfDrops + kLeastGainOfDrop * dropped;
+    }
+  }
+  if (best_ && (!result.result.plan || best_->judged_ms <= judged_ms)) return;
+  best_ = Best{.result = std::move(result), .wanted = wanted, .judged_ms = judged_ms};
 }
 
 std::vector<KindChange> KindSearch::by_gain(std::vector<KindChange> changes) const {
@@ -170,18 +232,9 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   add_work(stats_, anew.stats);
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
-  // It takes a copy for each device to get a replica back, so that plans that drop many for little
-  // are dearer after the next changes. More effort drops no others than little effort does.
-  const auto stays = [&](std::uint32_t t) {
-    return effort != Effort::kFast && kinds_.kind(t) == ShardingKind::kReplicate;
-  };
-  for (std::uint32_t t = 0; t < wanted.size(); ++t) {
-    if (stays(t)) wanted[t] = best_->wanted[t];
-  }
   std::int64_t left = spare_bytes();
   bool all = true;
   for (const KindChange& change : by_gain(kinds_.changes_to(*anew.plan))) {
-    if (stays(change.table)) continue;
     if (change.more_bytes > left) {
       if (change.kind == ShardingKind::kReplicate) {
         forbid_replicas(order_.task, within.tables[change.table]);
@@ -205,19 +258,73 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
   return all;
 }
 
+std::vector<CutCandidate> KindSearch::free_to_be_replicas() const {
+  std::vector<CutCandidate> candidates =
+      replica_candidates(backend_, order_.task, best_->result.result.cost);
+  std::erase_if(candidates, [&](const CutCandidate& one) {
+    const std::uint32_t t = one.table;
+    if (!kinds_.kind(t) || !may_be_in_columns(order_.task, order_.task.tables[t])) return true;
+    if (is_replicated(t) || runs_replicated(t)) return false;
+    return kinds_.kind(t) == ShardingKind::kRow || best_->wanted[t] == ShardingKind::kRow ||
+           kinds_.change(t, ShardingKind::kReplicate).more_bytes > spare_bytes();
+  });
+  return candidates;
+}
+
+WantedKinds KindSearch::with_replicas(std::span<const CutCandidate> candidates,
+                                      std::size_t count) const {
+  WantedKinds wanted = best_->wanted;
+  for (const CutCandidate& one : candidates) wanted[one.table] = ShardingKind::kColumn;
+  std::int64_t left = spare_bytes();
+  for (std::uint32_t t = 0; t < wanted.size(); ++t) {
+    if (wanted[t] && left != kAnyBytes) left -= kinds_.change(t, *wanted[t]).more_bytes;
+  }
+  for (const CutCandidate& one : candidates.first(count)) {
+    const std::int64_t more_bytes = kinds_.change(one.table, ShardingKind::kReplicate).more_bytes;
+    if (more_bytes > left) continue;
+    if (left != kAnyBytes) left -= more_bytes;
+    wanted[one.table] = ShardingKind::kReplicate;
+  }
+  // Kinds that are tried once are told apart by this.
+  for (const CutCandidate& one : candidates) {
+    if (wanted[one.table] == kinds_.kind(one.table)) wanted[one.table] = as_they_run_[one.table];
+  }
+  return wanted;
+}
+
+void KindSearch::try_numbers_of_replicas() {
+  if (!best_->result.result.plan) return;
+  const std::vector<CutCandidate> candidates = free_to_be_replicas();
+  CountTrials trials(candidates, kNumbersOfReplicas);
+  trials.start_from(static_cast<std::size_t>(std::ranges::count_if(
+      candidates, [&](const CutCandidate& one) { return is_replicated(one.table); })));
+  while (const std::optional<std::size_t> count = trials.next()) {
+    if (order_.stop.reached()) return;
+    const WantedKinds wanted = with_replicas(candidates, *count);
+    if (!tried_.insert(wanted).second) continue;
+    const double before_ms = best_->judged_ms;
+    try_kinds(wanted, Effort::kFast);
+    if (best_->judged_ms < before_ms) trials.last_is_best();
+  }
+}
+
 ReplanResult KindSearch::run() {
   const bool any_kinds = order_.replicas && order_.task.devices > 1;
   tried_.insert(as_they_run_);
   try_kinds(as_they_run_, any_kinds ? Effort::kFast : order_.effort);
   must_move_bytes_ = best_->result.must_move_bytes;
   if (any_kinds && kinds_.any_change_within(spare_bytes())) {
-    Task within = kinds_.task_within(spare_bytes());
-    for (const Effort effort : all_efforts()) {
-      const int rounds = effort == Effort::kFast ? kRoundsOfFast : 1;
-      for (int round = 0; round < rounds && effort <= order_.effort; ++round) {
-        if (order_.stop.reached() || try_kinds_of_new_plan(within, effort)) break;
-      }
+    // A plan that is made anew may have replicas that the budget has no bytes for: it says which
+    // ones to keep. Beside columns that take their place, others may suit.
+    if (order_.effort != Effort::kFast) {
+      Task anew = order_.task;
+      try_kinds_of_new_plan(anew, order_.effort);
     }
+    Task within = kinds_.task_within(spare_bytes());
+    for (int round = 0; round < kRoundsOfFast; ++round) {
+      if (order_.stop.reached() || try_kinds_of_new_plan(within, Effort::kFast)) break;
+    }
+    if (order_.effort != Effort::kFast) try_numbers_of_replicas();
   }
   if (any_kinds && order_.effort != Effort::kFast && !order_.stop.reached()) {
     try_kinds(WantedKinds(best_->wanted), order_.effort);

@@ -40,6 +40,16 @@ TEST(CountTrials, GoOnBesideTheBest) {
   EXPECT_EQ(trials.next(), 11U);
 }
 
+TEST(CountTrials, GoOnBesideWhatWasBestBefore) {
+  CountTrials trials(candidates_of({1.5, 1.4, 0.9, 0.8, 0.7, 0.6, 0.4, 0.3, 0.2, 0.1}), 100);
+  trials.start_from(6);  // Those of a gain of 0.5 at least.
+  EXPECT_EQ(trials.next(), 2U);
+  EXPECT_EQ(trials.next(), 8U);
+  EXPECT_EQ(trials.next(), 4U);
+  trials.last_is_best();
+  EXPECT_EQ(trials.next(), 5U);
+}
+
 TEST(CountTrials, EndWhenThereWereEnough) {
   EXPECT_EQ(all_numbers({candidates_of({9, 1.5, 0.7}), 2}).size(), 2U);
 }
