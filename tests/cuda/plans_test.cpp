@@ -204,7 +204,9 @@ TEST_F(Plans, RandomTasks) {
     do {
       tasks[effort_of(seed)].push_back(task_of_all_kinds(seed, round));
     } while (++seed < end && seed % kTasksOfRound != 0);
-    for (const auto& [effort, of_effort] : tasks) {
+    for (const auto& group : tasks) {
+      const Effort effort = group.first;
+      const std::vector<Task>& of_effort = group.second;
       SCOPED_TRACE(name_of(effort));
       if (effort == Effort::kThorough && NEUROSHARD_SANITIZED) continue;
       PlannerOptions options = round.options;
