@@ -83,11 +83,11 @@ TEST(CalibrateCompute, FitsAnotherMachineToFewSamples) {
   const ComputeSamples few = analytic_samples("h100-sxm-80gb", kQuick ? 60 : 150, 5);
   const ComputeSamples unseen = analytic_samples("h100-sxm-80gb", 400, 6);
   TrainingOptions options = calibration_options();
-  if (kQuick) options.epochs = 60;
+  if (kQuick) options.epochs = 30;
   const TrainedCompute trained = calibrate_compute(a100, few, options);
   EXPECT_GT(evaluated(a100, unseen).accuracy.mape, 0.3);
   const double mape = evaluated(trained.model, unseen).accuracy.mape;
-  EXPECT_LT(mape, kQuick ? 0.06 : 0.03);
+  EXPECT_LT(mape, kQuick ? 0.10 : 0.03);
   // What it says of itself is of samples that were not seen, and near to the truth.
   ASSERT_EQ(trained.summary.tests.size(), 1U);
   EXPECT_EQ(trained.summary.tests[0].accuracy.costs, few.size());
@@ -110,10 +110,10 @@ TEST(CalibrateCompute, FitsAMachineThatIsUnlike) {
   const ComputeSamples few = of_other_kind(analytic_samples("a100-sxm-80gb", kQuick ? 60 : 150, 5));
   const ComputeSamples unseen = of_other_kind(analytic_samples("a100-sxm-80gb", 400, 6));
   TrainingOptions options = calibration_options();
-  options.epochs = 20;
+  options.epochs = kQuick ? 10 : 20;
   const ComputeModel& a100 = builtin_weights("a100").compute;
   EXPECT_LT(evaluated(calibrate_compute(a100, few, options).model, unseen).accuracy.mape,
-            kQuick ? 0.15 : 0.12);
+            kQuick ? 0.25 : 0.12);
 }
 
 // Published features, biases in the table network.
