@@ -291,7 +291,7 @@ TEST(KindSearch, AReplicaIsDroppedOnlyForMuch) {
     ++dropped;
     EXPECT_LT(best.result.cost.cost_ms * (1.02 + 0.01 * dear), same.result.cost.cost_ms);
   }
-  if (!NEUROSHARD_SANITIZED) EXPECT_GT(dropped, 2);  // With few seeds, maybe none.
+  EXPECT_GT(dropped, NEUROSHARD_SANITIZED ? -1 : 2);  // With few seeds, maybe none.
 }
 
 /// Eight tables whole on eight devices.
