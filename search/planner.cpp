@@ -73,9 +73,17 @@ void validate(const ReplanRequest& request) {
   if (request.most_moved_bytes && *request.most_moved_bytes < 0) {
     throw Error("the move budget is negative; give a number of bytes, or leave it out");
   }
+  if (request.unspent_bytes && *request.unspent_bytes < 0) {
+    throw Error("the unspent bytes of earlier move budgets are negative; give what they left");
+  }
   if (!(request.ms_per_moved_gib >= 0.0 && request.ms_per_moved_gib <= kMostMsPerGib)) {
     throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
                 " ms; give between 0 and 1e6");
+  }
+  if (request.unspent_bytes && request.ms_per_moved_gib > 0.0) {
+    throw Error(
+        "moves have a price, and unspent bytes of earlier move budgets are given, too; give one of "
+        "them");
   }
 }
 

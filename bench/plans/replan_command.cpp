@@ -32,7 +32,8 @@ it is planned again near to the plan that runs. 'moved' is what has to be moved 
 device and must be moved in any case; 'cost' is the plan's over that of a plan made anew, which
 knows nothing of the running one. Ten changes in a row are
 drawn: a device lost or added, a table added or doubled; each starts from the plan before it, and what
-is moved in all of them is counted. Other pooling factors (0.8 to 1.2 times the old ones) force no
+is moved in all of them is counted. With one account, each may also move what those before left of
+their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force no
 move: what they gain has its price (--ms-per-moved-gb), or the plan stays. With --bound, 'bound' is
 the cost over that of a plan made anew of the cheaper of two plans: the one near to the plan that runs,
 and one made anew that moves what it likes, but replicates no table for which alone the budget has
@@ -118,6 +119,7 @@ struct Scenario {
   const char* name;
   int changes;
   JobChange change;
+  bool one_account = false;  ///< Changes may move what those before left of their budgets.
 };
 
 const std::vector<Scenario>& scenarios() {
@@ -130,6 +132,7 @@ const std::vector<Scenario>& scenarios() {
        }},
       {"one table doubled", 1, double_table},
       {"10 changes in a row", 10, any_change},
+      {"10 changes, one account", 10, any_change, true},
       {"other pooling factors", 1, other_statistics},
   };
   return all;
@@ -148,12 +151,13 @@ struct Judged {
 /// bytes enough for a copy on each device.
 class ReplicableTables {
  public:
-  void add(const Task& task, const RunningPlan& running, std::int64_t must_move_bytes) {
+  void add(const Task& task, const RunningPlan& running, std::int64_t must_move_bytes,
+           std::int64_t unspent_bytes) {
     may_be_.resize(task.tables.size(), false);
     // A device that has been added gets its share of all columns.
     const int left = running.task.devices - static_cast<int>(running.lost_devices.size());
     const std::int64_t share = size_bytes(task) / task.devices * std::max(0, task.devices - left);
-    const std::int64_t spare = share + (share + must_move_bytes) / kShareOnTop;
+    const std::int64_t spare = share + (share + must_move_bytes) / kShareOnTop + unspent_bytes;
     const RunningKinds kinds(task, running);
     for (std::uint32_t t = 0; t < may_be_.size(); ++t) {
       if (kinds.kind(t) == ShardingKind::kReplicate ||
@@ -198,12 +202,16 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
   Random random(20231, 0);
   Judged judged;
   ReplicableTables replicable;
+  std::int64_t unspent_bytes = 0;
   for (int i = 0; i < scenario.changes; ++i) {
     if (!plan.plan || !may_run(task, *plan.plan)) return std::nullopt;
     const Changed changed = scenario.change(task, random);
     const RunningPlan running{task, *plan.plan, changed.lost_devices};
     ReplanRequest request;
     request.ms_per_moved_gib = options.ms_per_moved_gib;
+    if (scenario.one_account && options.ms_per_moved_gib == 0.0) {
+      request.unspent_bytes = unspent_bytes;
+    }
     const Stopwatch anew_watch;
     const PlanResult anew = planner.plan(changed.task);
     judged.anew_ms += anew_watch.elapsed().wall_ms;
@@ -218,7 +226,11 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     }
     judged.must_move_bytes += replanned.must_move_bytes;
     judged.moved_bytes += replanned.moved_bytes;
-    if (options.bound) replicable.add(changed.task, running, replanned.must_move_bytes);
+    if (options.bound) {
+      replicable.add(changed.task, running, replanned.must_move_bytes,
+                     request.unspent_bytes.value_or(0));
+    }
+    unspent_bytes = replanned.unspent_bytes;
     if (options.bound && i + 1 == scenario.changes) {
       const PlanResult bound = planner.plan(replicable.task_within(changed.task));
       judged.bound_ratio =

@@ -32,6 +32,7 @@ ReplanRequest replan_request(const ns_replan_options& given) {
   ReplanRequest request{.plan = timed_request(given.deadline_ms, given.stop),
                         .ms_per_moved_gib = given.ms_per_moved_gib};
   if (given.most_moved_bytes != nullptr) request.most_moved_bytes = *given.most_moved_bytes;
+  if (given.unspent_bytes != nullptr) request.unspent_bytes = *given.unspent_bytes;
   return request;
 }
 
@@ -56,6 +57,7 @@ ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, c
       document->moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
                                   .must_move_bytes = replanned.must_move_bytes,
                                   .moved_bytes = replanned.moved_bytes,
+                                  .unspent_bytes = replanned.unspent_bytes,
                                   .moves = std::move(replanned.moves)};
     }
     *plan = made.release();
@@ -90,6 +92,7 @@ ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary
       result.moved_bytes = document->moves->moved_bytes;
       result.must_move_bytes = document->moves->must_move_bytes;
       result.running_cost_ms = document->moves->running_cost_ms;
+      result.unspent_bytes = document->moves->unspent_bytes;
     }
     write_to(summary, result, kFirstMoveSummary, "ns_move_summary");
     return NS_OK;

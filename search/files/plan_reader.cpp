@@ -159,9 +159,15 @@ PlanRecord read_document(const JsonObject& file) {
       (void)task.has(name);
     task.reject_unknown_fields();
   }
-  for (const char* name :
-       {"weights", "notes", "fits_memory", "search", "alternatives", "replan", "moves"})
+  for (const char* name : {"weights", "notes", "fits_memory", "search", "alternatives", "moves"})
     (void)file.has(name);
+  if (file.has("replan")) {
+    const JsonObject replan = file.object("replan");
+    if (replan.has("unspent_bytes")) {
+      record.unspent_bytes =
+          replan.integer("unspent_bytes", 0, std::numeric_limits<std::int64_t>::max());
+    }
+  }
   if (file.has("error")) {
     record.error_kind = read_error_kind(file);
     file.reject_unknown_fields();

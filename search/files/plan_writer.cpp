@@ -241,6 +241,7 @@ void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
                                     .add("running_cost_ms", moves.running_cost_ms)
                                     .add("must_move_bytes", moves.must_move_bytes)
                                     .add("moved_bytes", moves.moved_bytes)
+                                    .add("unspent_bytes", moves.unspent_bytes)
                                     .text();
   text += ",\n  \"moves\": [";
   const char* separator = "\n    ";

@@ -180,7 +180,8 @@ void Replanning::add_kept_plans() {
                                              static_cast<int>(order_.running.lost_devices.size()));
     const std::int64_t wanted =
         std::max(least, residency_.total_bytes() / order_.task.devices * added);
-    most_moved_bytes_ = wanted + (wanted + order_.moved_beside) / kShareOnTop;
+    most_moved_bytes_ =
+        with_unspent(wanted + (wanted + order_.moved_beside) / kShareOnTop, order_.request);
   }
   for (Candidate& one : kept) consider(std::move(one));
 }

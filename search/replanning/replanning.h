@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,11 @@ inline constexpr std::int64_t kShareOnTop = 5;
 
 /// No limit of the bytes that are moved.
 inline constexpr std::int64_t kAnyBytes = std::numeric_limits<std::int64_t>::max();
+
+/// A budget and what earlier ones left.
+[[nodiscard]] inline std::int64_t with_unspent(std::int64_t budget, const ReplanRequest& request) {
+  return budget + std::min(request.unspent_bytes.value_or(0), kAnyBytes - budget);
+}
 
 /// What a new plan for a running job is made with. Borrows all.
 struct ReplanOrder {

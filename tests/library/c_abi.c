@@ -27,7 +27,7 @@ FIELD(ns_plan_options, reserved, 28);
 FIELD(ns_plan_options, on_improvement, 32);
 FIELD(ns_plan_options, context, 40);
 
-STRUCT(ns_replan_options, 64);
+STRUCT(ns_replan_options, 72);
 FIELD(ns_replan_options, size, 0);
 FIELD(ns_replan_options, deadline_ms, 8);
 FIELD(ns_replan_options, stop, 16);
@@ -36,6 +36,7 @@ FIELD(ns_replan_options, lost_device_count, 32);
 FIELD(ns_replan_options, most_moved_bytes, 40);
 FIELD(ns_replan_options, ms_per_moved_gib, 48);
 FIELD(ns_replan_options, reserved, 56);
+FIELD(ns_replan_options, unspent_bytes, 64);
 
 STRUCT(ns_move, 32);
 FIELD(ns_move, table, 0);
@@ -46,11 +47,12 @@ FIELD(ns_move, to, 16);
 FIELD(ns_move, reserved, 20);
 FIELD(ns_move, bytes, 24);
 
-STRUCT(ns_move_summary, 32);
+STRUCT(ns_move_summary, 40);
 FIELD(ns_move_summary, size, 0);
 FIELD(ns_move_summary, moved_bytes, 8);
 FIELD(ns_move_summary, must_move_bytes, 16);
 FIELD(ns_move_summary, running_cost_ms, 24);
+FIELD(ns_move_summary, unspent_bytes, 32);
 
 STRUCT(ns_plan_summary, 48);
 FIELD(ns_plan_summary, size, 0);

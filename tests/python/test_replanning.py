@@ -38,6 +38,9 @@ def test_a_budget_is_kept_or_refused() -> None:
     running = planner.plan(task)
     assert running.plan is not None
     assert planner.replan(task, task, running.plan, move_budget_bytes=0).moves == []
+    saved = planner.replan(task, task, running.plan, move_budget_bytes=0, unspent_bytes=10**6)
+    assert saved.moved_bytes + saved.unspent_bytes == 10**6
+    assert json.loads(saved.to_json())["replan"]["unspent_bytes"] == saved.unspent_bytes
     with pytest.raises(ns.Error, match="moved"):
         planner.replan(on_devices(task, 3), task, running.plan, lost_devices=[0], move_budget_bytes=0)
     with pytest.raises(ns.Error, match="deadline_ms"):

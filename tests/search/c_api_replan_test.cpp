@@ -114,6 +114,19 @@ TEST(CApiReplan, KeepsToABudget) {
   EXPECT_THAT(ns_last_error(), HasSubstr("moved"));
 }
 
+TEST(CApiReplan, SpendsWhatEarlierBudgetsLeft) {
+  const auto planner = new_planner();
+  const auto task = task_on(2);
+  const auto running = plan_of(planner, task);
+  const std::int64_t none = 0;
+  const std::int64_t left = std::int64_t{1} << 40;
+  ns_replan_options options = with(&ns_replan_options::most_moved_bytes, &none);
+  options.unspent_bytes = &left;
+  const auto plan = replan(planner, running, task, options);
+  const ns_move_summary summary = move_summary_of(plan);
+  EXPECT_EQ(summary.unspent_bytes, left - summary.moved_bytes);
+}
+
 TEST(CApiReplan, SaysWhatIsWrong) {
   const auto planner = new_planner();
   const auto task = task_on(2);

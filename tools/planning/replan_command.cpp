@@ -25,10 +25,13 @@ constexpr const char* kReplanExamples = R"(Examples:
       --move-budget-gb 20 --format json --output new_plan.json
   neuroshard replan --task new.json --running-task old.json --running-plan plan.json \
       --ms-per-moved-gb 0.001
+  neuroshard replan --task new.json --running-task old.json --running-plan plan.json \
+      --carry-over --format json --output new_plan.json
 
 A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
-moved in any case may be moved.
+moved in any case may be moved. With --carry-over, what this leaves of it is kept in the plan's file
+for the next change, and what the running plan's file has may be moved, too.
 Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
 
 struct ReplanCommand {
@@ -38,6 +41,7 @@ struct ReplanCommand {
   std::vector<int> lost_devices;
   std::optional<double> move_budget_gb;
   std::optional<double> ms_per_moved_gb;
+  bool carry_over = false;
   ModelOptions models;
   SearchChoice search;
   std::string format = "table";
@@ -53,7 +57,13 @@ const Task& only_task(const LoadedTasks& loaded) {
   return loaded.tasks[0];
 }
 
-RunningPlan load_running(const ReplanCommand& command) {
+/// The running plan, and what its file says was left of its budget.
+struct LoadedRunning {
+  RunningPlan running;
+  std::int64_t unspent_bytes = 0;
+};
+
+LoadedRunning load_running(const ReplanCommand& command) {
   TaskOptions running_task;
   running_task.task = command.running_task;
   running_task.memory = command.task.memory;
@@ -80,12 +90,15 @@ RunningPlan load_running(const ReplanCommand& command) {
       task.groups.clear();
     }
   }
-  return {task, plan_for(records[0], task), command.lost_devices};
+  return {{task, plan_for(records[0], task), command.lost_devices}, records[0].unspent_bytes};
 }
 
 ReplanRequest request_of(const ReplanCommand& command) {
   if (command.move_budget_gb && command.ms_per_moved_gb) {
     throw Error("--move-budget-gb and --ms-per-moved-gb exclude each other; give one of them");
+  }
+  if (command.carry_over && command.ms_per_moved_gb) {
+    throw Error("--carry-over and --ms-per-moved-gb exclude each other; give one of them");
   }
   ReplanRequest request;
   if (command.move_budget_gb) {
@@ -104,11 +117,12 @@ int run_replan(const ReplanCommand& command, Console& console) {
   if (format == OutputFormat::kJsonl) {
     throw Error("--format jsonl is for many tasks; replan takes one: use table or json");
   }
-  const ReplanRequest request = request_of(command);
+  ReplanRequest request = request_of(command);
   const PlannerOptions planner_options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.task);
   const Task& task = only_task(loaded);
-  const RunningPlan running = load_running(command);
+  const auto [running, unspent_bytes] = load_running(command);
+  if (command.carry_over) request.unspent_bytes = unspent_bytes;
   const LoadedModels models = load_models(command.models, loaded.hardware);
   require_comm_model(models, task.devices);
   require_comm_model(models, running.task.devices);
@@ -142,6 +156,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
                               .moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
                                                  .must_move_bytes = replanned.must_move_bytes,
                                                  .moved_bytes = replanned.moved_bytes,
+                                                 .unspent_bytes = replanned.unspent_bytes,
                                                  .moves = std::move(replanned.moves)},
                               .read_ms = loaded.read_ms};
   output.write(format == OutputFormat::kJson
@@ -186,6 +201,12 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->add_option("--ms-per-moved-gb", options->ms_per_moved_gb,
                    "Gain per iteration that is worth moving a GiB for, in place of a budget")
       ->type_name("MS")
+      ->group(running);
+  command
+      ->add_flag(
+          "--carry-over", options->carry_over,
+          "Also move what the running plan's file has unspent, and leave for the next change "
+          "what gains little")
       ->group(running);
   add_model_options(*command, options->models);
   add_effort_option(*command, options->search);

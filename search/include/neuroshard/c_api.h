@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 4
+#define NS_ABI_VERSION 5
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -143,6 +143,11 @@ typedef struct ns_replan_options {
   const int64_t* most_moved_bytes;  ///< Bytes that may be moved. NULL: no budget was given.
   double ms_per_moved_gib;          ///< What a moved GiB is worth. 0: moves are free.
   int64_t reserved;
+  // Since version 5.
+  /// Bytes that budgets of earlier changes left, which may be moved as well (ns_move_summary); 0 at
+  /// the first. The plan then leaves for later changes what gains little. NULL: none, and it does
+  /// not.
+  const int64_t* unspent_bytes;
 } ns_replan_options;
 
 /// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
@@ -258,6 +263,7 @@ typedef struct ns_move_summary {
   int64_t moved_bytes;
   int64_t must_move_bytes;  ///< What no device holds. Every plan moves it.
   double running_cost_ms;   ///< Of the running plan for its own task.
+  int64_t unspent_bytes;    ///< What is left of the budget for later changes. Since version 5.
 } ns_move_summary;
 /// All 0 for a plan that is not of ns_planner_replan(). Since version 3.
 ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary);

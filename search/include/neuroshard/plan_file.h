@@ -24,6 +24,7 @@ struct PlanMoves {
   double running_cost_ms = 0.0;  ///< Of the running plan for its own task.
   std::int64_t must_move_bytes = 0;
   std::int64_t moved_bytes = 0;
+  std::int64_t unspent_bytes = 0;  ///< As in ReplanResult.
   std::vector<TableMove> moves;
 };
 
@@ -79,6 +80,8 @@ struct PlanRecord {
   /// slices (version 2). Empty: the file says that there is none.
   std::optional<std::variant<HalvedPlan, Plan>> plan;
   std::optional<double> cost_ms;  ///< As predicted when the plan was written.
+  /// What re-planning left of its budget for later changes (`ReplanResult`). 0 of other plans.
+  std::int64_t unspent_bytes = 0;
 
   // What the file says of the task that the plan is for, as far as it does.
   std::optional<int> tables;

@@ -36,6 +36,10 @@ struct ReplanRequest {
   PlanRequest plan{};  ///< `alternatives` and `on_improvement` have no meaning here.
   /// Bytes that may be moved, those that must be among them.
   std::optional<std::int64_t> most_moved_bytes{};
+  /// What was left of the budgets of earlier changes (`ReplanResult::unspent_bytes`; at the first,
+  /// 0), which may be moved as well: what several changes move stays within the sum of their
+  /// budgets. If given, a plan leaves for later changes what gains little. Refused with a price.
+  std::optional<std::int64_t> unspent_bytes{};
   /// What a moved GiB is worth: a plan may move one more for each such gain. 0: moves are free.
   double ms_per_moved_gib = 0.0;
 };
@@ -68,6 +72,9 @@ struct ReplanResult {
   /// What no device holds: new tables and rows, and what was on lost devices; and what replicated
   /// and row-wise tables need on other devices to stay so. Or what this plan moves, if it is less.
   std::int64_t must_move_bytes = 0;
+  /// What is left of the budget, with what earlier ones left if that was given, for later changes.
+  /// The share of devices that have been added is not left to others. 0 without a budget.
+  std::int64_t unspent_bytes = 0;
 };
 
 }  // namespace neuroshard

@@ -337,6 +337,56 @@ TEST(KindSearch, ASmallTableIsReplicatedWhereTheBudgetAllowsIt) {
   EXPECT_LT(all.result.cost.cost_ms, least.result.cost.cost_ms);
 }
 
+TEST(KindSearch, WhatEarlierBudgetsLeftPaysForReplicas) {
+  const RunningPlan running = whole_tables_job();
+  Task task = running.task;
+  for (int t = 0; t < 8; ++t) {
+    task.tables.push_back(table_of("small" + std::to_string(t), 10, 64, 1.0));
+  }
+  const Planner planner = planner_of();
+  constexpr std::int64_t kOfAll = 8 * 10 * 64 * 4;
+  const ReplanResult least = planner.replan(task, running, {.unspent_bytes = 0});
+  EXPECT_THAT(least.result.plan.value().replicas, IsEmpty());
+  EXPECT_EQ(least.moved_bytes, kOfAll);
+  EXPECT_EQ(least.unspent_bytes, kOfAll / 5);
+  const ReplanResult all = planner.replan(task, running, {.unspent_bytes = 7 * kOfAll});
+  EXPECT_THAT(all.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+  EXPECT_EQ(all.moved_bytes, 8 * kOfAll);
+  EXPECT_EQ(all.unspent_bytes, kOfAll / 5);
+}
+
+TEST(KindSearch, ChangesOfOneAccountMoveNoMoreThanTheirBudgetsTogether) {
+  for (const Cuts cuts : {Cuts::kAny, Cuts::kColumns}) {
+    const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
+    int left = 0;
+    for (std::uint64_t seed = 0; seed < testing::repetitions(30); ++seed) {
+      SCOPED_TRACE(seed);
+      const auto job = small_changed_job(planner, seed);
+      if (!job) continue;
+      constexpr std::int64_t kUnspent = 50'000;
+      const ReplanResult first = planner.replan(job->task, job->running, {.unspent_bytes = 0});
+      const ReplanResult more =
+          planner.replan(job->task, job->running, {.unspent_bytes = kUnspent});
+      const ReplanResult given = planner.replan(
+          job->task, job->running,
+          {.most_moved_bytes = first.must_move_bytes + 1000, .unspent_bytes = kUnspent});
+      ASSERT_TRUE(first.result.plan && more.result.plan);
+      EXPECT_TRUE(check_plan(*more.result.plan, job->task).empty());
+      for (const ReplanResult* one : {&first, &more, &given}) EXPECT_GE(one->unspent_bytes, 0);
+      if (given.result.plan) {
+        EXPECT_EQ(given.moved_bytes + given.unspent_bytes, first.must_move_bytes + 1000 + kUnspent);
+      }
+      left += first.unspent_bytes > 0 ? 1 : 0;
+      // What is over comes from earlier budgets, unless devices have been added.
+      if (job->task.devices <= job->running.task.devices &&
+          more.moved_bytes > first.must_move_bytes + first.must_move_bytes / 5) {
+        EXPECT_LT(more.unspent_bytes, kUnspent);
+      }
+    }
+    EXPECT_GT(left, 0);
+  }
+}
+
 TEST(KindSearch, AJobThatReplicatesAllTablesGetsANewOne) {
   RunningPlan running = whole_tables_job();
   running.plan = {

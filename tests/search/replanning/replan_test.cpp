@@ -399,6 +399,9 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
     return message_of([&] { (void)planner.replan(task, running, request); });
   };
   EXPECT_THAT(message({.most_moved_bytes = -1}), HasSubstr("move budget is negative"));
+  EXPECT_THAT(message({.unspent_bytes = -1}), HasSubstr("move budgets are negative"));
+  EXPECT_THAT(message({.unspent_bytes = 0, .ms_per_moved_gib = 1.0}),
+              HasSubstr("give one of them"));
   EXPECT_THAT(message({.ms_per_moved_gib = -1.0}), HasSubstr("price of a moved GiB"));
   EXPECT_THAT(message({.ms_per_moved_gib = std::numeric_limits<double>::quiet_NaN()}),
               HasSubstr("price of a moved GiB"));

@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "temporary_folder.h"
 #include "tools/run_command.h"
@@ -20,9 +24,12 @@ class ReplanCommand : public ::testing::Test {
                   .code,
               kExitOk);
   }
+  /// `more` may name another running plan.
   Outcome replan(std::vector<std::string> more) {
-    std::vector<std::string> args = {"--task",   task_,  "--running-task", task_,
-                                     "--effort", "fast", "--running-plan", plan_};
+    std::vector<std::string> args = {"--task", task_, "--running-task", task_, "--effort", "fast"};
+    if (std::ranges::find(more, "--running-plan") == more.end()) {
+      args.insert(args.end(), {"--running-plan", plan_});
+    }
     args.insert(args.end(), more.begin(), more.end());
     return run_command("replan", args);
   }
@@ -60,6 +67,25 @@ TEST_F(ReplanCommand, MovesWhatWasOnALostDevice) {
   EXPECT_EQ(json::parse(simulated.out)["cost_ms"], document["cost_ms"]);
 }
 
+TEST_F(ReplanCommand, CarriesOverWhatBudgetsLeave) {
+  const auto replanned = [&](const std::string& file, std::vector<std::string> more) {
+    more.insert(more.end(), {"--format", "json", "--output", file});
+    EXPECT_EQ(replan(std::move(more)).code, kExitOk);
+    return json::parse(contents_of(file))["replan"];
+  };
+  const std::string seven = folder_ / "seven.json";
+  const json lost = replanned(seven, {"--devices", "7", "--lost-devices", "3", "--carry-over"});
+  const auto must = lost["must_move_bytes"].get<std::int64_t>();
+  const auto moved = lost["moved_bytes"].get<std::int64_t>();
+  const auto unspent = lost["unspent_bytes"].get<std::int64_t>();
+  EXPECT_EQ(unspent, must + must / 5 - moved);
+
+  const json same =
+      replanned(folder_ / "same.json", {"--devices", "7", "--running-plan", seven, "--carry-over"});
+  EXPECT_EQ(same["moved_bytes"].get<std::int64_t>() + same["unspent_bytes"].get<std::int64_t>(),
+            unspent);
+}
+
 TEST_F(ReplanCommand, SaysOnAPageWhatMoves) {
   const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
@@ -86,6 +112,7 @@ TEST_F(ReplanCommand, BadOptionsAreNamed) {
   EXPECT_THAT(error({"--move-budget-gb", "-1"}), HasSubstr("--move-budget-gb"));
   EXPECT_THAT(error({"--move-budget-gb", "1", "--ms-per-moved-gb", "1"}),
               HasSubstr("exclude each other"));
+  EXPECT_THAT(error({"--carry-over", "--ms-per-moved-gb", "1"}), HasSubstr("exclude each other"));
   EXPECT_THAT(error({"--ms-per-moved-gb", "-1"}), HasSubstr("price of a moved GiB"));
   EXPECT_THAT(error({"--format", "jsonl"}), HasSubstr("use table or json"));
   EXPECT_THAT(error({"--devices", "7", "--lost-devices", "3", "--move-budget-gb", "0"}),

@@ -28,15 +28,18 @@ struct TaskReplanResult {
   std::vector<TableMove> moves;
   std::int64_t moved_bytes = 0;
   std::int64_t must_move_bytes = 0;
+  std::int64_t unspent_bytes = 0;
 };
 
 TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
                         std::shared_ptr<NamedTask> running_task, const Plan& running_plan,
                         std::vector<int> lost_devices,
-                        std::optional<std::int64_t> move_budget_bytes, double ms_per_moved_gib,
+                        std::optional<std::int64_t> move_budget_bytes,
+                        std::optional<std::int64_t> unspent_bytes, double ms_per_moved_gib,
                         std::optional<double> deadline_ms) {
   ReplanRequest request{.plan = timed_request(deadline_ms),
                         .most_moved_bytes = move_budget_bytes,
+                        .unspent_bytes = unspent_bytes,
                         .ms_per_moved_gib = ms_per_moved_gib};
   const RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
   ReplanResult replanned;
@@ -50,7 +53,8 @@ TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask>
                       std::move(replanned.running_cost)},
           .moves = std::move(replanned.moves),
           .moved_bytes = replanned.moved_bytes,
-          .must_move_bytes = replanned.must_move_bytes};
+          .must_move_bytes = replanned.must_move_bytes,
+          .unspent_bytes = replanned.unspent_bytes};
 }
 
 PlanDocument document_of(const TaskReplanResult& result) {
@@ -58,6 +62,7 @@ PlanDocument document_of(const TaskReplanResult& result) {
   document.moves = PlanMoves{.running_cost_ms = result.running.cost.cost_ms,
                              .must_move_bytes = result.must_move_bytes,
                              .moved_bytes = result.moved_bytes,
+                             .unspent_bytes = result.unspent_bytes,
                              .moves = result.moves};
   return document;
 }
@@ -91,6 +96,8 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       .def_ro("moved_bytes", &TaskReplanResult::moved_bytes, "Sum of `moves`.")
       .def_ro("must_move_bytes", &TaskReplanResult::must_move_bytes,
               "What no device holds. Every plan moves it.")
+      .def_ro("unspent_bytes", &TaskReplanResult::unspent_bytes,
+              "What is left of the budget for later changes.")
       .def(
           "to_json",
           [](const TaskReplanResult& result) {
@@ -110,11 +117,14 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   planner.def(
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
       "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),
-      "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
+      "unspent_bytes"_a = nb::none(), "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
       "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
       "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
-      "be moved in any case may be. Raises Error on what is invalid, and on a budget below what "
+      "be moved in any case may be. `unspent_bytes`: what budgets of earlier changes left (0 at "
+      "the "
+      "first), which may be moved as well; the plan then leaves what gains little for later ones. "
+      "Raises Error on what is invalid, and on a budget below what "
       "has to be moved.");
 }
 
