@@ -197,7 +197,7 @@ std::int64_t KindSearch::unspent_bytes(std::int64_t moved_bytes) const {
   const std::int64_t own =
       order_.request.most_moved_bytes.value_or(must_move_bytes_ + must_move_bytes_ / kShareOnTop);
   const std::int64_t left = std::max<std::int64_t>(0, own - moved_bytes);
-  return std::min(*budget_ - moved_bytes, with_unspent(left, order_.request));
+  return std::clamp<std::int64_t>(*budget_ - moved_bytes, 0, with_unspent(left, order_.request));
 }
 
 int KindSearch::dropped_replicas(const Plan& plan) const {

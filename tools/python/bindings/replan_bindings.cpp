@@ -122,10 +122,8 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
       "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
       "be moved in any case may be. `unspent_bytes`: what budgets of earlier changes left (0 at "
-      "the "
-      "first), which may be moved as well; the plan then leaves what gains little for later ones. "
-      "Raises Error on what is invalid, and on a budget below what "
-      "has to be moved.");
+      "the first), which may be moved as well; the plan then leaves what gains little for later "
+      "ones. Raises Error on what is invalid, and on a budget below what has to be moved.");
 }
 
 }  // namespace neuroshard::python
