@@ -39,9 +39,9 @@ constexpr std::size_t kNumbersOfReplicas = 8;
 constexpr double kLeastGainOfDrops = 0.02;
 constexpr double kLeastGainOfDrop = 0.01;
 
-// Where later changes may use what a plan leaves of the budget, all that may be moved beyond what
-// must has to gain this share of the cost, and less than all its part. With four times as much ten
-// changes cost the same on average; with nothing, 0.7 % more.
+// Where later changes may use what a plan leaves of the budget: moving all that may be moved beyond
+// what must has to gain this share of the cost, moving half of it half of that. With four times as
+// much ten changes cost the same on average; with nothing, 0.7 % more.
 constexpr double kLeastGainOfBudget = 0.005;
 
 class KindSearch {
