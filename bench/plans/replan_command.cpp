@@ -12,16 +12,16 @@
 #include "bench/commands.h"
 #include "bench/common_options.h"
 #include "bench/inputs/gap_cases.h"
+#include "bench/inputs/job_changes.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
+#include "bench/plans/changes_as_one.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
 #include "core/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
-#include "search/replanning/kind_changes.h"
-#include "search/replanning/replanning.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -34,11 +34,12 @@ knows nothing of the running one. Ten changes in a row are
 drawn: a device lost or added, a table added or doubled; each starts from the plan before it, and what
 is moved in all of them is counted. With one account, each may also move what those before left of
 their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force no
-move: what they gain has its price (--ms-per-moved-gb), or the plan stays. With --bound, 'bound' is
-the cost over that of a plan made anew of the cheaper of two plans: the one near to the plan that runs,
-and one made anew that moves what it likes, but replicates no table for which alone the budget has
-too few bytes; of changes in a row: for which none of the budgets had enough, unless it was
-replicated before. 1 without --bound.
+move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
+
+With --bound, 'bound' is the cost over that of a plan made anew of the cheapest of three plans: the one
+that is judged; one near to the first plan, made when all changes are known, with the bytes that all
+budgets together allowed; and one made anew that moves what it likes, but replicates no table for which
+alone these bytes are too few. 1 without --bound.
 
 Example:
   nsbench replan --devices 16,128 --effort fast)";
@@ -53,91 +54,6 @@ struct ReplanOptions {
   bool bound = false;
 };
 
-/// A job after something has happened to it.
-struct Changed {
-  Task task;
-  std::vector<int> lost_devices;
-};
-
-using JobChange = std::function<Changed(const Task&, Random&)>;
-
-Changed lose_devices(const Task& task, std::size_t count, Random& random) {
-  Changed changed{task, {}};
-  while (changed.lost_devices.size() < count) {
-    const auto device = static_cast<int>(random.below(static_cast<std::size_t>(task.devices)));
-    const auto& lost = changed.lost_devices;
-    if (std::find(lost.begin(), lost.end(), device) == lost.end()) {
-      changed.lost_devices.push_back(device);
-    }
-  }
-  changed.task.devices -= static_cast<int>(count);
-  return changed;
-}
-
-std::size_t any_table(const Task& task, Random& random) { return random.below(task.tables.size()); }
-
-Changed add_tables(const Task& task, std::size_t count, Random& random) {
-  Changed changed{task, {}};
-  for (std::size_t i = 0; i < count; ++i) {
-    Table table = task.tables[any_table(task, random)];
-    table.name = "added " + std::to_string(changed.task.tables.size()) + " " + table.name;
-    changed.task.tables.push_back(std::move(table));
-  }
-  return changed;
-}
-
-Changed double_table(const Task& task, Random& random) {
-  Changed changed{task, {}};
-  Table& table = changed.task.tables[any_table(task, random)];
-  table.rows = std::min(2 * table.rows, kMaxRows);
-  return changed;
-}
-
-Changed any_change(const Task& task, Random& random) {
-  switch (random.below(4)) {
-    case 0:
-      return add_tables(task, 1, random);
-    case 1:
-      return double_table(task, random);
-    case 2: {
-      Changed changed{task, {}};
-      changed.task.devices = std::min(task.devices + 1, kMaxDevices);
-      return changed;
-    }
-    default:
-      return lose_devices(task, 1, random);
-  }
-}
-
-Changed other_statistics(const Task& task, Random& random) {
-  Changed changed{task, {}};
-  for (Table& table : changed.task.tables) table.pooling_factor *= 0.8 + 0.4 * random.uniform();
-  return changed;
-}
-
-struct Scenario {
-  const char* name;
-  int changes;
-  JobChange change;
-  bool one_account = false;  ///< Changes may move what those before left of their budgets.
-};
-
-const std::vector<Scenario>& scenarios() {
-  static const std::vector<Scenario> all = {
-      {"2 devices lost", 1,
-       [](const Task& task, Random& random) { return lose_devices(task, 2, random); }},
-      {"1 % more tables", 1,
-       [](const Task& task, Random& random) {
-         return add_tables(task, (task.tables.size() + 99) / 100, random);
-       }},
-      {"one table doubled", 1, double_table},
-      {"10 changes in a row", 10, any_change},
-      {"10 changes, one account", 10, any_change, true},
-      {"other pooling factors", 1, other_statistics},
-  };
-  return all;
-}
-
 struct Judged {
   std::int64_t must_move_bytes = 0;
   std::int64_t moved_bytes = 0;
@@ -147,64 +63,16 @@ struct Judged {
   double anew_ms = 0.0;
 };
 
-/// Tables that may be replicated after some changes: they were so before, or one of the budgets had
-/// bytes enough for a copy on each device.
-class ReplicableTables {
- public:
-  void add(const Task& task, const RunningPlan& running, std::int64_t must_move_bytes,
-           std::int64_t unspent_bytes) {
-    may_be_.resize(task.tables.size(), false);
-    // A device that has been added gets its share of all columns.
-    const int left = running.task.devices - static_cast<int>(running.lost_devices.size());
-    const std::int64_t share = size_bytes(task) / task.devices * std::max(0, task.devices - left);
-    const std::int64_t spare = share + (share + must_move_bytes) / kShareOnTop + unspent_bytes;
-    const RunningKinds kinds(task, running);
-    for (std::uint32_t t = 0; t < may_be_.size(); ++t) {
-      if (kinds.kind(t) == ShardingKind::kReplicate ||
-          kinds.change(t, ShardingKind::kReplicate).more_bytes <= spare) {
-        may_be_[t] = true;
-      }
-    }
-  }
-
-  /// `task`, whose rules forbid replicas of the others.
-  [[nodiscard]] Task task_within(const Task& task) const {
-    Task within = task;
-    for (std::size_t t = 0; t < may_be_.size(); ++t) {
-      if (!may_be_[t]) forbid_replicas(task, within.tables[t]);
-    }
-    return within;
-  }
-
- private:
-  static std::int64_t size_bytes(const Task& task) {
-    std::int64_t bytes = 0;
-    for (const Table& table : task.tables) bytes += table.size_bytes();
-    return bytes;
-  }
-
-  std::vector<bool> may_be_;  ///< [tables]; changes add tables, but drop none.
-};
-
-// Of row blocks, re-planning knows those of row-wise tables.
-bool may_run(const Task& task, const Plan& plan) {
-  return std::ranges::none_of(
-      sharding_kinds(task, plan), [](const std::vector<ShardingKind>& kinds) {
-        return std::ranges::all_of(kinds, [](ShardingKind kind) {
-          return kind == ShardingKind::kTableRow || kind == ShardingKind::kGrid;
-        });
-      });
-}
-
 // Nothing where a changed task has no plan, or one that re-planning refuses.
 std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Task task,
                             PlanResult plan, const ReplanOptions& options) {
   Random random(20231, 0);
   Judged judged;
-  ReplicableTables replicable;
+  std::optional<ChangesAsOne> as_one;
   std::int64_t unspent_bytes = 0;
   for (int i = 0; i < scenario.changes; ++i) {
-    if (!plan.plan || !may_run(task, *plan.plan)) return std::nullopt;
+    if (!plan.plan) return std::nullopt;
+    if (options.bound && i == 0) as_one.emplace(task, *plan.plan);
     const Changed changed = scenario.change(task, random);
     const RunningPlan running{task, *plan.plan, changed.lost_devices};
     ReplanRequest request;
@@ -226,17 +94,15 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     }
     judged.must_move_bytes += replanned.must_move_bytes;
     judged.moved_bytes += replanned.moved_bytes;
-    if (options.bound) {
-      replicable.add(changed.task, running, replanned.must_move_bytes,
-                     request.unspent_bytes.value_or(0));
-    }
     unspent_bytes = replanned.unspent_bytes;
-    if (options.bound && i + 1 == scenario.changes) {
-      const PlanResult bound = planner.plan(replicable.task_within(changed.task));
-      judged.bound_ratio =
-          std::min(bound.cost.cost_ms, replanned.result.cost.cost_ms) / anew.cost.cost_ms;
-    }
     judged.cost_ratio = replanned.result.cost.cost_ms / anew.cost.cost_ms;
+    if (as_one) {
+      as_one->add(changed, request, replanned);
+      if (i + 1 == scenario.changes) {
+        judged.bound_ratio =
+            std::min(judged.cost_ratio, as_one->least_cost_ms(planner) / anew.cost.cost_ms);
+      }
+    }
     plan = std::move(replanned.result);
     task = changed.task;
   }
@@ -284,18 +150,6 @@ struct Changes {
   }
 };
 
-std::vector<const Scenario*> wanted_scenarios(const std::vector<std::string>& names) {
-  std::vector<const Scenario*> wanted;
-  for (const Scenario& scenario : scenarios()) {
-    const bool is_wanted =
-        names.empty() || std::ranges::any_of(names, [&](const std::string& name) {
-          return std::string_view(scenario.name).find(name) != std::string_view::npos;
-        });
-    if (is_wanted) wanted.push_back(&scenario);
-  }
-  return wanted;
-}
-
 void run_replan(const ReplanOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = effort_from_name(options.effort), .threads = options.threads});
@@ -304,7 +158,7 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
                      "cost / anew", "worst", "bound", "ms", "anew ms"});
   MarkdownTable list(
       {"case", "devices", "change", "must GiB", "moved GiB", "cost / anew", "bound", "ms"});
-  const std::vector<const Scenario*> wanted = wanted_scenarios(options.changes);
+  const std::vector<const Scenario*> wanted = scenarios(options.changes);
   for (const int devices : options.cases.devices) {
     const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
                                                        {devices}, options.cases.memory_gib);

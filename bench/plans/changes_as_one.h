@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/inputs/job_changes.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/replan.h"
+
+namespace neuroshard::bench {
+
+/// What has happened to a job since its first plan, as if all of it had happened at once: what one
+/// who knew all changes beforehand would plan for.
+class ChangesAsOne {
+ public:
+  ChangesAsOne(const Task& task, const Plan& plan);
+
+  /// The next change, and what was planned for it.
+  void add(const Changed& changed, const ReplanRequest& request, const ReplanResult& replanned);
+
+  /// Cost of the cheaper of two plans for the job as it is now, in ms: near to the first plan, with
+  /// the bytes that all budgets together allowed; and made anew, moving what it likes, but without
+  /// replicas of tables for which alone these bytes are too few. Infinite if these bytes are fewer
+  /// than what must be moved if replicas and row blocks of the first plan stay.
+  [[nodiscard]] double least_cost_ms(const Planner& planner) const;
+
+ private:
+  RunningPlan first_;
+  std::vector<int> first_devices_;  ///< Of each device now, which one of the first plan; -1: none.
+  Task task_;
+  std::int64_t moved_bytes_ = 0;
+  std::int64_t unspent_bytes_ = 0;
+};
+
+}  // namespace neuroshard::bench
