@@ -76,6 +76,10 @@ void validate(const ReplanRequest& request) {
   if (request.unspent_bytes && *request.unspent_bytes < 0) {
     throw Error("the unspent bytes of earlier move budgets are negative; give what they left");
   }
+  if (!(request.small_moves_share >= 0.0 && request.small_moves_share <= 1.0)) {
+    throw Error("the share that small moves may take is " +
+                std::to_string(request.small_moves_share) + "; give between 0 and 1");
+  }
   if (!(request.ms_per_moved_gib >= 0.0 && request.ms_per_moved_gib <= kMostMsPerGib)) {
     throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
                 " ms; give between 0 and 1e6");

@@ -23,6 +23,21 @@ void require_columns(const RunningPlan& running) {
   }
 }
 
+std::map<std::string_view, std::vector<std::size_t>> tables_by_name(const Task& task) {
+  std::map<std::string_view, std::vector<std::size_t>> tables;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) tables[task.tables[t].name].push_back(t);
+  return tables;
+}
+
+[[noreturn]] void refuse_names(std::string_view name, std::size_t before, std::size_t now) {
+  const std::string of_name =
+      name.empty() ? std::string("no name") : "the name '" + std::string(name) + "'";
+  throw Error(
+      std::to_string(before) + " tables of the running plan and " + std::to_string(now) +
+      " of the task have " + of_name +
+      ", and their order does not say which are the same; give each table a name of its own");
+}
+
 int overlap(const Residency::Range& range, int first_column, int dim) {
   return std::max(0, std::min(range.first_column + range.dim, first_column + dim) -
                          std::max(range.first_column, first_column));
@@ -122,23 +137,23 @@ std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
 }
 
 std::vector<std::optional<std::size_t>> running_tables(const Task& task, const Task& running) {
-  // The how manieth of its name a table is says which one it is.
-  const auto labels = [](const Task& of) {
-    std::map<std::string_view, int> seen;
-    std::vector<std::pair<std::string_view, int>> labels;
-    for (const Table& table : of.tables) labels.emplace_back(table.name, seen[table.name]++);
-    return labels;
-  };
-  std::map<std::pair<std::string_view, int>, std::size_t> running_of;
-  const auto running_labels = labels(running);
-  for (std::size_t i = 0; i < running_labels.size(); ++i) running_of[running_labels[i]] = i;
-  std::vector<std::optional<std::size_t>> found;
-  const auto task_labels = labels(task);
-  for (std::size_t i = 0; i < task_labels.size(); ++i) {
-    const auto at = running_of.find(task_labels[i]);
-    const bool same =
-        at != running_of.end() && running.tables[at->second].dim == task.tables[i].dim;
-    found.push_back(same ? std::optional(at->second) : std::nullopt);
+  const std::map<std::string_view, std::vector<std::size_t>> running_of = tables_by_name(running);
+  std::vector<std::optional<std::size_t>> found(task.tables.size());
+  for (const auto& [name, tables] : tables_by_name(task)) {
+    const auto same_name = running_of.find(name);
+    if (same_name == running_of.end()) continue;
+    const std::vector<std::size_t>& before = same_name->second;
+    // Several of one name are the same ones in the same order, and new ones come last.
+    const bool several = std::max(tables.size(), before.size()) > 1;
+    if (several && tables.size() < before.size()) refuse_names(name, before.size(), tables.size());
+    for (std::size_t i = 0; i < std::min(tables.size(), before.size()); ++i) {
+      const Table& was = running.tables[before[i]];
+      const Table& is = task.tables[tables[i]];
+      if (was.dim == is.dim) found[tables[i]] = before[i];
+      if (several && (was.dim != is.dim || is.rows < was.rows)) {
+        refuse_names(name, before.size(), tables.size());
+      }
+    }
   }
   return found;
 }
@@ -242,33 +257,39 @@ std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layou
   for (std::size_t i = 0; i < layout.size(); ++i) {
     const std::size_t table = layout[i].table;
     const int end = first_columns[i] + catalog.dim(layout[i].piece);
-    const auto send = [&](int from, int first, int dim, std::int64_t rows) {
-      if (dim <= 0 || rows == 0) return;
+    const std::int64_t kept_rows = residency.kept_rows(table);
+    const auto send = [&](int from, int first, int dim, std::int64_t first_row,
+                          std::int64_t end_row) {
+      if (dim <= 0 || first_row == end_row) return;
       moves.push_back({.columns = {static_cast<int>(table), first, dim},
                        .from = from,
                        .to = static_cast<int>(layout[i].device),
-                       .bytes = residency.part_bytes(table, dim, rows)});
+                       .bytes = residency.part_bytes(table, dim, end_row - first_row),
+                       .first_row = first_row,
+                       .rows = end_row - first_row});
     };
-    const std::int64_t rows = residency.rows(table);
+    // What some device holds; rows that the table has grown by, none does.
+    const auto send_held = [&](std::uint32_t from, int first, int dim) {
+      if (from != layout[i].device) send(static_cast<int>(from), first, dim, 0, kept_rows);
+      send(-1, first, dim, kept_rows, residency.rows(table));
+    };
+    const auto send_lost = [&](int first, int dim) {
+      send(-1, first, dim, 0, residency.rows(table));
+    };
     int column = first_columns[i];
     if (const std::uint32_t replicas = residency.replicas(table)) {
-      const bool held = layout[i].device < replicas;
-      send(held ? -1 : 0, column, end - column, held ? rows - residency.kept_rows(table) : rows);
+      send_held(layout[i].device < replicas ? layout[i].device : 0, column, end - column);
       continue;
     }
     for (const Residency::Range& range : residency.of_table(table)) {
       if (range.first_column + range.dim <= column || range.first_column >= end) continue;
-      send(-1, column, range.first_column - column, rows);
+      send_lost(column, range.first_column - column);
       column = std::max(column, range.first_column);
       const int held = std::min(end, range.first_column + range.dim) - column;
-      if (range.device == layout[i].device) {
-        send(-1, column, held, rows - residency.kept_rows(table));
-      } else {
-        send(static_cast<int>(range.device), column, held, rows);
-      }
+      send_held(range.device, column, held);
       column += held;
     }
-    send(-1, column, end - column, rows);
+    send_lost(column, end - column);
   }
   sort_moves(moves);
   return moves;
@@ -276,7 +297,7 @@ std::vector<TableMove> moves_of(const PieceCatalog& catalog, const Layout& layou
 
 void sort_moves(std::vector<TableMove>& moves) {
   std::ranges::stable_sort(moves, {}, [](const TableMove& move) {
-    return std::tuple(move.to, move.columns.table, move.columns.first_column);
+    return std::tuple(move.to, move.columns.table, move.columns.first_column, move.first_row);
   });
 }
 

@@ -11,7 +11,9 @@
 
 namespace neuroshard {
 
-/// [tables of `task`]: the table of `running` that each is; nothing: it is new.
+/// [tables of `task`]: the table of `running` that each is; nothing: it is new. Tables of one name,
+/// or without one, are the same ones in the same order, and new ones come last. Throws Error if
+/// these have become fewer, have fewer rows or another dim: which is which is not known then.
 [[nodiscard]] std::vector<std::optional<std::size_t>> running_tables(const Task& task,
                                                                      const Task& running);
 
@@ -93,7 +95,7 @@ class Residency {
                                               std::span<const int> first_columns,
                                               const Residency& residency);
 [[nodiscard]] std::int64_t moved_bytes(std::span<const TableMove> moves);
-/// By receiving device, table and column.
+/// By receiving device, table, column and row.
 void sort_moves(std::vector<TableMove>& moves);
 
 }  // namespace neuroshard

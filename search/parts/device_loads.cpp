@@ -15,10 +15,11 @@ namespace {
 
 using Shards = std::vector<std::vector<TableSlice>>;
 
-std::vector<std::int64_t> shards_bytes(const Task& task, const Shards& shards) {
+std::vector<std::int64_t> plan_bytes(const Task& task, const Shards& shards, const Plan& plan) {
+  const std::int64_t of_replicas = replicas_memory(task, plan).total_bytes();
   std::vector<std::int64_t> bytes;
   for (const std::vector<TableSlice>& shard : shards) {
-    std::int64_t& of_device = bytes.emplace_back(0);
+    std::int64_t& of_device = bytes.emplace_back(of_replicas);
     for (const TableSlice& slice : shard) of_device += slice_bytes(task, slice);
   }
   return bytes;
@@ -57,14 +58,15 @@ std::vector<double> shards_ms(const Backend& backend, const Task& task, const Pl
 std::int64_t DeviceLoads::most_bytes() const { return std::ranges::max(bytes); }
 
 DeviceLoads loads_of_devices(const Backend& backend, const Task& task, const Plan& plan) {
+  if (!has_equal_devices(task)) return loads_of_each_device(backend, task, plan);
+  DeviceLoads loads{.bytes = plan_bytes(task, slices_by_device(plan), plan)};
+  loads.bytes.assign(loads.bytes.size(), loads.most_bytes());
+  return loads;
+}
+
+DeviceLoads loads_of_each_device(const Backend& backend, const Task& task, const Plan& plan) {
   const Shards shards = slices_by_device(plan);
-  DeviceLoads loads{.bytes = shards_bytes(task, shards)};
-  const std::int64_t of_replicas = replicas_memory(task, plan).total_bytes();
-  if (has_equal_devices(task)) {
-    loads.bytes.assign(shards.size(), loads.most_bytes() + of_replicas);
-    return loads;
-  }
-  for (std::int64_t& bytes : loads.bytes) bytes += of_replicas;
+  DeviceLoads loads{.bytes = plan_bytes(task, shards, plan)};
   loads.compute_ms.resize(shards.size());
   if (plan.slices.empty()) return loads;
   loads.compute_ms = shards_ms(backend, task, plan, shards);

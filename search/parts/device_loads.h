@@ -12,18 +12,22 @@ namespace neuroshard {
 /// What tables that have their place take of each device, for the search that places the others.
 struct DeviceLoads {
   std::vector<std::int64_t> bytes;  ///< [devices]
-  /// Milliseconds, [devices]; empty if devices are equal: then it is about the same of all.
+  /// Milliseconds, [devices]; empty if equal devices are to stay equal.
   std::vector<double> compute_ms{};
 
   [[nodiscard]] std::int64_t most_bytes() const;
 };
 
 /// What `plan`, of some tables of `task`, takes. Of equal devices each is taken to have as much as
-/// the fullest one, so that they stay equal. Elsewhere row blocks and columns take the time that
-/// their operators need at the device's speed. Replicas take none: their operators run after all
-/// else, when all devices wait for the slowest, so that they change nothing for the other tables.
+/// the fullest one, so that they stay equal.
 [[nodiscard]] DeviceLoads loads_of_devices(const Backend& backend, const Task& task,
                                            const Plan& plan);
+
+/// The same with what each device has, equal or not. Row blocks and columns take the time that
+/// their operators need at the device's speed. Replicas take none: their operators run after all
+/// else, when all devices wait for the slowest, so that they change nothing for the other tables.
+[[nodiscard]] DeviceLoads loads_of_each_device(const Backend& backend, const Task& task,
+                                               const Plan& plan);
 
 /// Whether each device has room for its load.
 [[nodiscard]] bool has_room_for(const Task& task, const DeviceLoads& loads);

@@ -41,11 +41,13 @@ PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& ta
 PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                          const DeviceLoads& loads) {
   PartialTask part = task_without(whole, taken);
-  if (has_equal_devices(whole)) {
+  if (loads.compute_ms.empty()) {
     part.task.reserved.bytes += loads.most_bytes();
-  } else {
-    add_base_loads(part.task.device_list, loads);
+    return part;
   }
+  std::vector<Device>& devices = part.task.device_list;
+  if (devices.empty()) devices.assign(loads.bytes.size(), {.memory_bytes = whole.memory_bytes});
+  add_base_loads(devices, loads);
   return part;
 }
 

@@ -23,8 +23,8 @@ struct PartialTask {
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken);
 
 /// The same in what is left of the devices if the others are `loads` on them, for which there is
-/// room. What they take becomes part of what is reserved of equal devices, and of the base loads of
-/// others. `taken` is ascending.
+/// room. What they take becomes part of what is reserved of devices that are to stay equal, and of
+/// the base loads of others. `taken` is ascending.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                                        const DeviceLoads& loads);
 

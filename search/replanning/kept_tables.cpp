@@ -56,7 +56,8 @@ class TableKeeper {
       }
     }
     kept_.moved_bytes = moved_bytes(kept_.moves);
-    const DeviceLoads loads = loads_of_devices(backend_, task_, kept_.fixed);
+    const DeviceLoads loads = even_ ? loads_of_devices(backend_, task_, kept_.fixed)
+                                    : loads_of_each_device(backend_, task_, kept_.fixed);
     kept_.device_bytes = loads.most_bytes();
     const bool all_fixed = fixed.size() == task_.tables.size();
     kept_.has_room = all_fixed ? has_room_for(task_, loads) : has_room_beside(task_, loads);
@@ -100,7 +101,8 @@ class TableKeeper {
       add_blocks_of(whole_[t], 0, task_.devices);
       return true;
     }
-    return blocks_.on_nodes.contains(running) && keep_on_nodes(t, running);
+    if (blocks_.on_nodes.contains(running)) return keep_on_nodes(t, running);
+    return keep_blocks_in_place(t, running);
   }
 
   [[nodiscard]] std::vector<int> widths_of_parts(std::uint32_t t) const {
@@ -185,6 +187,35 @@ class TableKeeper {
       bytes_of_nodes_[static_cast<std::size_t>(*node)] += slice_bytes(task_, slice);
       add_blocks_of(slice, *node * group, group);
     }
+    even_ = false;
+    return true;
+  }
+
+  /// Any blocks of rows, if they may all stay on their devices; the last ones get the rows that the
+  /// table has grown by. False if the table has none, or they may not.
+  bool keep_blocks_in_place(std::uint32_t t, std::uint32_t running) {
+    const std::span<const RunningSlice> slices = holders_.slices(running);
+    const Table& before = running_.task.tables[running];
+    const Table& now = task_.tables[t];
+    const std::vector<bool> allowed = allowed_devices(now.rules, task_);
+    const auto may_stay = [&](const RunningSlice& one) {
+      return one.device && allowed[*one.device];
+    };
+    const bool any_block = std::ranges::any_of(
+        slices, [&](const RunningSlice& one) { return is_row_block(running_.task, one.slice); });
+    if (!any_block || now.rows < before.rows || now.rules.kinds != before.rules.kinds ||
+        now.rules.limit_splits() || !std::ranges::all_of(slices, may_stay)) {
+      return false;
+    }
+    for (const RunningSlice& one : slices) {
+      TableSlice slice = one.slice;
+      slice.table = static_cast<int>(t);
+      if (slice.first_row + slice.rows == before.rows) slice.rows = now.rows - slice.first_row;
+      kept_.fixed.shards[*one.device].push_back(static_cast<int>(kept_.fixed.slices.size()));
+      kept_.fixed.slices.push_back(slice);
+      holders_.add_moves(slice, static_cast<int>(*one.device), before_[t], kept_.moves);
+    }
+    even_ = false;
     return true;
   }
 
@@ -241,6 +272,7 @@ class TableKeeper {
   RunningHolders holders_;
   RunningBlocks blocks_;
   std::vector<std::int64_t> bytes_of_nodes_;  ///< Of tables on nodes, in the new task.
+  bool even_ = true;  ///< False: `fixed` may leave some devices full and others empty.
   KeptTables kept_;
 };
 
@@ -251,7 +283,8 @@ KeptTables keep_tables(const Backend& backend, const Task& task, const RunningPl
   return TableKeeper(backend, task, running, wanted).run();
 }
 
-void require_columns(const Task& task, const Plan& fixed) {
+std::optional<Error> refusal_of(const Task& task, const KeptTables& kept) {
+  const Plan& fixed = kept.fixed;
   const auto is_fixed = [&](int t) {
     return std::ranges::binary_search(fixed.replicas, t) ||
            std::ranges::any_of(fixed.slices,
@@ -260,12 +293,21 @@ void require_columns(const Task& task, const Plan& fixed) {
   for (int t = 0; std::cmp_less(t, task.tables.size()); ++t) {
     const Table& table = task.tables[static_cast<std::size_t>(t)];
     if (may_be_in_columns(task, table) || is_fixed(t)) continue;
-    throw Error(
-        label_of(task, t) + " may neither be whole nor in slices of columns" +
-        rules_text(table.rules) +
-        ", but re-planning neither replicates it nor cuts it by rows; plan the task anew, or "
-        "loosen the rule kinds");
+    return Error(label_of(task, t) + " may neither be whole nor in slices of columns" +
+                 rules_text(table.rules) +
+                 ", and its blocks of rows cannot stay; plan the task anew, or loosen the rules");
   }
+  if (!kept.has_room) {
+    return Error("the tables that the running plan replicates or cuts by rows need " +
+                 format_bytes(kept.device_bytes) + " on every device, but one has room for " +
+                 format_bytes(std::ranges::min(rooms_bytes(task))) + "; plan the task anew");
+  }
+  for (const TableSlice& slice : kept.running.plan.slices) {
+    if (!is_row_block(kept.running.task, slice)) continue;
+    return Error(label_of(kept.running.task, slice.table) +
+                 " runs in blocks of rows that cannot stay; plan the task anew");
+  }
+  return std::nullopt;
 }
 
 ReplanResult with_kept_tables(const Backend& backend, const Task& task, const KeptTables& kept,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neuroshard/backend.h"
+#include "neuroshard/error.h"
 #include "neuroshard/replan.h"
 #include "search/parts/partial_task.h"
 
@@ -34,13 +35,15 @@ struct KeptTables {
 
 /// `running` is valid. Tables that run so stay so where rules let them: replicas go to devices that
 /// do not hold them, row-wise tables are cut to equal blocks on all devices, those on nodes stay on
-/// theirs or, if a device of it is lost, go to another node. `wanted`, which rules allow, comes
-/// first. Throws Error if lost devices are none.
+/// theirs or, if a device of it is lost, go to another node, and others in blocks of rows stay
+/// where they are if no device of theirs is lost. `wanted`, which rules allow, comes first. Throws
+/// Error if lost devices are none.
 [[nodiscard]] KeptTables keep_tables(const Backend& backend, const Task& task,
                                      const RunningPlan& running, const WantedKinds& wanted);
 
-/// Throws Error unless rules let all tables of `task` but those of `fixed` be in slices of columns.
-void require_columns(const Task& task, const Plan& fixed);
+/// Why these tables cannot be laid out so: rules let one that is in `rest` be in no slices of
+/// columns, what runs in blocks of rows cannot stay, or there is no room.
+[[nodiscard]] std::optional<Error> refusal_of(const Task& task, const KeptTables& kept);
 
 /// What `of_rest` is of the whole task.
 [[nodiscard]] ReplanResult with_kept_tables(const Backend& backend, const Task& task,

@@ -84,6 +84,14 @@ std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
   return moved_bytes(moves);
 }
 
+std::int64_t RunningKinds::least_bytes() const {
+  std::int64_t least = 0;
+  for (std::uint32_t t = 0; t < kinds_.size(); ++t) {
+    least += bytes(t, kinds_[t] == ShardingKind::kRow ? ShardingKind::kRow : ShardingKind::kColumn);
+  }
+  return least;
+}
+
 bool RunningKinds::allows(std::uint32_t t, ShardingKind kind) const {
   const Table& table = task_.tables[t];
   if (kind == ShardingKind::kColumn) return may_be_in_columns(task_, table);

@@ -38,6 +38,8 @@ class RunningKinds {
   [[nodiscard]] KindChange change(std::uint32_t table, ShardingKind kind) const {
     return {.table = table, .kind = kind, .more_bytes = bytes(table, kind) - least_bytes_[table]};
   }
+  /// What no device holds, in bytes.
+  [[nodiscard]] std::int64_t least_bytes() const;
   /// Whether rules let any table be of another kind for which no more than `spare_bytes` have to be
   /// moved beyond what is if it stays as it runs.
   [[nodiscard]] bool any_change_within(std::int64_t spare_bytes) const;

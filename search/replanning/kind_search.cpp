@@ -44,6 +44,25 @@ constexpr double kLeastGainOfDrop = 0.01;
 // much ten changes cost the same on average; with nothing, 0.7 % more.
 constexpr double kLeastGainOfBudget = 0.005;
 
+// What a plan has to cost less than the best one within its budget, if it is to move more.
+constexpr double kLeastGainOfSmallMoves = 0.01;
+
+/// What tables take on the devices that are left.
+std::int64_t held_bytes(const RunningPlan& running) {
+  const auto by_device = slices_by_device(running.plan);
+  const std::int64_t of_replicas = replicas_memory(running.task, running.plan).total_bytes();
+  std::int64_t bytes = 0;
+  for (std::size_t device = 0; device < by_device.size(); ++device) {
+    if (std::ranges::find(running.lost_devices, static_cast<int>(device)) !=
+        running.lost_devices.end()) {
+      continue;
+    }
+    bytes += of_replicas;
+    for (const TableSlice& slice : by_device[device]) bytes += slice_bytes(running.task, slice);
+  }
+  return bytes;
+}
+
 class KindSearch {
  public:
   KindSearch(const Backend& backend, const KindOrder& order);
@@ -57,6 +76,15 @@ class KindSearch {
     double judged_ms;  ///< Cost, and price of the moves, and what dropped replicas have to gain.
   };
 
+  /// From the kinds that run to the best ones within the budget. If moves have a price, later
+  /// changes have something left.
+  void search(bool moves_have_price);
+  /// The same, if no budget was given, with what may be moved without regard to what must be.
+  void search_with_small_moves();
+  /// The first plan: of the kinds that run or, if there is none, of others near to these.
+  void begin(Effort effort);
+  /// As they run; without row blocks on nodes; and without replicas, too.
+  [[nodiscard]] std::vector<WantedKinds> first_kinds() const;
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
   void try_kinds(const WantedKinds& wanted, Effort effort);
   /// From now on, moves have a price, so that later changes have something left.
@@ -70,11 +98,12 @@ class KindSearch {
   /// first, that can be replicated again when any device is lost, by what may then be moved beyond
   /// what must.
   [[nodiscard]] int dropped_replicas(const Plan& plan) const;
-  /// Throws Error that says why tables cannot stay as they run.
-  [[noreturn]] void refuse(const KeptTables& kept) const;
+  [[nodiscard]] bool has_plan() const { return best_ && best_->result.result.plan; }
   /// Tries the kinds that a plan made anew has, as many as the budget allows. Replicas that it does
   /// not allow, `within` then forbids. True: that is none.
-  bool try_kinds_of_new_plan(Task& within, Effort effort);
+  bool try_kinds_of_new_plan(Task& within, PlanResult anew);
+  /// A plan made anew for `within`, which is the task under stricter rules.
+  [[nodiscard]] PlanResult plan_anew(const Task& within, Effort effort);
   /// Tries other numbers of replicas than the best plan so far has, those that gain most.
   void try_numbers_of_replicas();
   /// Tables that may be replicated or in columns, whichever is cheaper, by falling gain of
@@ -102,6 +131,7 @@ class KindSearch {
 
   const Backend& backend_;
   const KindOrder& order_;
+  bool any_kinds_;
   RunningKinds kinds_;
   /// All as they run; where rules let a table be neither so nor in columns, row-wise or replicated.
   WantedKinds as_they_run_;
@@ -109,6 +139,8 @@ class KindSearch {
   std::optional<std::int64_t> budget_;  ///< Nothing: the first plan says it.
   std::int64_t must_move_bytes_ = 0;
   std::optional<Best> best_;
+  std::optional<Error> refusal_;    ///< Why tables cannot stay as they run.
+  std::optional<PlanResult> anew_;  ///< For the task, with all effort.
   std::set<WantedKinds> tried_;
   SearchStats stats_;
   bool complete_ = true;
@@ -117,6 +149,7 @@ class KindSearch {
 KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
     : backend_(backend),
       order_(order),
+      any_kinds_(order.replicas && order.task.devices > 1),
       kinds_(order.task, order.running),
       as_they_run_(order.task.tables.size()),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))),
@@ -136,24 +169,18 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
   }
 }
 
-void KindSearch::refuse(const KeptTables& kept) const {
-  if (!kept.has_room) {
-    throw Error("the tables that the running plan replicates or cuts by rows need " +
-                format_bytes(kept.device_bytes) + " on every device, but one has room for " +
-                format_bytes(std::ranges::min(rooms_bytes(order_.task))) + "; plan the task anew");
-  }
-  throw Error("the move budget is " + format_bytes(*budget_) + ", but " +
-              format_bytes(kept.moved_bytes) +
-              " of replicated and row-wise tables are new or go to other devices; give at least "
-              "as much");
-}
-
 void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
-  if (!best_) require_columns(order_.task, kept.fixed);
-  if (!kept.has_room || (budget_ && kept.moved_bytes > *budget_)) {
-    if (best_) return;
-    refuse(kept);
+  std::optional<Error> refusal = refusal_of(order_.task, kept);
+  if (!refusal && budget_ && kept.moved_bytes > *budget_) {
+    refusal = Error("the move budget is " + format_bytes(*budget_) + ", but " +
+                    format_bytes(kept.moved_bytes) +
+                    " of replicated and row-wise tables are new or go to other devices; give at "
+                    "least as much");
+  }
+  if (refusal) {
+    if (!refusal_) refusal_ = std::move(refusal);
+    return;
   }
   RestRequest of_rest{
       .request = order_.request, .moved_beside = kept.moved_bytes, .effort = effort};
@@ -164,7 +191,7 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   }
   Replanned rest =
       kept.rest.tables.empty() ? nothing_beside(kept) : order_.replan_rest(kept, of_rest);
-  if (!budget_) {
+  if (!budget_ && rest.result.result.plan) {
     budget_ =
         rest.most_moved_bytes == kAnyBytes ? kAnyBytes : rest.most_moved_bytes + kept.moved_bytes;
   }
@@ -176,7 +203,7 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
 }
 
 void KindSearch::price_moves() {
-  if (!best_->result.result.plan || *budget_ == kAnyBytes || spare_bytes() == 0) return;
+  if (*budget_ == kAnyBytes || spare_bytes() == 0) return;
   ms_per_byte_ =
       kLeastGainOfBudget * best_->result.result.cost.cost_ms / static_cast<double>(spare_bytes());
   best_->judged_ms += ms_per_byte_ * static_cast<double>(best_->result.moved_bytes);
@@ -255,10 +282,14 @@ std::vector<KindChange> KindSearch::by_gain(std::vector<KindChange> changes) con
   return changes;
 }
 
-bool KindSearch::try_kinds_of_new_plan(Task& within, Effort effort) {
+PlanResult KindSearch::plan_anew(const Task& within, Effort effort) {
   PlanResult anew = order_.plan_anew(within, effort);
   complete_ &= anew.complete;
   add_work(stats_, anew.stats);
+  return anew;
+}
+
+bool KindSearch::try_kinds_of_new_plan(Task& within, PlanResult anew) {
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
   std::int64_t left = spare_bytes();
@@ -322,7 +353,6 @@ WantedKinds KindSearch::with_replicas(std::span<const CutCandidate> candidates,
 }
 
 void KindSearch::try_numbers_of_replicas() {
-  if (!best_->result.result.plan) return;
   const std::vector<CutCandidate> candidates = free_to_be_replicas();
   CountTrials trials(candidates, kNumbersOfReplicas);
   trials.start_from(static_cast<std::size_t>(std::ranges::count_if(
@@ -337,30 +367,106 @@ void KindSearch::try_numbers_of_replicas() {
   }
 }
 
-ReplanResult KindSearch::run() {
-  const bool any_kinds = order_.replicas && order_.task.devices > 1;
-  tried_.insert(as_they_run_);
-  const bool saves = order_.request.unspent_bytes.has_value();
-  try_kinds(as_they_run_, any_kinds || saves ? Effort::kFast : order_.effort);
-  must_move_bytes_ = best_->result.must_move_bytes;
-  if (saves) price_moves();
-  if (any_kinds && kinds_.any_change_within(spare_bytes())) {
+std::vector<WantedKinds> KindSearch::first_kinds() const {
+  std::vector<WantedKinds> all{as_they_run_};
+  WantedKinds kinds = as_they_run_;
+  for (std::uint32_t t = 0; order_.replicas && t < kinds.size(); ++t) {
+    const bool row_wise = may_be_cut(order_.task, order_.task.tables[t], order_.task.devices);
+    if (!kinds_.kind(t) && !kinds[t] && row_wise) kinds[t] = ShardingKind::kRow;
+  }
+  if (kinds != all.back()) all.push_back(kinds);
+  for (std::uint32_t t = 0; t < kinds.size(); ++t) {
+    if (runs_replicated(t) && !kinds[t] && may_be_in_columns(order_.task, order_.task.tables[t])) {
+      kinds[t] = ShardingKind::kColumn;
+    }
+  }
+  if (kinds != all.back()) all.push_back(std::move(kinds));
+  return all;
+}
+
+void KindSearch::begin(Effort effort) {
+  for (const WantedKinds& kinds : first_kinds()) {
+    tried_.insert(kinds);
+    try_kinds(kinds, effort);
+    if (has_plan()) break;
+  }
+  if (has_plan()) {
+    must_move_bytes_ = best_->result.must_move_bytes;
+    return;
+  }
+  if (!best_ && !any_kinds_) throw *refusal_;
+  // Of any kinds, then, and moving anything if no budget was given.
+  must_move_bytes_ = kinds_.least_bytes();
+  if (!budget_) budget_ = kAnyBytes;
+  if (!any_kinds_) return;
+  if (!best_) {
+    best_.emplace(Best{.result = {},
+                       .wanted = as_they_run_,
+                       .judged_ms = std::numeric_limits<double>::infinity()});
+  }
+  anew_ = plan_anew(order_.task, order_.effort);
+  if (!anew_->plan) best_->result.result = *anew_;
+  Task any = order_.task;
+  try_kinds_of_new_plan(any, *anew_);
+}
+
+void KindSearch::search(bool moves_have_price) {
+  tried_.clear();
+  begin(any_kinds_ || moves_have_price ? Effort::kFast : order_.effort);
+  if (!has_plan()) return;
+  if (moves_have_price) price_moves();
+  if (any_kinds_ && kinds_.any_change_within(spare_bytes())) {
     // A plan that is made anew may have replicas that the budget has no bytes for: it says which
     // ones to keep. Beside columns that take their place, others may suit.
     if (order_.effort != Effort::kFast) {
-      Task anew = order_.task;
-      try_kinds_of_new_plan(anew, order_.effort);
+      if (!anew_) anew_ = plan_anew(order_.task, order_.effort);
+      Task any = order_.task;
+      try_kinds_of_new_plan(any, *anew_);
     }
     Task within = kinds_.task_within(spare_bytes());
     for (int round = 0; round < kRoundsOfFast; ++round) {
-      if (order_.stop.reached() || try_kinds_of_new_plan(within, Effort::kFast)) break;
+      if (order_.stop.reached()) break;
+      if (try_kinds_of_new_plan(within, plan_anew(within, Effort::kFast))) break;
     }
     if (order_.effort != Effort::kFast) try_numbers_of_replicas();
   }
-  if ((saves || (any_kinds && order_.effort != Effort::kFast)) && !order_.stop.reached()) {
+  if ((moves_have_price || (any_kinds_ && order_.effort != Effort::kFast)) &&
+      !order_.stop.reached()) {
     try_kinds(WantedKinds(best_->wanted), order_.effort);
   }
-  if (!best_->result.result.plan && *budget_ < must_move_bytes_) {
+}
+
+void KindSearch::search_with_small_moves() {
+  const ReplanRequest& request = order_.request;
+  if (request.most_moved_bytes || request.ms_per_moved_gib > 0.0 || must_move_bytes_ == 0 ||
+      !has_plan() || order_.stop.reached()) {
+    return;
+  }
+  const auto small_bytes = static_cast<std::int64_t>(
+      request.small_moves_share * static_cast<double>(held_bytes(order_.running)));
+  if (small_bytes <= *budget_) return;
+  const auto cost_ms = [&] {  // Without the price of moves.
+    return best_->judged_ms - ms_per_byte_ * static_cast<double>(best_->result.moved_bytes);
+  };
+  const auto is_gain = [within_ms = cost_ms()](double ms) {
+    return ms * (1.0 + kLeastGainOfSmallMoves) <= within_ms;
+  };
+  const PlanResult anew =
+      plan_anew(kinds_.task_within(small_bytes - must_move_bytes_), Effort::kFast);
+  if (!anew.plan || !is_gain(anew.cost.cost_ms)) return;
+  const std::int64_t budget = *std::exchange(budget_, small_bytes);
+  std::optional<Best> within = std::exchange(best_, std::nullopt);
+  ms_per_byte_ = 0.0;
+  search(true);
+  if (!has_plan() || !is_gain(cost_ms())) best_ = std::move(within);
+  budget_ = budget;
+}
+
+ReplanResult KindSearch::run() {
+  search(order_.request.unspent_bytes.has_value());
+  search_with_small_moves();
+  if (!has_plan() && order_.request.most_moved_bytes && refusal_) throw *refusal_;
+  if (!has_plan() && *budget_ < must_move_bytes_) {
     throw Error("the move budget is " + format_bytes(*budget_) + ", but " +
                 format_bytes(must_move_bytes_) +
                 " are on no device that is left and must be moved; give at least as much");

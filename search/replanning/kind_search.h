@@ -33,10 +33,11 @@ struct KindOrder {
   std::function<PlanResult(const Task&, Effort)> plan_anew;
 };
 
-/// Plans with tables sharded as they run; then, where the planner may, with others replicated or
-/// row-wise, as a plan that is made anew has them, as far as the moves allow. The plan with the
-/// lowest cost, or cost and price of moves. Writes all of the result but `running_cost` and the
-/// time. Throws Error as keep_tables(), require_columns() and replan_task() do.
+/// Plans with tables sharded as they run, or as near to that as there is a plan; then, where the
+/// planner may, with others replicated or row-wise, as a plan that is made anew has them, as far as
+/// the moves allow. The plan with the lowest cost, or cost and price of moves. Writes all of the
+/// result but `running_cost` and the time. Throws Error as keep_tables() and replan_task() do, and,
+/// if a budget was given and there is no plan within it, as refusal_of() says.
 [[nodiscard]] ReplanResult replan_kinds(const Backend& backend, const KindOrder& order);
 
 }  // namespace neuroshard

@@ -35,17 +35,25 @@ void RunningHolders::add_moves(const TableSlice& slice, int to,
                                std::vector<TableMove>& moves) const {
   const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
   const auto first = static_cast<std::ptrdiff_t>(moves.size());
-  const auto send = [&](int from, int first_column, int dim, std::int64_t rows) {
-    if (rows <= 0 || dim <= 0) return;
+  const auto send = [&](int from, int first_column, int dim, std::int64_t first_row,
+                        std::int64_t end_row) {
+    if (first_row >= end_row || dim <= 0) return;
     const TableColumns columns{.table = slice.table, .first_column = first_column, .dim = dim};
+    const std::int64_t rows = end_row - first_row;
     const std::int64_t bytes = rows * (row.per_column * dim + row.per_row);
-    const auto same = std::find_if(moves.begin() + first, moves.end(), [&](const TableMove& move) {
-      return move.from == from && move.columns == columns;
+    const auto before = std::find_if(moves.begin() + first, moves.end(), [&](const TableMove& one) {
+      return one.from == from && one.columns == columns && one.first_row + one.rows == first_row;
     });
-    if (same == moves.end()) {
-      moves.push_back({.columns = columns, .from = from, .to = to, .bytes = bytes});
+    if (before == moves.end()) {
+      moves.push_back({.columns = columns,
+                       .from = from,
+                       .to = to,
+                       .bytes = bytes,
+                       .first_row = first_row,
+                       .rows = rows});
     } else {
-      same->bytes += bytes;
+      before->rows += rows;
+      before->bytes += bytes;
     }
   };
   const std::int64_t end_row = slice.first_row + slice.rows;
@@ -55,7 +63,7 @@ void RunningHolders::add_moves(const TableSlice& slice, int to,
           : slice.first_row;
   if (running_table && is_replicated(*running_table)) {
     if (to >= devices_left_) {
-      return send(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.rows);
+      send(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row, rows_before);
     }
   } else if (running_table) {
     for (const RunningSlice& held : slices_[*running_table]) {
@@ -63,13 +71,14 @@ void RunningHolders::add_moves(const TableSlice& slice, int to,
       const int dim =
           std::min(held.slice.first_column + held.slice.dim, slice.first_column + slice.dim) -
           column;
-      const std::int64_t rows = std::min(held.slice.first_row + held.slice.rows, rows_before) -
-                                std::max(held.slice.first_row, slice.first_row);
       const int from = held.device ? static_cast<int>(*held.device) : -1;
-      if (from != to) send(from, column, dim, rows);
+      if (from != to) {
+        send(from, column, dim, std::max(held.slice.first_row, slice.first_row),
+             std::min(held.slice.first_row + held.slice.rows, rows_before));
+      }
     }
   }
-  send(-1, slice.first_column, slice.dim, end_row - rows_before);
+  send(-1, slice.first_column, slice.dim, rows_before, end_row);
 }
 
 }  // namespace neuroshard

@@ -72,6 +72,28 @@ TEST(Residency, ATableOfAnotherDimIsNew) {
   EXPECT_EQ(residency.must_move_bytes(), 100 * 32 * 4);
 }
 
+// With other rows a device would train on what it has of another table.
+TEST(Residency, RefusesTablesOfOneNameWhoseOrderDoesNotSayWhichIsWhich) {
+  const auto running = [](std::vector<Table> tables) { return task_of(std::move(tables), 2); };
+  const auto message = [](const Task& task, const Task& before) {
+    return message_of([&] { (void)running_tables(task, before); });
+  };
+  const Task before = running({table("", 100, 16), table("a", 10, 8), table("", 200, 16)});
+  using Found = std::vector<std::optional<std::size_t>>;
+  EXPECT_EQ(running_tables(before, before), (Found{0, 1, 2}));
+  const Task more = running({table("", 150, 16), table("", 200, 16), table("", 7, 4)});
+  EXPECT_EQ(running_tables(more, before), (Found{0, 2, std::nullopt}));
+  EXPECT_THAT(message(running({table("", 200, 16), table("a", 10, 8)}), before),
+              HasSubstr("2 tables of the running plan and 1 of the task have no name"));
+  const Task fewer_rows = running({table("", 200, 16), table("", 100, 16)});
+  EXPECT_THAT(message(fewer_rows, before), HasSubstr("give each table a name of its own"));
+  const Task other_dim = running({table("", 100, 16), table("", 200, 8)});
+  EXPECT_THAT(message(other_dim, before), HasSubstr("give each table a name of its own"));
+  const Task named = running({table("x", 5, 4), table("x", 5, 4)});
+  EXPECT_THAT(message(running({table("x", 5, 4)}), named), HasSubstr("have the name 'x'"));
+  EXPECT_EQ(running_tables(running({table("y", 5, 4)}), named), Found{std::nullopt});
+}
+
 TEST(Residency, RefusesDevicesThatDoNotAddUp) {
   const Task task = task_of({table("a", 100, 16)}, 2);
   const auto message = [&](std::vector<int> lost) {

@@ -14,15 +14,17 @@ namespace neuroshard {
 
 /// A plan that a job runs by, and what has become of its devices.
 ///
-/// A table of the new task is the running one of the same name (of several with one name, the first
-/// is the first, and so on). What a device holds of it need not be sent, whatever its statistics
-/// are now; of rows that have been added, only the new ones. A table of another dim is a new table.
-/// Where that is cheaper, tables become replicated or row-wise, or no longer are.
+/// A table of the new task is the running one of the same name. Of several with one name, or
+/// without, the first is the first, and so on; if these have become fewer, have fewer rows or
+/// another dim, re-planning refuses, since devices would keep rows of other tables. What a device
+/// holds of a table need not be sent, whatever its statistics are now; of rows that have been
+/// added, only the new ones. A table of another dim is a new table. Where that is cheaper, tables
+/// become replicated or row-wise, or no longer are.
 struct RunningPlan {
   Task task;
-  /// Valid for `task`. Row blocks are those of row-wise tables, an equal one on each device in
-  /// their order: of others, a device would keep a part of what it needs of any columns, and
-  /// nothing here reckons with that.
+  /// Valid for `task`. Equal row blocks on all devices, or on those of a node in their order, go
+  /// to other devices if some are lost. Tables in other row blocks stay where they are, or become
+  /// row-wise.
   Plan plan;
   /// Devices of `task` that are no longer there, by index. The others keep their order and become
   /// devices 0, 1, ... of the new task; what it has more of are empty.
@@ -31,7 +33,7 @@ struct RunningPlan {
 
 /// What is asked of a new plan beside its cost. With neither a budget nor a price, the budget is
 /// 1.2 times what has to be moved in any case, or what devices that have been added would hold if
-/// all held the same, if that is more.
+/// all held the same, if that is more; and `small_moves_share`.
 struct ReplanRequest {
   PlanRequest plan{};  ///< `alternatives` and `on_improvement` have no meaning here.
   /// Bytes that may be moved, those that must be among them.
@@ -40,11 +42,15 @@ struct ReplanRequest {
   /// 0), which may be moved as well: what several changes move stays within the sum of their
   /// budgets. If given, a plan leaves for later changes what gains little. Refused with a price.
   std::optional<std::int64_t> unspent_bytes{};
+  /// With neither a budget nor a price, if anything must be moved: this share of what tables take
+  /// on all devices may be moved in any case, if within 1.2 times what must be the plan would cost
+  /// 1 % more at least. A table of some KiB may so get its replicas. 0 to 1; 0: never.
+  double small_moves_share = 0.01;
   /// What a moved GiB is worth: a plan may move one more for each such gain. 0: moves are free.
   double ms_per_moved_gib = 0.0;
 };
 
-/// Columns of a table, all rows of them; of a row-wise table, those rows that are missing.
+/// Columns of a table.
 struct TableColumns {
   int table = 0;
   int first_column = 0;
@@ -53,21 +59,21 @@ struct TableColumns {
   friend bool operator==(const TableColumns&, const TableColumns&) = default;
 };
 
-/// Columns of a table that a device has to be sent.
+/// Rows of columns of a table that a device has to be sent.
 struct TableMove {
   TableColumns columns;
   /// Device of the new task that holds them; -1: none, so that they come from storage or are new.
   int from = -1;
   int to = 0;
-  /// Of the weights and the optimizer's state; where a device keeps its columns of a table that has
-  /// grown, of the new rows; of a row-wise table, of the rows that `to` did not have.
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;  ///< Of the weights and the optimizer's state.
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;  ///< At least one.
 };
 
 struct ReplanResult {
   PlanResult result;
   PlanCost running_cost;         ///< Of the running plan for its own task.
-  std::vector<TableMove> moves;  ///< By receiving device, then table and column.
+  std::vector<TableMove> moves;  ///< By receiving device, then table, column and row.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
   /// What no device holds: new tables and rows, and what was on lost devices; and what replicated
   /// and row-wise tables need on other devices to stay so. Or what this plan moves, if it is less.

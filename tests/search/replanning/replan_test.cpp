@@ -99,22 +99,25 @@ std::int64_t rows_before(const ChangedJob& job, const std::string& name) {
 // bytes are those of what is new to the device.
 void expect_moves_make_the_plan(const ChangedJob& job, const ReplanResult& replanned) {
   const auto held = columns_held(job);
-  std::vector<std::map<Column, std::int64_t>> received(held.size());  // Rows.
+  using Rows = std::map<std::int64_t, std::int64_t>;  // First, count.
+  std::vector<std::map<Column, Rows>> received(held.size());
   std::int64_t bytes = 0;
   for (const TableMove& move : replanned.moves) {
     bytes += move.bytes;
     const Table& table = job.task.tables[static_cast<std::size_t>(move.columns.table)];
     const RowBytes row = stored_bytes(table.memory);
     const std::int64_t row_bytes = row.per_column * move.columns.dim + row.per_row;
-    EXPECT_EQ(move.bytes % row_bytes, 0);
+    EXPECT_GT(move.rows, 0);
+    EXPECT_EQ(move.bytes, move.rows * row_bytes);
     for (int i = 0; i < move.columns.dim; ++i) {
       const Column column{table.name, move.columns.first_column + i};
       if (move.from >= 0) {
         EXPECT_TRUE(held[static_cast<std::size_t>(move.from)].contains(column));
+        EXPECT_LE(move.first_row + move.rows, rows_before(job, table.name));
       }
       EXPECT_NE(move.from, move.to);
-      const bool is_new = received[static_cast<std::size_t>(move.to)]
-                              .emplace(column, move.bytes / row_bytes)
+      const bool is_new = received[static_cast<std::size_t>(move.to)][column]
+                              .emplace(move.first_row, move.rows)
                               .second;
       EXPECT_TRUE(is_new);
     }
@@ -128,10 +131,13 @@ void expect_moves_make_the_plan(const ChangedJob& job, const ReplanResult& repla
         const Column column{table.name, slice.first_column + i};
         const std::int64_t rows_held =
             held[device].contains(column) ? std::min(table.rows, rows_before(job, table.name)) : 0;
-        const auto at = received[device].find(column);
-        const std::int64_t sent = at == received[device].end() ? 0 : at->second;
-        EXPECT_EQ(sent, table.rows - rows_held);
-        if (at != received[device].end()) received[device].erase(at);
+        std::int64_t has = rows_held;
+        for (const auto& [first_row, rows] : received[device][column]) {
+          EXPECT_EQ(first_row, has);
+          has += rows;
+        }
+        EXPECT_EQ(has, table.rows);
+        received[device].erase(column);
       }
     }
     EXPECT_TRUE(received[device].empty()) << "a move that the plan has no use for";
@@ -402,6 +408,8 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
   EXPECT_THAT(message({.unspent_bytes = -1}), HasSubstr("move budgets are negative"));
   EXPECT_THAT(message({.unspent_bytes = 0, .ms_per_moved_gib = 1.0}),
               HasSubstr("give one of them"));
+  EXPECT_THAT(message({.small_moves_share = -0.1}), HasSubstr("give between 0 and 1"));
+  EXPECT_THAT(message({.small_moves_share = 1.1}), HasSubstr("give between 0 and 1"));
   EXPECT_THAT(message({.ms_per_moved_gib = -1.0}), HasSubstr("price of a moved GiB"));
   EXPECT_THAT(message({.ms_per_moved_gib = std::numeric_limits<double>::quiet_NaN()}),
               HasSubstr("price of a moved GiB"));
