@@ -11,9 +11,7 @@
 namespace neuroshard::bench {
 
 ChangesAsOne::ChangesAsOne(const Task& task, const Plan& plan)
-    : first_{task, plan, {}},
-      first_devices_(static_cast<std::size_t>(task.devices)),
-      task_(task) {
+    : first_{task, plan, {}}, first_devices_(static_cast<std::size_t>(task.devices)), task_(task) {
   std::iota(first_devices_.begin(), first_devices_.end(), 0);
 }
 

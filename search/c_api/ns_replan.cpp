@@ -33,6 +33,7 @@ ReplanRequest replan_request(const ns_replan_options& given) {
                         .ms_per_moved_gib = given.ms_per_moved_gib};
   if (given.most_moved_bytes != nullptr) request.most_moved_bytes = *given.most_moved_bytes;
   if (given.unspent_bytes != nullptr) request.unspent_bytes = *given.unspent_bytes;
+  if (given.small_moves_share != nullptr) request.small_moves_share = *given.small_moves_share;
   return request;
 }
 
@@ -54,11 +55,7 @@ ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, c
         complete_task(what), running_plan(required(running, "running"), given), request);
     auto made = plan_handle(with, what, std::move(replanned.result));
     if (auto* document = std::get_if<PlanDocument>(&made->document)) {
-      document->moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
-                                  .must_move_bytes = replanned.must_move_bytes,
-                                  .moved_bytes = replanned.moved_bytes,
-                                  .unspent_bytes = replanned.unspent_bytes,
-                                  .moves = std::move(replanned.moves)};
+      document->moves = plan_moves(replanned);
     }
     *plan = made.release();
     return status_of(**plan);
@@ -81,6 +78,20 @@ ns_status ns_plan_get_moves(const ns_plan* plan, ns_move* moves, size_t capacity
       }
     }
     return write_array(std::span<const ns_move>(all), moves, capacity, "moves", count);
+  });
+}
+
+ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capacity,
+                                size_t* count) {
+  return guarded([&] {
+    std::vector<ns_rows> all;
+    const PlanDocument* document = document_of(required(plan, "plan"));
+    if (document != nullptr && document->moves) {
+      for (const TableMove& move : document->moves->moves) {
+        all.push_back({.first_row = move.first_row, .rows = move.rows});
+      }
+    }
+    return write_array(std::span<const ns_rows>(all), rows, capacity, "rows", count);
   });
 }
 

@@ -251,6 +251,7 @@ void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
     fields.add("table", move.columns.table);
     if (!name.empty()) fields.add("name", name);
     fields.add("first_column", move.columns.first_column).add("dim", move.columns.dim);
+    fields.add("first_row", move.first_row).add("rows", move.rows);
     if (move.from >= 0) fields.add("from", move.from);
     fields.add("to", move.to).add("bytes", move.bytes);
     text.append(separator).append(fields.text());
@@ -260,6 +261,14 @@ void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
 }
 
 }  // namespace
+
+PlanMoves plan_moves(const ReplanResult& result) {
+  return {.running_cost_ms = result.running_cost.cost_ms,
+          .must_move_bytes = result.must_move_bytes,
+          .moved_bytes = result.moved_bytes,
+          .unspent_bytes = result.unspent_bytes,
+          .moves = result.moves};
+}
 
 std::string plan_to_json(const PlanDocument& document) {
   const Task& task = document.task;

@@ -27,7 +27,7 @@ FIELD(ns_plan_options, reserved, 28);
 FIELD(ns_plan_options, on_improvement, 32);
 FIELD(ns_plan_options, context, 40);
 
-STRUCT(ns_replan_options, 72);
+STRUCT(ns_replan_options, 80);
 FIELD(ns_replan_options, size, 0);
 FIELD(ns_replan_options, deadline_ms, 8);
 FIELD(ns_replan_options, stop, 16);
@@ -37,6 +37,7 @@ FIELD(ns_replan_options, most_moved_bytes, 40);
 FIELD(ns_replan_options, ms_per_moved_gib, 48);
 FIELD(ns_replan_options, reserved, 56);
 FIELD(ns_replan_options, unspent_bytes, 64);
+FIELD(ns_replan_options, small_moves_share, 72);
 
 STRUCT(ns_move, 32);
 FIELD(ns_move, table, 0);
@@ -46,6 +47,10 @@ FIELD(ns_move, from, 12);
 FIELD(ns_move, to, 16);
 FIELD(ns_move, reserved, 20);
 FIELD(ns_move, bytes, 24);
+
+STRUCT(ns_rows, 16);
+FIELD(ns_rows, first_row, 0);
+FIELD(ns_rows, rows, 8);
 
 STRUCT(ns_move_summary, 40);
 FIELD(ns_move_summary, size, 0);

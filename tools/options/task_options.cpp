@@ -71,6 +71,10 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
   if (!options.devices.empty()) other.devices = options.devices.front();
   if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
+  if (!other.devices && !file.devices) other.devices = options.devices_if_missing;
+  if (!other.memory_bytes && !file.memory_bytes && file.device_list.empty()) {
+    other.memory_bytes = options.memory_bytes_if_missing;
+  }
   Task task = task_of(file, other);
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
   apply_links(options.links, task);

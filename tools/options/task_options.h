@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct TaskOptions {
   std::optional<long long> index;
   std::vector<int> devices;       ///< Empty: what the file says. Several: what-ifs.
   std::vector<double> memory_gb;  ///< The same.
+  /// If neither these nor the file say any. Not options of the command line.
+  std::optional<int> devices_if_missing;
+  std::optional<std::int64_t> memory_bytes_if_missing;
   std::optional<int> devices_per_node;
   NodeLinks links;  ///< What they state, in place of the task's.
   MemoryOptions memory;

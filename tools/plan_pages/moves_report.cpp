@@ -10,6 +10,10 @@ namespace {
 // Of more moves, the largest are listed.
 constexpr std::size_t kListedMoves = 20;
 
+std::string range_text(std::int64_t first, std::int64_t count) {
+  return std::to_string(first) + " to " + std::to_string(first + count - 1);
+}
+
 }  // namespace
 
 std::vector<PlanFact> move_facts(const PlanDocument& document) {
@@ -17,7 +21,7 @@ std::vector<PlanFact> move_facts(const PlanDocument& document) {
   return {{"running", format_ms(moves.running_cost_ms) + " ms per iteration before the change"},
           {"moves", format_bytes(moves.moved_bytes) + " in " + counted(moves.moves.size(), "move") +
                         "; " + format_bytes(moves.must_move_bytes) +
-                        " are on no device and must be moved"}};
+                        " must be moved if all tables stay sharded as they run"}};
 }
 
 std::string moves_page(const PlanDocument& document) {
@@ -32,14 +36,14 @@ std::string moves_page(const PlanDocument& document) {
   if (listed.empty()) return text;
 
   using enum TextTable::Align;
-  TextTable table({kRight, kRight, kRight, kLeft, kRight});
-  table.add_row({"to device", "from", "bytes", "table", "columns"});
+  TextTable table({kRight, kRight, kRight, kLeft, kRight, kRight});
+  table.add_row({"to device", "from", "bytes", "table", "columns", "rows"});
   for (const TableMove* move : listed) {
     const TableColumns& columns = move->columns;
     table.add_row({std::to_string(move->to), move->from < 0 ? "-" : std::to_string(move->from),
                    format_bytes(move->bytes), table_label(document.task, columns.table),
-                   std::to_string(columns.first_column) + " to " +
-                       std::to_string(columns.first_column + columns.dim - 1)});
+                   range_text(columns.first_column, columns.dim),
+                   range_text(move->first_row, move->rows)});
   }
   text += '\n' + table.str();
   if (moves.moves.size() > listed.size()) {

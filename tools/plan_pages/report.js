@@ -81,6 +81,11 @@ function showMoves(section, { tables, moves }) {
         key: (i) => moves.dim[i],
         cell: (i) => formatPart(moves.first_column[i], moves.dim[i], tables.dim[moves.table[i]]),
       },
+      {
+        name: "rows",
+        key: (i) => moves.rows[i],
+        cell: (i) => formatPart(moves.first_row[i], moves.rows[i], tables.rows[moves.table[i]]),
+      },
       { name: "memory", key: (i) => moves.bytes[i], cell: (i) => formatBytes(moves.bytes[i]) },
     ],
   });

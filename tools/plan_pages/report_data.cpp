@@ -76,6 +76,8 @@ ReportJson moves_json(const std::vector<TableMove>& moves) {
       {"table", column([](const TableMove& move) { return move.columns.table; })},
       {"first_column", column([](const TableMove& move) { return move.columns.first_column; })},
       {"dim", column([](const TableMove& move) { return move.columns.dim; })},
+      {"first_row", column([](const TableMove& move) { return move.first_row; })},
+      {"rows", column([](const TableMove& move) { return move.rows; })},
       {"from", column([](const TableMove& move) { return move.from; })},
       {"to", column([](const TableMove& move) { return move.to; })},
       {"bytes", column([](const TableMove& move) { return move.bytes; })},

@@ -30,7 +30,8 @@ constexpr const char* kReplanExamples = R"(Examples:
 
 A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
-moved in any case may be moved. With --carry-over, what this leaves of it is kept in the plan's file
+moved if all tables stay sharded as they run may be moved, and 1 % of what tables take on all
+devices (--small-moves-share) if that saves 1 % of the cost. With --carry-over, what this leaves of it is kept in the plan's file
 for the next change, and what the running plan's file has may be moved, too.
 Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
 
@@ -42,6 +43,7 @@ struct ReplanCommand {
   std::optional<double> move_budget_gb;
   std::optional<double> ms_per_moved_gb;
   bool carry_over = false;
+  double small_moves_share = ReplanRequest{}.small_moves_share;
   ModelOptions models;
   SearchChoice search;
   std::string format = "table";
@@ -63,18 +65,22 @@ struct LoadedRunning {
   std::int64_t unspent_bytes = 0;
 };
 
-LoadedRunning load_running(const ReplanCommand& command) {
-  TaskOptions running_task;
-  running_task.task = command.running_task;
-  running_task.memory = command.task.memory;
-  running_task.devices_per_node = command.task.devices_per_node;
-  running_task.links = command.task.links;
-  const LoadedTasks loaded = load_tasks(running_task);
+LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   const std::vector<PlanRecord> records = load_plans(command.running_plan);
   if (records.size() != 1) {
     throw Error("--running-plan: " + command.running_plan + " has " +
                 std::to_string(records.size()) + " plans; give a file of one");
   }
+  TaskOptions running_task;
+  running_task.task = command.running_task;
+  if (records[0].plan) {
+    running_task.devices_if_missing = static_cast<int>(records[0].shards().size());
+  }
+  running_task.memory_bytes_if_missing = memory_bytes(next, 0);
+  running_task.memory = command.task.memory;
+  running_task.devices_per_node = command.task.devices_per_node;
+  running_task.links = command.task.links;
+  const LoadedTasks loaded = load_tasks(running_task);
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);
   if (records[0].plan) {
@@ -108,6 +114,7 @@ ReplanRequest request_of(const ReplanCommand& command) {
     request.most_moved_bytes =
         *command.move_budget_gb > 0.0 ? bytes_from_gib(*command.move_budget_gb) : 0;
   }
+  request.small_moves_share = command.small_moves_share;
   request.ms_per_moved_gib = command.ms_per_moved_gb.value_or(0.0);
   return request;
 }
@@ -121,7 +128,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   const PlannerOptions planner_options = command.search.options();
   const LoadedTasks loaded = load_tasks(command.task);
   const Task& task = only_task(loaded);
-  const auto [running, unspent_bytes] = load_running(command);
+  const auto [running, unspent_bytes] = load_running(command, task);
   if (command.carry_over) request.unspent_bytes = unspent_bytes;
   const LoadedModels models = load_models(command.models, loaded.hardware);
   require_comm_model(models, task.devices);
@@ -129,7 +136,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   ResultOutput output(console, command.output);
   ReportOutput report(console, command.report);
   const Planner planner(models.models, planner_options);
-  ReplanResult replanned = planner.replan(task, running, request);
+  const ReplanResult replanned = planner.replan(task, running, request);
   const PlanResult& result = replanned.result;
   if (!result.plan) {
     say_no_plan(loaded.titles[0], result.infeasible->message, console);
@@ -153,11 +160,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
                               .weights = models.origin,
                               .notes = plan_notes(loaded.notes, result.cost),
                               .complete = result.complete,
-                              .moves = PlanMoves{.running_cost_ms = replanned.running_cost.cost_ms,
-                                                 .must_move_bytes = replanned.must_move_bytes,
-                                                 .moved_bytes = replanned.moved_bytes,
-                                                 .unspent_bytes = replanned.unspent_bytes,
-                                                 .moves = std::move(replanned.moves)},
+                              .moves = plan_moves(replanned),
                               .read_ms = loaded.read_ms};
   output.write(format == OutputFormat::kJson
                    ? plan_to_json(document)
@@ -207,6 +210,14 @@ void add_replan_command(CLI::App& program, Action& chosen) {
           "--carry-over", options->carry_over,
           "Also move what the running plan's file has unspent, and leave for the next change "
           "what gains little")
+      ->group(running);
+  command
+      ->add_option("--small-moves-share", options->small_moves_share,
+                   "Without budget and price: share of what tables take on all devices that may be "
+                   "moved if that saves 1 % of the cost; 0: never")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
       ->group(running);
   add_model_options(*command, options->models);
   add_effort_option(*command, options->search);

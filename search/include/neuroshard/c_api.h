@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 5
+#define NS_ABI_VERSION 6
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -148,12 +148,17 @@ typedef struct ns_replan_options {
   /// the first. The plan then leaves for later changes what gains little. NULL: none, and it does
   /// not.
   const int64_t* unspent_bytes;
+  // Since version 6.
+  /// With neither budget nor price: this share of what tables take on all devices may be moved if
+  /// within 1.2 times what must be the plan would cost 1 % more at least. 0: never. NULL: 0.01.
+  const double* small_moves_share;
 } ns_replan_options;
 
 /// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
 /// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
 /// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
-/// budget nor price, 1.2 times what has to be moved in any case may be. `options` may be NULL.
+/// budget nor price, 1.2 times what has to be moved if all tables stay sharded as they run may be,
+/// or a little of all. `options` may be NULL.
 /// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
                             const ns_replan_options* options, ns_plan** plan);
@@ -244,7 +249,7 @@ typedef struct ns_device_terms {
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
                                    size_t* count);
 
-/// Columns of a table that a device has to be sent.
+/// Columns of a table that a device has to be sent, of rows as ns_plan_get_move_rows() says.
 typedef struct ns_move {
   int32_t table;         ///< Index in the task.
   int32_t first_column;  ///< Of the whole table.
@@ -258,10 +263,18 @@ typedef struct ns_move {
 /// Written as by ns_plan_get_slices(). Since version 3.
 ns_status ns_plan_get_moves(const ns_plan* plan, ns_move* moves, size_t capacity, size_t* count);
 
+/// Rows of a table that are side by side.
+typedef struct ns_rows {
+  int64_t first_row;
+  int64_t rows;
+} ns_rows;
+/// The rows of each of these moves, in the same order. Since version 6.
+ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capacity, size_t* count);
+
 typedef struct ns_move_summary {
   size_t size;
   int64_t moved_bytes;
-  int64_t must_move_bytes;  ///< What no device holds. Every plan moves it.
+  int64_t must_move_bytes;  ///< What has to be if all tables stay sharded as they run.
   double running_cost_ms;   ///< Of the running plan for its own task.
   int64_t unspent_bytes;    ///< What is left of the budget for later changes. Since version 5.
 } ns_move_summary;

@@ -27,6 +27,7 @@ struct PlanMoves {
   std::int64_t unspent_bytes = 0;  ///< As in ReplanResult.
   std::vector<TableMove> moves;
 };
+[[nodiscard]] PlanMoves plan_moves(const ReplanResult& result);
 
 /// What goes into a plan file.
 struct PlanDocument {

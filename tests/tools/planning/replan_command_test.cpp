@@ -90,7 +90,7 @@ TEST_F(ReplanCommand, SaysOnAPageWhatMoves) {
   const Outcome outcome = replan({"--devices", "7", "--lost-devices", "3"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("ms per iteration before the change"));
-  EXPECT_THAT(outcome.out, HasSubstr("are on no device and must be moved"));
+  EXPECT_THAT(outcome.out, HasSubstr("must be moved if all tables stay sharded as they run"));
   EXPECT_THAT(outcome.out, HasSubstr("to device"));
 }
 

@@ -25,21 +25,19 @@ using nb::literals::operator""_a;
 struct TaskReplanResult {
   TaskPlanResult found;
   CostedTaskPlan running;
-  std::vector<TableMove> moves;
-  std::int64_t moved_bytes = 0;
-  std::int64_t must_move_bytes = 0;
-  std::int64_t unspent_bytes = 0;
+  PlanMoves moves;
 };
 
 TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
                         std::shared_ptr<NamedTask> running_task, const Plan& running_plan,
                         std::vector<int> lost_devices,
                         std::optional<std::int64_t> move_budget_bytes,
-                        std::optional<std::int64_t> unspent_bytes, double ms_per_moved_gib,
-                        std::optional<double> deadline_ms) {
+                        std::optional<std::int64_t> unspent_bytes, double small_moves_share,
+                        double ms_per_moved_gib, std::optional<double> deadline_ms) {
   ReplanRequest request{.plan = timed_request(deadline_ms),
                         .most_moved_bytes = move_budget_bytes,
                         .unspent_bytes = unspent_bytes,
+                        .small_moves_share = small_moves_share,
                         .ms_per_moved_gib = ms_per_moved_gib};
   const RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
   ReplanResult replanned;
@@ -48,35 +46,32 @@ TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask>
     replanned = planner.planner.replan(task->task, running, request);
   });
   const std::string& weights = planner.weights->origin;
+  PlanMoves moves = plan_moves(replanned);
   return {.found = {std::move(task), weights, std::move(replanned.result)},
           .running = {std::move(running_task), weights, running_plan,
                       std::move(replanned.running_cost)},
-          .moves = std::move(replanned.moves),
-          .moved_bytes = replanned.moved_bytes,
-          .must_move_bytes = replanned.must_move_bytes,
-          .unspent_bytes = replanned.unspent_bytes};
+          .moves = std::move(moves)};
 }
 
 PlanDocument document_of(const TaskReplanResult& result) {
   PlanDocument document = document_of(result.found);
-  document.moves = PlanMoves{.running_cost_ms = result.running.cost.cost_ms,
-                             .must_move_bytes = result.must_move_bytes,
-                             .moved_bytes = result.moved_bytes,
-                             .unspent_bytes = result.unspent_bytes,
-                             .moves = result.moves};
+  document.moves = result.moves;
   return document;
 }
 
 }  // namespace
 
 void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
-  nb::class_<TableColumns>(module, "TableColumns", "Columns of a table, all rows of them.")
+  nb::class_<TableColumns>(module, "TableColumns", "Columns of a table.")
       .def_ro("table", &TableColumns::table, "Index into Task.tables.")
       .def_ro("first_column", &TableColumns::first_column)
       .def_ro("dim", &TableColumns::dim, "Number of columns.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"));
-  nb::class_<TableMove>(module, "TableMove", "Columns of a table that a device has to be sent.")
+  nb::class_<TableMove>(module, "TableMove",
+                        "Rows of columns of a table that a device has to be sent.")
       .def_ro("columns", &TableMove::columns)
+      .def_ro("first_row", &TableMove::first_row)
+      .def_ro("rows", &TableMove::rows)
       .def_ro("from_device", &TableMove::from,
               "Device that holds them; -1: none, they come from storage or are new.")
       .def_ro("to_device", &TableMove::to)
@@ -92,12 +87,23 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   replan_result.def_ro("result", &TaskReplanResult::found)
       .def_ro("running_cost", &TaskReplanResult::running,
               "Cost of the running plan for its own task.")
-      .def_ro("moves", &TaskReplanResult::moves, "By receiving device, then table and column.")
-      .def_ro("moved_bytes", &TaskReplanResult::moved_bytes, "Sum of `moves`.")
-      .def_ro("must_move_bytes", &TaskReplanResult::must_move_bytes,
-              "What no device holds. Every plan moves it.")
-      .def_ro("unspent_bytes", &TaskReplanResult::unspent_bytes,
-              "What is left of the budget for later changes.")
+      .def_prop_ro(
+          "moves",
+          [](const TaskReplanResult& result) -> const std::vector<TableMove>& {
+            return result.moves.moves;
+          },
+          "By receiving device, then table, column and row.")
+      .def_prop_ro(
+          "moved_bytes", [](const TaskReplanResult& result) { return result.moves.moved_bytes; },
+          "Sum of `moves`.")
+      .def_prop_ro(
+          "must_move_bytes",
+          [](const TaskReplanResult& result) { return result.moves.must_move_bytes; },
+          "What has to be moved if all tables stay sharded as they run.")
+      .def_prop_ro(
+          "unspent_bytes",
+          [](const TaskReplanResult& result) { return result.moves.unspent_bytes; },
+          "What is left of the budget for later changes.")
       .def(
           "to_json",
           [](const TaskReplanResult& result) {
@@ -117,11 +123,14 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
   planner.def(
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
       "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),
-      "unspent_bytes"_a = nb::none(), "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
+      "unspent_bytes"_a = nb::none(), "small_moves_share"_a = ReplanRequest{}.small_moves_share,
+      "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
       "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
       "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
-      "be moved in any case may be. `unspent_bytes`: what budgets of earlier changes left (0 at "
+      "be moved if all tables stay sharded as they run may be, and `small_moves_share` of what "
+      "tables take on all devices if that saves 1 % of the cost. `unspent_bytes`: what budgets of "
+      "earlier changes left (0 at "
       "the first), which may be moved as well; the plan then leaves what gains little for later "
       "ones. Raises Error on what is invalid, and on a budget below what has to be moved.");
 }
