@@ -26,6 +26,7 @@ class Unit:
     marks: tuple[str, ...]
     in_a_pass: int = 1  # So many are done by a pass of the loop.
     inner: tuple[InnerLoop, ...] = ()
+    is_modelled: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _shards(tables: int, products: int, even: bool = True) -> Unit:
 
 # A warp takes one shard after another.
 _FOUR_TIMES_FOUR_TABLES = InnerLoop(4, _adds_four_embeddings)
-_SHARD = Unit("shard of 16 tables", ("SHFL", "STG", "FFMA"), inner=(_FOUR_TIMES_FOUR_TABLES,))
+_SHARD = Unit("shard of 16 tables", ("SHFL", "STG", "FFMA"), inner=(_FOUR_TIMES_FOUR_TABLES,), is_modelled=False)
 
 
 def units_of(kernel: str) -> list[Unit]:
