@@ -130,8 +130,16 @@ def test_the_hot_loop_is_the_inner_one() -> None:
     assert loop is not None
     assert sass.histogram(loop.body) == {"shared": 1, "fma": 3, "shuffle": 1, "other": 1}
     # A load of 16 bytes takes two cycles, twice that if lanes read side by side; a shuffle one.
-    assert sass.least_cycles(loop.body) == {"issue": 1.5, "fp32": 0.75, "tensor": 0.0, "shared and L1": 3.0}
+    cycles = {"issue": 1.5, "fp32": 0.75, "integer": 0.0, "tensor": 0.0, "shared and L1": 3.0}
+    assert sass.least_cycles(loop.body) == cycles
     assert sass.least_cycles(loop.body, frozenset([0x30]))["shared and L1"] == 5.0
+
+
+def test_integers_keep_their_unit_busy_for_two_cycles() -> None:
+    names = ["ISETP.GE P0, R1, R2", "IMAD R1, R2, R3, R4", "UIADD3 UR4, UR4, 0x1", "MOV R1, R2", "REDUX.MIN UR6, R25"]
+    code = [instruction(0x10 * i, name) for i, name in enumerate(names)]
+    assert [of.is_integer for of in code] == [True, False, False, True, False]
+    assert sass.least_cycles(code)["integer"] == 1.0
 
 
 def test_code_without_loops_has_no_hot_loop() -> None:

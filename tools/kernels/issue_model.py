@@ -10,7 +10,7 @@ import collections
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sass import NO_BARRIER, Instruction, access_cycles
+from sass import DOUBLES_AND_CONVERSIONS, INTEGER_CYCLES, NO_BARRIER, Instruction, access_cycles
 
 # Cycles until what an instruction writes can be read, of those that say so by a barrier; of memory, without its
 # queue. The compiler knows the others, and writes them into the code.
@@ -24,10 +24,6 @@ _MEMORY_QUEUE = 24  # Cycles of work that wait for shared memory and L1 before a
 
 # mma.sync reaches some six tenths of the tensor cores' peak on Hopper: 6.5 cycles in place of 4.
 _TENSOR_CYCLES = 6.5
-
-_NO_UNIT = frozenset(
-    "BAR BMOV BRA BSSY BSYNC CALL DEPBAR EXIT LDC LDGDEPBAR MATCH MUFU NOP REDUX RET VOTE WARPSYNC YIELD".split()
-)
 
 
 @dataclass(frozen=True)
@@ -97,11 +93,9 @@ def _unit(instruction: Instruction, side_by_side: frozenset[int]) -> tuple[str, 
         return "tensor", _TENSOR_CYCLES
     if name == "IMAD":
         return "fp32", 2.0 if ".WIDE" in instruction.operation else 1.0
-    if name in ("DADD", "DMUL", "DFMA", "DSETP", "F2F", "F2I", "I2F"):
+    if name in DOUBLES_AND_CONVERSIONS:
         return "fp64", 2.0
-    if name in _NO_UNIT or (name.startswith("U") and name != "UMOV"):
-        return "", 0.0
-    return "integer", 2.0
+    return ("integer", INTEGER_CYCLES) if instruction.is_integer else ("", 0.0)
 
 
 def _latency(instruction: Instruction) -> float:

@@ -14,6 +14,14 @@ _ACCESS_CYCLES = {4: 1.0, 8: 1.0, 16: 2.0}
 
 _ACCESSES = {"LDS": "shared", "STS": "shared", "LDSM": "shared", "LDG": "global", "STG": "global", "LDGSTS": "global"}
 
+# A quarter has 16 lanes for integers, comparisons, minima and moves.
+INTEGER_CYCLES = 2.0
+DOUBLES_AND_CONVERSIONS = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "F2F", "F2I", "I2F"))
+# IMAD is done where FMA are.
+_NOT_INTEGER = DOUBLES_AND_CONVERSIONS | frozenset(
+    "BAR BMOV BRA BSSY BSYNC CALL DEPBAR EXIT IMAD LDC LDGDEPBAR MATCH MUFU NOP REDUX RET VOTE WARPSYNC YIELD".split()
+)
+
 NO_BARRIER = 7
 
 
@@ -56,6 +64,12 @@ class Instruction:
         return _ACCESSES.get(name, "other")
 
     @property
+    def is_integer(self) -> bool:
+        """Keeps the lanes for integers busy. Those for all lanes at once (U...) have a unit of their own."""
+        name = self.name
+        return self.kind == "other" and name not in _NOT_INTEGER and (name == "UMOV" or not name.startswith("U"))
+
+    @property
     def access_bytes(self) -> int:
         """What a lane reads or writes in shared or global memory."""
         if self.kind not in ("shared", "global"):
@@ -94,6 +108,7 @@ def least_cycles(code: Iterable[Instruction], side_by_side: frozenset[int] = fro
     return {
         "issue": len(code) / 4,
         "fp32": (kinds["fma"] + kinds["add"]) / 4,
+        "integer": INTEGER_CYCLES * sum(instruction.is_integer for instruction in code) / 4,
         "tensor": float(kinds["tensor"]),
         "shared and L1": sum(access_cycles(instruction, side_by_side) for instruction in code),
     }
