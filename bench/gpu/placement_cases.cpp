@@ -21,7 +21,7 @@ namespace {
 // what search_beams does between two levels.
 constexpr double kStepCycles = 439.0;
 constexpr double kNetworkCycles = 12000.0;
-constexpr double kNextLevelCycles = 13500.0;
+constexpr double kNextLevelCycles = 12900.0;
 
 /// The beam searches of some tasks, before their first level.
 class Searches {

@@ -1,30 +1,53 @@
-"""Machine code of CUDA kernels as nvdisasm prints it: instructions, loops, and which units they keep busy."""
+"""Machine code of CUDA kernels as nvdisasm prints it: instructions, and which units they keep busy."""
 
 import collections
 import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-# Cycles for which one load or store of a warp keeps the pipe to shared memory and L1 busy that a multiprocessor's
-# four quarters share. Of loads those that all lanes have in common, measured on an H100 (nsbench kernels
-# --loads-only); lanes that read side by side take twice that from 8 bytes on.
+# Cycles for which one load of a warp, of so many bytes a lane, keeps the pipe to shared memory and L1 busy that a
+# multiprocessor's four quarters share: of loads that all lanes have in common, measured on an H100 (nsbench kernels
+# --loads-only). Lanes side by side take twice that from 8 bytes on.
 _ACCESS_CYCLES = {4: 1.0, 8: 1.0, 16: 2.0}
 
 _ACCESSES = {"LDS": "shared", "STS": "shared", "LDSM": "shared", "LDG": "global", "STG": "global", "LDGSTS": "global"}
 
+# A quarter has 16 lanes for integers, comparisons, minima and moves.
+INTEGER_CYCLES = 2.0
+DOUBLES_AND_CONVERSIONS = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "F2F", "F2I", "I2F"))
+# IMAD is done where FMA are.
+_NOT_INTEGER = DOUBLES_AND_CONVERSIONS | frozenset(
+    "BAR BMOV BRA BSSY BSYNC CALL DEPBAR EXIT IMAD LDC LDGDEPBAR MATCH MUFU NOP REDUX RET VOTE WARPSYNC YIELD".split()
+)
+
+NO_BARRIER = 7
+
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction of a warp."""
+    """One instruction of a warp, with what the compiler says to the scheduler: how many cycles the warp waits behind
+    it, which of six barriers are to be down before it, and which one goes down when it has written its result, or
+    read its operands."""
 
     address: int
     text: str
-    label: str | None
+    label: str | None = None
+    begins_function: bool = False
+    predicate: str = ""
+    stall: int = 1
+    waits: tuple[int, ...] = ()
+    written: int = NO_BARRIER
+    was_read: int = NO_BARRIER
+
+    @property
+    def operation(self) -> str:
+        return self.text.split()[0]
 
     @property
     def name(self) -> str:
-        return self.text.split()[0].split(".")[0]
+        return self.operation.split(".")[0]
 
     @property
     def kind(self) -> str:
@@ -41,90 +64,96 @@ class Instruction:
         return _ACCESSES.get(name, "other")
 
     @property
+    def is_integer(self) -> bool:
+        """Keeps the lanes for integers busy. Those for all lanes at once (U...) have a unit of their own."""
+        name = self.name
+        return self.kind == "other" and name not in _NOT_INTEGER and (name == "UMOV" or not name.startswith("U"))
+
+    @property
     def access_bytes(self) -> int:
         """What a lane reads or writes in shared or global memory."""
         if self.kind not in ("shared", "global"):
             return 0
-        operation = self.text.split()[0]
-        return 16 if ".128" in operation else 8 if ".64" in operation else 4
-
-
-@dataclass(frozen=True)
-class Loop:
-    """Instructions from the target of a branch backwards to that branch."""
-
-    body: tuple[Instruction, ...]
+        return 16 if ".128" in self.operation else 8 if ".64" in self.operation else 4
 
     @property
-    def first(self) -> int:
-        return self.body[0].address
+    def target(self) -> str | None:
+        """The label that a branch leads to. Some branches of sm_80 are calls, which do not come back: what does has a
+        name."""
+        found = re.search(r"\.L_x_\d+", self.text) if self.name in ("BRA", "CALL") else None
+        return found[0] if found else None
 
-    @property
-    def last(self) -> int:
-        return self.body[-1].address
 
-    def count(self, kind: str) -> int:
-        return sum(instruction.kind == kind for instruction in self.body)
+def histogram(code: Iterable[Instruction]) -> collections.Counter[str]:
+    return collections.Counter(instruction.kind for instruction in code)
 
-    @property
-    def least_cycles(self) -> dict[str, float]:
-        """Cycles of a multiprocessor for one pass of one warp, by what limits it, all units else idle: each quarter
-        issues an instruction a cycle, has 32 lanes of fp32 and does 16 x 8 x 8 products of TF32 in four cycles."""
-        accesses = sum(_ACCESS_CYCLES[i.access_bytes] for i in self.body if i.access_bytes)
-        return {
-            "issue": len(self.body) / 4,
-            "fp32": (self.count("fma") + self.count("add")) / 4,
-            "tensor": float(self.count("tensor")),
-            "shared and L1": accesses + self.count("shuffle"),
-        }
+
+def access_cycles(instruction: Instruction, side_by_side: frozenset[int] = frozenset()) -> float:
+    """For which an instruction keeps the pipe to shared memory and L1 busy. `side_by_side`: addresses of loads whose
+    lanes read different words, besides what is 16 bytes wide and no load from shared memory."""
+    if instruction.kind == "shuffle":
+        return 1.0
+    bytes_of_lane = instruction.access_bytes
+    if bytes_of_lane == 0:
+        return 0.0
+    is_side_by_side = instruction.address in side_by_side or (instruction.name != "LDS" and bytes_of_lane == 16)
+    return _ACCESS_CYCLES[bytes_of_lane] * (2 if is_side_by_side and bytes_of_lane > 4 else 1)
+
+
+def least_cycles(code: Iterable[Instruction], side_by_side: frozenset[int] = frozenset()) -> dict[str, float]:
+    """Cycles of a multiprocessor for one warp, by what limits it, all units else idle: each quarter issues an
+    instruction a cycle, has 32 lanes of fp32 and does 16 x 8 x 8 products of TF32 in four cycles."""
+    code = list(code)
+    kinds = histogram(code)
+    return {
+        "issue": len(code) / 4,
+        "fp32": (kinds["fma"] + kinds["add"]) / 4,
+        "integer": INTEGER_CYCLES * sum(instruction.is_integer for instruction in code) / 4,
+        "tensor": float(kinds["tensor"]),
+        "shared and L1": sum(access_cycles(instruction, side_by_side) for instruction in code),
+    }
+
+
+def lane_bytes(code: Iterable[Instruction], kind: str) -> int:
+    """What the 32 lanes of a warp read and write in memory of a kind, shared or global; lanes that read the same
+    count one by one."""
+    return sum(32 * instruction.access_bytes for instruction in code if instruction.kind == kind)
 
 
 def read(nvdisasm: Path, cubin: Path) -> dict[str, list[Instruction]]:
     """The instructions of each kernel of a cubin, by mangled name."""
-    done = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True, check=True)
+    done = subprocess.run([nvdisasm, "-hex", "-c", cubin], capture_output=True, text=True, check=True)
+    return parse(done.stdout)
+
+
+def parse(listing: str) -> dict[str, list[Instruction]]:
+    """Of a listing by nvdisasm -hex -c. Each instruction has two words of 64 bits; the second is on the next line,
+    and its upper bits are for the scheduler."""
     kernels: dict[str, list[Instruction]] = {}
     code: list[Instruction] = []
     label = None
-    for line in done.stdout.splitlines():
+    begins = False
+    for line in listing.splitlines():
         if section := re.match(r"\s*\.section\s+\.text\.([^,\s]+)", line):
             code = kernels.setdefault(section[1], [])
             label = None
         elif target := re.match(r"(\.L_x_\d+):", line.strip()):
             label = target[1]
-        elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?(.*?)\s*;", line):
-            code.append(Instruction(int(found[1], 16), found[2], label))
-            label = None
+        elif line.startswith("$"):
+            begins = True
+        elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?(.*?)\s*;", line):
+            code.append(Instruction(int(found[1], 16), found[3], label, begins, found[2] or ""))
+            label, begins = None, False
+        elif code and (word := re.match(r"\s*/\* 0x([0-9a-f]{16}) \*/", line)):
+            code[-1] = _scheduled(code[-1], int(word[1], 16) >> 41)
     return kernels
 
 
-def loops(code: list[Instruction]) -> list[Loop]:
-    """All loops, the inner ones too."""
-    at = {instruction.label: instruction.address for instruction in code if instruction.label}
-    found = []
-    for instruction in code:
-        if instruction.name != "BRA" or instruction.text.startswith("BRA.DIV"):
-            continue
-        target = re.search(r"\.L_x_\d+", instruction.text)
-        first = at.get(target[0]) if target else None
-        if first is not None and first < instruction.address:
-            found.append(Loop(tuple(i for i in code if first <= i.address <= instruction.address)))
-    return found
-
-
-def hot_loop(code: list[Instruction]) -> Loop | None:
-    """The innermost loop with the most arithmetic of floats; without any, the one with the most instructions."""
-    all_loops = loops(code)
-    innermost = [
-        loop
-        for loop in all_loops
-        if not any(other is not loop and loop.first <= other.first and other.last <= loop.last for other in all_loops)
-    ]
-
-    def work(loop: Loop) -> tuple[int, int]:
-        return (loop.count("fma") + loop.count("add") + 32 * loop.count("tensor"), len(loop.body))
-
-    return max(innermost, key=work, default=None)
-
-
-def histogram(loop: Loop) -> collections.Counter[str]:
-    return collections.Counter(instruction.kind for instruction in loop.body)
+def _scheduled(instruction: Instruction, bits: int) -> Instruction:
+    return replace(
+        instruction,
+        stall=bits & 15,
+        written=bits >> 5 & 7,
+        was_read=bits >> 8 & 7,
+        waits=tuple(barrier for barrier in range(6) if bits >> 11 + barrier & 1),
+    )

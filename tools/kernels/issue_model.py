@@ -1,0 +1,104 @@
+"""A model of how a quarter of a multiprocessor of Hopper issues instructions, to say how long warps take that execute
+given code: one instruction a cycle, those of a warp in order, with the waits that the compiler has written into them.
+
+Latencies come from published micro-benchmarks of Hopper, what accesses to shared memory cost from measurements on an
+H100 (nsbench kernels --loads-only). Not in the model: instruction caches, conflicts of banks, loads that miss L2, and
+copies to shared memory that are not there in time. It has been too kind wherever it could be compared with a
+measurement (docs/kernels.md)."""
+
+import collections
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sass import DOUBLES_AND_CONVERSIONS, INTEGER_CYCLES, NO_BARRIER, Instruction, access_cycles
+
+# Cycles until what an instruction writes can be read, of those that say so by a barrier; of memory, without its
+# queue. The compiler knows the others, and writes them into the code.
+_LATENCY = {"LDG": 262, "LDC": 30, "ULDC": 30, "LDS": 29, "SHFL": 24, "HMMA": 33, "S2R": 30, "CS2R": 30, "REDUX": 26}
+_LATENCY |= {"STS": 20, "STG": 20, "LDGSTS": 20}
+_LATENCY |= dict.fromkeys(("MUFU", "BREV", "FLO", "POPC", "F2F", "F2I", "I2F", "DADD", "DSETP"), 24)
+_WIDE_LOAD = 33  # LDS of 16 bytes.
+_LEAST_LATENCY = 6
+_OPERANDS_READ = 8
+_MEMORY_QUEUE = 24  # Cycles of work that wait for shared memory and L1 before a warp has to.
+
+# mma.sync reaches some six tenths of the tensor cores' peak on Hopper: 6.5 cycles in place of 4.
+_TENSOR_CYCLES = 6.5
+
+
+@dataclass(frozen=True)
+class Issued:
+    cycles: float
+    at: tuple[float, ...]  # Cycles at which the instructions of the first warp were issued.
+
+
+def issue(warps: Sequence[Sequence[Instruction]], side_by_side: frozenset[int]) -> Issued:
+    """What the warps of a scheduler take. The other three schedulers have as many: of the pipe to shared memory and
+    L1 each gets a quarter; but one warp a scheduler does not meet the others there. `side_by_side`: Way's."""
+    sharing = 4 if len(warps) > 1 else 1
+    next_of = [0] * len(warps)
+    ready = [0.0] * len(warps)
+    down = [[0.0] * 6 for _ in warps]  # When barriers go down.
+    free: collections.defaultdict[str, float] = collections.defaultdict(float)
+    at = []
+    cycle = 0.0
+    latest = 0
+    while any(position < len(code) for position, code in zip(next_of, warps, strict=True)):
+        soonest = float("inf")
+        # A warp goes on as long as it can.
+        for turn in range(len(warps)):
+            warp = (latest + turn) % len(warps)
+            if next_of[warp] == len(warps[warp]):
+                continue
+            instruction = warps[warp][next_of[warp]]
+            unit, busy = _unit(instruction, side_by_side)
+            can = max([ready[warp], *(down[warp][barrier] for barrier in instruction.waits)])
+            if unit:
+                can = max(can, free[unit] - (_MEMORY_QUEUE if unit == "memory" else 0))
+            if can <= cycle:
+                break
+            soonest = min(soonest, can)
+        else:
+            cycle = max(cycle + 1, float(int(soonest + 0.999)))
+            continue
+        queue = 0.0
+        if unit:
+            busy *= sharing if unit == "memory" else 1
+            begin = max(free[unit], cycle)
+            free[unit] = begin + busy
+            queue = begin - cycle + (busy if unit == "memory" else 0)
+        if instruction.written != NO_BARRIER:
+            done = cycle + max(_latency(instruction) + queue, _LEAST_LATENCY)
+            down[warp][instruction.written] = max(down[warp][instruction.written], done)
+        if instruction.was_read != NO_BARRIER:
+            done = cycle + max(_OPERANDS_READ, queue)
+            down[warp][instruction.was_read] = max(down[warp][instruction.was_read], done)
+        if warp == 0:
+            at.append(cycle)
+        ready[warp] = cycle + max(1, instruction.stall)
+        next_of[warp] += 1
+        latest = warp
+        cycle += 1
+    return Issued(cycle, tuple(at))
+
+
+def _unit(instruction: Instruction, side_by_side: frozenset[int]) -> tuple[str, float]:
+    """What an instruction needs besides the scheduler, and for how many cycles."""
+    kind, name = instruction.kind, instruction.name
+    if kind in ("shared", "global", "shuffle"):
+        return "memory", access_cycles(instruction, side_by_side)
+    if kind in ("fma", "add"):
+        return "fp32", 1.0
+    if kind == "tensor":
+        return "tensor", _TENSOR_CYCLES
+    if name == "IMAD":
+        return "fp32", 2.0 if ".WIDE" in instruction.operation else 1.0
+    if name in DOUBLES_AND_CONVERSIONS:
+        return "fp64", 2.0
+    return ("integer", INTEGER_CYCLES) if instruction.is_integer else ("", 0.0)
+
+
+def _latency(instruction: Instruction) -> float:
+    if instruction.name == "LDS" and instruction.access_bytes == 16:
+        return _WIDE_LOAD
+    return _LATENCY.get(instruction.name, 0)
