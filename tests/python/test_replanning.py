@@ -27,6 +27,7 @@ def test_a_lost_device_moves_what_it_held() -> None:
     assert held <= found.moved_bytes == sum(move.bytes for move in found.moves) <= 1.2 * held
     assert {move.from_device for move in found.moves} >= {-1}
     assert all(0 <= move.to_device < 3 for move in found.moves)
+    assert all(0 <= move.first_row < move.first_row + move.rows for move in found.moves)
     assert json.loads(found.to_json())["replan"]["moved_bytes"] == found.moved_bytes
     assert "moved" in repr(found) and repr(found.result) in repr(found)
     assert '"moves":{' in found.to_html() and found._repr_html_().startswith("<iframe ")
@@ -45,6 +46,8 @@ def test_a_budget_is_kept_or_refused() -> None:
         planner.replan(on_devices(task, 3), task, running.plan, lost_devices=[0], move_budget_bytes=0)
     with pytest.raises(ns.Error, match="deadline_ms"):
         planner.replan(task, task, running.plan, deadline_ms=-1.0)
+    with pytest.raises(ns.Error, match="between 0 and 1"):
+        planner.replan(task, task, running.plan, small_moves_share=2.0)
 
 
 def test_variants_are_plans_for_other_devices() -> None:

@@ -42,6 +42,14 @@ std::vector<ns_move> moves_of(const Handle<ns_plan>& plan) {
   return moves;
 }
 
+std::vector<ns_rows> move_rows_of(const Handle<ns_plan>& plan) {
+  std::size_t count = 0;
+  EXPECT_EQ(ns_plan_get_move_rows(plan.get(), nullptr, 0, &count), NS_OK);
+  std::vector<ns_rows> rows(count);
+  EXPECT_EQ(ns_plan_get_move_rows(plan.get(), rows.data(), count, &count), NS_OK);
+  return rows;
+}
+
 ns_move_summary move_summary_of(const Handle<ns_plan>& plan) {
   ns_move_summary summary{};
   summary.size = sizeof summary;
@@ -83,6 +91,8 @@ TEST(CApiReplan, IsThePlannersOwn) {
   const std::vector<ns_move> moves = moves_of(plan);
   ASSERT_EQ(moves.size(), expected.moves.size());
   ASSERT_FALSE(moves.empty());
+  const std::vector<ns_rows> rows = move_rows_of(plan);
+  ASSERT_EQ(rows.size(), moves.size());
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const TableMove& move = expected.moves[i];
     EXPECT_EQ(moves[i].table, move.columns.table);
@@ -90,6 +100,8 @@ TEST(CApiReplan, IsThePlannersOwn) {
     EXPECT_EQ(moves[i].dim, move.columns.dim);
     EXPECT_EQ(moves[i].from, move.from);
     EXPECT_EQ(moves[i].to, move.to);
+    EXPECT_EQ(rows[i].first_row, move.first_row);
+    EXPECT_EQ(rows[i].rows, move.rows);
     EXPECT_EQ(moves[i].bytes, move.bytes);
   }
 }
@@ -125,6 +137,17 @@ TEST(CApiReplan, SpendsWhatEarlierBudgetsLeft) {
   const auto plan = replan(planner, running, task, options);
   const ns_move_summary summary = move_summary_of(plan);
   EXPECT_EQ(summary.unspent_bytes, left - summary.moved_bytes);
+}
+
+TEST(CApiReplan, RefusesSharesThatAreNone) {
+  const auto planner = new_planner();
+  const auto task = task_on(2);
+  const auto running = plan_of(planner, task);
+  const double share = 1.5;
+  EXPECT_EQ(replan(planner, running, task, with(&ns_replan_options::small_moves_share, &share),
+                   NS_INVALID_INPUT),
+            nullptr);
+  EXPECT_THAT(ns_last_error(), HasSubstr("between 0 and 1"));
 }
 
 TEST(CApiReplan, SaysWhatIsWrong) {

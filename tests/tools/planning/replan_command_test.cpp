@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -84,6 +85,27 @@ TEST_F(ReplanCommand, CarriesOverWhatBudgetsLeave) {
       replanned(folder_ / "same.json", {"--devices", "7", "--running-plan", seven, "--carry-over"});
   EXPECT_EQ(same["moved_bytes"].get<std::int64_t>() + same["unspent_bytes"].get<std::int64_t>(),
             unspent);
+}
+
+// The running plan says how many there are.
+TEST_F(ReplanCommand, TheRunningTaskNeedNotSayItsDevices) {
+  json task = json::parse(contents_of(task_));
+  task.erase("devices");
+  task.erase("memory_gb");
+  const std::string file = folder_ / "no_devices.json";
+  std::ofstream(file) << task;
+  const Outcome outcome =
+      run_command("replan", {"--task", file, "--running-task", file, "--running-plan", plan_,
+                             "--devices", "7", "--memory-gb", "40", "--lost-devices", "3",
+                             "--effort", "fast", "--format", "json"});
+  ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
+  const Outcome with = replan({"--devices", "7", "--lost-devices", "3", "--format", "json"});
+  EXPECT_EQ(json::parse(outcome.out)["moves"], json::parse(with.out)["moves"]);
+}
+
+TEST_F(ReplanCommand, SmallMovesAreAShare) {
+  EXPECT_EQ(replan({"--small-moves-share", "0"}).code, kExitOk);
+  EXPECT_EQ(replan({"--small-moves-share", "1.5"}).code, kExitBadInput);
 }
 
 TEST_F(ReplanCommand, SaysOnAPageWhatMoves) {
