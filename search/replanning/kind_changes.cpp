@@ -160,4 +160,12 @@ std::vector<KindChange> RunningKinds::changes_to(const Plan& plan) const {
   return changes;
 }
 
+std::int64_t RunningKinds::more_bytes(const Plan& plan) const {
+  std::int64_t bytes = 0;
+  for (const KindChange& change : changes_to(plan)) {
+    bytes += std::max<std::int64_t>(0, std::min(change.more_bytes, kMaxTaskBytes - bytes));
+  }
+  return bytes;
+}
+
 }  // namespace neuroshard

@@ -54,6 +54,8 @@ class RunningKinds {
   void recount_row_blocks(ReplanResult& result) const;
   /// Tables that `plan`, of the new task, has of another kind than they run, if rules allow it.
   [[nodiscard]] std::vector<KindChange> changes_to(const Plan& plan) const;
+  /// What is moved for these changes.
+  [[nodiscard]] std::int64_t more_bytes(const Plan& plan) const;
 
  private:
   [[nodiscard]] bool allows(std::uint32_t table, ShardingKind kind) const;

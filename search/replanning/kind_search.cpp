@@ -442,19 +442,21 @@ void KindSearch::search_with_small_moves() {
       !has_plan() || order_.stop.reached()) {
     return;
   }
-  const auto small_bytes = static_cast<std::int64_t>(
+  const auto more_bytes = static_cast<std::int64_t>(
       request.small_moves_share * static_cast<double>(held_bytes(order_.running)));
-  if (small_bytes <= *budget_) return;
+  if (more_bytes <= spare_bytes()) return;
   const auto cost_ms = [&] {  // Without the price of moves.
     return best_->judged_ms - ms_per_byte_ * static_cast<double>(best_->result.moved_bytes);
   };
   const auto is_gain = [within_ms = cost_ms()](double ms) {
     return ms * (1.0 + kLeastGainOfSmallMoves) <= within_ms;
   };
-  const PlanResult anew =
-      plan_anew(kinds_.task_within(small_bytes - must_move_bytes_), Effort::kFast);
-  if (!anew.plan || !is_gain(anew.cost.cost_ms)) return;
-  const std::int64_t budget = *std::exchange(budget_, small_bytes);
+  if (!(anew_ && anew_->plan && kinds_.more_bytes(*anew_->plan) <= more_bytes &&
+        is_gain(anew_->cost.cost_ms))) {
+    const PlanResult anew = plan_anew(kinds_.task_within(more_bytes), Effort::kFast);
+    if (!anew.plan || !is_gain(anew.cost.cost_ms)) return;
+  }
+  const std::int64_t budget = *std::exchange(budget_, must_move_bytes_ + more_bytes);
   std::optional<Best> within = std::exchange(best_, std::nullopt);
   ms_per_byte_ = 0.0;
   search(true);

@@ -149,8 +149,9 @@ typedef struct ns_replan_options {
   /// not.
   const int64_t* unspent_bytes;
   // Since version 6.
-  /// With neither budget nor price: this share of what tables take on all devices may be moved if
-  /// within 1.2 times what must be the plan would cost 1 % more at least. 0: never. NULL: 0.01.
+  /// With neither budget nor price: beyond what must be, this share of what tables take on all
+  /// devices may be moved if within 1.2 times what must be the plan would cost 1 % more at least.
+  /// 0: never. NULL: 0.02.
   const double* small_moves_share;
 } ns_replan_options;
 

@@ -42,10 +42,10 @@ struct ReplanRequest {
   /// 0), which may be moved as well: what several changes move stays within the sum of their
   /// budgets. If given, a plan leaves for later changes what gains little. Refused with a price.
   std::optional<std::int64_t> unspent_bytes{};
-  /// With neither a budget nor a price, if anything must be moved: this share of what tables take
-  /// on all devices may be moved in any case, if within 1.2 times what must be the plan would cost
-  /// 1 % more at least. A table of some KiB may so get its replicas. 0 to 1; 0: never.
-  double small_moves_share = 0.01;
+  /// With neither a budget nor a price, if anything must be moved: beyond that, this share of what
+  /// tables take on all devices may be moved, too, if within 1.2 times what must be the plan would
+  /// cost 1 % more at least. A table of some KiB may so get its replicas. 0 to 1; 0: never.
+  double small_moves_share = 0.02;
   /// What a moved GiB is worth: a plan may move one more for each such gain. 0: moves are free.
   double ms_per_moved_gib = 0.0;
 };
