@@ -37,6 +37,11 @@ int divided_up(int what, int by) { return (what + by - 1) / by; }
 // Memory of the warps of a block, without tiles of the networks.
 std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
 
+// The least memory of a block: its networks take one row at a time.
+std::size_t least_bytes(const PlacementShape& shape) {
+  return placement_layout(shape, comm_tile_bytes(shape.comm_width, 1)).total;
+}
+
 }  // namespace
 
 std::size_t placement_scratch_bytes(const PlacementShape& shape) {
@@ -58,8 +63,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   const std::size_t available = context.shared_bytes() - kControlBytes;
   // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
   const std::size_t half = (available - 1024) / 2;
-  const std::size_t least =
-      std::max(placing_bytes(shape), placement_layout(shape, comm_tile_bytes(comm_width, 1)).total);
+  const std::size_t least = least_bytes(shape);
   if (least > available) {
     throw Error("cuda backend: a placement on " + std::to_string(devices) +
                     " devices with embeddings of " + std::to_string(shape.width) +
@@ -89,7 +93,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   while (shape.parts == 1 && shape.warps() < kUsualWarps) {
     PlacementShape larger = shape;
     ++larger.slots;
-    if (larger.warps() > kMaxPlacementWarps || placing_bytes(larger) > available ||
+    if (larger.warps() > kMaxPlacementWarps || least_bytes(larger) > available ||
         static_cast<std::size_t>(larger.slots) > std::max<std::size_t>(candidates, 1)) {
       break;
     }
