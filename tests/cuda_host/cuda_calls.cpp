@@ -171,6 +171,8 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned /*flags*/)
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags*/) {
+  const Lock lock(runtime().mutex);
+  if (runtime().fail_mappings) return cudaErrorMemoryAllocation;
   *device = host;
   return cudaSuccess;
 }

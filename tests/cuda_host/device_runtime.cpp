@@ -72,6 +72,7 @@ void reset(const DeviceSettings& settings) {
   runtime().settings = settings;
   runtime().devices.clear();
   runtime().fail_allocations = false;
+  runtime().fail_mappings = false;
   runtime().launches = 0;
   runtime().synchronisations = 0;
   runtime().total_allocations = 0;
@@ -97,6 +98,11 @@ void fail_after(int launches, int device) {
 void fail_allocations(bool fail) {
   const Lock lock(runtime().mutex);
   runtime().fail_allocations = fail;
+}
+
+void fail_mappings(bool fail) {
+  const Lock lock(runtime().mutex);
+  runtime().fail_mappings = fail;
 }
 
 Usage usage() {

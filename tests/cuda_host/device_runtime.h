@@ -54,6 +54,7 @@ struct Runtime {
   std::map<void*, Allocation> allocations;
   std::set<CUstream_st*> streams;
   bool fail_allocations = false;
+  bool fail_mappings = false;
   std::uint64_t launches = 0;
   std::uint64_t synchronisations = 0;
   std::uint64_t total_allocations = 0;

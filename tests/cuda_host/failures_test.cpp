@@ -82,6 +82,27 @@ TEST_F(Failures, MemoryRunsOut) {
   EXPECT_GE(results[0].limit, 0);
 }
 
+// Whatever buffer could not be mapped, the next call gets one that is.
+TEST_F(Failures, PinnedMemoryCannotBeMapped) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto cpu = make_cpu_backend(golden_models());
+  const auto problem = random_problem(1, {}, cuda->embedding_width());
+  const auto batch = random_candidates(1, problem, 100, 20);
+  std::vector<CandidateResult> expected(batch.size());
+  cpu->start(problem)->place(batch, expected);
+  const auto fails = [&](const auto& work) {
+    host_cuda::fail_mappings(true);
+    EXPECT_THAT(message_of(work, ErrorKind::kBackend), HasSubstr("out of memory"));
+    host_cuda::fail_mappings(false);
+  };
+  std::vector<CandidateResult> results(batch.size());
+  fails([&] { cuda->start(problem)->place(batch, results); });
+  const auto session = cuda->start(problem);
+  fails([&] { session->place(batch, results); });
+  session->place(batch, results);
+  EXPECT_EQ(results, expected);
+}
+
 // Chains that a block has no memory for, or whose plans come to have too many slices, are left to
 // the caller, as is all that only the CPU anneals.
 TEST_F(Failures, ChainsThatDoNotFitAreLeftOut) {

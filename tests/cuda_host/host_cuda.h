@@ -48,6 +48,8 @@ void set_resident_blocks(std::size_t blocks);
 void fail_after(int launches, int device = 0);
 /// Every later cudaMalloc fails.
 void fail_allocations(bool fail);
+/// Every later cudaHostGetDevicePointer fails.
+void fail_mappings(bool fail);
 
 struct Usage {
   std::size_t device_allocations = 0;  ///< Live ones.
