@@ -295,6 +295,26 @@ TEST_F(Plans, PublishedSearchesOfGoldenTasks) {
   EXPECT_GT(compared, 0);
 }
 
+// Few and small ones, for sanitizers: with heads in registers and not, on fewer devices than a warp
+// has lanes and on more.
+TEST_F(Plans, PublishedSearchesByEveryKernel) {
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  for (const testing::ModelShape& shape :
+       {testing::ModelShape{},
+        testing::ModelShape{.table_network = {24, 48}, .head = {32, 16, 1}}}) {
+    const PlannerPair pair(random_models(5, shape), options);
+    for (const int devices : {3, 40}) {
+      SCOPED_TRACE(devices);
+      Task task = testing::golden_task("2gpu_dim64", 0);
+      task.devices = devices;
+      const std::optional<std::uint64_t> before = testing::launches_so_far();
+      pair.expect_same(task);
+      EXPECT_TRUE(!before || testing::launches_so_far() > before);
+    }
+  }
+}
+
 TEST_F(Plans, PublishedSearchesOfRandomTasks) {
   const SearchOptions sizes[] = {
       {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 3},
