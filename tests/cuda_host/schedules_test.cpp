@@ -303,6 +303,7 @@ TEST_P(Schedules, TensorCores) {
   const CostModels& models = testing::golden_models();
   expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables}, true);
   expect_same_scores(models, {kLargeBatch, 50, kMixedTables}, true);
+  expect_same_scores(models, {kLargeBatch, 2000, kMixedTables}, true);
 }
 
 }  // namespace
