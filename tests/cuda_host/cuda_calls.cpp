@@ -222,6 +222,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                             cudaStream_t stream) {
   const Lock lock(runtime().mutex);
   if (sticky_error() != cudaSuccess) return sticky_error();
+  ++runtime().copies;
   stream->work.emplace_back([=] {
     std::memcpy(to, from, bytes);
     return cudaSuccess;

@@ -57,6 +57,8 @@ struct Runtime {
   bool fail_mappings = false;
   std::uint64_t launches = 0;
   std::uint64_t synchronisations = 0;
+  std::uint64_t copies = 0;
+  double kernels_cpu_ms = 0.0;
   std::uint64_t total_allocations = 0;
 };
 [[nodiscard]] Runtime& runtime();

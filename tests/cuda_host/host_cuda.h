@@ -57,6 +57,8 @@ struct Usage {
   std::size_t streams = 0;
   std::uint64_t launches = 0;           ///< Since reset().
   std::uint64_t synchronisations = 0;   ///< Since reset().
+  std::uint64_t copies = 0;             ///< Since reset().
+  double kernels_cpu_ms = 0.0;          ///< CPU time of executing launches, since reset().
   std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
   std::vector<int> devices_with_context;
 };
