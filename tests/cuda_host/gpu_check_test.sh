@@ -50,7 +50,10 @@ done
 # Without the tests that take long: each of the filter's patterns leaves out one at least, and none is left.
 filter=$(sed -n 's/^compute-sanitizer --tool memcheck .*--gtest_filter=-//p' "$TRACE")
 [ -n "$filter" ] || fail "no filter of tests"
-listed() { "$tests" --gtest_list_tests "--gtest_filter=$1" | sed 's/ *#.*//' | awk '/^[^ ]/ { suite = $1; next } { print suite $1 }'; }
+listed() {
+  "$tests" --gtest_list_tests "--gtest_filter=$1" | sed "s/ *#.*//" |
+    awk '/^[^ ]/ { suite = $1; next } { print suite $1 }'
+}
 IFS=: read -ra patterns <<<"$filter"
 for pattern in "${patterns[@]}"; do
   [ -n "$(listed "$pattern")" ] || fail "no test is called $pattern, which is left out"
