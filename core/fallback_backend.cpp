@@ -170,8 +170,11 @@ bool FallbackBackend::worth_a_launch(std::span<const Request> requests) const {
       std::clamp<std::size_t>(candidates / kCandidatesOfThread, 1, cpu_threads_);
   const double of_cpu = kCpuNsOfStep * static_cast<double>(steps) / static_cast<double>(threads);
   const double saving = of_cpu - kLaunchNs - kGpuNsOfStep * static_cast<double>(longest);
-  if (launches_ == nullptr) return saving > 0.0;
-  return saving > kLeastSavingNs && launches_->take();
+  return saving > (launches_ == nullptr ? 0.0 : kLeastSavingNs);
+}
+
+bool FallbackBackend::takes_launches(const auto& requests) const {
+  return launches_ == nullptr || (launches_->any() && launches_->take(gpu_.launches_for(requests)));
 }
 
 void FallbackBackend::place(std::span<const Request> requests) const {
@@ -181,13 +184,17 @@ void FallbackBackend::place(std::span<const Request> requests) const {
     const bool has_gpu = static_cast<Session&>(*request.session).has_gpu();
     (has_gpu ? of_gpu : of_cpu).push_back(request);
   }
-  const bool placed = worth_a_launch(of_gpu) && gpu_does([&] {
-                        std::vector<Request> inner = of_gpu;
-                        for (Request& request : inner) {
-                          request.session = &static_cast<Session&>(*request.session).on_gpu();
-                        }
-                        gpu_.place(inner);
-                      });
+  bool placed = false;
+  const auto place_on_gpu = [&] {
+    std::vector<Request> inner = of_gpu;
+    for (Request& request : inner) {
+      request.session = &static_cast<Session&>(*request.session).on_gpu();
+    }
+    if (!takes_launches(std::span<const Request>(inner))) return;
+    gpu_.place(inner);
+    placed = true;
+  };
+  if (worth_a_launch(of_gpu)) (void)gpu_does(place_on_gpu);
   if (!placed) of_cpu.insert(of_cpu.end(), of_gpu.begin(), of_gpu.end());
   for (Request& request : of_cpu) {
     request.session = &static_cast<Session&>(*request.session).on_cpu();
@@ -196,16 +203,14 @@ void FallbackBackend::place(std::span<const Request> requests) const {
 }
 
 bool FallbackBackend::search_beams(std::span<const BeamRequest> requests) const {
-  if (launches_ != nullptr) {
-    if (recall_beams(requests)) return true;
-    if (!launches_->take()) return false;
-  }
+  if (launches_ != nullptr && recall_beams(requests)) return true;
   bool searched = false;
   const bool worked = gpu_does([&] {
     std::vector<BeamRequest> inner(requests.begin(), requests.end());
     for (BeamRequest& request : inner) {
       request.session = &static_cast<Session&>(*request.session).on_gpu();
     }
+    if (!takes_launches(std::span<const BeamRequest>(inner))) return;
     searched = gpu_.search_beams(inner);
   });
   if (!worked || !searched) return false;

@@ -44,15 +44,19 @@ class FallbackBackend final : public ForwardingBackend {
   void place(std::span<const Request> requests) const override;
   [[nodiscard]] bool search_beams(std::span<const BeamRequest> requests) const override;
   [[nodiscard]] bool can_anneal(const AnnealingProblem& problem) const override {
-    return gpu_works() && gpu_.can_anneal(problem);
+    return launches_ == nullptr && gpu_works() && gpu_.can_anneal(problem);
   }
   void anneal(std::span<const AnnealingRequest> requests) const override;
 
  private:
   class Session;
 
-  /// Whether the GPU places these sooner than the CPU does, and has a launch left for it.
+  /// Whether the GPU places these sooner than the CPU does; of a single plan, by enough for one of
+  /// its launches.
   [[nodiscard]] bool worth_a_launch(std::span<const Request> requests) const;
+  /// Whether there are as many launches left as the GPU needs for these, of its own sessions; takes
+  /// them.
+  [[nodiscard]] bool takes_launches(const auto& requests) const;
   /// Takes the outcomes from `launches_`, if all of them are known.
   [[nodiscard]] bool recall_beams(std::span<const BeamRequest> requests) const;
   [[nodiscard]] bool gpu_works() const { return !failed_.load(std::memory_order_acquire); }

@@ -14,8 +14,13 @@ class PlanLaunches {
  public:
   explicit PlanLaunches(int most) : left_(most) {}
 
-  /// Takes one more; false if there is none left.
-  [[nodiscard]] bool take() { return left_ > 0 && left_-- > 0; }
+  [[nodiscard]] bool any() const { return left_ > 0; }
+  /// Takes so many more; none, and false, if there are fewer left.
+  [[nodiscard]] bool take(int count) {
+    if (count > left_) return false;
+    left_ -= count;
+    return true;
+  }
 
   /// Null: it has not been run.
   [[nodiscard]] const BeamOutcome* outcome_of(const PlacementProblem& problem,

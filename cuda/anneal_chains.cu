@@ -60,7 +60,8 @@ __device__ void keep_best(const ChainView& chain, const ChainPlan& plan, std::ui
 // multiprocessor, all of them are by instruction issue (at least 8, for which the compiler has 255
 // registers). The plan stays in shared memory, its lists in L1. Nothing is written to device memory
 // but those and the best plan.
-__global__ void __launch_bounds__(kWarpSize, 8) anneal_chains_kernel(const ChainArgs args) {
+__global__ void __launch_bounds__(kWarpSize, 8)
+    anneal_chains_kernel(const __grid_constant__ ChainArgs args) {
   const ChainView& chain = args.chains[blockIdx.x];
   const AnnealingView task = *chain.problem;
   const bool draws = lane_index() == 0;

@@ -122,7 +122,13 @@ BeamLaunches::Group BeamLaunches::group_of(std::size_t first, std::size_t end) c
   return group;
 }
 
+int BeamLaunches::launches() {
+  form_groups();
+  return static_cast<int>(groups_.size());
+}
+
 void BeamLaunches::form_groups() {
+  if (!groups_.empty()) return;
   const auto kind = [](const Request& request) {
     return std::pair(request.session->devices(), request.session->limits());
   };

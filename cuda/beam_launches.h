@@ -20,6 +20,8 @@ class BeamLaunches final : public Launches {
   explicit BeamLaunches(const DeviceContext& context) : Launches(context) {}
 
   void add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome);
+  /// How many launches there will be of what has been added.
+  [[nodiscard]] int launches();
   void prepare() override;
   void launch() override;
   void finish() override;

@@ -58,9 +58,10 @@ void PinnedBuffer::reserve(std::size_t bytes) {
   NEUROSHARD_CUDA_CHECK(
       cudaHostAlloc(&memory, wanted, cudaHostAllocPortable | cudaHostAllocMapped));
   host_ = static_cast<std::byte*>(memory);
-  bytes_ = wanted;
   NEUROSHARD_CUDA_CHECK(cudaHostGetDevicePointer(&memory, host_, 0));
   mapped_ = static_cast<std::byte*>(memory);
+  // Only now: without a mapping, the next call is to try again.
+  bytes_ = wanted;
 }
 
 Stream::Stream() : device_(current_device()) {

@@ -66,17 +66,19 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaSession>(next_context(), *cpu_, problem);
   }
 
-  void place(std::span<const Request> requests) const override {
-    run<PlacementLaunches>(requests, [](PlacementLaunches& launches, const Request& request) {
-      launches.add(session_of(request), *request.candidates, request.results);
-    });
+  void place(std::span<const Request> requests) const override { run(dealt(requests)); }
+
+  [[nodiscard]] int launches_for(std::span<const Request> requests) const override {
+    return count(dealt(requests));
   }
 
   [[nodiscard]] bool search_beams(std::span<const BeamRequest> requests) const override {
-    run<BeamLaunches>(requests, [](BeamLaunches& launches, const BeamRequest& request) {
-      launches.add(session_of(request), *request.beam, *request.outcome);
-    });
+    run(dealt(requests));
     return true;
+  }
+
+  [[nodiscard]] int launches_for(std::span<const BeamRequest> requests) const override {
+    return count(dealt(requests));
   }
 
   [[nodiscard]] bool can_anneal(const AnnealingProblem& problem) const override {
@@ -95,23 +97,50 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// Starts what each device has to do, then waits for it.
-  template <class OfKind, typename Request, typename Add>
-  void run(std::span<const Request> requests, const Add& add) const {
+  [[nodiscard]] std::vector<PlacementLaunches> dealt(std::span<const Request> requests) const {
+    return dealt<PlacementLaunches>(
+        requests, [](PlacementLaunches& launches, const Request& request) {
+          launches.add(session_of(request), *request.candidates, request.results);
+        });
+  }
+
+  [[nodiscard]] std::vector<BeamLaunches> dealt(std::span<const BeamRequest> requests) const {
+    return dealt<BeamLaunches>(requests, [](BeamLaunches& launches, const BeamRequest& request) {
+      launches.add(session_of(request), *request.beam, *request.outcome);
+    });
+  }
+
+  /// What each device has to do, of those that have anything.
+  template <class OfKind, typename OfRequest, typename Add>
+  [[nodiscard]] std::vector<OfKind> dealt(std::span<const OfRequest> requests,
+                                          const Add& add) const {
     std::vector<OfKind> of_devices;
     of_devices.reserve(contexts_.size());
     for (const auto& context : contexts_) {
-      const auto here = [&](const Request& request) {
+      const auto here = [&](const OfRequest& request) {
         return &session_of(request).context() == context.get();
       };
       if (std::none_of(requests.begin(), requests.end(), here)) continue;
       OfKind& launches = of_devices.emplace_back(*context);
-      for (const Request& request : requests) {
+      for (const OfRequest& request : requests) {
         if (here(request)) add(launches, request);
       }
-      launches.start();
     }
+    return of_devices;
+  }
+
+  /// Starts it on each device, then waits.
+  template <class OfKind>
+  static void run(std::vector<OfKind> of_devices) {
+    for (OfKind& launches : of_devices) launches.start();
     for (OfKind& launches : of_devices) launches.finish();
+  }
+
+  template <class OfKind>
+  [[nodiscard]] static int count(std::vector<OfKind> of_devices) {
+    int total = 0;
+    for (OfKind& launches : of_devices) total += launches.launches();
+    return total;
   }
 
   // Multiples of 8, as Backend::embedding_width() promises.

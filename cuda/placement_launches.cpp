@@ -37,6 +37,11 @@ int divided_up(int what, int by) { return (what + by - 1) / by; }
 // Memory of the warps of a block, without tiles of the networks.
 std::size_t placing_bytes(const PlacementShape& shape) { return placement_layout(shape, 0).total; }
 
+// The least memory of a block: its networks take one row at a time.
+std::size_t least_bytes(const PlacementShape& shape) {
+  return placement_layout(shape, comm_tile_bytes(shape.comm_width, 1)).total;
+}
+
 }  // namespace
 
 std::size_t placement_scratch_bytes(const PlacementShape& shape) {
@@ -58,8 +63,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   const std::size_t available = context.shared_bytes() - kControlBytes;
   // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
   const std::size_t half = (available - 1024) / 2;
-  const std::size_t least =
-      std::max(placing_bytes(shape), placement_layout(shape, comm_tile_bytes(comm_width, 1)).total);
+  const std::size_t least = least_bytes(shape);
   if (least > available) {
     throw Error("cuda backend: a placement on " + std::to_string(devices) +
                     " devices with embeddings of " + std::to_string(shape.width) +
@@ -89,7 +93,7 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   while (shape.parts == 1 && shape.warps() < kUsualWarps) {
     PlacementShape larger = shape;
     ++larger.slots;
-    if (larger.warps() > kMaxPlacementWarps || placing_bytes(larger) > available ||
+    if (larger.warps() > kMaxPlacementWarps || least_bytes(larger) > available ||
         static_cast<std::size_t>(larger.slots) > std::max<std::size_t>(candidates, 1)) {
       break;
     }
@@ -143,6 +147,7 @@ void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidat
 }
 
 void PlacementLaunches::form_groups() {
+  if (!groups_.empty()) return;
   const auto kind = [](const Request& request) {
     return std::pair(request.session->devices(), request.session->limits());
   };
@@ -171,6 +176,24 @@ void PlacementLaunches::form_groups() {
     groups_.push_back({first, end, shape, first_slot, slot});
     first = end;
   }
+}
+
+std::size_t PlacementLaunches::blocks(const Group& group) {
+  return (group.end_slot - group.first_slot) / static_cast<std::size_t>(group.shape.slots);
+}
+
+std::size_t PlacementLaunches::blocks_at_once(const Group& group) {
+  const std::size_t block = placement_scratch_bytes(group.shape);
+  return std::min(blocks(group), std::max<std::size_t>(kMaxScratchBytes / block, 1));
+}
+
+int PlacementLaunches::launches() {
+  form_groups();
+  std::size_t count = 0;
+  for (const Group& group : groups_) {
+    count += (blocks(group) + blocks_at_once(group) - 1) / blocks_at_once(group);
+  }
+  return static_cast<int>(count);
 }
 
 void PlacementLaunches::fill_slots(const Group& group, std::size_t& first_piece,
@@ -220,13 +243,9 @@ void PlacementLaunches::prepare() {
   const std::size_t ids_at = plan.add(pieces * sizeof(std::uint32_t));
   const InputBlock in(*workspace_, plan.bytes());
   const OutputBlock out(*workspace_, results_ * sizeof(ResultView));
-  // Blocks beyond the limit go in further launches, which use the same memory one after the other.
   std::size_t scratch = 0;
   for (const Group& group : groups_) {
-    const std::size_t blocks =
-        (group.end_slot - group.first_slot) / static_cast<std::size_t>(group.shape.slots);
-    const std::size_t block = placement_scratch_bytes(group.shape);
-    scratch = std::max(scratch, std::min(blocks * block, std::max(kMaxScratchBytes, block)));
+    scratch = std::max(scratch, blocks_at_once(group) * placement_scratch_bytes(group.shape));
   }
   workspace_->scratch.reserve(scratch);
 
@@ -253,10 +272,8 @@ void PlacementLaunches::launch() {
   for (const Group& group : groups_) {
     args_.shape = group.shape;
     const auto slots = static_cast<std::size_t>(group.shape.slots);
-    const std::size_t blocks_at_once =
-        workspace_->scratch.bytes() / placement_scratch_bytes(group.shape);
     for (std::size_t slot = group.first_slot; slot < group.end_slot;) {
-      const std::size_t blocks = std::min(blocks_at_once, (group.end_slot - slot) / slots);
+      const std::size_t blocks = std::min(blocks_at_once(group), (group.end_slot - slot) / slots);
       args_.slots = slots_ + slot;
       place_candidates(args_, static_cast<unsigned>(blocks), workspace_->stream.get());
       slot += blocks * slots;

@@ -23,6 +23,8 @@ class PlacementLaunches final : public Launches {
 
   void add(CudaSession& session, const CandidateBatch& candidates,
            std::span<CandidateResult> results);
+  /// How many launches there will be of what has been added.
+  [[nodiscard]] int launches();
   void prepare() override;
   void launch() override;
   void finish() override;
@@ -46,6 +48,10 @@ class PlacementLaunches final : public Launches {
   };
 
   void form_groups();
+  [[nodiscard]] static std::size_t blocks(const Group& group);
+  /// Blocks of one launch of the group, at most. Further ones go in further launches, which use the
+  /// same memory one after the other.
+  [[nodiscard]] static std::size_t blocks_at_once(const Group& group);
   void fill_slots(const Group& group, std::size_t& first_piece, CandidateSlot* slots,
                   std::uint32_t* piece_ids) const;
 

@@ -325,7 +325,7 @@ class BeamBlock {
 // few searches, by fp32 issue if there are many.
 template <class Head, class Devices>
 __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
-    search_beams_kernel(const BeamArgs args) {
+    search_beams_kernel(const __grid_constant__ BeamArgs args) {
   // Behind the memory of place_block.
   const PlacementShape& shape = args.placement.shape;
   auto* control = reinterpret_cast<Control*>(

@@ -10,11 +10,11 @@
 #   bench      nsbench: shards scored, each kernel, plans on 2 to 128 devices, training
 #   collect    cost samples of the embedding operator
 #   sanitize   compute-sanitizer memcheck and racecheck
-#   profile    ncu on every kernel
+#   profile    ncu on every kernel of cuda/, once for each launch configuration
 #   load       nsbench: many plans in flight, scale
 # Each stage can be run alone, and again: steps that were done are left out, and collect goes on where
 # it was. RESULTS has six files at most: summary.txt, log.txt, results.json (a report a line),
-# clocks.csv, samples.tar and profile.ncu-rep. What stages need of each other is in FOLDER/work.
+# clocks.csv, samples.tar and profile.tar. What stages need of each other is in FOLDER/work.
 # compute-sanitizer, ncu and cuBLAS are used if they are there (PATH, /usr/local/cuda; cuBLAS also
 # from the packages nvidia-cublas of pip). Clocks and modes of the GPU are left alone.
 # COLLECT_SAMPLES (20,000) says how much to collect, STAGE_SECONDS (480) how long a stage may take.
@@ -153,7 +153,7 @@ stage_sanitize() {
     return
   fi
   # All kernels, without the tests that only repeat them on larger inputs.
-  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks:*WholeTrainings*' tool
+  local some='-*AThousandDevices:*ManyPieces:*GoldenTasks:*RandomTasks*:*WholeTrainings*' tool
   for tool in memcheck racecheck; do
     step "sanitizer_$tool" 235 compute-sanitizer --tool "$tool" --error-exitcode 9 \
       bin/cuda_tests "--gtest_filter=$some" || true
@@ -200,16 +200,32 @@ stage_collect() {
   [ ! -d "$work/samples" ] || tar -C "$work" -cf "$results/samples.tar" samples
 }
 
+# usage: profile NAME SECONDS KERNELS COMMAND...   Of KERNELS, a regular expression, that COMMAND launches:
+# one launch of each grid, block and shared memory.
+profile() {
+  local name=profile_$1 limit=$2 kernels=$3
+  shift 3
+  step "$name" "$limit" ncu --clock-control none --set full --filter-mode per-launch-config --launch-count 1 \
+    --kernel-name "regex:$kernels" --force-overwrite --export "$work/$name" "$@" || return 0
+  step "${name}_details" 20 ncu --import "$work/$name.ncu-rep" --page details || true
+}
+
 stage_profile() {
   if ! command -v ncu >/dev/null; then
     skip profile "no ncu on PATH or in /usr/local/cuda/bin"
     return
   fi
-  step profile 420 ncu --clock-control none --set full --launch-count 60 --force-overwrite \
-    --kernel-name regex:'place_candidates|score_shards|comm_costs|embed_pieces' \
-    --export "$results/profile" "$nsbench" kernels --data "$golden" --repetitions 1 \
-    --min-seconds 0.0001 || return 0
-  step profile_details 50 ncu --import "$results/profile.ncu-rep" --page details || true
+  profile plans 230 'place_candidates|search_beams|anneal_chains|score_shards|comm_costs|embed_pieces' \
+    "$nsbench" kernels --data "$golden" --repetitions 1 --min-seconds 0.0001
+  rm -rf "$work/profiled_samples"
+  profile operator 110 'pool_bags|write_lookup_keys|update_rows|join_rows|fill_random' \
+    bin/neuroshard collect compute --backend cuda --table-configs "$golden/tables/table_configs.json" \
+    --output "$work/profiled_samples" --samples 1 --warm-up 1 --iterations 1
+  profile training 80 \
+    'gather_rows|clear_rows|pool_rows|rectify|stop_at_zero|spread_gradients|take_losses|update_parameters' \
+    "$nsbench" train --data "$golden" --backends cuda --rounds 1
+  local reports=("$work"/profile_*.ncu-rep)
+  [ ! -e "${reports[0]}" ] || tar -C "$work" -cf "$results/profile.tar" "${reports[@]##*/}"
 }
 
 # Clocks while the GPU works; read only.

@@ -10,11 +10,15 @@ namespace {
 
 TEST(PlanLaunches, AreNoMoreThanSaid) {
   PlanLaunches launches(2);
-  EXPECT_TRUE(launches.take());
-  EXPECT_TRUE(launches.take());
-  EXPECT_FALSE(launches.take());
-  EXPECT_FALSE(launches.take());
-  EXPECT_FALSE(PlanLaunches(0).take());
+  EXPECT_FALSE(launches.take(3));
+  EXPECT_TRUE(launches.take(1));
+  EXPECT_FALSE(launches.take(2));
+  EXPECT_TRUE(launches.any());
+  EXPECT_TRUE(launches.take(1));
+  EXPECT_FALSE(launches.any());
+  EXPECT_FALSE(launches.take(1));
+  EXPECT_TRUE(PlanLaunches(2).take(2));
+  EXPECT_FALSE(PlanLaunches(0).any());
 }
 
 /// A beam search, with what it borrows.

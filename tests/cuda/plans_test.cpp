@@ -83,19 +83,47 @@ bool takes_golden_task(int number, const Task& task, std::uint64_t small_ones) {
   return number < static_cast<int>(small_ones) && task.tables.size() <= 22;
 }
 
-TEST_F(Plans, GoldenTasks) {
-  const PlannerPair pair(golden_models(), {});
-  int compared = 0;
+// Those that NEUROSHARD_GOLDEN_EFFORTS names (docs/testing.md); all but thorough if it is not set.
+bool takes_golden_effort(Effort effort) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  const char* named = std::getenv("NEUROSHARD_GOLDEN_EFFORTS");
+  if (named == nullptr) return effort != Effort::kThorough;
+  return (',' + std::string(named) + ',').find(',' + std::string(name_of(effort)) + ',') !=
+         std::string::npos;
+}
+
+// A task by itself has no launches at effort fast; those of a set together have.
+void expect_same_golden_tasks(Effort effort, int& compared) {
+  const PlannerPair pair(golden_models(), {.effort = effort});
   for (const std::string& set : testing::golden_sets()) {
+    std::vector<Task> tasks;
     for (const auto& golden : testing::golden_plans(set)) {
       const Task task = testing::golden_task(set, golden.task);
       if (!takes_golden_task(golden.task, task, repetitions(4))) continue;
       SCOPED_TRACE(set + " task " + std::to_string(golden.task));
-      pair.expect_same(task);
       ++compared;
+      if (effort == Effort::kFast) {
+        tasks.push_back(task);
+      } else {
+        pair.expect_same(task);
+      }
     }
+    SCOPED_TRACE(set);
+    pair.expect_same_batch(tasks);
+  }
+}
+
+TEST_F(Plans, GoldenTasks) {
+  int compared = 0;
+  for (const Effort effort : all_efforts()) {
+    if (!takes_golden_effort(effort)) continue;
+    SCOPED_TRACE(name_of(effort));
+    expect_same_golden_tasks(effort, compared);
   }
   RecordProperty("compared", compared);
+  if (const auto launches = testing::launches_so_far()) {
+    RecordProperty("launches", static_cast<int>(*launches));
+  }
   EXPECT_GT(compared, 0);
 }
 
@@ -293,6 +321,26 @@ TEST_F(Plans, PublishedSearchesOfGoldenTasks) {
     pair.expect_same_batch(tasks);
   }
   EXPECT_GT(compared, 0);
+}
+
+// Few and small ones, for sanitizers: with heads in registers and not, on fewer devices than a warp
+// has lanes and on more.
+TEST_F(Plans, PublishedSearchesByEveryKernel) {
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 3, .grid_steps = 5};
+  for (const testing::ModelShape& shape :
+       {testing::ModelShape{},
+        testing::ModelShape{.table_network = {24, 48}, .head = {32, 16, 1}}}) {
+    const PlannerPair pair(random_models(5, shape), options);
+    for (const int devices : {3, 40}) {
+      SCOPED_TRACE(devices);
+      Task task = testing::golden_task("2gpu_dim64", 0);
+      task.devices = devices;
+      const std::optional<std::uint64_t> before = testing::launches_so_far();
+      pair.expect_same(task);
+      EXPECT_TRUE(!before || testing::launches_so_far() > before);
+    }
+  }
 }
 
 TEST_F(Plans, PublishedSearchesOfRandomTasks) {

@@ -171,6 +171,8 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned /*flags*/)
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned /*flags*/) {
+  const Lock lock(runtime().mutex);
+  if (runtime().fail_mappings) return cudaErrorMemoryAllocation;
   *device = host;
   return cudaSuccess;
 }
@@ -220,6 +222,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                             cudaStream_t stream) {
   const Lock lock(runtime().mutex);
   if (sticky_error() != cudaSuccess) return sticky_error();
+  ++runtime().copies;
   stream->work.emplace_back([=] {
     std::memcpy(to, from, bytes);
     return cudaSuccess;

@@ -1,11 +1,21 @@
 #include "cuda_host/device_runtime.h"
 
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "cuda_host/block_executor.h"
 
 namespace host_cuda {
+namespace {
+
+double thread_cpu_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+}  // namespace
 
 Runtime& runtime() {
   static Runtime instance;
@@ -72,8 +82,11 @@ void reset(const DeviceSettings& settings) {
   runtime().settings = settings;
   runtime().devices.clear();
   runtime().fail_allocations = false;
+  runtime().fail_mappings = false;
   runtime().launches = 0;
   runtime().synchronisations = 0;
+  runtime().copies = 0;
+  runtime().kernels_cpu_ms = 0.0;
   runtime().total_allocations = 0;
   choice() = {};
 }
@@ -99,6 +112,11 @@ void fail_allocations(bool fail) {
   runtime().fail_allocations = fail;
 }
 
+void fail_mappings(bool fail) {
+  const Lock lock(runtime().mutex);
+  runtime().fail_mappings = fail;
+}
+
 Usage usage() {
   const Lock lock(runtime().mutex);
   Usage usage;
@@ -111,6 +129,8 @@ Usage usage() {
   }
   usage.launches = runtime().launches;
   usage.synchronisations = runtime().synchronisations;
+  usage.copies = runtime().copies;
+  usage.kernels_cpu_ms = runtime().kernels_cpu_ms;
   usage.total_allocations = runtime().total_allocations;
   return usage;
 }
@@ -138,7 +158,9 @@ cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cuda
                     .resident_blocks = settings.resident_blocks};
   stream->work.emplace_back([shape, fails, kernel = std::move(kernel), order] {
     if (fails) return cudaErrorIllegalAddress;
+    const double before = thread_cpu_ms();
     execute(shape, kernel, order);
+    runtime().kernels_cpu_ms += thread_cpu_ms() - before;
     return cudaSuccess;
   });
   return cudaSuccess;

@@ -54,8 +54,11 @@ struct Runtime {
   std::map<void*, Allocation> allocations;
   std::set<CUstream_st*> streams;
   bool fail_allocations = false;
+  bool fail_mappings = false;
   std::uint64_t launches = 0;
   std::uint64_t synchronisations = 0;
+  std::uint64_t copies = 0;
+  double kernels_cpu_ms = 0.0;
   std::uint64_t total_allocations = 0;
 };
 [[nodiscard]] Runtime& runtime();

@@ -2,6 +2,8 @@
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
+#include "cuda/place_candidates.h"
+#include "cuda/placement_launches.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"
@@ -80,6 +82,27 @@ TEST_F(Failures, MemoryRunsOut) {
   EXPECT_GE(results[0].limit, 0);
 }
 
+// Whatever buffer could not be mapped, the next call gets one that is.
+TEST_F(Failures, PinnedMemoryCannotBeMapped) {
+  const auto cuda = make_cuda_backend(golden_models());
+  const auto cpu = make_cpu_backend(golden_models());
+  const auto problem = random_problem(1, {}, cuda->embedding_width());
+  const auto batch = random_candidates(1, problem, 100, 20);
+  std::vector<CandidateResult> expected(batch.size());
+  cpu->start(problem)->place(batch, expected);
+  const auto fails = [&](const auto& work) {
+    host_cuda::fail_mappings(true);
+    EXPECT_THAT(message_of(work, ErrorKind::kBackend), HasSubstr("out of memory"));
+    host_cuda::fail_mappings(false);
+  };
+  std::vector<CandidateResult> results(batch.size());
+  fails([&] { cuda->start(problem)->place(batch, results); });
+  const auto session = cuda->start(problem);
+  fails([&] { session->place(batch, results); });
+  session->place(batch, results);
+  EXPECT_EQ(results, expected);
+}
+
 // Chains that a block has no memory for, or whose plans come to have too many slices, are left to
 // the caller, as is all that only the CPU anneals.
 TEST_F(Failures, ChainsThatDoNotFitAreLeftOut) {
@@ -144,6 +167,44 @@ TEST_F(Failures, WideNetworksTakeShorterTiles) {
   cuda->embed_pieces(features, embeddings);
   cpu->embed_pieces(features, expected);
   EXPECT_EQ(embeddings, expected);
+}
+
+// A row of the communication network takes nearly all of a block's memory: with as many slots as
+// usual there would be room for none.
+TEST_F(Failures, WideNetworksLeaveRoomForFewSlots) {
+  host_cuda::reset({.multiprocessors = 132});
+  constexpr int kCandidates = 50;
+  std::vector<int> slots;
+  int refused = 0;
+  for (int width = 28'840; width <= 28'960; width += 4) {
+    SCOPED_TRACE(width);
+    const CostModels models = testing::random_models(1, {.comm = {width}, .devices = {2}});
+    const auto cpu = make_cpu_backend(models);
+    const gpu::DeviceContext context(0, models, cpu->embedding_width());
+    gpu::PlacementShape shape;
+    try {
+      shape = gpu::choose_shape(context, kCandidates, 2, 1, width);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBackend);
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(refused, 0);
+    ASSERT_GE(shape.comm_rows, 1);
+    EXPECT_LE(gpu::placement_shared_bytes(shape), context.shared_bytes());
+    const bool is_new = slots.empty() || slots.back() != shape.slots;
+    if (!is_new) continue;
+    slots.push_back(shape.slots);
+    const auto problem = random_problem(1, {.devices = 2, .limits = 1}, cpu->embedding_width());
+    const auto batch = random_candidates(1, problem, kCandidates, 8);
+    std::vector<CandidateResult> expected(batch.size());
+    std::vector<CandidateResult> results(batch.size());
+    cpu->start(problem)->place(batch, expected);
+    make_cuda_backend(models)->start(problem)->place(batch, results);
+    EXPECT_EQ(results, expected);
+  }
+  EXPECT_GT(slots.front(), slots.back());
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(Failures, NetworksTooWideForSharedMemory) {

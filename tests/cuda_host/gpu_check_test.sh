@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# usage: gpu_check_test.sh GPU_CHECK FOLDER
-# Runs tools/gpu_check.sh beside programs that only leave traces: which steps are taken, and what is
-# left in the folder of results.
+# usage: gpu_check_test.sh GPU_CHECK FOLDER CUDA_HOST_TESTS
+# Runs tools/gpu_check.sh beside programs that only leave traces: which steps are taken, which tests and
+# kernels they are about, and what is left in the folder of results. CUDA_HOST_TESTS has the tests of
+# cuda_tests, and more.
 set -euo pipefail
-script=$1 folder=$2
+script=$1 folder=$2 tests=$3
 rm -rf "$folder"
 mkdir -p "$folder/bundle/bin" "$folder/tools" "$folder/pip/nvidia/cu13/lib"
 cp "$script" "$folder/bundle/gpu_check.sh"
@@ -46,6 +47,28 @@ grep -q '^neuroshard collect compute' "$TRACE" || fail "nothing was collected"
 for tool in memcheck racecheck; do
   grep -q -- "^compute-sanitizer --tool $tool" "$TRACE" || fail "no $tool"
 done
+# Without the tests that take long: each of the filter's patterns leaves out one at least, and none is left.
+filter=$(sed -n 's/^compute-sanitizer --tool memcheck .*--gtest_filter=-//p' "$TRACE")
+[ -n "$filter" ] || fail "no filter of tests"
+listed() {
+  "$tests" --gtest_list_tests "--gtest_filter=$1" | sed "s/ *#.*//" |
+    awk '/^[^ ]/ { suite = $1; next } { print suite $1 }'
+}
+IFS=: read -ra patterns <<<"$filter"
+for pattern in "${patterns[@]}"; do
+  [ -n "$(listed "$pattern")" ] || fail "no test is called $pattern, which is left out"
+done
+kept=$(listed "-$filter")
+! grep -E 'GoldenTasks|RandomTasks|WholeTrainings|Thousand' <<<"$kept" || fail "these take too long in the sanitizer"
+for suite in Placement Plans Operations AnnealingChains EmbeddingOperator Training; do
+  grep -q "^$suite\." <<<"$kept" || fail "no test of $suite in the sanitizer"
+done
+# Each kernel is profiled, beside a program that launches it.
+regex=$(sed -nE 's/^ncu .*--set full .*--kernel-name regex:([^ ]+) .*/\1/p' "$TRACE" | paste -sd'|')
+kernels=$(grep -ohE '\b[a-z_]+_kernel\(' "$(dirname "$script")"/../cuda/*.cu | tr -d '(' | sort -u)
+[ "$(wc -l <<<"$kernels")" -ge 20 ] || fail "kernels were not found: $kernels"
+! grep -vE "$regex" <<<"$kernels" || fail "these kernels are not profiled"
+[ "$(tar -tf "$results/profile.tar" | wc -l)" -eq 3 ] || fail "not all profiles"
 grep -q pip/nvidia/cu13/lib "$TRACE.libraries" || fail "cuBLAS of pip was not found"
 [ "$(ls "$results" | wc -l)" -le 6 ] || fail "more than six files: $(ls "$results")"
 python3 - "$results/results.json" <<'EOF'

@@ -48,6 +48,8 @@ void set_resident_blocks(std::size_t blocks);
 void fail_after(int launches, int device = 0);
 /// Every later cudaMalloc fails.
 void fail_allocations(bool fail);
+/// Every later cudaHostGetDevicePointer fails.
+void fail_mappings(bool fail);
 
 struct Usage {
   std::size_t device_allocations = 0;  ///< Live ones.
@@ -55,6 +57,8 @@ struct Usage {
   std::size_t streams = 0;
   std::uint64_t launches = 0;           ///< Since reset().
   std::uint64_t synchronisations = 0;   ///< Since reset().
+  std::uint64_t copies = 0;             ///< Since reset().
+  double kernels_cpu_ms = 0.0;          ///< CPU time of executing launches, since reset().
   std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
   std::vector<int> devices_with_context;
 };

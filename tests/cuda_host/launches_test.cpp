@@ -8,7 +8,9 @@
 
 #include "core/cpu_backend.h"
 #include "core/cpu_kernels.h"
+#include "core/fallback_backend.h"
 #include "core/greedy_placement.h"
+#include "core/plan_launches.h"
 #include "core/random.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
@@ -304,6 +306,32 @@ TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
   }
   if (end - first < 24) return;
   for (const std::uint64_t launches : {0U, 1U, 2U}) EXPECT_GT(plans[launches], 0) << launches;
+}
+
+// What a launch has no room for goes in a further one, which is one of the plan's, too.
+TEST_F(Launches, ALevelThatTakesTwoLaunchesTakesTwoOfThePlan) {
+  host_cuda::reset({.multiprocessors = 132});
+  const CostModels models = testing::random_models(1, {.devices = {}});
+  const auto cuda = make_cuda_backend(models);
+  const auto cpu = make_cpu_backend(models);
+  const auto problem = random_problem(1, {.devices = 1024, .pieces = 20}, cuda->embedding_width());
+  const auto batch = random_candidates(1, problem, 1300, 30);
+  std::vector<CandidateResult> expected(batch.size());
+  cpu->start(problem)->place(batch, expected);
+  const auto taken_of = [&](int most) {
+    PlanLaunches launches(most);
+    const FallbackBackend both(*cuda, *cpu, /*may_fall_back=*/false, 1, &launches);
+    const auto session = both.start(problem);
+    std::vector<CandidateResult> results(batch.size());
+    const Counts counts = counted([&] { session->place(batch, results); });
+    EXPECT_EQ(results, expected);
+    EXPECT_EQ(launches.any(), counts.launches < static_cast<std::uint64_t>(most));
+    EXPECT_LE(counts.waits, 1U);
+    return counts.launches;
+  };
+  EXPECT_EQ(taken_of(1), 0U);
+  EXPECT_EQ(taken_of(2), 2U);
+  EXPECT_EQ(taken_of(3), 2U);
 }
 
 TEST_F(Launches, TasksAreSpreadOverSeveralDevices) {

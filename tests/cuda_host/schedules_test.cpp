@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numeric>
 
+#include "cuda/buffers.h"
+#include "cuda/fill_random.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"
@@ -177,6 +180,16 @@ TEST_P(Schedules, WholeBeamSearches) {
   expect_same_searches(testing::golden_models(), options, GetParam(), tasks);
 }
 
+TEST_P(Schedules, WholeBeamSearchesByOtherLayerSizes) {
+  Task task = testing::golden_task("2gpu_dim64", 0);
+  task.devices = 3;
+  task.tables.resize(8, task.tables.back());
+  PlannerOptions options;
+  options.search = {.beam_width = 2, .candidates = 2, .max_splits = 2, .grid_steps = 3};
+  const testing::ModelShape shape{.table_network = {24, 48}, .head = {32, 16, 1}};
+  expect_same_searches(testing::random_models(5, shape), options, GetParam(), {task});
+}
+
 // More of them than a warp has lanes.
 TEST_P(Schedules, WholeBeamSearchesOnManyDevices) {
   std::vector<Task> tasks{testing::golden_task("2gpu_dim64", 0)};
@@ -272,10 +285,25 @@ TEST_P(Schedules, LargeBatchesWithLittleSharedMemory) {
   }
 }
 
+TEST_P(Schedules, RandomNumbers) {
+  constexpr std::size_t kCount = 1000;
+  gpu::DeviceBuffer numbers;
+  numbers.reserve(kCount * sizeof(float));
+  const gpu::Stream stream;
+  gpu::fill_random(reinterpret_cast<float*>(numbers.data()), kCount, 2.0F, stream.get());
+  std::vector<float> values(kCount);
+  stream.copy_to_host(reinterpret_cast<std::byte*>(values.data()), numbers.data(),
+                      kCount * sizeof(float));
+  stream.synchronize();
+  EXPECT_THAT(values, ::testing::Each(::testing::AllOf(::testing::Ge(-1.0F), ::testing::Lt(1.0F))));
+  EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0), 0.0, 50.0);
+}
+
 TEST_P(Schedules, TensorCores) {
   const CostModels& models = testing::golden_models();
   expect_same_scores(models, {kLargeBatch, 50, kQuadsOfTables}, true);
   expect_same_scores(models, {kLargeBatch, 50, kMixedTables}, true);
+  expect_same_scores(models, {kLargeBatch, 2000, kMixedTables}, true);
 }
 
 }  // namespace

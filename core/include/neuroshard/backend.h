@@ -196,6 +196,11 @@ class Backend {
     std::span<CandidateResult> results;
   };
   virtual void place(std::span<const Request> requests) const;
+  /// How many launches of a GPU that takes. Default: one.
+  [[nodiscard]] virtual int launches_for(std::span<const Request> requests) const {
+    (void)requests;
+    return 1;
+  }
 
   /// Whole beam searches, with what their levels would cost in launches and waits saved. A session
   /// may have several. False: it could not run them, and their sessions are to place candidates
@@ -208,6 +213,11 @@ class Backend {
   [[nodiscard]] virtual bool search_beams(std::span<const BeamRequest> requests) const {
     (void)requests;
     return false;
+  }
+  /// How many launches of a GPU that takes. Default: one.
+  [[nodiscard]] virtual int launches_for(std::span<const BeamRequest> requests) const {
+    (void)requests;
+    return 1;
   }
 
   /// Whether anneal() is for chains of such a problem. Default: no.

@@ -23,6 +23,7 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) alignas(bytes)
 
 struct dim3 {
