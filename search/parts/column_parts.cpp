@@ -54,7 +54,8 @@ int number_of_parts(const Table& table, int wanted, bool equal_widths) {
 }
 
 /// Adds `parts` parts of `table` as tables of their own. `columns_only`: none of them may be cut by
-/// rows if others are not.
+/// rows if others are not. Where rules rule grids out, none may in any case: the table would be
+/// one.
 void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_widths,
                bool columns_only, PartialTask& cut) {
   int column = 0;
@@ -63,7 +64,13 @@ void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_w
     part.dim = kDimMultiple * (units(table.dim) * (i + 1) / parts) - column;
     if (table.rules.max_slices > 0) part.rules.max_slices = table.rules.max_slices / parts;
     part.rules.no_split |= equal_widths;
-    if (columns_only) part.rules.kinds = {ShardingKind::kColumn};
+    if (columns_only) {
+      part.rules.kinds = {ShardingKind::kColumn};
+    } else if (!table.rules.allow(ShardingKind::kGrid)) {
+      std::erase_if(part.rules.kinds, [](ShardingKind kind) {
+        return kind == ShardingKind::kRow || kind == ShardingKind::kTableRow;
+      });
+    }
     cut.tables.push_back(listed);
     cut.first_columns.push_back(column);
     column += part.dim;
@@ -108,6 +115,12 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
       // Halving does it.
       if (width_of(table, parts) >= narrowest_dim(table)) parts = 1;
       parts = number_of_parts(table, parts, equal_widths);
+      // Parts that may be in columns alone are of no use if they have no room: the table may have
+      // some in blocks of rows.
+      if (!table.rules.allow(ShardingKind::kGrid) &&
+          slice_bytes(table, width_of(table, parts)) > room) {
+        parts = 1;
+      }
     }
     any |= parts > 1;
     first_parts.push_back(static_cast<int>(cut.task.tables.size()));
