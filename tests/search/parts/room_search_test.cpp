@@ -28,6 +28,7 @@ namespace {
 
 using testing::expect_good;
 using testing::expect_keeps_rules;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::plain_table;
 using testing::planner_of;
@@ -124,9 +125,16 @@ bool hold_as_grouped(const Task& task, const std::vector<const Holding*>& holdin
   return true;
 }
 
-bool fits_somehow(const Task& task) {
+/// `columns_only`: without row blocks and replicas.
+bool fits_somehow(const Task& task, bool columns_only) {
   std::vector<std::vector<Holding>> holdings;
-  for (std::size_t t = 0; t < task.tables.size(); ++t) holdings.push_back(holdings_of(task, t));
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (columns_only) {
+      add_columns(task, task.tables[t], holdings.emplace_back());
+    } else {
+      holdings.push_back(holdings_of(task, t));
+    }
+  }
   std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::vector<const Holding*> chosen;
   const std::function<bool()> go_on = [&] {
@@ -224,7 +232,7 @@ TEST(AnyCutsExhaustively, KeepRulesAndNoPlanThatExistsIsDenied) {
     const Task task = tiny_task_of_any_cuts(seed);
     if (!is_valid(task)) continue;
     ++valid;
-    const bool feasible = fits_somehow(task);
+    const bool feasible = fits_somehow(task, false);
     infeasible += feasible ? 0 : 1;
     const PlanResult result = planner.plan(task);
     if (feasible) {
@@ -238,6 +246,61 @@ TEST(AnyCutsExhaustively, KeepRulesAndNoPlanThatExistsIsDenied) {
   }
   EXPECT_GT(infeasible, valid / 20);
   EXPECT_LT(infeasible, valid * 9 / 10);
+}
+
+TEST(AnyCutsExhaustively, ReasonsClaimWhatIsProven) {
+  const Planner by_halves = planner_of(Effort::kFast, Cuts::kColumns);
+  const Planner any_cuts = planner_of();
+  int proofs = 0;
+  int others = 0;
+  const testing::SeedRange seeds = testing::random_task_seeds(repetitions(1000));
+  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = tiny_task_of_any_cuts(seed);
+    if (!is_valid(task)) continue;
+    for (const Planner* planner : {&by_halves, &any_cuts}) {
+      const PlanResult result = planner->plan(task);
+      if (!result.infeasible) continue;
+      const std::string& message = result.infeasible->message;
+      const bool proven = message.find("however finely they are split") != std::string::npos ||
+                          message.find("even when split into columns") != std::string::npos;
+      (proven ? proofs : others) += 1;
+      if (proven) {
+        EXPECT_FALSE(fits_somehow(task, planner == &by_halves)) << message;
+      }
+    }
+  }
+  EXPECT_TRUE(NEUROSHARD_SANITIZED || (proofs > 0 && others > 0));
+}
+
+TEST(RoomSearch, SaysWhatIsNotProven) {
+  // A table of three rows that fits no device, but for its blocks, beside one of two.
+  Task task;
+  task.devices = 2;
+  task.tables = {plain_table(3, 4, 1.0), plain_table(2, 4, 1.0)};
+  task.tables[1].rules.kinds = {kTable};
+  task.memory_bytes = 40;
+  const PlanResult any = planner_of().plan(task);
+  ASSERT_TRUE(any.infeasible);
+  EXPECT_EQ(any.infeasible->kind, Infeasibility::Kind::kPacking);
+  EXPECT_THAT(any.infeasible->message, HasSubstr("no way was found to pack"));
+  const std::vector<PlanOutcome> batch = planner_of().plan_batch({{task}});
+  ASSERT_TRUE(batch[0]);
+  EXPECT_EQ(batch[0]->infeasible.value().message, any.infeasible->message);
+
+  task.tables[0].rules.kinds = {kColumn};
+  const PlanResult columns = planner_of().plan(task);
+  ASSERT_TRUE(columns.infeasible);
+  EXPECT_EQ(columns.infeasible->kind, Infeasibility::Kind::kPieceTooLarge);
+  EXPECT_THAT(columns.infeasible->message, HasSubstr("even when split into columns of dim 4"));
+
+  // Halves of 12 columns are no multiples of 4, but 8 and 4 would do.
+  task.tables = {plain_table(5, 12, 1.0), plain_table(5, 12, 1.0), plain_table(5, 12, 1.0)};
+  task.memory_bytes = 5 * 12 * 4 * 9 / 5;
+  const PlanResult halves = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
+  ASSERT_TRUE(halves.infeasible);
+  EXPECT_THAT(halves.infeasible->message, HasSubstr("cannot be packed, however finely they are "
+                                                    "halved;"));
 }
 
 /// In fp32.
