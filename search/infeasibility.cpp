@@ -12,6 +12,7 @@
 #include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
+#include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/required_blocks.h"
 #include "search/placement_rules.h"
@@ -111,6 +112,70 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
   }
   return "the cost models know no communication of " + std::to_string(task.devices / node) +
          " devices, as many as there are nodes; use other models";
+}
+
+// A table that has no slice for any device, even if it is `dim` columns.
+Infeasibility slice_too_large(const Task& task, int table_index, int dim) {
+  const auto t = static_cast<std::size_t>(table_index);
+  const Table& table = task.tables[t];
+  const std::int64_t room = largest_rooms_bytes(task)[t];
+  const std::string rules = rules_text(table.rules);
+  Infeasibility why = totals(task, Infeasibility::Kind::kPieceTooLarge);
+  why.table = table_index;
+  why.largest_piece_bytes = slice_bytes(table, dim);
+  why.message =
+      label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
+      " on one device even when " + (dim > narrowest_columns(table) ? "halved" : "split") +
+      " into columns of dim " + std::to_string(dim) + rules + ", but " +
+      (task.device_list.empty() && !table.rules.limit_devices()
+           ? "a device has "
+           : "the largest device for it has room for ") +
+      format_bytes(room) +
+      (!task.device_list.empty() || room == task.memory_bytes ? "" : " that are not reserved") +
+      ": " + format_bytes(why.largest_piece_bytes - room) +
+      " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
+  return why;
+}
+
+/// Whether no device has room for what it would have of `table`, however its columns are cut, nor
+/// all of them for the whole table. Never of tables that may be cut by rows.
+bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
+                  std::int64_t largest_room, std::int64_t least_room) {
+  const Table& table = task.tables[t];
+  if (may_be_in_columns(task, table) &&
+      slice_bytes(table, narrowest_columns(table)) <= largest_room) {
+    return false;
+  }
+  if (means.row_blocks && table.rows > 1 && task.devices > 1 && may_be_in_blocks(task, table)) {
+    return false;
+  }
+  return !means.replicas || task.devices == 1 ||
+         !may_be_sharded(task, table, ShardingKind::kReplicate) ||
+         replica_memory(task, static_cast<int>(t)).total_bytes() > least_room;
+}
+
+/// Whether it is proven that tables that are not among `taken`, ascending, have no room beside
+/// these, which take so much of each device.
+bool others_have_no_room(const Task& task, std::span<const std::uint32_t> taken,
+                         std::int64_t taken_bytes) {
+  const ShardingMeans any{.row_blocks = true, .replicas = true};
+  if (!has_equal_devices(task)) return false;
+  const std::int64_t room = largest_room_bytes(task) - taken_bytes;
+  std::int64_t others_bytes = 0;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (std::ranges::binary_search(taken, t)) continue;
+    if (fits_nowhere(task, t, any, room, room)) return true;
+    others_bytes += task.tables[t].size_bytes();
+  }
+  return others_bytes > room * task.devices;
+}
+
+/// Whether halves of `table` can take the place of slices of any widths that rules allow: it is not
+/// cut, or to single units of columns, which then take as much as wider slices.
+bool halves_are_all(const Table& table) {
+  if (most_column_parts(table) == 1) return true;
+  return narrowest_dim(table) == kDimMultiple && table.rules.max_slices == 0 &&
+         slice_bytes(table, 2 * kDimMultiple) == 2 * slice_bytes(table, kDimMultiple);
 }
 
 // Tables that must be on one device need one that has room for all of them.
@@ -232,23 +297,8 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
     return why;
   }
   if (why.table >= 0) {
-    const auto t = static_cast<std::size_t>(why.table);
-    const Table& table = task.tables[t];
-    const std::string rules = rules_text(table.rules);
-    const int dim = narrowest_dim(table);
-    why.message =
-        label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
-        " on one device even when split into columns of dim " + std::to_string(dim) + rules +
-        ", but " +
-        (task.device_list.empty() && !table.rules.limit_devices()
-             ? "a device has "
-             : "the largest device for it has room for ") +
-        format_bytes(rooms[t]) +
-        (!task.device_list.empty() || rooms[t] == task.memory_bytes ? ""
-                                                                    : " that are not reserved") +
-        ": " + format_bytes(why.largest_piece_bytes - rooms[t]) +
-        " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
-    return why;
+    const Table& table = task.tables[static_cast<std::size_t>(why.table)];
+    return slice_too_large(task, why.table, narrowest_dim(table));
   }
   if (!task.groups.empty()) {
     if (auto proof = proof_by_bundles(task)) return proof;
@@ -276,6 +326,35 @@ std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const Sharding
   return std::nullopt;
 }
 
+Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Infeasibility why) {
+  const bool packing = why.kind == Infeasibility::Kind::kPacking;
+  if (!packing && why.kind != Infeasibility::Kind::kPieceTooLarge) return why;
+  const Task with_rules = with_rules_of_groups(task);
+  const auto& tables = with_rules.tables;
+  if (packing) {
+    const bool proven = std::ranges::all_of(tables, [&](const Table& table) {
+      const bool otherwise =
+          (means.row_blocks && may_be_in_blocks(with_rules, table)) ||
+          (means.replicas && may_be_sharded(with_rules, table, ShardingKind::kReplicate));
+      return halves_are_all(table) && (task.devices == 1 || !otherwise);
+    });
+    return proven ? std::move(why) : packing_failure(task, false);
+  }
+  const std::vector<std::int64_t> largest = largest_rooms_bytes(task);
+  const std::int64_t least = std::ranges::min(rooms_bytes(task));
+  int worst = -1;
+  std::int64_t most_bytes = 0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (!fits_nowhere(with_rules, t, means, largest[t], least)) continue;
+    const std::int64_t bytes = slice_bytes(tables[t], narrowest_columns(tables[t]));
+    if (bytes <= std::max(most_bytes, largest[t])) continue;
+    most_bytes = bytes;
+    worst = static_cast<int>(t);
+  }
+  if (worst < 0) return packing_failure(task, false);
+  return slice_too_large(task, worst, narrowest_columns(tables[static_cast<std::size_t>(worst)]));
+}
+
 Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
                              std::string_view how, std::optional<std::int64_t> taken_bytes) {
   Guests guests;
@@ -297,8 +376,10 @@ Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> ta
   } else if (tables.size() == task.tables.size()) {
     why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, of ";
   } else {
-    why.message += ", which takes " + format_bytes(*taken_bytes) +
-                   " of each device, and what is left has no room for the others on ";
+    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, and " +
+                   (others_have_no_room(task, tables, *taken_bytes)
+                        ? "what is left has no room for the others on "
+                        : "no room was found for the others in what is left of ");
   }
   why.message += devices_text(task) + "; use more memory per device, or loosen the rules";
   return why;
@@ -319,7 +400,8 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
   const bool rules = any_limits_splits(task) || any_limits_devices(task) ||
                      any_limits_kinds(task) || !task.groups.empty();
   return no_packing(task, largest,
-                    std::string("their pieces cannot be packed, however finely they are split") +
+                    std::string("their pieces cannot be packed, however finely they are ") +
+                        (std::ranges::all_of(task.tables, halves_are_all) ? "split" : "halved") +
                         (rules ? " as the rules of tables allow" : ""));
 }
 

@@ -29,6 +29,12 @@ struct ShardingMeans {
 [[nodiscard]] std::optional<Infeasibility> kinds_out_of_reach(const Task& task,
                                                               const ShardingMeans& means);
 
+/// What is left of `why`, a reason why halving columns led to no plan of `task`, if tables may be
+/// in slices of any widths, and sharded by `means` besides: what is proven for all of that, or that
+/// no way was found.
+[[nodiscard]] Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means,
+                                             Infeasibility why);
+
 /// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
 /// on the devices; or if they take `taken_bytes` of each device, that the others find none.
 [[nodiscard]] Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
@@ -43,7 +49,8 @@ struct LargestSlice {
 
 /// Says that no packing was found, and the largest slice in the finest cut that was tried.
 [[nodiscard]] Infeasibility packing_failure(const Task& task, const LargestSlice& largest);
-/// The same for the finest cut there is; `impossible`: it is proven that there is no packing.
+/// The same for the finest cut by halves; `impossible`: it is proven that there is no packing of
+/// halves.
 [[nodiscard]] Infeasibility packing_failure(const Task& task, bool impossible);
 
 /// Says that the search found no room and was not allowed to split tables for it.

@@ -176,6 +176,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;
     PlanResult result = std::move(outcomes[i]).value();
+    impls[i]->settle_reason(tasks[i], result);
     impls[i]->add_warnings(tasks[i], result);
     outcomes[i] = std::move(result);
   }

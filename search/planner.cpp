@@ -187,14 +187,17 @@ ThreadTeam& Planner::Impl::team() const {
   return *team_of_plans;
 }
 
-std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
+ShardingMeans Planner::Impl::means_of(const Task& task) const {
   const int nodes = task.devices % task.devices_per_node == 0 ? task.devices / task.devices_per_node
                                                               : task.devices;
-  std::optional<Infeasibility> why =
-      kinds_out_of_reach(task, {.algorithm = options.algorithm,
-                                .row_blocks = any_cuts,
-                                .replicas = replicas,
-                                .nodes = models.has_comm_for(nodes)});
+  return {.algorithm = options.algorithm,
+          .row_blocks = any_cuts,
+          .replicas = replicas,
+          .nodes = models.has_comm_for(nodes)};
+}
+
+std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
+  std::optional<Infeasibility> why = kinds_out_of_reach(task, means_of(task));
   if (!why) return std::nullopt;
   PlanResult result;
   result.cost.cost_ms = std::numeric_limits<double>::infinity();
@@ -307,6 +310,7 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
       : impl->needs_cut_search(planned)
           ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches)
           : impl->plan_part(planned, request, impl->options, launches, nullptr);
+  impl->settle_reason(task, result);
   impl->add_warnings(task, result);
   return result;
 }

@@ -71,6 +71,12 @@ struct Planner::Impl {
                                   const PlannerOptions& with, const Plan& plan) const;
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
+  [[nodiscard]] ShardingMeans means_of(const Task& task) const;
+  /// Where any cuts are allowed, says why there is no plan as far as that is proven.
+  void settle_reason(const Task& task, PlanResult& result) const {
+    if (!any_cuts || !result.infeasible) return;
+    result.infeasible = as_far_as_proven(task, means_of(task), *std::move(result.infeasible));
+  }
   /// By plan_by_search(), with row blocks if need be.
   PlanResult plan_part(const Task& task, const PlanRequest& request, const PlannerOptions& with,
                        PlanLaunches& launches, const Plan* start) const;

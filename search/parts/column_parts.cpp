@@ -21,18 +21,6 @@ constexpr std::size_t kMostGroups = 2000;
 /// In units of kDimMultiple columns.
 int units(int dim) { return dim / kDimMultiple; }
 
-/// How many parts rules allow at most.
-int most_parts(const Table& table) {
-  const TableRules& rules = table.rules;
-  if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
-  int most = units(table.dim);
-  if (rules.min_width > 0) {
-    most = units(table.dim) / std::max(1, units(rules.min_width + kDimMultiple - 1));
-  }
-  if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
-  return std::max(most, 1);
-}
-
 /// Whether halving ends for want of halves that are multiples of kDimMultiple, and not because
 /// rules or the last columns end it.
 bool halves_badly(const Table& table) {
@@ -47,33 +35,77 @@ int width_of(const Table& table, int parts) {
 
 /// At least `wanted` parts, at most as many as rules allow; 1 if that cannot be.
 int number_of_parts(const Table& table, int wanted, bool equal_widths) {
-  const int most = most_parts(table);
+  const int most = most_column_parts(table);
   int parts = std::min(wanted, most);
   while (equal_widths && parts <= most && units(table.dim) % parts != 0) ++parts;
   return parts > most ? 1 : parts;
 }
 
-/// Adds `parts` parts of `table` as tables of their own. `columns_only`: none of them may be cut by
-/// rows if others are not.
-void add_parts(const Table& table, std::uint32_t listed, int parts, bool equal_widths,
-               bool columns_only, PartialTask& cut) {
+/// Of so many parts that are about equally wide.
+std::vector<int> widths_of_parts(const Table& table, int parts) {
+  std::vector<int> dims;
   int column = 0;
   for (int i = 0; i < parts; ++i) {
+    dims.push_back(kDimMultiple * (units(table.dim) * (i + 1) / parts) - column);
+    column += dims.back();
+  }
+  return dims;
+}
+
+/// Adds parts of `table` as tables of their own. `columns_only`: none of them may be cut by rows if
+/// others are not. Where rules rule grids out, none may in any case: the table would be one.
+void add_parts(const Table& table, std::uint32_t listed, const std::vector<int>& dims,
+               bool equal_widths, bool columns_only, PartialTask& cut) {
+  int column = 0;
+  for (const int dim : dims) {
     Table& part = cut.task.tables.emplace_back(table);
-    part.dim = kDimMultiple * (units(table.dim) * (i + 1) / parts) - column;
-    if (table.rules.max_slices > 0) part.rules.max_slices = table.rules.max_slices / parts;
+    part.dim = dim;
+    if (table.rules.max_slices > 0) {
+      part.rules.max_slices = table.rules.max_slices / static_cast<int>(dims.size());
+    }
     part.rules.no_split |= equal_widths;
-    if (columns_only) part.rules.kinds = {ShardingKind::kColumn};
+    if (columns_only) {
+      part.rules.kinds = {ShardingKind::kColumn};
+    } else if (!table.rules.allow(ShardingKind::kGrid)) {
+      std::erase_if(part.rules.kinds, [](ShardingKind kind) {
+        return kind == ShardingKind::kRow || kind == ShardingKind::kTableRow;
+      });
+    }
     cut.tables.push_back(listed);
     cut.first_columns.push_back(column);
-    column += part.dim;
+    column += dim;
   }
+}
+
+/// `cut` becomes `part` with other tables and their groups: those of table t begin at
+/// `first_parts[t]`. False if these groups are too many.
+bool finish_parts(const PartialTask& part, std::vector<int> first_parts, PartialTask& cut) {
+  first_parts.push_back(static_cast<int>(cut.task.tables.size()));
+  std::vector<Table> tables = std::move(cut.task.tables);
+  cut.task = part.task;
+  cut.task.tables = std::move(tables);
+  if (part.task.groups.empty()) return true;
+  cut.task.groups = groups_of_parts(part.task.groups, first_parts);
+  return cut.task.groups.size() <= kMostGroups;
 }
 
 }  // namespace
 
+int most_column_parts(const Table& table) {
+  const TableRules& rules = table.rules;
+  if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
+  int most = units(table.dim);
+  if (rules.min_width > 0) {
+    most = units(table.dim) / std::max(1, units(rules.min_width + kDimMultiple - 1));
+  }
+  if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
+  return std::max(most, 1);
+}
+
+int narrowest_columns(const Table& table) { return width_of(table, most_column_parts(table)); }
+
 int narrowest_part(const Table& table) {
-  return halves_badly(table) ? std::min(narrowest_dim(table), width_of(table, most_parts(table)))
+  return halves_badly(table) ? std::min(narrowest_dim(table), narrowest_columns(table))
                              : narrowest_dim(table);
 }
 
@@ -108,11 +140,18 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
       // Halving does it.
       if (width_of(table, parts) >= narrowest_dim(table)) parts = 1;
       parts = number_of_parts(table, parts, equal_widths);
+      // Parts that may be in columns alone are of no use if they have no room: the table may have
+      // some in blocks of rows.
+      if (!table.rules.allow(ShardingKind::kGrid) &&
+          slice_bytes(table, width_of(table, parts)) > room) {
+        parts = 1;
+      }
     }
     any |= parts > 1;
     first_parts.push_back(static_cast<int>(cut.task.tables.size()));
     if (parts > 1) {
-      add_parts(table, part.tables[t], parts, equal_widths, !has_equal_devices(task), cut);
+      add_parts(table, part.tables[t], widths_of_parts(table, parts), equal_widths,
+                !has_equal_devices(task), cut);
     } else {
       cut.task.tables.push_back(table);
       cut.tables.push_back(part.tables[t]);
@@ -120,13 +159,30 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
     }
   }
   if (!any) return std::nullopt;
-  first_parts.push_back(static_cast<int>(cut.task.tables.size()));
-  std::vector<Table> tables = std::move(cut.task.tables);
-  cut.task = task;
-  cut.task.tables = std::move(tables);
-  if (task.groups.empty()) return cut;
-  cut.task.groups = groups_of_parts(task.groups, first_parts);
-  if (cut.task.groups.size() > kMostGroups) return std::nullopt;
+  if (!finish_parts(part, std::move(first_parts), cut)) return std::nullopt;
+  return cut;
+}
+
+std::optional<PartialTask> with_parts_of_widths(const PartialTask& part,
+                                                const std::vector<TableWidths>& widths,
+                                                bool equal_widths) {
+  PartialTask cut;
+  std::vector<int> first_parts;
+  bool any = false;
+  for (std::size_t t = 0; t < part.task.tables.size(); ++t) {
+    const Table& table = part.task.tables[t];
+    first_parts.push_back(static_cast<int>(cut.task.tables.size()));
+    const auto given = std::ranges::find(widths, part.tables[t], &TableWidths::table);
+    if (given == widths.end()) {
+      cut.task.tables.push_back(table);
+      cut.tables.push_back(part.tables[t]);
+      cut.first_columns.push_back(0);
+      continue;
+    }
+    any = true;
+    add_parts(table, part.tables[t], given->dims, equal_widths, true, cut);
+  }
+  if (!any || !finish_parts(part, std::move(first_parts), cut)) return std::nullopt;
   return cut;
 }
 

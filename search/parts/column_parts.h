@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
@@ -8,6 +9,13 @@
 #include "search/parts/partial_task.h"
 
 namespace neuroshard {
+
+/// How many slices of columns rules let `table` have.
+[[nodiscard]] int most_column_parts(const Table& table);
+
+/// Columns of the widest one of so many, if all are about equally wide: whatever has no room for
+/// that has none for the table, however it is cut by columns.
+[[nodiscard]] int narrowest_columns(const Table& table);
 
 /// Columns of the narrowest slice that halving or such parts make of `table`.
 [[nodiscard]] int narrowest_part(const Table& table);
@@ -20,6 +28,12 @@ namespace neuroshard {
 [[nodiscard]] std::optional<PartialTask> with_column_parts(const Backend& backend,
                                                            const PartialTask& part, double share,
                                                            bool equal_widths);
+
+/// `part`, whose tables are not in parts, with some tables cut to parts of these widths: those of
+/// `widths` that it has. Nothing if it has none.
+[[nodiscard]] std::optional<PartialTask> with_parts_of_widths(const PartialTask& part,
+                                                              const std::vector<TableWidths>& widths,
+                                                              bool equal_widths);
 
 /// Makes one slice of all that a device has of a table that `part` has in parts. All columns cost
 /// alike, so each device gets the same number of them as before, but maybe others. Tables that

@@ -39,6 +39,12 @@ bool CutChoices::go_on() {
   return true;
 }
 
+void CutChoices::begin_again() {
+  kind_ = Kind::kColumnParts;
+  all_replicas_tried_ = false;
+  all_node_blocks_tried_ = false;
+}
+
 // Parts come first: tables that halving does not cut finely enough would be replicated or cut by
 // rows for want of them.
 std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
@@ -78,7 +84,7 @@ void CutChoices::last_is_best() {
 
 std::optional<CutChoice> CutChoices::next_parts(const CutChoice& best, bool planned) {
   const std::size_t most = first_round_ && planned ? kFewShares : kPartsShares.size();
-  if (shares_tried_ >= most) return std::nullopt;
+  if (shares_tried_ >= most || !best.widths.empty()) return std::nullopt;
   CutChoice choice = best;
   choice.parts_share = kPartsShares[shares_tried_++];
   return choice;

@@ -9,6 +9,7 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
 #include "search/parts/count_trials.h"
+#include "search/parts/partial_task.h"
 
 namespace neuroshard {
 
@@ -19,6 +20,8 @@ struct CutChoice {
   /// but these, ascending, if they are not replicated, in row blocks on the devices of a node.
   std::vector<std::uint32_t> node_blocks;
   double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
+  /// By ascending tables, those that are cut to parts of such widths; if there are any, no others.
+  std::vector<TableWidths> widths;
 
   friend bool operator==(const CutChoice&, const CutChoice&) = default;
 };
@@ -40,6 +43,8 @@ class CutChoices {
   [[nodiscard]] std::optional<CutChoice> next(const CutChoice& best, const PlanResult* planned);
   /// The last one led to the best plan so far.
   void last_is_best();
+  /// All kinds once more, after they came to an end without a plan, and there is one now.
+  void begin_again();
   [[nodiscard]] bool started() const { return shares_tried_ > 0; }
 
  private:

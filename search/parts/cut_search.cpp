@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility.h"
 #include "search/parts/column_parts.h"
@@ -33,6 +34,15 @@ void leave_node_blocks(TableRules& rules) {
     if (rules.allow(kind)) left.push_back(kind);
   }
   rules.kinds = std::move(left);
+}
+
+/// Only tables that halving may not cut so finely are left in parts.
+CutChoice with_necessary_widths(const Task& task, CutChoice choice) {
+  std::erase_if(choice.widths, [&](const TableWidths& widths) {
+    const Table& table = task.tables[widths.table];
+    return narrowest_dim(table) == kDimMultiple && !table.rules.limit_splits();
+  });
+  return choice;
 }
 
 }  // namespace
@@ -77,6 +87,9 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kTrials:
       consider_parts(planned, most_ms_);
       return try_more();
+    case Phase::kForRoom:
+      consider_parts(planned, kAnyCost);
+      return try_for_room();
     case Phase::kEqualized:
       of_equalized_->take(std::move(planned));
       return ask_for_equalized();
@@ -124,10 +137,53 @@ void CutSearch::try_more() {
   while (!stop_.reached()) {
     const std::optional<CutChoice> choice =
         choices_.next(best_, found_.empty() ? nullptr : &found_.best());
-    if (!choice) return try_equalized();
+    if (!choice) break;
     if (ask_for_rest(*choice, Effort::kFast)) return;
   }
-  end();
+  if (stop_.reached()) return end();
+  // A search for equal devices is but a start.
+  if (found_.empty() && !room_searched_ && !keeps_parts_) return try_for_room();
+  try_equalized();
+}
+
+void CutSearch::try_for_room() {
+  phase_ = Phase::kForRoom;
+  if (found_.empty() && !std::exchange(replicas_for_room_tried_, true)) {
+    CutChoice choice;
+    choice.replicas = without_required(tables_with_room_as_replicas(task_));
+    if (choice != CutChoice{} && ask_for_rest(choice, Effort::kFast)) return;
+  }
+  if (!std::exchange(room_searched_, true) && found_.empty()) {
+    roomy_ = plan_for_room(task_, options_.equal_widths, stop_);
+    if (roomy_) {
+      roomy_->choice.replicas = without_required(std::move(roomy_->choice.replicas));
+      near_roomy_ = {roomy_->choice, with_necessary_widths(task_, roomy_->choice)};
+      trial_ = roomy_->choice;
+      (void)consider(roomy_->plan, kAnyCost);
+    }
+  }
+  if (ask_near_roomy()) return;
+  if (found_.empty() || stop_.reached()) return try_equalized();
+  choices_.begin_again();
+  begin_trials();
+}
+
+bool CutSearch::ask_near_roomy() {
+  while (!near_roomy_.empty() && !stop_.reached()) {
+    const CutChoice choice = std::move(near_roomy_.back());
+    near_roomy_.pop_back();
+    // The whole task had no plan without a start.
+    if (choice == CutChoice{} && !roomy_->choice.widths.empty()) continue;
+    if (!ask_for_rest(choice, Effort::kFast)) continue;
+    std::optional<Plan> plan =
+        next_->whole ? std::optional(roomy_->plan) : part_of(rest_, roomy_->plan);
+    if (plan) {
+      start_.plan = *std::move(plan);
+      next_->start = &start_.plan;
+    }
+    return true;
+  }
+  return false;
 }
 
 void CutSearch::try_equalized() {
@@ -230,6 +286,11 @@ void CutSearch::end() {
   next_.reset();
 }
 
+std::vector<std::uint32_t> CutSearch::without_required(std::vector<std::uint32_t> tables) const {
+  std::erase_if(tables, [&](std::uint32_t t) { return std::ranges::binary_search(required_, t); });
+  return tables;
+}
+
 std::vector<std::uint32_t> CutSearch::on_nodes(const CutChoice& choice) {
   std::vector<std::uint32_t> tables;
   std::ranges::set_difference(choice.node_blocks, choice.replicas, std::back_inserter(tables));
@@ -267,7 +328,7 @@ bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
   const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
-  if (fixed.empty() && in_nodes.empty() && choice.parts_share == 0.0) {
+  if (fixed.empty() && in_nodes.empty() && choice.parts_share == 0.0 && choice.widths.empty()) {
     next_ = Part{.task = &task_, .effort = effort, .whole = true};
     return true;
   }
@@ -283,15 +344,18 @@ bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
       leave_node_blocks(rest_.task.tables[i].rules);
     }
   }
-  if (choice.parts_share > 0.0) {
+  if (choice.parts_share > 0.0 || !choice.widths.empty()) {
     std::optional<PartialTask> cut =
-        with_column_parts(backend_, rest_, choice.parts_share, options_.equal_widths);
+        choice.widths.empty()
+            ? with_column_parts(backend_, rest_, choice.parts_share, options_.equal_widths)
+            : with_parts_of_widths(rest_, choice.widths, options_.equal_widths);
     if (cut) {
       rest_ = *std::move(cut);
     } else if (fixed.empty() && in_nodes.empty()) {
       return false;
     } else {
       trial_.parts_share = 0.0;  // What is left has no use for it.
+      trial_.widths.clear();
     }
   }
   next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};
@@ -329,7 +393,7 @@ void CutSearch::consider_parts(const PlanResult& planned, double most_ms) {
     bool best = false;
     Plan plan = fixed_;
     add_part(plan, rest_, of_part);
-    if (trial_.parts_share > 0.0 && !options_.equal_widths) {
+    if ((trial_.parts_share > 0.0 || !trial_.widths.empty()) && !options_.equal_widths) {
       Plan joined = plan;
       join_column_parts(task_, rest_, joined);
       if (joined != plan) best = consider(std::move(joined), most_ms);

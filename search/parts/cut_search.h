@@ -16,6 +16,7 @@
 #include "search/parts/best_plans.h"
 #include "search/parts/cut_choices.h"
 #include "search/parts/partial_task.h"
+#include "search/parts/room_search.h"
 
 namespace neuroshard {
 
@@ -28,7 +29,8 @@ namespace neuroshard {
 /// the whole task is then what is left. Where devices differ, a search of little effort for equal
 /// devices is part of it, with plans near to its own, and one of all effort if its plan is the best
 /// so far: no plan is dearer than all of their plans. With little effort that is all, if equal
-/// devices have plans by columns.
+/// devices have plans by columns. Where none of that has room for all tables, plan_for_room() may:
+/// then plans near to its own are made, and other choices tried from there.
 class CutSearch {
  public:
   struct Options {
@@ -62,6 +64,7 @@ class CutSearch {
   enum class Phase {
     kWhole,
     kTrials,
+    kForRoom,
     kEqualized,
     kNearEqualized,
     kBest,
@@ -84,6 +87,10 @@ class CutSearch {
   void after_whole(PlanResult planned);
   void begin_trials();
   void try_more();
+  /// Where no choice has led to a plan: looks at nothing but room first.
+  void try_for_room();
+  /// Asks for the next plan near to that one. False if there is none.
+  bool ask_near_roomy();
   /// Plans the task for equal devices, if its own differ.
   void try_equalized();
   /// Asks for what that needs next.
@@ -104,6 +111,8 @@ class CutSearch {
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
   /// is no room, or nothing to be planned.
   bool ask_for_rest(const CutChoice& choice, Effort effort);
+  [[nodiscard]] std::vector<std::uint32_t> without_required(
+      std::vector<std::uint32_t> tables) const;
   /// Tables that `choice` has in row blocks on nodes, ascending.
   [[nodiscard]] static std::vector<std::uint32_t> on_nodes(const CutChoice& choice);
   /// Puts what `choice` replicates and has row-wise into `fixed_`. Returns those tables, ascending.
@@ -139,6 +148,11 @@ class CutSearch {
   bool keeps_parts_ = false;  ///< For another search to start from:
   std::optional<PlannedPart> whole_part_;
   std::optional<PlannedPart> best_part_;
+
+  bool replicas_for_room_tried_ = false;
+  bool room_searched_ = false;
+  std::optional<RoomyPlan> roomy_;
+  std::vector<CutChoice> near_roomy_;  ///< To be planned, the last one first.
 
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;

@@ -86,6 +86,39 @@ std::set<int> tables_in_parts(const PartialTask& part) {
   return in_parts;
 }
 
+std::optional<Plan> part_of(const PartialTask& part, const Plan& whole) {
+  Plan plan;
+  std::vector<bool> placed(part.tables.size(), false);
+  for (const std::vector<int>& shard : whole.shards) {
+    std::vector<int>& of_part = plan.shards.emplace_back();
+    for (const int index : shard) {
+      TableSlice slice = whole.slices[static_cast<std::size_t>(index)];
+      const auto first = std::ranges::lower_bound(
+          part.tables, slice.table, {}, [](std::uint32_t t) { return static_cast<int>(t); });
+      auto i = static_cast<std::size_t>(first - part.tables.begin());
+      if (first == part.tables.end() || std::cmp_not_equal(*first, slice.table)) continue;
+      const auto first_column = [&] {
+        return part.first_columns.empty() ? 0 : part.first_columns[i];
+      };
+      while (i < part.tables.size() && std::cmp_equal(part.tables[i], slice.table) &&
+             first_column() != slice.first_column) {
+        ++i;
+      }
+      if (i == part.tables.size() || placed[i] || std::cmp_not_equal(part.tables[i], slice.table) ||
+          part.task.tables[i].dim != slice.dim || part.task.tables[i].rows != slice.rows) {
+        return std::nullopt;
+      }
+      placed[i] = true;
+      slice.table = static_cast<int>(i);
+      slice.first_column = 0;
+      of_part.push_back(static_cast<int>(plan.slices.size()));
+      plan.slices.push_back(slice);
+    }
+  }
+  if (std::ranges::count(placed, false) > 0) return std::nullopt;
+  return plan;
+}
+
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part) {
   const int first = static_cast<int>(plan.slices.size());
   for (TableSlice slice : of_part.slices) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -17,6 +18,14 @@ struct PartialTask {
   /// Indices in the whole task, ascending; a table may be in several parts of its columns.
   std::vector<std::uint32_t> tables;
   std::vector<int> first_columns{};  ///< Of each such part; empty: tables have all columns.
+};
+
+/// A table in slices of columns of these widths, side by side.
+struct TableWidths {
+  std::uint32_t table = 0;
+  std::vector<int> dims;
+
+  friend bool operator==(const TableWidths&, const TableWidths&) = default;
 };
 
 /// The tables of `whole` that `taken` does not list.
@@ -36,6 +45,10 @@ struct PartialTask {
 /// that groups keep together with others.
 [[nodiscard]] std::vector<TableGroup> groups_of_parts(const std::vector<TableGroup>& groups,
                                                       std::span<const int> first_parts);
+
+/// The slices that `whole`, a plan for the whole task on the same devices, has of `part`. Nothing
+/// if they are not the tables of `part`, one slice each.
+[[nodiscard]] std::optional<Plan> part_of(const PartialTask& part, const Plan& whole);
 
 /// Adds the slices of `part`, a plan for a part of the task on the same devices, to `plan`.
 void add_part(Plan& plan, const PartialTask& part, const Plan& of_part);

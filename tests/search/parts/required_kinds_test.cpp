@@ -16,6 +16,7 @@
 #include "neuroshard/plan_check.h"
 #include "neuroshard/weights.h"
 #include "repetitions.h"
+#include "search/kept_rules.h"
 #include "search/parts/planned_cuts.h"
 #include "search/parts/tables_of_kinds.h"
 #include "search/random_rules.h"
@@ -242,6 +243,38 @@ TEST(RequiredKinds, BesideOtherRulesAreKeptOrExplained) {
   EXPECT_GT(contradictory, 0);
   EXPECT_LT(contradictory, static_cast<int>(tasks / 3));
   EXPECT_GT(planned, static_cast<int>(tasks));
+}
+
+// Their parts are cut by rows for want of room as other tables are, which makes a grid of the
+// whole.
+TEST(RequiredKinds, MakeNoGridOfPartsOfColumns) {
+  const std::vector<Kinds> sets = {{kRow, kColumn},
+                                   {kColumn, kRow, kReplicate},
+                                   {kRow, kTable, kColumn},
+                                   {kTable, kColumn, kRow, kTableRow}};
+  const Planner planner = planner_of();
+  int planned = 0;
+  int by_rows = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 59);
+    Task task;
+    task.devices = 2 + static_cast<int>(random.below(7));
+    for (std::size_t t = 0; t < 1 + random.below(2); ++t) {
+      constexpr std::array kDims = {12, 20, 28, 36, 100, 16, 64};
+      task.tables.push_back(testing::table_of(3'000'000 / (1 + static_cast<std::int64_t>(t)),
+                                              kDims[random.below(kDims.size())], 3.0,
+                                              sets[random.below(sets.size())]));
+    }
+    task.memory_bytes = static_cast<std::int64_t>(static_cast<double>(total_bytes(task)) /
+                                                  task.devices * (1.02 + 0.5 * random.uniform()));
+    const PlanResult result = planner.plan(task);
+    testing::expect_keeps_rules(task, result);
+    planned += result.plan ? 1 : 0;
+    by_rows += result.plan && has_row_blocks(task, *result.plan) ? 1 : 0;
+  }
+  EXPECT_GT(planned, 0);
+  EXPECT_GT(by_rows, 0);
 }
 
 TEST(CutsPreset, TorchrecIsAnyWithEqualWidths) {
