@@ -21,8 +21,9 @@ constexpr const char* kExplainExamples = R"(Examples:
   neuroshard explain --task my_model.json --plan plan.json
   neuroshard explain --task my_model.json --effort fast --format json
 
-Says which device decides what a plan costs, what the plan would cost without each slice, and with
-the cuts of that device's tables undone. Without --plan, the task is planned first.
+Says which device decides what a plan costs, which is one that others wait for, and why; what the
+plan would cost without its base load, its low speed and each slice, and with the cuts of its tables
+undone. Without --plan, the task is planned first.
 Exit codes: 0 done; 1 there is no plan; 2 bad input or usage.)";
 
 struct ExplainCommand {
