@@ -62,7 +62,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
   if (loaded.errors[0]) throw Error(*loaded.errors[0]);
   const Task& task = loaded.tasks[0];
   const LoadedModels models = load_models(command.models, loaded.hardware);
-  require_comm_model(models, task.devices);
+  require_models_for(models, loaded);
   const Planner planner(models.models, options);
   ResultOutput output(console, command.output);
   const std::optional<Plan> plan = plan_to_explain(command, loaded, planner, console);
