@@ -7,6 +7,7 @@
 #include "core/message_text.h"
 #include "neuroshard/cost_terms.h"
 #include "tools/plan_pages/plan_report.h"
+#include "tools/planning/rules_page.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -182,6 +183,7 @@ std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style) 
     text +=
         "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" + cut_table(plan);
   }
+  if (plan.rules != nullptr) text += rules_page(plan.task, *plan.rules);
   text += '\n' + line("weights", plan.weights);
   for (const std::string& note : plan.notes) text += line("note", printable(note));
   return text;
@@ -219,6 +221,24 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
   }
   ExplainJson& cuts = json["cuts"] = ExplainJson::array();
   for (const CutExplanation& cut_of : explained.cuts) cuts.push_back(json_of(cut_of, plan.task));
+  if (plan.rules != nullptr) json["rules"] = rules_json(plan.task, *plan.rules);
+  return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
+}
+
+std::string no_plan_rules_page(const Task& task, const std::string& title, const RuleCosts& rules) {
+  return printable(title) + ": no plan: " + printable(rules.with.infeasible->message) + '\n' +
+         rules_page(task, rules);
+}
+
+std::string no_plan_rules_json(const Task& task, const std::string& title, const RuleCosts& rules,
+                               int indent) {
+  const Infeasibility& infeasible = *rules.with.infeasible;
+  const ExplainJson json = {
+      {"format", "neuroshard.explanation"},
+      {"version", 1},
+      {"task", title},
+      {"error", {{"kind", name_of(infeasible.kind)}, {"message", infeasible.message}}},
+      {"rules", rules_json(task, rules)}};
   return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ExplainCommand, AgreesWithSimulate) {
   const TemporaryFolder folder;
@@ -83,6 +84,59 @@ TEST(ExplainCommand, NamesTheDeviceThatOthersWaitForAndItsBaseLoad) {
   EXPECT_LT(device["without_base"]["plan_ms"].get<double>(),
             explained["cost_ms"].get<double>() - 2.0);
   EXPECT_GT(explained["devices"][0]["wait_ms"].get<double>(), 2.0);
+}
+
+TEST(ExplainCommand, SaysWhatRulesCost) {
+  const TemporaryFolder folder;
+  json task = {{"format", "neuroshard.task"},
+               {"version", 1},
+               {"devices", 2},
+               {"memory_gb", 1},
+               {"tables", json::array()},
+               {"groups", {{{"keep", "together"}, {"tables", {"a", "b"}}, {"name", "pair"}}}}};
+  for (const char* name : {"a", "b", "c"}) {
+    task["tables"].push_back({{"name", name},
+                              {"row", 1000000},
+                              {"dim", 64},
+                              {"pooling_factor", 10},
+                              {"rules", {{"kinds", {"table"}}}}});
+  }
+  const std::string file = folder.write("ruled.json", task.dump());
+  const auto explain = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--task", file, "--effort", "fast"});
+    return run_command("explain", more);
+  };
+  EXPECT_THAT(explain({}).out, Not(HasSubstr("Rules")));
+  const Outcome page = explain({"--rules"});
+  ASSERT_EQ(page.code, kExitOk) << page.err;
+  EXPECT_THAT(page.out, HasSubstr("Rules, and what a plan costs without each; with all of them "));
+  EXPECT_THAT(page.out, HasSubstr("table 2 ('c'): kinds table"));
+  const json explained = json::parse(explain({"--rules", "--format", "json"}).out);
+  const json& rules = explained["rules"];
+  EXPECT_EQ(rules["with_ms"], explained["cost_ms"]);
+  ASSERT_EQ(rules["without"].size(), 4U);
+  EXPECT_EQ(rules["without"][0]["rule"], "kinds");
+  EXPECT_EQ(rules["without"][0]["table"], 0);
+  EXPECT_EQ(rules["without"][0]["name"], "a");
+  EXPECT_EQ(rules["without"][3]["rule"], "together");
+  EXPECT_EQ(rules["without"][3]["group"], 0);
+  for (const json& rule : rules["without"]) {
+    EXPECT_NEAR(rule["costs_ms"].get<double>(),
+                rules["with_ms"].get<double>() - rule["without_ms"].get<double>(), 1e-12);
+  }
+
+  // Without room for two tables on a device, only without the group is there a plan.
+  const Outcome none =
+      explain({"--rules", "--memory-gb", "0.3", "--format", "json", "--devices", "3"});
+  EXPECT_EQ(none.code, kExitInfeasible);
+  const json document = json::parse(none.out);
+  EXPECT_THAT(document["error"]["message"].get<std::string>(), HasSubstr("groups keep 2 tables"));
+  EXPECT_FALSE(document["rules"].contains("with_ms"));
+  EXPECT_FALSE(document["rules"]["without"][0].contains("without_ms"));
+  EXPECT_TRUE(document["rules"]["without"][3].contains("without_ms"));
+  const Outcome no_plan = explain({"--rules", "--memory-gb", "0.3", "--devices", "3"});
+  EXPECT_EQ(no_plan.code, kExitInfeasible);
+  EXPECT_THAT(no_plan.out, HasSubstr("a plan\n"));
 }
 
 TEST(ExplainCommand, PlansWhereNoPlanIsGiven) {
