@@ -60,7 +60,7 @@ Halvings halvings_of(const Table& table) {
   return halvings;
 }
 
-std::string rules_text(const TableRules& rules) {
+std::string listed_rules(const TableRules& rules) {
   std::string text;
   const auto add = [&](const std::string& rule) { text += (text.empty() ? "" : "; ") + rule; };
   if (rules.no_split) add("no_split");
@@ -71,6 +71,11 @@ std::string rules_text(const TableRules& rules) {
   if (!rules.nodes.empty()) add("nodes" + listed(rules.nodes));
   if (!rules.not_nodes.empty()) add("not_nodes" + listed(rules.not_nodes));
   if (!rules.kinds.empty()) add("kinds " + listed_kinds(rules.kinds));
+  return text;
+}
+
+std::string rules_text(const TableRules& rules) {
+  const std::string text = listed_rules(rules);
   return text.empty() ? text : " (rules: " + text + ")";
 }
 

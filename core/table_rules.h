@@ -22,6 +22,9 @@ struct Halvings {
 /// The rules if there are any, for messages: " (rules: min_width 16; devices 0, 1)"; else nothing.
 [[nodiscard]] std::string rules_text(const TableRules& rules);
 
+/// The same without the frame: "min_width 16; devices 0, 1".
+[[nodiscard]] std::string listed_rules(const TableRules& rules);
+
 /// [devices]: whether each of the task's may hold slices of a table with these rules.
 [[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, const Task& task);
 

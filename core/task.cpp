@@ -14,6 +14,7 @@
 #include "core/table_label.h"
 #include "core/table_problem.h"
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard {
 namespace {
@@ -185,7 +186,8 @@ ComputeOnDevices compute_on_devices(const Task& task) {
 
 std::int64_t bytes_from_gib(double gib) {
   if (!std::isfinite(gib) || gib <= 0.0 || gib >= 8589934592.0) {
-    throw Error("device memory is " + std::to_string(gib) + " GiB; give a positive number, e.g. 4");
+    throw Error("memory is " + shortest_text(gib) +
+                " GiB; give a number above 0 and below 8589934592, e.g. 4");
   }
   return static_cast<std::int64_t>(gib * kGib);
 }
@@ -255,8 +257,9 @@ void validate_reserved(const Task& task, const std::string& where) {
                                     " bytes; give a number that is not negative"));
   }
   if (!(share >= 0.0 && share < 1.0)) {
-    throw Error(in_place(where, "the reserved share of memory is " + std::to_string(share) +
-                                    "; give a number of at least 0 and less than 1"));
+    throw Error(in_place(where, "the reserved share of memory (reserved_share) is " +
+                                    shortest_text(share) +
+                                    "; give a number of at least 0 and less than 1, e.g. 0.15"));
   }
   const std::size_t devices = std::max<std::size_t>(task.device_list.size(), 1);
   for (std::size_t device = 0; device < devices; ++device) {
@@ -303,13 +306,16 @@ void validate(const Task& task, const std::string& where) {
   if (task.links) validate_links(*task.links, where);
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {
-    throw Error(in_place(where, "device memory is " + std::to_string(task.memory_bytes) +
-                                    " bytes; give a positive number"));
+    throw Error(in_place(where, "device memory (memory_gb) is " +
+                                    std::to_string(task.memory_bytes) +
+                                    " bytes; give GiB above 0, e.g. 4"));
   }
   validate_reserved(task, where);
   if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
-    throw Error(in_place(where, "batch_size is " + std::to_string(task.batch_size) +
-                                    "; give a number between 1 and 2^40"));
+    throw Error(in_place(
+        where, "batch_size is " + std::to_string(task.batch_size) +
+                   "; give the samples of an iteration; costs can be predicted for " +
+                   format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch)));
   }
   if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
   std::int64_t total_bytes = 0;

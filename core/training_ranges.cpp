@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/message_text.h"
+#include "core/replicas.h"
 #include "core/slice_tables.h"
 #include "neuroshard/error.h"
 
@@ -54,6 +55,15 @@ class Outliers {
     }
   }
 
+  /// Of what there is one of.
+  void look_at(double value, std::string_view owner) {
+    if (range_ == nullptr || range_->contains(value)) return;
+    if (count_++ == 0) first_ = std::string(owner) + " has " + readable(value);
+  }
+
+  [[nodiscard]] bool known() const { return range_ != nullptr; }
+  [[nodiscard]] double least() const { return range_->low; }  ///< Of a range that is known.
+
   void append_to(std::string& text) const {
     if (count_ == 0) return;
     text += text.empty() ? "" : "; ";
@@ -68,6 +78,16 @@ class Outliers {
   std::size_t count_ = 0;
   std::string first_;
 };
+
+/// Fewer bytes than any sample has take what a launch and latencies do, which samples have shown.
+void look_at_gradients(const Task& task, const Plan& plan, Outliers& gradients) {
+  if (!gradients.known()) return;
+  const ReplicaTraffic traffic = replica_traffic(task, plan);
+  // An all-gather is priced as an all-reduce of half its bytes.
+  for (const double bytes : {traffic.dense_bytes, traffic.gathered.gathered_bytes / 2.0}) {
+    gradients.look_at(std::max(bytes, gradients.least()), "that of replicas");
+  }
+}
 
 }  // namespace
 
@@ -118,6 +138,8 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   Outliers slices("devices with slices", find(compute, "slices"));
   Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
   Outliers offsets("start offsets in ms", find(comm, "start_offset_ms"));
+  Outliers samples("operators of samples", find(compute, "samples"));
+  Outliers gradients("all-reduces of bytes", find("all_reduce", "bytes"));
   const bool blocks_priced =
       priced_.contains(ShardingKind::kRow) || priced_.contains(ShardingKind::kTableRow);
   const auto is_predicted = [&](const TableSlice& slice) {
@@ -135,12 +157,21 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     rows.look_at(static_cast<double>(slice.rows), owner, slice.table);
     pooling.look_at(sized_table_of(task, slice).pooling_factor, owner, slice.table);
   }
-  for (const int replica : plan.replicas) {
-    if (priced_.contains(ShardingKind::kReplicate)) break;
-    const Table& table = task.tables[static_cast<std::size_t>(replica)];
-    rows.look_at(static_cast<double>(table.rows), "table", replica);
-    pooling.look_at(table.pooling_factor, "table", replica);
+  const bool replicas_predicted =
+      !plan.replicas.empty() && !priced_.contains(ShardingKind::kReplicate);
+  if (replicas_predicted) {
+    for (const int replica : plan.replicas) {
+      const Table& table = task.tables[static_cast<std::size_t>(replica)];
+      rows.look_at(static_cast<double>(table.rows), "table", replica);
+      pooling.look_at(table.pooling_factor, "table", replica);
+      dims.look_at(table.dim, "the replica of table", replica);
+    }
+    slices.look_at(static_cast<double>(plan.replicas.size()), "each device's operator of replicas");
+    samples.look_at(samples_of_replicas(task), "that of replicas");
   }
+  if (!plan.replicas.empty()) look_at_gradients(task, plan, gradients);
+  const bool any_slices = !plan.slices.empty();  // Else there is no all-to-all.
+  if (any_slices) samples.look_at(static_cast<double>(task.batch_size), "that of slices");
   double first_ms = std::numeric_limits<double>::infinity();
   for (const DeviceCost& device : cost.devices) {
     first_ms = std::min(first_ms, device.compute_ms + device.backward_ms);
@@ -158,18 +189,23 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     }
     // A device without slices is no sample of the compute model, but has a cost of its own.
     if (count > 0) slices.look_at(count, "device", index);
+    if (!any_slices) continue;
     dim_sums.look_at(static_cast<double>(dim_sum), "device", index);
     offsets.look_at(device.compute_ms + device.backward_ms - first_ms, "device", index);
   }
   std::string text;
-  for (const Outliers* outliers : {&rows, &pooling, &dims, &slices, &dim_sums, &offsets}) {
+  for (const Outliers* outliers :
+       {&rows, &pooling, &dims, &slices, &samples, &dim_sums, &offsets, &gradients}) {
     outliers->append_to(text);
   }
-  const TrainingRange* devices = find(comm, "devices");
-  if (devices != nullptr && !devices->contains(task.devices)) {
-    text += (text.empty() ? "" : "; ") + readable(devices->low) + " to " + readable(devices->high) +
-            " devices, but the task has " + std::to_string(task.devices);
-  }
+  const auto look_at_devices = [&](std::string_view of, const TrainingRange* devices) {
+    if (devices == nullptr || devices->contains(task.devices)) return;
+    text += text.empty() ? "" : "; ";
+    text.append(of) += readable(devices->low) + " to " + readable(devices->high) +
+                       " devices, but the task has " + std::to_string(task.devices);
+  };
+  if (any_slices) look_at_devices("", find(comm, "devices"));
+  if (!plan.replicas.empty()) look_at_devices("all-reduces on ", find("all_reduce", "devices"));
   return text.empty() ? text
                       : "the cost models were trained on " + text + ": predictions are doubtful";
 }

@@ -12,6 +12,7 @@ constexpr double kAboveSmall = 60.0;  ///< From this mean on, P(X > 16) is 1.
 constexpr double kHighSmall = 32.0;   ///< At this mean, P(X > 16) is 0.999.
 constexpr double kNearlyEven = 1e9;   ///< Of 1 / exponent: all rows have one mean.
 constexpr double kLogMaxRows = 30.0;  ///< More than the logarithm of kMaxRows.
+constexpr double kAboveMaxRows = 1e13;
 constexpr double kAtLeast = 24.0;
 constexpr double kSmooth = 4.0;  ///< Ranks while P(X > k) falls.
 
@@ -35,6 +36,31 @@ double exponential_integral(double p, double x, int levels) {
 
 }  // namespace
 
+struct ZipfLaw::OfAnyExponent {
+  OfAnyExponent() {
+    for (std::size_t rank = 1; rank <= kKnownRanks; ++rank) {
+      log_rank[rank] = std::log(static_cast<double>(rank));
+    }
+    for (std::size_t i = 0; i < large.size(); ++i) {
+      LargeCount& count = large[i];
+      count.k = std::ldexp(1.0, static_cast<int>(i + kSmallCounts) - 1);
+      count.tail = GammaTail(count.k + 1.0);
+      count.log_lowest = std::log(count.tail.lowest());
+      count.log_highest = std::log(count.tail.highest());
+      log_factorial[i] = std::lgamma(count.k + 1.0);
+    }
+  }
+
+  std::array<double, kKnownRanks + 1> log_rank{};
+  std::array<LargeCount, kHistogramBins - kSmallCounts> large{};
+  std::array<double, kHistogramBins - kSmallCounts> log_factorial{};  ///< Of k.
+};
+
+const ZipfLaw::OfAnyExponent& ZipfLaw::of_any_exponent() {
+  static const OfAnyExponent known;
+  return known;
+}
+
 ZipfLaw::ZipfLaw(double exponent)
     : exponent_(exponent),
       inverse_(1.0 / exponent),
@@ -44,24 +70,25 @@ ZipfLaw::ZipfLaw(double exponent)
   pole_gamma_ = std::fabs(pole_shape_) < kNear
                     ? -std::numbers::egamma + 0.9890559953279725 * pole_shape_
                     : std::expm1(std::lgamma(1.0 + pole_shape_)) / pole_shape_;
+  const OfAnyExponent& known = of_any_exponent();
   for (std::size_t rank = 1; rank <= kKnownRanks; ++rank) {
-    log_power_[rank] = exponent * std::log(static_cast<double>(rank));
+    log_power_[rank] = exponent * known.log_rank[rank];
     popularity_[rank] = std::exp(-log_power_[rank]);
     if (static_cast<double>(rank) <= kSummedRanks) first_popularity_ += popularity_[rank];
   }
   smooth_small_from_ = smooth_from(kAboveSmall, kHighSmall);
+  large_ = known.large;
   for (std::size_t i = 0; i < large_.size(); ++i) {
     LargeCount& count = large_[i];
-    count.k = std::ldexp(1.0, static_cast<int>(i + kSmallCounts) - 1);
-    const double shape = count.k + 1.0;
-    count.tail = GammaTail(shape);
-    count.log_lowest = std::log(count.tail.lowest());
-    count.log_highest = std::log(count.tail.highest());
+    if (is_recurrent()) {
+      count.lowest_rank = std::exp(-inverse_ * count.log_lowest);
+      count.highest_rank = std::exp(-inverse_ * count.log_highest);
+    }
     count.smooth_from = smooth_from(count.tail.highest(), count.tail.high());
-    const double tilted = shape - inverse_;
+    const double tilted = count.k + 1.0 - inverse_;
     if (tilted < GammaTail::kLeastShape) continue;
     count.tilted_tail = GammaTail(tilted);
-    count.log_tilt = std::lgamma(tilted) - std::lgamma(shape);
+    count.log_tilt = std::lgamma(tilted) - known.log_factorial[i];
     count.tilt = std::exp(count.log_tilt);
   }
 }
@@ -70,7 +97,9 @@ std::array<double, kHistogramBins> ZipfLaw::histogram(double rows, double lookup
   Counts shares{};
   if (lookups == 0.0) return shares;
   const double scale = lookups / total_popularity(rows);
-  const Counts above = rows_above({rows, scale, std::log(scale)});
+  const double log_scale = std::log(scale);
+  const double power = is_recurrent() ? std::exp(inverse_ * log_scale) : 0.0;
+  const Counts above = rows_above({rows, scale, log_scale, power});
   if (above[0] <= 0.0) return shares;
   for (std::size_t bin = 0; bin < kHistogramBins; ++bin) {
     const double higher = bin + 1 < kHistogramBins ? above[bin + 1] : 0.0;
@@ -108,7 +137,8 @@ double ZipfLaw::mean_at(const Ranks& ranks, double rank) const {
                                             : std::exp(-exponent_ * std::log(rank)));
 }
 
-double ZipfLaw::rank_of_mean(const Ranks& ranks, double log_mean) const {
+double ZipfLaw::rank_of_mean(const Ranks& ranks, double log_mean, double rank_of_one) const {
+  if (is_recurrent()) return std::min(ranks.power * rank_of_one, kAboveMaxRows);
   const double log_ratio = ranks.log_scale - log_mean;
   if (inverse_ > kNearlyEven) return log_ratio >= 0.0 ? ranks.rows : 0.0;
   return std::exp(std::min(log_ratio * inverse_, kLogMaxRows));
@@ -161,13 +191,23 @@ ZipfLaw::Counts ZipfLaw::rows_above(const Ranks& ranks) const {
 
 double ZipfLaw::sum_over_ranks(const LargeCount& count, const Ranks& ranks, const End& end) const {
   constexpr double kFew = 200.0;
-  const double first = std::floor(std::min(ranks.rows, rank_of_mean(ranks, count.log_highest)));
-  double last = std::ceil(std::min(ranks.rows, rank_of_mean(ranks, count.log_lowest)));
+  const double first =
+      std::floor(std::min(ranks.rows, rank_of_mean(ranks, count.log_highest, count.highest_rank)));
+  double last =
+      std::ceil(std::min(ranks.rows, rank_of_mean(ranks, count.log_lowest, count.lowest_rank)));
   const bool by_integral = last - first > kFew;
   if (by_integral) last = std::min(last, std::max(first, first_smooth_rank(ranks)));
   double sum = first;
-  for (double rank = first + 1.0; rank <= last; rank += 1.0) {
-    sum += count.tail.at(mean_at(ranks, rank), ranks.log_scale - log_power(rank)).below;
+  constexpr std::size_t kAtOnce = 8;
+  std::array<double, kAtOnce> mean{};
+  std::array<double, kAtOnce> log_mean{};
+  for (double rank = first + 1.0; rank <= last;) {
+    std::size_t n = 0;
+    for (; n < kAtOnce && rank <= last; ++n, rank += 1.0) {
+      mean[n] = mean_at(ranks, rank);
+      log_mean[n] = ranks.log_scale - log_power(rank);
+    }
+    sum = count.tail.sum_below({mean.data(), n}, {log_mean.data(), n}, sum);
   }
   if (by_integral && last < ranks.rows) {
     sum += integral(count, end) - integral(count, end_at(ranks, last));

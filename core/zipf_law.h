@@ -30,6 +30,7 @@ class ZipfLaw {
     double rows;
     double scale;
     double log_scale;
+    double power;  ///< scale^(1 / exponent), if is_recurrent().
   };
 
   /// Of the integral over ranks.
@@ -40,6 +41,10 @@ class ZipfLaw {
     double power = 0.0;  ///< mean^(1 / exponent), if is_recurrent().
   };
 
+  /// What is the same for all exponents: a few microseconds, once.
+  struct OfAnyExponent;
+  [[nodiscard]] static const OfAnyExponent& of_any_exponent();
+
   /// A count from 32 on.
   struct LargeCount {
     double k = 0.0;
@@ -49,6 +54,8 @@ class ZipfLaw {
     double log_tilt = 0.0;
     double log_lowest = 0.0;  ///< Of `tail`.
     double log_highest = 0.0;
+    double lowest_rank = 0.0;  ///< lowest^(-1 / exponent), if is_recurrent(), and of highest.
+    double highest_rank = 0.0;
     double smooth_from = 0.0;  ///< As smooth_from() says.
   };
 
@@ -62,7 +69,8 @@ class ZipfLaw {
   [[nodiscard]] double total_popularity(double rows) const;
   [[nodiscard]] double log_power(double rank) const;
   [[nodiscard]] double mean_at(const Ranks& ranks, double rank) const;
-  [[nodiscard]] double rank_of_mean(const Ranks& ranks, double log_mean) const;
+  /// `rank_of_one`: what it is of a scale of 1, if is_recurrent().
+  [[nodiscard]] double rank_of_mean(const Ranks& ranks, double log_mean, double rank_of_one) const;
   [[nodiscard]] double smooth_rank(double mean) const;
   [[nodiscard]] double first_smooth_rank(const Ranks& ranks) const;
   /// The scale from which on the integral may begin at rank 1/2: that rank is above `highest`,

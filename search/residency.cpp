@@ -117,9 +117,12 @@ std::vector<std::optional<std::uint32_t>> surviving_devices(const Task& task,
   for (const int device : running.lost_devices) {
     const std::string label = "lost device " + std::to_string(device) + ": ";
     if (device < 0 || device >= before) {
-      throw Error(label + "the running plan has devices 0 to " + std::to_string(before - 1));
+      throw Error(label + "the running plan has devices 0 to " + std::to_string(before - 1) +
+                  "; give those numbers that it had there (--lost-devices)");
     }
-    if (lost[static_cast<std::size_t>(device)]) throw Error(label + "is listed twice");
+    if (lost[static_cast<std::size_t>(device)]) {
+      throw Error(label + "is listed twice; give each lost device once (--lost-devices)");
+    }
     lost[static_cast<std::size_t>(device)] = true;
   }
   const auto left = before - static_cast<int>(running.lost_devices.size());

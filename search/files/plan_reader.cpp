@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/message_text.h"
@@ -15,10 +17,83 @@ namespace {
 constexpr int kNewestPlanVersion = 2;
 constexpr int kMaxIndex = std::numeric_limits<int>::max() - 1;
 
-std::vector<int> read_indices(JsonArray array, const std::string& place) {
+/// What is wrong with a record's values: thrown, or listed as far as one can read on.
+class Faults {
+ public:
+  Faults(PlanFaults handling, PlanRecord& record)
+      : listed_(handling == PlanFaults::kListed), record_(record) {}
+
+  [[nodiscard]] int index(const JsonObject& object, const char* name, int least, int most) const {
+    const std::optional<std::int64_t> any = any_integer(object.value(name), kWide);
+    return any ? static_cast<int>(*any) : object.small_integer(name, least, most);
+  }
+  [[nodiscard]] int index(JsonValue value, const std::string& place, int most) const {
+    const std::optional<std::int64_t> any = any_integer(value, kWide);
+    return static_cast<int>(any ? *any : json_integer(value, place, 0, most));
+  }
+  [[nodiscard]] std::int64_t rows(const JsonObject& object, const char* name) const {
+    const std::optional<std::int64_t> any = any_integer(object.value(name), kWideRows);
+    return any ? *any : object.integer(name, 0, kMaxRows);
+  }
+  [[nodiscard]] std::int64_t rows(JsonValue value, const std::string& place) const {
+    const std::optional<std::int64_t> any = any_integer(value, kWideRows);
+    return any ? *any : json_integer(value, place, 0, kMaxRows);
+  }
+
+  /// Returns whether `read` went well.
+  template <typename Read>
+  bool attempt(PlanProblem::Kind kind, int device, const Read& read) {
+    if (!listed_) {
+      read();
+      return true;
+    }
+    try {
+      read();
+      return true;
+    } catch (const Error& error) {
+      add(kind, device, error.what());
+      return false;
+    }
+  }
+
+  /// `message`: as an Error has it, with place, fact and remedy.
+  void report(PlanProblem::Kind kind, int device, const std::string& message) {
+    attempt(kind, device, [&] { throw Error(message); });
+  }
+
+ private:
+  // Sums of two of them are no problem.
+  static constexpr std::int64_t kWide = std::int64_t{1} << 30;
+  static constexpr std::int64_t kWideRows = std::int64_t{1} << 60;
+
+  /// If faults are listed, numbers that are in no plan are left to check_plan().
+  [[nodiscard]] std::optional<std::int64_t> any_integer(JsonValue value, std::int64_t wide) const {
+    std::int64_t number = 0;
+    if (!listed_ || value.get(number) != simdjson::SUCCESS) return std::nullopt;
+    return number >= -wide && number <= wide ? std::optional(number) : std::nullopt;
+  }
+
+  void add(PlanProblem::Kind kind, int device, std::string_view message) {
+    if (message.starts_with(record_.where)) {
+      message.remove_prefix(std::min(message.size(), record_.where.size() + 2));
+    }
+    const std::size_t end = std::min(message.rfind("; "), message.size());
+    const std::string_view remedy = message.substr(std::min(message.size(), end + 2));
+    record_.faults.push_back({.kind = kind,
+                              .device = device,
+                              .what = std::string(message.substr(0, end)),
+                              .remedy = remedy.empty() ? "mend the file" : std::string(remedy)});
+  }
+
+  bool listed_;
+  PlanRecord& record_;
+};
+
+std::vector<int> read_indices(JsonArray array, const std::string& place, PlanProblem::Kind kind,
+                              Faults& faults, int device = -1) {
   std::vector<int> indices;
   for (const JsonValue item : array) {
-    indices.push_back(static_cast<int>(json_integer(item, place, 0, kMaxIndex)));
+    faults.attempt(kind, device, [&] { indices.push_back(faults.index(item, place, kMaxIndex)); });
   }
   return indices;
 }
@@ -31,36 +106,41 @@ std::string read_error_kind(const JsonObject& file) {
 }
 
 /// Five numbers: table, first column, columns, first row, rows.
-TableSlice read_slice(const JsonValue& item, const std::string& place) {
+TableSlice read_slice(const JsonValue& item, const std::string& place, const Faults& faults) {
   JsonArray numbers;
   const bool is_array = item.get(numbers) == simdjson::SUCCESS;
   if (!is_array || numbers.size() != 5) {
     throw Error(place + " is no slice; give [table, first_column, dim, first_row, rows]");
   }
-  const auto number = [&](std::size_t i, std::int64_t high) {
-    return json_integer(numbers.at(i), place, 0, high);
+  const auto number = [&](std::size_t i, int most) {
+    return faults.index(numbers.at(i), place, most);
   };
-  return {static_cast<int>(number(0, kMaxIndex)), static_cast<int>(number(1, kMaxDim)),
-          static_cast<int>(number(2, kMaxDim)), number(3, kMaxRows), number(4, kMaxRows)};
+  return {number(0, kMaxIndex), number(1, kMaxDim), number(2, kMaxDim),
+          faults.rows(numbers.at(3), place), faults.rows(numbers.at(4), place)};
 }
 
-std::vector<std::vector<int>> read_shards(const JsonObject& line) {
+std::vector<std::vector<int>> read_shards(const JsonObject& line, Faults& faults) {
   std::vector<std::vector<int>> shards;
   for (const JsonValue shard : line.array("shards")) {
-    const std::string place = line.place("shards: list " + std::to_string(shards.size()));
-    JsonArray indices;
-    if (shard.get(indices) != simdjson::SUCCESS) {
-      throw Error(place + " is not an array of indices, [0, 3, ...]");
+    const auto device = static_cast<int>(shards.size());
+    const std::string place = line.place("shards: list " + std::to_string(device));
+    std::vector<int>& indices = shards.emplace_back();
+    JsonArray list;
+    if (shard.get(list) == simdjson::SUCCESS) {
+      indices = read_indices(list, place, PlanProblem::Kind::kSlice, faults, device);
+    } else {
+      faults.report(PlanProblem::Kind::kDevices, device,
+                    place + " is not an array of indices; give a list, [0, 3, ...]");
     }
-    shards.push_back(read_indices(indices, place));
   }
   return shards;
 }
 
 /// One line of results: ours, or of the published system, whose extra fields mean nothing here.
-PlanRecord read_line(const JsonObject& line) {
+PlanRecord read_line(const JsonObject& line, PlanFaults handling) {
   PlanRecord record;
   record.where = line.where();
+  Faults faults(handling, record);
   if (line.has("task")) record.task = line.small_integer("task", 0, kMaxIndex);
   if (line.has("tables")) record.tables = line.small_integer("tables", 0, kMaxIndex);
   for (const char* name : {"search_ms", "seconds", "heads", "fits_memory", "warning", "complete"})
@@ -82,17 +162,24 @@ PlanRecord read_line(const JsonObject& line) {
       Plan plan;
       for (const JsonValue item : line.array("slices")) {
         const std::string place = line.place("slices: entry " + std::to_string(plan.slices.size()));
-        plan.slices.push_back(read_slice(item, place));
+        // One that cannot be read is an empty one, so that the others keep their numbers.
+        TableSlice& slice = plan.slices.emplace_back();
+        faults.attempt(PlanProblem::Kind::kSlice, -1,
+                       [&] { slice = read_slice(item, place, faults); });
       }
-      plan.shards = read_shards(line);
+      plan.shards = read_shards(line, faults);
       if (has_replicas) {
-        plan.replicas = read_indices(line.array("replicas"), line.place("replicas"));
+        plan.replicas = read_indices(line.array("replicas"), line.place("replicas"),
+                                     PlanProblem::Kind::kSlice, faults);
       }
       record.plan = std::move(plan);
     } else {
       HalvedPlan plan;
-      if (has_steps) plan.column_splits = read_indices(line.array("steps"), line.place("steps"));
-      plan.shards = read_shards(line);
+      if (has_steps) {
+        plan.column_splits = read_indices(line.array("steps"), line.place("steps"),
+                                          PlanProblem::Kind::kSplit, faults);
+      }
+      plan.shards = read_shards(line, faults);
       record.plan = std::move(plan);
     }
   }
@@ -100,58 +187,89 @@ PlanRecord read_line(const JsonObject& line) {
   return record;
 }
 
+StatedSlice read_stated_slice(const JsonObject& entry, int version, const Faults& faults) {
+  StatedSlice stated;
+  stated.index = faults.index(entry, "slice", 0, kMaxIndex);
+  stated.slice.table = faults.index(entry, "table", 0, kMaxIndex);
+  stated.slice.first_column = faults.index(entry, "first_column", 0, kMaxDim);
+  stated.slice.dim = faults.index(entry, "dim", version == 1 ? 1 : 0, kMaxDim);
+  if (version > 1) {
+    // Sums of two of them are no problem, either.
+    stated.slice.first_row = faults.rows(entry, "first_row");
+    stated.slice.rows = faults.rows(entry, "rows");
+  }
+  for (const char* name : {"name", "size_bytes"}) (void)entry.has(name);
+  entry.reject_unknown_fields();
+  return stated;
+}
+
 /// Adds the slices of one device to `slices`, and returns their indices.
-std::vector<int> read_shard(const JsonObject& device, int version,
+std::vector<int> read_shard(const JsonObject& device, int number, int version, Faults& faults,
                             std::vector<StatedSlice>& slices) {
   std::vector<int> shard;
-  JsonObject entry([&] { return device.place("shard: entry " + std::to_string(shard.size())); });
-  for (const JsonValue item : device.array("shard")) {
-    entry.reset(item);
-    StatedSlice stated;
-    stated.index = entry.small_integer("slice", 0, kMaxIndex);
-    stated.slice.table = entry.small_integer("table", 0, kMaxIndex);
-    stated.slice.first_column = entry.small_integer("first_column", 0, kMaxDim);
-    stated.slice.dim = entry.small_integer("dim", version == 1 ? 1 : 0, kMaxDim);
-    if (version > 1) {
-      stated.slice.first_row = entry.integer("first_row", 0, kMaxRows);
-      stated.slice.rows = entry.integer("rows", 0, kMaxRows);
-    }
-    for (const char* name : {"name", "size_bytes"}) (void)entry.has(name);
-    entry.reject_unknown_fields();
-    shard.push_back(stated.index);
-    slices.push_back(stated);
+  std::size_t position = 0;
+  JsonObject entry([&] { return device.place("shard: entry " + std::to_string(position)); });
+  JsonArray list;
+  if (!faults.attempt(PlanProblem::Kind::kDevices, number, [&] { list = device.array("shard"); })) {
+    return shard;
+  }
+  for (const JsonValue item : list) {
+    faults.attempt(PlanProblem::Kind::kSlice, number, [&] {
+      entry.reset(item);
+      slices.push_back(read_stated_slice(entry, version, faults));
+      shard.push_back(slices.back().index);
+    });
+    ++position;
   }
   return shard;
 }
 
-/// The slices in the order of their indices, which have to be 0, 1, ...
-std::vector<TableSlice> numbered_slices(std::vector<StatedSlice> stated, const std::string& where) {
-  std::ranges::stable_sort(stated, {}, &StatedSlice::index);
+/// The slices in the order of their indices, which have to be 0, 1, ... If they are not, and that
+/// is listed, they get the numbers of their order, in `shards`, too.
+std::vector<TableSlice> numbered_slices(const std::vector<StatedSlice>& listed, Faults& faults,
+                                        const std::string& where,
+                                        std::vector<std::vector<int>>& shards) {
+  std::vector<std::size_t> order(listed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return listed[i].index; });
   std::vector<TableSlice> slices;
-  slices.reserve(stated.size());
-  for (const auto& [index, slice] : stated) {
+  slices.reserve(listed.size());
+  std::vector<int> numbers(listed.size());  // In the order of the file.
+  std::optional<int> before;
+  bool renumbered = false;
+  for (const std::size_t i : order) {
+    const auto& [index, slice] = listed[i];
     // One that is listed twice as the same is on two devices, which check_plan() says.
-    if (!slices.empty() && static_cast<std::size_t>(index) + 1 == slices.size() &&
-        slice == slices.back()) {
-      continue;
+    const bool again = before == index && slice == slices.back();
+    if (!again && (renumbered || static_cast<std::size_t>(index) != slices.size())) {
+      if (!renumbered) {
+        const bool twice = before == index;
+        faults.report(PlanProblem::Kind::kSlice, -1,
+                      where + ": devices: " +
+                          (twice ? "two different slices have index " + std::to_string(index)
+                                 : "no slice has index " + std::to_string(slices.size()) +
+                                       ", but there is one with " + std::to_string(index)) +
+                          "; number the slices 0, 1, ...");
+      }
+      renumbered = true;
     }
-    if (static_cast<std::size_t>(index) != slices.size()) {
-      const bool twice = static_cast<std::size_t>(index) < slices.size();
-      throw Error(where + ": devices: " +
-                  (twice ? "two different slices have index " + std::to_string(index)
-                         : "no slice has index " + std::to_string(slices.size()) +
-                               ", but there is one with " + std::to_string(index)) +
-                  "; number the slices 0, 1, ...");
-    }
-    slices.push_back(slice);
+    if (!again) slices.push_back(slice);
+    numbers[i] = static_cast<int>(slices.size()) - 1;
+    before = index;
+  }
+  if (!renumbered) return slices;
+  std::size_t next = 0;
+  for (std::vector<int>& shard : shards) {
+    for (int& index : shard) index = numbers[next++];
   }
   return slices;
 }
 
-PlanRecord read_document(const JsonObject& file) {
+PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
   const int version = check_format(file, "neuroshard.plan", kNewestPlanVersion);
   PlanRecord record;
   record.where = file.where();
+  Faults faults(handling, record);
   if (file.has("task")) {
     const JsonObject task = file.object("task");
     if (task.has("tables")) record.tables = task.small_integer("tables", 1, kMaxIndex);
@@ -177,39 +295,53 @@ PlanRecord read_document(const JsonObject& file) {
 
   std::vector<int> column_splits;
   if (version == 1) {
-    column_splits = read_indices(file.array("column_splits"), file.place("column_splits"));
+    column_splits = read_indices(file.array("column_splits"), file.place("column_splits"),
+                                 PlanProblem::Kind::kSplit, faults);
   }
   std::vector<int> replicas;
   if (version > 1 && file.has("replicas")) {
-    replicas = read_indices(file.array("replicas"), file.place("replicas"));
+    replicas = read_indices(file.array("replicas"), file.place("replicas"),
+                            PlanProblem::Kind::kSlice, faults);
   }
   std::vector<std::vector<int>> shards;
   for (const JsonValue item : file.array("devices")) {
     const auto place = static_cast<int>(shards.size());
-    const JsonObject device(item, file.where() + ": device " + std::to_string(place));
-    (void)device.small_integer("device", place, place);
+    std::optional<JsonObject> object;
+    shards.emplace_back();
+    if (!faults.attempt(PlanProblem::Kind::kDevices, place, [&] {
+          object.emplace(item, file.where() + ": device " + std::to_string(place));
+        })) {
+      continue;
+    }
+    const JsonObject& device = *object;
+    faults.attempt(PlanProblem::Kind::kDevices, place, [&] {
+      const int number = device.small_integer("device", 0, kMaxIndex);
+      if (number == place) return;
+      throw Error(file.place("devices: entry " + std::to_string(place)) + " is device " +
+                  std::to_string(number) + "; list all devices in order: 0, 1, ...");
+    });
     for (const char* name :
          {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "speed", "dim_sum"}) {
       (void)device.has(name);
     }
-    shards.push_back(read_shard(device, version, record.slices));
-    device.reject_unknown_fields();
+    shards.back() = read_shard(device, place, version, faults, record.slices);
+    faults.attempt(PlanProblem::Kind::kDevices, place, [&] { device.reject_unknown_fields(); });
   }
   file.reject_unknown_fields();
   if (version == 1) {
     record.plan = HalvedPlan{std::move(column_splits), std::move(shards)};
   } else {
-    record.plan = Plan{numbered_slices(std::move(record.slices), record.where), std::move(shards),
-                       std::move(replicas)};
+    std::vector<TableSlice> slices = numbered_slices(record.slices, faults, record.where, shards);
+    record.plan = Plan{std::move(slices), std::move(shards), std::move(replicas)};
     record.slices.clear();
   }
   return record;
 }
 
-PlanRecord parse_plan(std::string_view text, const std::string& where) {
+PlanRecord parse_plan(std::string_view text, const std::string& where, PlanFaults faults) {
   const JsonDocument document = parse_json(text, where);
   const JsonObject object(document.root(), where);
-  return object.has("format") ? read_document(object) : read_line(object);
+  return object.has("format") ? read_document(object, faults) : read_line(object, faults);
 }
 
 constexpr const char* kGiveItsTask = "give the task that the plan was made for";
@@ -248,19 +380,20 @@ bool is_blank(std::string_view text) {
 
 }  // namespace
 
-std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where) {
+std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where,
+                                    PlanFaults faults) {
   if (is_blank(text)) throw Error(where + ": is empty; expected a plan");
   std::vector<PlanRecord> records;
   // A first line that is complete by itself starts a file of one plan a line.
   if (!is_json(text.substr(0, text.find('\n')))) {
-    records.push_back(parse_plan(text, where));
+    records.push_back(parse_plan(text, where, faults));
     return records;
   }
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (!is_blank(line)) {
-      records.push_back(parse_plan(line, where + ": line " + std::to_string(number)));
+      records.push_back(parse_plan(line, where + ": line " + std::to_string(number), faults));
     }
   }
   return records;
@@ -271,13 +404,13 @@ const std::vector<std::vector<int>>& PlanRecord::shards() const {
       [](const auto& of) -> const std::vector<std::vector<int>>& { return of.shards; }, *plan);
 }
 
-std::vector<PlanRecord> load_plans(const std::filesystem::path& path) {
-  return parse_plans(read_file(path), path.string());
+std::vector<PlanRecord> load_plans(const std::filesystem::path& path, PlanFaults faults) {
+  return parse_plans(read_file(path), path.string(), faults);
 }
 
 std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task) {
   if (!record.plan) throw Error(record.where + ": has no plan; the search found none");
-  std::vector<PlanProblem> problems;
+  std::vector<PlanProblem> problems = record.faults;
   if (record.tables && static_cast<std::size_t>(*record.tables) != task.tables.size()) {
     problems.push_back({.kind = PlanProblem::Kind::kTask,
                         .what = "is a plan for " + std::to_string(*record.tables) +

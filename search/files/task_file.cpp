@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "core/message_text.h"
 #include "core/node_link_fields.h"
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
@@ -60,11 +62,24 @@ ReservedMemory read_reserved(const JsonObject& file) {
 
 std::int64_t read_memory(const JsonObject& object) {
   const double memory_gb = object.number("memory_gb");
+  std::int64_t bytes = 0;
   try {
-    return bytes_from_gib(memory_gb);
+    bytes = bytes_from_gib(memory_gb);
   } catch (const Error& error) {
     throw Error(object.place("memory_gb") + ": " + error.what());
   }
+  if (bytes > 0) return bytes;
+  throw Error(object.place("memory_gb") + " is " + shortest_text(memory_gb) +
+              ", less than a byte; give the GiB of a device, e.g. 4");
+}
+
+std::int64_t read_batch_size(const JsonObject& file) {
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t batch_size = file.integer("batch_size", -kAny, kAny);
+  if (batch_size >= 1 && batch_size <= kMaxBatchSize) return batch_size;
+  throw Error(file.place("batch_size") + " is " + std::to_string(batch_size) +
+              "; give the samples of an iteration; costs can be predicted for " +
+              format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch));
 }
 
 /// What a class or an entry of the list says of devices; the rest is as in `device`.
@@ -129,7 +144,8 @@ std::vector<Device> read_devices(const JsonObject& file, JsonArray list,
     }
     if (device.base_bytes > device.memory_bytes) {
       throw Error(object.place("base_gb") + " is more than the memory of the device, " +
-                  format_bytes(device.memory_bytes));
+                  format_bytes(device.memory_bytes) +
+                  "; give what is really there, or the device more memory_gb");
     }
     object.reject_unknown_fields();
     if (devices.size() + static_cast<std::size_t>(count) > kMaxDevices) {
@@ -258,7 +274,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
   if (file.has("batch_size")) {
-    task.batch_size = file.integer("batch_size", 1, kMaxBatchSize);
+    task.batch_size = read_batch_size(file);
     memory.batch_size = task.batch_size;
   }
   TableReader reader(file.has("zipf_exponent") ? read_zipf_exponent(file) : kDefaultZipfExponent,

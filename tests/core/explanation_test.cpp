@@ -1,5 +1,6 @@
 #include "neuroshard/explanation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +97,7 @@ TEST_F(Explanation, PricesThePlanWithoutEachSlice) {
 
 TEST_F(Explanation, PricesUndoneCuts) {
   const PlanExplanation explained = explain(*backend_, task_, cut_plan());
-  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
   const Slices slices = slices_by_device(cut_plan());
   std::size_t next = 0;
   for (const int table : {0, 4}) {
@@ -165,6 +166,89 @@ TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
   }
 }
 
+TEST_F(Explanation, DevicesThatWaitDoNotDecide) {
+  // Device 0 waits 5 ms for device 1, and is the dearest by little.
+  PlanCost cost;
+  cost.devices = {{.compute_ms = 1.0, .forward_ms = 6.1, .slices = 2},
+                  {.compute_ms = 6.0, .forward_ms = 1.0, .base_ms = 6.0},
+                  {.compute_ms = 2.0, .forward_ms = 4.5, .slices = 1}};
+  EXPECT_THAT(waits_ms(cost), ::testing::ElementsAre(5.0, 0.0, 4.0));
+  EXPECT_EQ(deciding_device(cost), 1);
+  // No longer than its all-to-all takes, and not where it has more to do for all that.
+  cost.devices[0].forward_ms = 3.0;
+  EXPECT_EQ(waits_ms(cost)[0], 3.0);
+  cost.devices[0].forward_ms = 13.0;
+  EXPECT_EQ(deciding_device(cost), 0);
+}
+
+TEST_F(Explanation, NobodyWaitsForReplicas) {
+  PlanCost cost;
+  cost.devices = {{.compute_ms = 1.0, .forward_ms = 1.0, .replicas_ms = 0.25},
+                  {.compute_ms = 2.0, .forward_ms = 1.0, .replicas_ms = 1.25}};
+  EXPECT_THAT(waits_ms(cost), ::testing::ElementsAre(0.0, 0.0));
+  EXPECT_EQ(deciding_device(cost), 1);
+}
+
+TEST_F(Explanation, PricesThePlanWithoutBaseLoadsLowSpeedsAndAllSlices) {
+  task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
+                       {.memory_bytes = task_.memory_bytes, .speed = 3.0},
+                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25, .speed = 0.5}};
+  const PlanExplanation explained = explain(*backend_, task_, cut_plan());
+  ASSERT_EQ(explained.devices.size(), 3U);
+  const Slices slices = slices_by_device(cut_plan());
+  for (std::size_t device = 0; device < slices.size(); ++device) {
+    SCOPED_TRACE(device);
+    const DeviceExplanation& of = explained.devices[device];
+    EXPECT_EQ(of.wait_ms, waits_ms(explained.cost)[device]);
+    EXPECT_EQ(of.without_base.has_value(), device != 1);
+    EXPECT_EQ(of.at_full_speed.has_value(), device == 2);
+    if (of.without_base) {
+      Task without = task_;
+      without.device_list[device].base_ms = 0.0;
+      const PlanCost expected = simulate(*backend_, without, cut_plan());
+      EXPECT_EQ(of.without_base->plan_ms, expected.cost_ms);
+      EXPECT_EQ(of.without_base->device_ms, expected.devices[device].total_ms());
+    }
+    if (of.at_full_speed) {
+      Task without = task_;
+      without.device_list[device].speed = 1.0;
+      EXPECT_EQ(of.at_full_speed->plan_ms, simulate(*backend_, without, cut_plan()).cost_ms);
+    }
+    Slices rest = slices;
+    rest[device].clear();
+    ASSERT_TRUE(of.without_slices);
+    EXPECT_EQ(of.without_slices->plan_ms, cost_of_slices(*backend_, task_, rest).cost_ms);
+  }
+}
+
+TEST_F(Explanation, CountsReplicasAfterAllElse) {
+  const auto backend = make_cpu_backend(testing::random_models(5, {.any_batch = true}));
+  task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
+                       {.memory_bytes = task_.memory_bytes, .speed = 3.0},
+                       {.memory_bytes = task_.memory_bytes, .base_ms = 0.25, .speed = 0.5}};
+  // Table 0 on every device, 1 to 4 on one each; or all on every one.
+  std::vector<TableSlice> slices = whole_tables(task_);
+  slices.erase(slices.begin());
+  const Plan some{.slices = std::move(slices), .shards = {{0, 3}, {1}, {2}}, .replicas = {0}};
+  const Plan all{.slices = {}, .shards = {{}, {}, {}}, .replicas = {0, 1, 2, 3, 4}};
+  for (const Plan& plan : {some, all}) {
+    SCOPED_TRACE(plan.slices.size());
+    const PlanExplanation explained = explain(*backend, task_, plan);
+    for (const std::size_t device : {std::size_t{0}, std::size_t{2}}) {
+      Task without = task_;
+      without.device_list[device].base_ms = 0.0;
+      const PlanCost expected = simulate(*backend, without, plan);
+      EXPECT_EQ(explained.devices[device].without_base->plan_ms, expected.cost_ms);
+      EXPECT_EQ(explained.devices[device].without_base->device_ms,
+                expected.devices[device].total_ms());
+    }
+    Task without = task_;
+    without.device_list[2].speed = 1.0;
+    EXPECT_NEAR(explained.devices[2].at_full_speed->plan_ms,
+                simulate(*backend, without, plan).cost_ms, 1e-9);
+  }
+}
+
 TEST_F(Explanation, WholeTablesGoWhereRulesAndRoomLetThem) {
   for (Table& table : task_.tables) table.rules.devices = {1, 2};
   task_.device_list.assign(3, {.memory_bytes = task_.memory_bytes});
@@ -191,9 +275,9 @@ TEST_F(Explanation, JoinsRowBlocksOfTheSameColumns) {
   for (int block = 1; block < 4; ++block) plan.slices.push_back({0, 0, 32, 250 * block, 250});
   task_.tables[0].pooling_factor = 200.0;  // So that one of the two decides.
   const PlanExplanation explained = explain(*backend_, task_, plan);
-  ASSERT_EQ(explained.cuts.size(), explained.by_cost.front() == 2 ? 0U : 1U);
+  ASSERT_EQ(explained.cuts.size(), explained.deciding == 2 ? 0U : 1U);
   if (explained.cuts.empty()) return;
-  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
   Slices joined = slices_by_device(plan);
   std::erase_if(joined[deciding], [](const TableSlice& slice) { return slice.table == 0; });
   joined[deciding].push_back({0, 0, 32, 0, 500});

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
+#include <vector>
 
 namespace neuroshard {
 namespace {
@@ -33,6 +35,42 @@ TEST(GammaTail, IsTheSeries) {
       EXPECT_NEAR(density, term(shape, x, 0) * shape / x, 1e-6 + tolerance);
     }
   }
+}
+
+/// The first terms of Temme's expansion, by the functions of the library, of a large shape: what is
+/// left out is below 1e-11 there.
+double expanded(double shape, double x) {
+  const double mu = x / shape - 1.0;
+  const double eta = std::copysign(std::sqrt(2.0 * (mu - std::log1p(mu))), mu);
+  const double first = 1.0 / mu - 1.0 / eta;
+  const double second =
+      1.0 / std::pow(eta, 3) - 1.0 / std::pow(mu, 3) - 1.0 / std::pow(mu, 2) - 1.0 / (12.0 * mu);
+  return 0.5 * std::erfc(-eta * std::sqrt(shape / 2.0)) -
+         std::exp(-0.5 * shape * eta * eta) / std::sqrt(2.0 * std::numbers::pi * shape) *
+             (first + second / shape);
+}
+
+TEST(GammaTail, HasMoreDigitsWhereTheShapeIsLarge) {
+  constexpr double kShape = 32769.0;
+  const GammaTail tail(kShape);
+  for (double deviations = -5.9; deviations < 5.4; deviations += 0.037) {
+    if (std::fabs(deviations) < 1.0) continue;  // There the formula above has no digits left.
+    const double x = kShape + deviations * std::sqrt(kShape);
+    EXPECT_NEAR(tail.at(x, std::log(x)).below, expanded(kShape, x), 1e-9) << deviations;
+  }
+}
+
+TEST(GammaTail, SumsAreThoseOfSingleValues) {
+  const GammaTail tail(129.0);
+  std::vector<double> x;
+  std::vector<double> log_x;
+  double sum = 3.0;
+  for (double at = 40.0; at < 240.0; at += 1.7) {
+    x.push_back(at);
+    log_x.push_back(std::log(at));
+    sum += tail.at(at, log_x.back()).below;
+  }
+  EXPECT_EQ(tail.sum_below(x, log_x, 3.0), sum);
 }
 
 TEST(GammaTail, HasItsBoundsWhereItSays) {

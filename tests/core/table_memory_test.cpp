@@ -135,9 +135,10 @@ TEST(ReservedMemory, MustLeaveSome) {
   EXPECT_THAT(error(1 << 20, {.bytes = -1}),
               HasSubstr("reserved memory is -1 bytes; give a number"));
   EXPECT_THAT(error(1 << 20, {.share = 1.0}), HasSubstr("at least 0 and less than 1"));
-  EXPECT_THAT(error(1 << 20, {.share = -0.1}), HasSubstr("the reserved share of memory is -0.1"));
+  EXPECT_THAT(error(1 << 20, {.share = -0.1}),
+              HasSubstr("the reserved share of memory (reserved_share) is -0.1;"));
   EXPECT_THAT(error(1 << 20, {.share = std::numeric_limits<double>::quiet_NaN()}),
-              HasSubstr("the reserved share of memory is"));
+              HasSubstr("(reserved_share) is "));
 }
 
 TEST(TableMemory, SumsStayWithin64BitsHoweverTablesAreCut) {

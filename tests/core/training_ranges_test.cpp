@@ -96,6 +96,65 @@ TEST(TrainingRanges, DevicesWithoutSlicesAreNoComputeSamples) {
   EXPECT_THAT(ranges.warning(two_plain_tables(), kOneEach, cost), IsEmpty());
 }
 
+/// Of a plan that replicates both tables, or the second one.
+std::string warning_of_replicas(const std::map<std::string, std::string>& metadata,
+                                std::vector<int> replicas) {
+  Plan plan = kOneEach;
+  PlanCost cost = cost_of_one_each();
+  if (replicas.size() == 2) {
+    plan.slices.clear();
+    plan.shards.assign(2, {});
+    for (DeviceCost& device : cost.devices) device.slices = 0;
+  } else {
+    plan.slices.pop_back();
+    plan.shards[1].clear();
+    cost.devices[1].slices = 0;
+  }
+  plan.replicas = std::move(replicas);
+  return TrainingRanges(models_with(metadata)).warning(two_plain_tables(), plan, cost);
+}
+
+TEST(TrainingRanges, AreThoseOfReplicasToo) {
+  const auto says = [](const char* key, const char* range, const char* text) {
+    EXPECT_THAT(warning_of_replicas({{key, range}}, {0, 1}), HasSubstr(text)) << key;
+  };
+  says("compute.range.dim", "4 to 32",
+       "slices with columns from 4 to 32, but the replica of table 0 has 64:");
+  says("compute.range.row", "1 to 4000", "rows from 1 to 4,000, but table 1 has 5,000:");
+  says("compute.range.slices", "3 to 60", "but each device's operator of replicas has 2:");
+  says("compute.range.samples", "1 to 32767",
+       "operators of samples from 1 to 32,767, but that of replicas has 32,768:");
+  // 4 bytes for each of 1,000 * 64 and 5,000 * 32 numbers.
+  says("all_reduce.range.bytes", "1 to 895999",
+       "all-reduces of bytes from 1 to 895,999, but that of replicas has 896,000:");
+  says("all_reduce.range.devices", "4 to 128",
+       "all-reduces on 4 to 128 devices, but the task has 2:");
+}
+
+TEST(TrainingRanges, OfAllReducesAreExceededByLargeGradientsAlone) {
+  EXPECT_THAT(warning_of_replicas({{"all_reduce.range.bytes", "896001 to 1e9"},
+                                   {"all_reduce.range.devices", "1 to 2"},
+                                   {"compute.range.dim", "4 to 64"},
+                                   {"compute.range.samples", "1 to 65536"}},
+                                  {0, 1}),
+              IsEmpty());
+}
+
+TEST(TrainingRanges, OfAllToAllsSayNothingWhereThereIsNone) {
+  const std::map<std::string, std::string> metadata = {
+      {"comm.symmetric.range.devices", "4 to 8"}, {"comm.symmetric.range.dim_sum", "1e5 to 1e6"}};
+  EXPECT_THAT(warning_of_replicas(metadata, {0, 1}), IsEmpty());
+  EXPECT_THAT(warning_of_replicas(metadata, {1}), HasSubstr("columns"));
+  EXPECT_THAT(warning_of_replicas({{"all_reduce.range.devices", "4 to 8"}}, {1}),
+              HasSubstr("all-reduces on"));
+  EXPECT_THAT(warning_with({{"all_reduce.range.devices", "4 to 8"}}), IsEmpty());
+}
+
+TEST(TrainingRanges, OfSamplesAreThoseOfTheBatch) {
+  EXPECT_THAT(warning_with({{"compute.range.samples", "1 to 65535"}}),
+              HasSubstr("operators of samples from 1 to 65,535, but that of slices has 65,536:"));
+}
+
 TEST(TrainingRanges, RejectsWhatIsNoRange) {
   for (const char* text :
        {"", "5", "1 to", "1 to x", "x to 1", "2 to 1", "0 to inf", "nan to 1", "1 to 2 "}) {

@@ -310,7 +310,7 @@ TEST(PlanReader, RejectsDamagedDocuments) {
   EXPECT_THAT(error_with([](Json& j) { j.erase("column_splits"); }), HasSubstr("is missing"));
   EXPECT_THAT(error_with([](Json& j) { j["extra"] = 1; }), HasSubstr("unknown field 'extra'"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["device"] = 0; }),
-              HasSubstr("p.json: device 1: device is 0"));
+              HasSubstr("p.json: devices: entry 1 is device 0; list all devices in order"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][0]["shard"] = "x"; }),
               HasSubstr("p.json: device 0: shard is \"x\"; give an array"));
   EXPECT_THAT(error_with([](Json& j) { j["devices"][1]["shard"][0]["slice"] = 3; }),

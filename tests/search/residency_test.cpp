@@ -101,9 +101,16 @@ TEST(Residency, RefusesDevicesThatDoNotAddUp) {
     running.lost_devices = std::move(lost);
     return message_of([&] { (void)residency_of(task, in_order(task), running); });
   };
-  EXPECT_EQ(message({3}), "lost device 3: the running plan has devices 0 to 2");
-  EXPECT_EQ(message({-1}), "lost device -1: the running plan has devices 0 to 2");
-  EXPECT_EQ(message({1, 1}), "lost device 1: is listed twice");
+  EXPECT_EQ(
+      message({3}),
+      "lost device 3: the running plan has devices 0 to 2; give those numbers that it had there "
+      "(--lost-devices)");
+  EXPECT_EQ(
+      message({-1}),
+      "lost device -1: the running plan has devices 0 to 2; give those numbers that it had there "
+      "(--lost-devices)");
+  EXPECT_EQ(message({1, 1}),
+            "lost device 1: is listed twice; give each lost device once (--lost-devices)");
   EXPECT_EQ(message({}),
             "the running plan has 3 devices, of which 0 are lost, but the task has only 2; say "
             "which others are lost");

@@ -148,8 +148,11 @@ TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
               HasSubstr("unknown field 'optimiser'; did you mean 'optimizer'?"));
   EXPECT_THAT(task_error(task_with(R"("optimizer": 3, )")),
               StartsWith("a.json: optimizer is 3; give a text in quotes"));
-  EXPECT_THAT(task_error(task_with(R"("batch_size": 0, )")),
-              StartsWith("a.json: batch_size is 0; give an integer between 1 and 1099511627776"));
+  EXPECT_THAT(
+      task_error(task_with(R"("batch_size": 0, )")),
+      StartsWith(
+          "a.json: batch_size is 0; give the samples of an iteration; costs can be predicted "
+          "for 1,024 to 4,194,304"));
   EXPECT_THAT(task_error(task_with(R"("reserved_gb": -1, )")),
               StartsWith("a.json: reserved_gb is -1; give a number between 0.0 and"));
   EXPECT_THAT(task_error(task_with(R"("reserved_share": 15, )")),
@@ -289,8 +292,16 @@ TEST(TaskFile, ErrorsNameDeviceAndRule) {
   EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1}, {}], )")),
             "a.json: devices: entry 1: says nothing of memory; give memory_gb here, or once for "
             "all devices");
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "base_gb": 2}], )")),
-              HasSubstr("devices: entry 0: base_gb is more than the memory of the device"));
+  EXPECT_THAT(
+      task_error(task_with(R"("devices": [{"memory_gb": 1, "base_gb": 2}], )")),
+      HasSubstr("devices: entry 0: base_gb is more than the memory of the device, 1.00 GiB; "
+                "give what is really there"));
+  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1e-12}], )")),
+            "a.json: devices: entry 0: memory_gb is 1e-12, less than a byte; give the GiB of a "
+            "device, e.g. 4");
+  EXPECT_EQ(task_error(task_with(R"("memory_gb": 1e300, )")),
+            "a.json: memory_gb: memory is 1e+300 GiB; give a number above 0 and below 8589934592, "
+            "e.g. 4");
   EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "base_ms": -2}], )")),
               HasSubstr("devices: entry 0: base_ms is -2"));
   EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),

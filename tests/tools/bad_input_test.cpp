@@ -231,6 +231,29 @@ TEST_F(BadInput, OutputThatIsAnInput) {
   EXPECT_EQ(contents_of(samples), "1 2\n");
 }
 
+TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
+  const std::string table = one_table(R"("row": 10, "dim": 8, "pooling_factor": 1)");
+  const std::string task = folder_.write("task.json", table);
+  const auto with = [&](const std::string& field) {
+    return folder_.write("other.json", "{" + field + ", " + table.substr(table.find('{') + 1));
+  };
+  for (const char* command : {"plan", "explain", "fingerprint"}) {
+    expect_error(command, {"--task", with(R"("batch_size": 1023)")},
+                 "other.json: batch_size is 1023; costs can be predicted for 1,024 to 4,194,304");
+    expect_error(command, {"--task", task, "--batch-size", "1023"},
+                 "task.json: batch_size is 1023");
+  }
+  expect_error("plan", {"--task", task, "--batch-size", "0"}, "task.json: batch_size is 0; give");
+  expect_error("plan", {"--task", with(R"("reserved_share": 1)")},
+               "other.json: the reserved share of memory (reserved_share) is 1; give");
+  expect_error("plan", {"--task", task, "--memory-gb", "1e300"},
+               "--memory-gb: memory is 1e+300 GiB; give a number above 0 and below 8589934592");
+  expect_error("plan", {"--task", task, "--memory-gb", "1e-12"},
+               "--memory-gb: 1e-12 GiB is less than a byte; give the memory of a device");
+  expect_error("plan", {"--task", task, "--devices", "4,"},
+               "--devices: '4,' is no list of numbers; give them with a comma between two");
+}
+
 TEST_F(BadInput, OptionsThatDoNotFitTogether) {
   const std::string task = folder_.write("task.json", one_table(R"("row": 10, "dim": 8,
       "pooling_factor": 1)"));

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 
 namespace neuroshard::tools {
@@ -79,6 +80,18 @@ void require_comm_model(const LoadedModels& models, int devices) {
     (void)models.models.comm_for(devices);
   } catch (const Error& error) {
     throw Error(models.place + ": " + error.what(), error.kind());
+  }
+}
+
+void require_models_for(const LoadedModels& models, const LoadedTasks& tasks) {
+  for (std::size_t i = 0; i < tasks.tasks.size(); ++i) {
+    if (tasks.errors[i]) continue;
+    require_comm_model(models, tasks.tasks[i].devices);
+    try {
+      require_batch(models.models, tasks.tasks[i].batch_size);
+    } catch (const Error& error) {
+      throw Error(tasks.where[i] + ": " + error.what(), error.kind());
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tools/options/task_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -67,10 +68,29 @@ void apply_links(const NodeLinks& stated, Task& task) {
   task.links = links;
 }
 
+/// Numbers with commas between them, and nothing else.
+template <typename Number>
+void read_list(const std::string& option, const std::vector<std::string>& texts,
+               std::vector<Number>& numbers) {
+  numbers.clear();
+  for (const std::string& text : texts) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const std::string item = text.substr(begin, end - begin);
+      if (item.empty() || !CLI::detail::lexical_cast(item, numbers.emplace_back())) {
+        throw CLI::ValidationError(option, "'" + text + "' is no list of numbers" +
+                                               (item.empty() ? "" : ", because of '" + item + "'") +
+                                               "; give them with a comma between two, e.g. 4,8");
+      }
+      begin = end + 1;
+    }
+  }
+}
+
 Task complete_task(const TaskFile& file, const TaskOptions& options) {
   OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
   if (!options.devices.empty()) other.devices = options.devices.front();
-  if (!options.memory_gb.empty()) other.memory_bytes = bytes_from_gib(options.memory_gb.front());
+  if (!options.memory_gb.empty()) other.memory_bytes = memory_of_option(options.memory_gb.front());
   if (!other.devices && !file.devices) other.devices = options.devices_if_missing;
   if (!other.memory_bytes && !file.memory_bytes && file.device_list.empty()) {
     other.memory_bytes = options.memory_bytes_if_missing;
@@ -79,7 +99,8 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
   apply_links(options.links, task);
   options.memory.apply(task);
-  validate(task, file.where);
+  const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
+  if (!several) validate(task, file.where);
   return task;
 }
 
@@ -100,6 +121,17 @@ void add_link_options(CLI::App& command, NodeLinks& links, const std::string& gr
 
 }  // namespace
 
+std::int64_t memory_of_option(double gib) {
+  try {
+    const std::int64_t bytes = bytes_from_gib(gib);
+    if (bytes > 0) return bytes;
+  } catch (const Error& error) {
+    throw Error(std::string("--memory-gb: ") + error.what());
+  }
+  throw Error("--memory-gb: " + shortest_text(gib) +
+              " GiB is less than a byte; give the memory of a device, e.g. 4");
+}
+
 void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists) {
   const std::string group = "Task";
   command.add_option("--task", options.task, "Task file (docs/task_format.md); -: standard input")
@@ -118,11 +150,20 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->type_name("I")
       ->group(group);
   const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
-    CLI::Option* option = command.add_option(name, values, help)->type_name(type)->group(group);
     if (lists == DeviceLists::kYes) {
-      option->delimiter(',')->allow_extra_args(false);
+      // Not by CLI11's delimiter, which leaves out what is empty: "4," would be 4.
+      command
+          .add_option_function<std::vector<std::string>>(
+              name,
+              [name = std::string(name), &values](const std::vector<std::string>& texts) {
+                read_list(name, texts, values);
+              },
+              help)
+          ->allow_extra_args(false)
+          ->type_name(type)
+          ->group(group);
     } else {
-      option->expected(1);
+      command.add_option(name, values, help)->expected(1)->type_name(type)->group(group);
     }
   };
   const std::string several = lists == DeviceLists::kYes
@@ -162,6 +203,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
+    loaded.where.push_back(file.where);
     loaded.titles.push_back(file.name.empty() ? file.where : file.name);
     if (!file.hardware.empty()) loaded.hardware = file.hardware;
     derived += file.derived_histograms.size();

@@ -41,13 +41,18 @@ struct LoadedTasks {
   std::vector<std::optional<Error>> errors;  ///< Of each task: why it is none. Then it is empty.
   std::vector<int> indices;                  ///< Line of each in its file, from 0.
   std::vector<std::string> titles;           ///< For people.
+  std::vector<std::string> where;            ///< File of each, and line; for messages.
   std::string hardware;                      ///< What the task file says; may be empty.
   std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
   double read_ms = 0.0;                      ///< What reading all of them took.
 };
 
 /// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
-/// or no task is valid. Of several devices or sizes of memory, tasks have the first.
+/// or no task is valid. Of several devices or sizes of memory, tasks have the first, and are not
+/// validated: other numbers may be valid.
 [[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options);
+
+/// Bytes of --memory-gb. Throws Error naming the option.
+[[nodiscard]] std::int64_t memory_of_option(double gib);
 
 }  // namespace neuroshard::tools

@@ -7,6 +7,7 @@
 
 #include "core/message_text.h"
 #include "neuroshard/cost_terms.h"
+#include "neuroshard/explanation.h"
 #include "neuroshard/version.h"
 #include "tools/charts/svg.h"
 #include "tools/plan_pages/moves_report.h"
@@ -59,8 +60,8 @@ std::string figure(std::string_view name, const std::string& value, std::string_
 }
 
 std::string figure_list(const PlanCost& cost) {
-  const int slowest = slowest_device(cost);
-  const DeviceCost& device = cost.devices[static_cast<std::size_t>(slowest)];
+  const int deciding = deciding_device(cost);
+  const DeviceCost& device = cost.devices[static_cast<std::size_t>(deciding)];
   const auto full = [](const DeviceCost& of) {
     const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
     return static_cast<double>(used) / static_cast<double>(used + of.free_bytes);
@@ -68,7 +69,7 @@ std::string figure_list(const PlanCost& cost) {
   const auto fullest = std::ranges::max_element(cost.devices, {}, full);
   return "<dl class=\"figures\">\n" +
          figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
-         figure("Decided by", "device " + std::to_string(slowest),
+         figure("Decided by", "device " + std::to_string(deciding),
                 terms_text(cost_terms(cost), device)) +
          figure("Imbalance", format_number(imbalance(cost), 3), "slowest device / mean") +
          figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",
@@ -88,10 +89,10 @@ std::string device_section(const PlanCost& cost) {
   for (const std::string& head : cost_heads(terms)) html += "<th scope=\"col\">" + head;
   for (const char* head : kMemoryHeads) html += std::string("<th scope=\"col\">") + head;
   html += "<th scope=\"col\">slices</thead>\n<tbody>\n";
-  const int slowest = slowest_device(cost);
+  const int deciding = deciding_device(cost);
   for (std::size_t device = 0; device < cost.devices.size(); ++device) {
     const DeviceCost& of = cost.devices[device];
-    html += static_cast<int>(device) == slowest ? "<tr class=\"slowest\">" : "<tr>";
+    html += static_cast<int>(device) == deciding ? "<tr class=\"deciding\">" : "<tr>";
     html += "<th scope=\"row\">" + std::to_string(device);
     for (const std::string& cell : cost_cells(terms, of)) html += "<td>" + cell;
     for (const std::string& cell : memory_cells(of)) html += "<td>" + cell;

@@ -7,6 +7,7 @@
 
 #include "core/devices_text.h"
 #include "core/table_groups.h"
+#include "neuroshard/explanation.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -118,8 +119,8 @@ std::string memory_table(const PlanDocument& document) {
 
 std::string cost_line(const PlanCost& cost, const TextStyle& style) {
   return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by device " +
-         std::to_string(slowest_device(cost)) + "; imbalance " + format_number(imbalance(cost), 3) +
-         " (slowest device / mean)";
+         std::to_string(deciding_device(cost)) + "; imbalance " +
+         format_number(imbalance(cost), 3) + " (slowest device / mean)";
 }
 
 std::string memory_line(const PlanCost& cost) {
@@ -208,13 +209,6 @@ double imbalance(const PlanCost& cost) {
 std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
   if (!cost.warning.empty()) assumptions.push_back(cost.warning);
   return assumptions;
-}
-
-int slowest_device(const PlanCost& cost) {
-  const auto slowest = std::max_element(
-      cost.devices.begin(), cost.devices.end(),
-      [](const DeviceCost& a, const DeviceCost& b) { return a.total_ms() < b.total_ms(); });
-  return static_cast<int>(slowest - cost.devices.begin());
 }
 
 std::string shard_lists(const PlanDocument& document) {

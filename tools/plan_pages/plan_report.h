@@ -57,7 +57,5 @@ inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimize
 
 /// Cost of the slowest device over the mean of all; 1 is perfect balance.
 [[nodiscard]] double imbalance(const PlanCost& cost);
-/// The first device with the highest cost.
-[[nodiscard]] int slowest_device(const PlanCost& cost);
 
 }  // namespace neuroshard::tools

@@ -20,10 +20,10 @@ function showDevices(section, devices, onChoose) {
   const capacity = rows.map((_, device) => memory.reduce((sum, name) => sum + devices[name][device], 0));
   const charts = [
     chart({
-      title: "Cost of each device (triangle: the slowest; dashes: the mean)",
+      title: "Cost of each device (triangle: it decides; dashes: the mean)",
       series: series(terms, devices.terms),
       mean: rows.reduce((sum, _, device) => sum + total(device), 0) / rows.length,
-      marked: rows.findIndex((row) => row.classList.contains("slowest")),
+      marked: rows.findIndex((row) => row.classList.contains("deciding")),
       unit: { size: 1, name: "ms" },
     }),
     chart({

@@ -5,9 +5,9 @@
 
 namespace neuroshard::tools {
 
-void BatchEnd::count(const PlanOutcome& outcome) {
+void BatchEnd::count(const PlanOutcome& outcome, const std::string& place) {
   if (!outcome) {
-    if (failed_++ == 0) first_failure_ = outcome.error().what();
+    if (failed_++ == 0) first_failure_ = place + outcome.error().what();
     return;
   }
   if (!outcome->plan) ++infeasible_;
@@ -27,9 +27,8 @@ void BatchEnd::count(const PlanRecord& record) {
 int BatchEnd::report(std::size_t tasks, Console& console) const {
   for (const std::string& warning : warnings_) warn(warning, console);
   if (failed_ > 0) {
-    console.err << "neuroshard: error: " << format_count(failed_) << " of "
-                << counted(tasks, "task") << " could not be planned, the first because "
-                << printable(first_failure_) << '\n';
+    console.err << "neuroshard: error: " << format_count(failed_) << " of " << counted(tasks, noun_)
+                << " could not be planned, the first because " << printable(first_failure_) << '\n';
     return kExitBadInput;
   }
   return infeasible_ == 0 ? kExitOk : kExitInfeasible;

@@ -21,9 +21,9 @@ constexpr const char* kCheckExamples = R"(Examples:
   neuroshard check --tables table_configs.json --tasks tasks.txt --devices 4 --memory-gb 4 \
       --plan plans.jsonl --format jsonl
 
-Lists all problems of each plan: that it is one of another task, splits that are impossible, slices
-that are placed twice or nowhere, devices that lack memory, rules and groups of tables that are
-broken. Needs no cost models.
+Lists all problems of each plan: values that cannot be read, that it is one of another task, splits
+that are impossible, slices that are placed twice or nowhere, devices that lack memory, rules and
+groups of tables that are broken. Needs no cost models.
 Exit codes: 0 no problems; 1 a plan has some, or the file says that a task has none; 2 bad input or
 usage.)";
 
@@ -64,7 +64,7 @@ std::string lines_of(const Checked& checked) {
 int run_check(const CheckCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const LoadedTasks loaded = load_tasks(command.tasks);
-  const std::vector<PlanRecord> records = load_plans(command.plan);
+  const std::vector<PlanRecord> records = load_plans(command.plan, PlanFaults::kListed);
   const std::vector<MatchedPlan> plans = match_plans(records, loaded, command.plan);
   require_one_for_json(format, plans.size(), "plan");
   ResultOutput output(console, command.output);

@@ -1,11 +1,13 @@
 #include "tools/planning/explanation_page.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/message_text.h"
 #include "neuroshard/cost_terms.h"
 #include "tools/plan_pages/plan_report.h"
+#include "tools/planning/rules_page.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -26,29 +28,69 @@ std::string columns_text(const TableSlice& slice) {
 }
 
 std::string why_text(const PlanExplanation& explained) {
-  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
   const DeviceCost& cost = explained.cost.devices[deciding];
-  return terms_text(cost_terms(explained.cost), cost) + "; it begins its forward all-to-all " +
-         format_ms(explained.start_offset_ms[deciding]) + " ms after the first device";
+  std::string text = terms_text(cost_terms(explained.cost), cost);
+  std::string parts;
+  if (cost.base_ms > 0.0) parts = format_ms(cost.base_ms) + " ms of its compute are its base load";
+  if (cost.speed != 1.0) {
+    parts += (parts.empty() ? "" : ", and ") + ("its speed is " + format_number(cost.speed, 3));
+  }
+  if (!parts.empty()) text += "; " + parts;
+  text += "; it begins its forward all-to-all " + format_ms(explained.start_offset_ms[deciding]) +
+          " ms after the first device";
+  const auto longest = std::ranges::max_element(explained.devices, {}, &DeviceExplanation::wait_ms);
+  if (longest->wait_ms > explained.devices[deciding].wait_ms) {
+    text += ", so that others wait, device " + std::to_string(longest - explained.devices.begin()) +
+            " for " + format_ms(longest->wait_ms) + " ms";
+  }
+  return text;
 }
 
+/// Other devices, those first that take longest by themselves.
 std::string next_text(const PlanExplanation& explained) {
   constexpr std::size_t kShown = 4;
+  const auto own_ms = [&](int device) {
+    const auto d = static_cast<std::size_t>(device);
+    return explained.cost.devices[d].total_ms() - explained.devices[d].wait_ms;
+  };
+  std::vector<int> others = explained.by_cost;
+  std::erase(others, explained.deciding);
+  std::ranges::stable_sort(others, std::greater<>(), own_ms);
   std::string text;
-  for (std::size_t i = 1; i < std::min(kShown + 1, explained.by_cost.size()); ++i) {
-    const int device = explained.by_cost[i];
-    text += (text.empty() ? "device " : ", device ") + std::to_string(device) + ": " +
-            change_text(explained.cost.devices[static_cast<std::size_t>(device)].total_ms(),
-                        explained.cost.cost_ms) +
-            " ms";
+  for (std::size_t i = 0; i < std::min(kShown, others.size()); ++i) {
+    const double wait_ms = explained.devices[static_cast<std::size_t>(others[i])].wait_ms;
+    text += (text.empty() ? "device " : "; device ") + std::to_string(others[i]) + ": " +
+            change_text(own_ms(others[i]), own_ms(explained.deciding)) + " ms";
+    if (wait_ms > 0.0) text += ", and it waits " + format_ms(wait_ms) + " ms";
   }
   return text.empty() ? "none: there is one device" : text;
+}
+
+/// What the deciding device is late by.
+std::string device_table(const PlanExplanation& explained) {
+  using enum TextTable::Align;
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
+  const DeviceExplanation& device = explained.devices[deciding];
+  const DeviceCost& cost = explained.cost.devices[deciding];
+  TextTable table({kLeft, kRight, kRight, kRight});
+  table.add_row({"without", "plan ms", "change", "the device"});
+  const auto add = [&](const std::string& what, const std::optional<ChangedCost>& without) {
+    if (!without) return;
+    table.add_row({what, format_ms(without->plan_ms),
+                   change_text(without->plan_ms, explained.cost.cost_ms),
+                   change_text(without->device_ms, cost.total_ms())});
+  };
+  add("its base load", device.without_base);
+  add("a speed below 1", device.at_full_speed);
+  add("all its slices", device.without_slices);
+  return table.str();
 }
 
 std::string slice_table(const ExplainedPlan& plan) {
   using enum TextTable::Align;
   const PlanExplanation& explained = plan.explanation;
-  const auto deciding = static_cast<std::size_t>(explained.by_cost.front());
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
   const double device_ms = explained.cost.devices[deciding].total_ms();
   std::vector<SliceExplanation> slices = explained.slices[deciding];
   std::ranges::stable_sort(slices, {}, [](const SliceExplanation& slice) {
@@ -121,17 +163,27 @@ std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style) 
   const auto line = [&](std::string_view label, std::string_view text) {
     return paragraph(label, text, kExplainIndent, style);
   };
-  std::string text =
-      printable(plan.title) + ": " + bold(format_ms(explained.cost.cost_ms) + " ms", style) +
-      " per iteration, set by device " + std::to_string(explained.by_cost.front()) + "\n\n";
+  std::string text = printable(plan.title) + ": " +
+                     bold(format_ms(explained.cost.cost_ms) + " ms", style) +
+                     " per iteration, set by device " + std::to_string(explained.deciding) + "\n\n";
   text += line("why", why_text(explained));
   text += line("next", next_text(explained));
-  text += "\nSlices of device " + std::to_string(explained.by_cost.front()) +
-          ", and what leaving one out changes (ms):\n" + slice_table(plan);
+  const auto deciding = static_cast<std::size_t>(explained.deciding);
+  const DeviceExplanation& device = explained.devices[deciding];
+  const std::string name = "device " + std::to_string(explained.deciding);
+  if (device.without_base || device.at_full_speed || device.without_slices) {
+    text += "\nWhat " + name + " has to do, and what it changes if it had not (ms):\n" +
+            device_table(explained);
+  }
+  if (!explained.slices[deciding].empty()) {
+    text +=
+        "\nSlices of " + name + ", and what leaving one out changes (ms):\n" + slice_table(plan);
+  }
   if (!explained.cuts.empty()) {
     text +=
         "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" + cut_table(plan);
   }
+  if (plan.rules != nullptr) text += rules_page(plan.task, *plan.rules);
   text += '\n' + line("weights", plan.weights);
   for (const std::string& note : plan.notes) text += line("note", printable(note));
   return text;
@@ -145,7 +197,7 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
                       {"weights", plan.weights},
                       {"notes", plan.notes},
                       {"cost_ms", explained.cost.cost_ms},
-                      {"deciding_device", explained.by_cost.front()},
+                      {"deciding_device", explained.deciding},
                       {"devices_by_cost", explained.by_cost}};
   const std::vector<CostTerm> terms = cost_terms(explained.cost);
   ExplainJson& devices = json["devices"] = ExplainJson::array();
@@ -155,6 +207,13 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
         devices.emplace_back(ExplainJson{{"device", device}, {"total_ms", cost.total_ms()}});
     for (const auto& [name, ms] : terms) entry[std::string(name) + "_ms"] = cost.*ms;
     entry["start_offset_ms"] = explained.start_offset_ms[device];
+    const DeviceExplanation& without = explained.devices[device];
+    entry["wait_ms"] = without.wait_ms;
+    if (cost.base_ms > 0.0) entry["base_ms"] = cost.base_ms;
+    if (cost.speed != 1.0) entry["speed"] = cost.speed;
+    if (without.without_base) entry["without_base"] = json_of(*without.without_base);
+    if (without.at_full_speed) entry["at_full_speed"] = json_of(*without.at_full_speed);
+    if (without.without_slices) entry["without_slices"] = json_of(*without.without_slices);
     entry["slices"] = ExplainJson::array();
     for (const SliceExplanation& slice : explained.slices[device]) {
       entry["slices"].push_back(json_of(slice, plan.task));
@@ -162,6 +221,24 @@ std::string explanation_json(const ExplainedPlan& plan, int indent) {
   }
   ExplainJson& cuts = json["cuts"] = ExplainJson::array();
   for (const CutExplanation& cut_of : explained.cuts) cuts.push_back(json_of(cut_of, plan.task));
+  if (plan.rules != nullptr) json["rules"] = rules_json(plan.task, *plan.rules);
+  return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
+}
+
+std::string no_plan_rules_page(const Task& task, const std::string& title, const RuleCosts& rules) {
+  return printable(title) + ": no plan: " + printable(rules.with.infeasible->message) + '\n' +
+         rules_page(task, rules);
+}
+
+std::string no_plan_rules_json(const Task& task, const std::string& title, const RuleCosts& rules,
+                               int indent) {
+  const Infeasibility& infeasible = *rules.with.infeasible;
+  const ExplainJson json = {
+      {"format", "neuroshard.explanation"},
+      {"version", 1},
+      {"task", title},
+      {"error", {{"kind", name_of(infeasible.kind)}, {"message", infeasible.message}}},
+      {"rules", rules_json(task, rules)}};
   return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
 }
 

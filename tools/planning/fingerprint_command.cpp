@@ -36,10 +36,12 @@ int run_fingerprint(const FingerprintCommand& command, Console& console) {
   const LoadedTasks loaded = load_tasks(command.tasks);
   require_one_for_json(format, loaded.tasks.size(), "task");
   const LoadedModels models = load_models(command.models, loaded.hardware);
+  for (const std::optional<Error>& error : loaded.errors) {
+    if (error) throw Error(*error);
+  }
+  require_models_for(models, loaded);
   ResultOutput output(console, command.output);
   for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
-    if (loaded.errors[i]) throw Error(*loaded.errors[i]);
-    require_comm_model(models, loaded.tasks[i].devices);
     const std::string text = fingerprint_text(fingerprint(loaded.tasks[i], options, models.models));
     const nlohmann::ordered_json json = {{"task", loaded.indices[i]}, {"fingerprint", text}};
     output.write(

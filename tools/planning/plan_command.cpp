@@ -114,9 +114,7 @@ int run_plan(const PlanCommand& command, Console& console) {
     throw Error("--svg draws costs over devices; give several with --devices");
   }
   const LoadedModels models = load_models(command.models, loaded.hardware);
-  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
-    if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
-  }
+  if (!command.asks_what_if()) require_models_for(models, loaded);
   const Planner planner(models.models, planner_options);
   if (command.asks_what_if()) {
     return plan_what_ifs(command, format, loaded, models, planner, console);

@@ -102,9 +102,7 @@ struct CostSource {
 
 CostSource models_source(const SimulateCommand& command, const LoadedTasks& loaded) {
   const LoadedModels models = load_models(command.models, loaded.hardware);
-  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
-    if (!loaded.errors[i]) require_comm_model(models, loaded.tasks[i].devices);
-  }
+  require_models_for(models, loaded);
   const auto planner = std::make_shared<Planner>(models.models, command.planner);
   return {[planner](const Task& task, const Plan& plan) { return planner->simulate(task, plan); },
           models.origin};

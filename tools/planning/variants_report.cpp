@@ -31,6 +31,13 @@ std::string reason_of(const PlanOutcome& outcome) {
   return outcome->infeasible ? outcome->infeasible->message : "no plan";
 }
 
+std::string_view error_kind_of(const PlanOutcome& outcome) {
+  if (!outcome) {
+    return outcome.error().kind() == ErrorKind::kInvalidInput ? "invalid_task" : "failed";
+  }
+  return outcome->infeasible ? name_of(outcome->infeasible->kind) : "failed";
+}
+
 /// As in a plan's line: slices only if no column splits make them.
 void add_plan(Json& json, const Plan& plan) {
   if (const std::optional<HalvedPlan> halved = halvings_of(plan)) {
@@ -48,9 +55,7 @@ void add_plan(Json& json, const Plan& plan) {
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
   Json json = {{"devices", variant.devices}, {"memory_gb", gib_from_bytes(variant.memory_bytes)}};
   if (!outcome || !outcome->plan) {
-    const bool infeasible = outcome && outcome->infeasible;
-    json["error"] = {{"kind", infeasible ? name_of(outcome->infeasible->kind) : "failed"},
-                     {"message", reason_of(outcome)}};
+    json["error"] = {{"kind", error_kind_of(outcome)}, {"message", reason_of(outcome)}};
     return json;
   }
   const PlanCost& cost = outcome->cost;
@@ -70,6 +75,11 @@ std::string dumped(const Json& json, int indent) {
 }
 
 }  // namespace
+
+std::string variant_text(const TaskVariant& variant) {
+  return counted(static_cast<std::uint64_t>(variant.devices), "device") + " of " +
+         format_bytes(variant.memory_bytes);
+}
 
 std::string variants_page(const VariantsReport& report, const TextStyle& style) {
   using enum TextTable::Align;

@@ -19,6 +19,8 @@ struct VariantsReport {
   std::vector<PlanOutcome> outcomes;  ///< One a variant.
 };
 
+/// "4 devices of 8.00 GiB"
+[[nodiscard]] std::string variant_text(const TaskVariant& variant);
 /// A row a variant.
 [[nodiscard]] std::string variants_page(const VariantsReport& report, const TextStyle& style);
 /// The document of docs/plan_format.md.

@@ -37,19 +37,37 @@ struct CutExplanation {
   std::optional<ChangedCost> whole{};
 };
 
+/// What depends on one device. A price is there if the device has what it is without.
+struct DeviceExplanation {
+  double wait_ms = 0.0;                         ///< As waits_ms() has it.
+  std::optional<ChangedCost> without_slices{};  ///< If none of its slices were anywhere.
+  std::optional<ChangedCost> without_base{};    ///< If it had no base load to compute.
+  std::optional<ChangedCost> at_full_speed{};   ///< If its speed, which is below 1, were 1.
+};
+
 /// Why a plan costs what it does.
 struct PlanExplanation {
   PlanCost cost;  ///< As simulate() has it.
   /// [devices]: how much later than the first one each begins its forward all-to-all.
   std::vector<double> start_offset_ms{};
-  std::vector<int> by_cost{};                           ///< Devices, the dearest first: it decides.
+  int deciding = 0;                                     ///< As deciding_device() has it.
+  std::vector<int> by_cost{};                           ///< Devices, the dearest first.
+  std::vector<DeviceExplanation> devices{};             ///< [devices]
   std::vector<std::vector<SliceExplanation>> slices{};  ///< [devices], in the order of the shards.
   std::vector<CutExplanation> cuts{};                   ///< In the order of the tables.
 };
 
-/// Prices `plan` with each slice left out, and with the cuts of the deciding device's tables
-/// undone. Slices together save more or less than the sum of what each saves: the next device
-/// decides sooner or later. Throws Error as simulate() does.
+/// [devices]: how long each waits, in its forward all-to-all, for the device that is ready for it
+/// last; at most what that all-to-all takes. `cost` is that of a plan.
+[[nodiscard]] std::vector<double> waits_ms(const PlanCost& cost);
+
+/// The device that decides what a plan costs: the one that takes longest, not counting how long it
+/// waits for others. Where devices wait, it may cost less than they do.
+[[nodiscard]] int deciding_device(const PlanCost& cost);
+
+/// Prices `plan` with each slice left out, without what a device is late by, and with the cuts of
+/// the deciding device's tables undone. Slices together save more or less than the sum of what each
+/// saves: the next device decides sooner or later. Throws Error as simulate() does.
 [[nodiscard]] PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -35,7 +35,7 @@ class TrainingRanges {
 
   /// What of `plan`, which is valid for `task` and has this cost, the models were not trained on,
   /// in one line; empty if it is all within their ranges, or these are not known. Of shards that
-  /// have a price of their kind nothing is said.
+  /// have a price of their kind nothing is said, of replicas' gradients only that they are larger.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
 
   /// The metadata key of a range: "compute", "row" give "compute.range.row".

@@ -34,6 +34,7 @@
 #include "neuroshard/published_sizes.h"
 #include "neuroshard/replan.h"
 #include "neuroshard/replica_gradients.h"
+#include "neuroshard/rule_costs.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/sharding_kind.h"

@@ -73,6 +73,16 @@ struct StatedSlice {
   TableSlice slice;
 };
 
+/// What becomes of values of a plan that have another type than they should, or lie outside their
+/// range, or of slices and devices that are not numbered 0, 1, ...
+enum class PlanFaults {
+  kThrown,  ///< The first one is an Error.
+  /// They are in PlanRecord::faults, or for check_plan() to find, and what can be read of the plan
+  /// is there. Only for those who then ask check_plan(). What is no JSON, no plan document or no
+  /// plan line is an Error all the same.
+  kListed,
+};
+
 /// A plan as a file states it.
 struct PlanRecord {
   std::string where;        ///< File, and line if there are several, for messages.
@@ -89,6 +99,7 @@ struct PlanRecord {
   /// Of a document of version 1, as listed, device by device; their rows are not said, and 0 here.
   std::vector<StatedSlice> slices;
   std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
+  std::vector<PlanProblem> faults;        ///< If they are to be listed.
 
   /// Slice indices of each device. There is a plan.
   [[nodiscard]] const std::vector<std::vector<int>>& shards() const;
@@ -96,12 +107,14 @@ struct PlanRecord {
 
 /// All plans of a file: one JSON document, or one line per task in either form; at least one.
 /// Throws Error: kIo if the file cannot be read, kInvalidInput naming file, line and field.
-[[nodiscard]] std::vector<PlanRecord> load_plans(const std::filesystem::path& path);
-[[nodiscard]] std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where);
+[[nodiscard]] std::vector<PlanRecord> load_plans(const std::filesystem::path& path,
+                                                 PlanFaults faults = PlanFaults::kThrown);
+[[nodiscard]] std::vector<PlanRecord> parse_plans(std::string_view text, const std::string& where,
+                                                  PlanFaults faults = PlanFaults::kThrown);
 
 /// Everything that is wrong with the plan of `record` for the valid task `task`: what check_plan()
-/// finds, after what the file says of its task and is not true of `task`. Throws Error if there is
-/// no plan.
+/// finds, after its faults and what the file says of its task and is not true of `task`. Throws
+/// Error if there is no plan.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task);
 
 /// A JSON array with an object for each of `problems` that a plan for `task` has.

@@ -46,7 +46,7 @@ TEST(HtmlReport, HasEveryDeviceWithoutScripts) {
                           HasSubstr("<dd>1.500<small>"), HasSubstr("20 candidates")));
   const std::string table = between(html, "<tbody>", "</tbody>");
   EXPECT_EQ(count(table, "<tr"), 3U);
-  EXPECT_EQ(count(table, "<tr class=\"slowest\"><th scope=\"row\">1<td>6.00<td>3.00"), 1U);
+  EXPECT_EQ(count(table, "<tr class=\"deciding\"><th scope=\"row\">1<td>6.00<td>3.00"), 1U);
   for (const DeviceCost& device : document.cost.devices) {
     EXPECT_THAT(table, HasSubstr("<td>" + format_ms(device.forward_ms) + "<td>"));
     EXPECT_THAT(table, HasSubstr("<td>" + format_bytes(device.memory.optimizer_bytes) + "<td>"));

@@ -50,6 +50,60 @@ TEST(CheckCommand, ListsAllProblems) {
             "  slice: slice 1 is on no device; place each slice once\n");
 }
 
+TEST(CheckCommand, ListsWhatCannotBeReadWithTheOthers) {
+  const Outcome outcome = check(R"({"format": "neuroshard.plan", "version": 2, "replicas": [-1],
+    "devices": [
+      {"device": 1, "shard": [
+        {"slice": 0, "table": 7, "first_column": 0, "dim": 8, "first_row": 0, "rows": 1000},
+        {"slice": 1, "table": 0, "first_column": -4, "dim": 32, "first_row": 0, "rows": 1000},
+        {"slice": "x", "table": 0, "first_column": 0, "dim": 32, "first_row": 0, "rows": 1000}]},
+      {"device": 1, "shard": 3},
+      {"device": 2, "shard": [
+        {"slice": 4, "table": 1, "first_column": 0, "dim": 8, "first_row": 0, "rows": 1e30}]}]})");
+  EXPECT_EQ(outcome.code, kExitInfeasible) << outcome.err;
+  for (const char* problem :
+       {"  devices: devices: entry 0 is device 1; list all devices in order: 0, 1, ...\n",
+        "  slice: device 0: shard: entry 2: slice is \"x\"; give an integer between 0 and ",
+        "  devices: device 1: shard is 3; ", "  slice: device 2: shard: entry 0: rows is ",
+        "  slice: replicates table -1; the task has tables 0 to 1\n",
+        "  slice: slice 0 is of table 7; the task has tables 0 to 1\n",
+        "  slice: slice 1 begins at column -4 and has 32 of table 0, which has 32; ",
+        "  devices: has 3 shards for 2 devices; "}) {
+    EXPECT_THAT(outcome.out, HasSubstr(problem));
+  }
+  const Outcome json_too =
+      check(R"({"shards": [[0, "a"], 7], "steps": [null, 0]})", {"--format", "json"});
+  EXPECT_EQ(json_too.code, kExitInfeasible) << json_too.err;
+  const json problems = json::parse(json_too.out)["problems"];
+  EXPECT_EQ(problems[0]["kind"], "split");
+  EXPECT_EQ(problems[1]["kind"], "slice");
+  EXPECT_EQ(problems[2]["kind"], "devices");
+  EXPECT_EQ(problems[2]["device"], 1);
+}
+
+TEST(CheckCommand, NumbersSlicesAnewThatAreMisnumbered) {
+  const auto slice = [](int index, int table, int first_column, int dim) {
+    return json{{"slice", index}, {"table", table}, {"first_column", first_column},
+                {"dim", dim},     {"first_row", 0}, {"rows", 1000}};
+  };
+  const auto plan = [&](int index_of_b, int index_of_rest) {
+    const json file = {
+        {"format", "neuroshard.plan"},
+        {"version", 2},
+        {"devices",
+         {{{"device", 0}, {"shard", {slice(0, 0, 0, 16), slice(index_of_b, 1, 0, 8)}}},
+          {{"device", 1}, {"shard", {slice(index_of_rest, 0, 16, 16)}}}}}};
+    return file.dump();
+  };
+  EXPECT_THAT(check(plan(1, 2)).out, HasSubstr("no problems"));
+  EXPECT_EQ(check(plan(5, 2)).out,
+            "toy: 1 problem\n  slice: devices: no slice has index 1, but there is one with 2; "
+            "number the slices 0, 1, ...\n");
+  EXPECT_EQ(check(plan(0, 1)).out,
+            "toy: 1 problem\n  slice: devices: two different slices have index 0; number the "
+            "slices 0, 1, ...\n");
+}
+
 TEST(CheckCommand, WritesJson) {
   const Outcome outcome =
       check(R"({"shards": [[0, 1], [1]]})", {"--format", "json", "--memory-gb", "0.0001"});

@@ -79,6 +79,35 @@ TEST(WhatIfs, JsonLinesSayWhatDoesNotFit) {
   EXPECT_GT(json::parse(lines[1])["cost_ms"].get<double>(), 0.0);
 }
 
+TEST(WhatIfs, ThoseThatAreInvalidCostNoOthers) {
+  const TemporaryFolder folder;
+  json task = json::parse(kOddlyNamedToy);
+  task["tables"][0]["rules"] = {{"not_devices", {3}}};
+  const std::string file = folder.write("ruled.json", task.dump());
+  const std::vector<std::string> args = {"--task", file, "--effort", "fast", "--devices", "2,4,8"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), args.begin(), args.end());
+    return run_command("plan", more);
+  };
+  const Outcome page = with({"--memory-gb", "1"});
+  EXPECT_EQ(page.code, kExitBadInput);
+  EXPECT_THAT(page.out,
+              ContainsRegex("\n +2  1.00 GiB +- +- +- +- +-  .*not_devices names device 3"));
+  EXPECT_THAT(page.out, ContainsRegex("\n +4  1.00 GiB +[0-9.]+ +1.[0-9]+ +[0-9]+ "));
+  EXPECT_THAT(page.out, HasSubstr("planned  2 of 3 variants"));
+  EXPECT_THAT(page.err, HasSubstr("1 of 3 variants could not be planned, the first because with 2 "
+                                  "devices of 1.00 GiB: table 0 ('a'): the rule not_devices"));
+  const json document = json::parse(with({"--format", "json", "--deadline-ms", "60000"}).out);
+  EXPECT_EQ(document["variants"][0]["error"]["kind"], "invalid_task");
+  EXPECT_GT(document["variants"][2]["cost_ms"].get<double>(), 0.0);
+  // Where none can be planned there is no page.
+  const Outcome none = run_command(
+      "plan", {"--task", file, "--effort", "fast", "--devices", "2,3", "--memory-gb", "1"});
+  EXPECT_EQ(none.code, kExitBadInput);
+  EXPECT_THAT(none.out, IsEmpty());
+  EXPECT_THAT(none.err, HasSubstr("ruled.json: with 2 devices of 1.00 GiB: table 0 ('a')"));
+}
+
 TEST(WhatIfs, ChartHasALineForEachSizeOfMemory) {
   const TemporaryFolder folder;
   const std::string file = folder / "costs.svg";
@@ -109,6 +138,10 @@ TEST(WhatIfs, RejectWhatDoesNotBelongToThem) {
   EXPECT_THAT(error_of({"--devices", "2,4", "--list-shards"}), HasSubstr("--list-shards"));
   EXPECT_THAT(error_of({"--devices", "2,0"}), HasSubstr("devices"));
   EXPECT_THAT(error_of({"--devices", "2,x"}), HasSubstr("--devices"));
+  for (const char* list : {"4,", ",4", "4,,8", ",", ""}) {
+    EXPECT_THAT(error_of({"--devices", list}), HasSubstr("--devices: '" + std::string(list) + "'"));
+    EXPECT_THAT(error_of({"--memory-gb", list}), HasSubstr("--memory-gb: "));
+  }
   EXPECT_THAT(error_of({"--devices", "2,4", "--memory-gb", "1,-1"}), HasSubstr("memory"));
   EXPECT_THAT(error_of({"--svg", folder / "a.svg"}), HasSubstr("give several with --devices"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a.svg"));

@@ -1,0 +1,147 @@
+#include "neuroshard/rule_costs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/enum_names.h"
+#include "core/table_groups.h"
+#include "core/table_label.h"
+#include "core/table_rules.h"
+
+namespace neuroshard {
+
+static constexpr std::string_view text_of(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::kNoSplit:
+      return "no_split";
+    case RuleKind::kMinWidth:
+      return "min_width";
+    case RuleKind::kMaxSlices:
+      return "max_slices";
+    case RuleKind::kDevices:
+      return "devices";
+    case RuleKind::kNotDevices:
+      return "not_devices";
+    case RuleKind::kNodes:
+      return "nodes";
+    case RuleKind::kNotNodes:
+      return "not_nodes";
+    case RuleKind::kKinds:
+      return "kinds";
+    case RuleKind::kTogether:
+      return "together";
+    case RuleKind::kApart:
+      return "apart";
+  }
+  return "";
+}
+
+namespace {
+
+constexpr auto kRuleKinds = all_named<RuleKind>();
+
+/// Puts what `from` says of one kind in the place of what `to` does. A group's is none of them.
+void copy_rule(RuleKind kind, const TableRules& from, TableRules& to) {
+  switch (kind) {
+    case RuleKind::kNoSplit:
+      to.no_split = from.no_split;
+      break;
+    case RuleKind::kMinWidth:
+      to.min_width = from.min_width;
+      break;
+    case RuleKind::kMaxSlices:
+      to.max_slices = from.max_slices;
+      break;
+    case RuleKind::kDevices:
+      to.devices = from.devices;
+      break;
+    case RuleKind::kNotDevices:
+      to.not_devices = from.not_devices;
+      break;
+    case RuleKind::kNodes:
+      to.nodes = from.nodes;
+      break;
+    case RuleKind::kNotNodes:
+      to.not_nodes = from.not_nodes;
+      break;
+    case RuleKind::kKinds:
+      to.kinds = from.kinds;
+      break;
+    case RuleKind::kTogether:
+    case RuleKind::kApart:
+      break;
+  }
+}
+
+}  // namespace
+
+std::span<const RuleKind> all_rule_kinds() { return kRuleKinds; }
+
+std::string_view name_of(RuleKind kind) { return name_or_unknown(kind); }
+
+std::vector<TaskRule> rules_of(const Task& task) {
+  std::vector<TaskRule> rules;
+  for (std::size_t table = 0; table < task.tables.size(); ++table) {
+    for (const RuleKind kind : kRuleKinds) {
+      TableRules without = task.tables[table].rules;
+      copy_rule(kind, {}, without);
+      if (without == task.tables[table].rules) continue;
+      rules.push_back({.kind = kind, .table = static_cast<int>(table)});
+    }
+  }
+  for (std::size_t group = 0; group < task.groups.size(); ++group) {
+    const bool together = task.groups[group].keep == Keep::kTogether;
+    rules.push_back({.kind = together ? RuleKind::kTogether : RuleKind::kApart,
+                     .group = static_cast<int>(group)});
+  }
+  return rules;
+}
+
+Task task_without(const Task& task, const TaskRule& rule) {
+  Task without = task;
+  if (rule.group >= 0) {
+    without.groups.erase(without.groups.begin() + rule.group);
+  } else {
+    copy_rule(rule.kind, {}, without.tables[static_cast<std::size_t>(rule.table)].rules);
+  }
+  return without;
+}
+
+std::string rule_text(const Task& task, const TaskRule& rule) {
+  if (rule.group >= 0) {
+    const auto group = static_cast<std::size_t>(rule.group);
+    std::string tables;
+    for (const int table : task.groups[group].tables) {
+      tables += (tables.empty() ? "" : ", ") + label_of(task, table);
+    }
+    return group_label(task, group) + ": " + std::string(name_of(rule.kind)) + ", " + tables;
+  }
+  TableRules alone;
+  copy_rule(rule.kind, task.tables[static_cast<std::size_t>(rule.table)].rules, alone);
+  return label_of(task, rule.table) + ": " + listed_rules(alone);
+}
+
+RuleCosts costs_of_rules(const Planner& planner, const Task& task, const PlanRequest& request,
+                         double known_ms) {
+  RuleCosts costs;
+  costs.with = planner.plan(task, request);
+  costs.with_ms = std::min(known_ms, costs.with.cost.cost_ms);  // Infinite without a plan.
+  // So many copies of the task at once.
+  constexpr std::size_t kAtOnce = 64;
+  const std::vector<TaskRule> rules = rules_of(task);
+  for (std::size_t first = 0; first < rules.size(); first += kAtOnce) {
+    const std::size_t end = std::min(rules.size(), first + kAtOnce);
+    std::vector<Task> tasks;
+    for (std::size_t i = first; i < end; ++i) tasks.push_back(task_without(task, rules[i]));
+    const std::vector<PlanOutcome> outcomes =
+        planner.plan_batch(tasks, {.deadline = request.deadline, .stop = request.stop});
+    for (std::size_t i = first; i < end; ++i) {
+      const PlanResult& result = outcomes[i - first].value();
+      costs.rules.push_back(
+          {.rule = rules[i], .without_ms = std::min(costs.with_ms, result.cost.cost_ms)});
+    }
+  }
+  return costs;
+}
+
+}  // namespace neuroshard
