@@ -62,7 +62,7 @@ std::vector<double> compute_ms_of(const Backend& backend, const Task& task, cons
 
 TEST(WeightTypes, PlansAndCostsAreTheSameOnEveryBackend) {
   const Task task = task_of_all_types(4);
-  const auto scalar = make_cpu_backend(builtin_weights(), "scalar");
+  const auto scalar = make_cpu_backend(builtin_weights(), {.name = "scalar"});
   // Without replicas, so that operators are those of the slices.
   const auto options = [](const std::string& backend) {
     return PlannerOptions{
@@ -88,7 +88,7 @@ TEST(WeightTypes, PlansAndCostsAreTheSameOnEveryBackend) {
 
 TEST(WeightTypes, RandomTasksCostWhatTheirSlicesDo) {
   const CostModels models = testing::random_models(3, {.any_batch = true});
-  const auto scalar = make_cpu_backend(models, "scalar");
+  const auto scalar = make_cpu_backend(models, {.name = "scalar"});
   const Planner planner(models, {.effort = Effort::kFast, .cuts = Cuts::kColumns, .threads = 1});
   const auto types = all_weight_types();
   int plans = 0;
@@ -118,7 +118,7 @@ TEST(WeightTypes, RandomTasksCostWhatTheirSlicesDo) {
 
 TEST(WeightTypes, TablesOfDifferentTypesShareNoPieces) {
   const Task task = task_of_all_types(4);
-  const auto backend = make_cpu_backend(builtin_weights(), "scalar");
+  const auto backend = make_cpu_backend(builtin_weights(), {.name = "scalar"});
   const PieceCatalog catalog(*backend, task);
   for (std::size_t a = 0; a < task.tables.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
