@@ -47,6 +47,19 @@ ANY_BATCH_ROWS: list[Row] = [
         [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256"],
     ),
 ]
+WEIGHT_TYPES = ["fp32", "fp16", "bf16", "int8"]
+TYPE_ROWS: list[Row] = [
+    ("published-like tables never seen", "unseen_published", []),
+    ("wide tables never seen", "unseen_wide", ROOMY),
+    ("the same, one table", "unseen_wide", [*ROOMY, "--max-tables", "1"]),
+    ("the same, dims to 16", "unseen_wide", [*ROOMY, "--max-dim", "16"]),
+    ("the same, dims to 256, any batch", "unseen_wide", [*ROOMY, "--max-dim", "256", "--batches"]),
+    (
+        "1 to 600 slices of wide tables never seen, any batch",
+        "unseen_wide",
+        [*ROOMY, "--slices", "--max-tables", "600", "--max-dim", "256", "--batches"],
+    ),
+]
 COMM_BATCHES = [1024, 4096, 1048576, 4194304]
 COMM_BATCH_DEVICES = [8, 64, 200, 1024]
 COMM_DEVICES = [2, 4, 8, 16, 32, 64, 128, 200, 1024]
@@ -80,6 +93,14 @@ class Bench:
         for name, options in drawn:
             if not self.tables[name].exists():
                 self.run("generate", *options, "--output", self.tables[name].parent)
+
+    def of_type(self, tables: str, weight_type: str) -> str:
+        """The name of the same tables with weights of this type."""
+        name = f"{tables}_{weight_type}"
+        self.tables[name] = self.work / f"{name}.json"
+        configs = json.loads(self.tables[tables].read_text())
+        self.tables[name].write_text(json.dumps([{**config, "weight_type": weight_type} for config in configs]))
+        return name
 
     def evaluated(self, kind: str, samples: Path) -> list[dict[str, float]]:
         results: list[dict[str, float]] = json.loads(
@@ -118,6 +139,25 @@ def table(title: list[str], rows: list[list[str]], text_columns: int = 1) -> str
     )
 
 
+def print_types(bench: Bench, threads: int) -> None:
+    for tables in {row[1] for row in TYPE_ROWS}:
+        for weight_type in WEIGHT_TYPES:
+            bench.of_type(tables, weight_type)
+    with ThreadPoolExecutor(threads) as executor:
+        found = [
+            [
+                executor.submit(bench.compute, f"{of_type}_{i}", f"{tables}_{of_type}", options)
+                for of_type in WEIGHT_TYPES
+            ]
+            for i, (_, tables, options) in enumerate(TYPE_ROWS)
+        ]
+    cells = [
+        [row[0], *(f"{percent(one.result()['mape'])}, {one.result()['kendall_tau']:.3f}" for one in of_row)]
+        for row, of_row in zip(TYPE_ROWS, found, strict=True)
+    ]
+    print(table(["compute, MAPE and Kendall tau", *WEIGHT_TYPES], cells) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER", help="where make.sh made the weights, or any: for tables and samples")
@@ -126,11 +166,15 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=3000, help="of each row")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--program", default=str(ROOT / "build/release/tools/neuroshard"))
+    parser.add_argument("--only-types", action="store_true", help="other types of weights, and nothing else")
     options = parser.parse_args()
     if not Path(options.program).exists():
         sys.exit(f"model_card.py: no program '{options.program}'; build it: tools/quickstart, or name it by --program")
     bench = Bench(options)
     bench.draw_tables()
+    print_types(bench, options.threads)
+    if options.only_types:
+        return
     with ThreadPoolExecutor(options.threads) as threads:
         at_once = [threads.submit(bench.compute, str(i), row[1], row[2]) for i, row in enumerate(COMPUTE_ROWS)]
         any_batch = [

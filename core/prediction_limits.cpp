@@ -16,7 +16,7 @@ std::string other_weights(const Task& task) {
   }
   if (tables == 0) return {};
   if (tables > 1) first += ", and " + counted(tables - 1, "other table") + " not fp32";
-  return first + ": memory counts that, predicted costs are those of fp32";
+  return first + ": memory counts that, predicted costs of operators are those of fp32";
 }
 
 std::string other_batches(const Task& task) {
@@ -32,8 +32,8 @@ std::string other_batches(const Task& task) {
 
 }  // namespace
 
-std::string prediction_limits(const Task& task) {
-  const std::string weights = other_weights(task);
+std::string prediction_limits(const Task& task, bool follow_weight_types) {
+  const std::string weights = follow_weight_types ? "" : other_weights(task);
   const std::string batches = other_batches(task);
   return weights + (weights.empty() || batches.empty() ? "" : "; ") + batches;
 }

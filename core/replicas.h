@@ -16,11 +16,12 @@ struct ReplicasCost {
   SliceMemory memory{};
 };
 
-/// What an all-reduce adds up of a replica of `table`, in bytes of fp32: its dense gradient, or
-/// nothing if touched rows are gathered instead.
+/// What an all-reduce adds up of a replica of `table`, in bytes: its dense gradient, whose elements
+/// are as wide as its weights, or nothing if touched rows are gathered instead.
 [[nodiscard]] inline double dense_gradient_bytes(const Table& table) {
   if (table.replica_gradients != ReplicaGradients::kDense) return 0.0;
-  return 4.0 * static_cast<double>(table.rows) * table.dim;
+  return static_cast<double>(weight_bytes(table.memory.weight_type).per_column) *
+         static_cast<double>(table.rows) * table.dim;
 }
 
 /// What devices exchange of the gradients of all replicas of a plan.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/access_statistics.h"
+#include "core/row_traffic.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 
@@ -37,7 +38,6 @@ const FeatureOrder& feature_order() {
 }
 
 constexpr double kMib = 1048576.0;
-constexpr double kBytesPerNumber = 4.0;  // fp32.
 constexpr double kBytesPerId = 8.0;
 
 // Sorting the ids of the rows moves them so many times: the traffic features grow by it, which
@@ -67,11 +67,13 @@ double scaled_log(double value, double middle) {
 std::array<float, kTrafficFeatures> traffic_features(const Table& table,
                                                      const AccessProfile& profile, double samples,
                                                      int dim) {
-  const double row_bytes = kBytesPerNumber * dim;
+  const double fp32_bytes = fp32_row_bytes(dim);
+  const double weight_bytes = counted_weight_row_bytes(table.memory.weight_type, dim);
   const double ids = profile.lookups * kBytesPerId / kMib;
-  const double looked_up = profile.lookups * row_bytes / kMib;
-  const double touched = profile.distinct_rows * row_bytes / kMib;
-  const double output = samples * row_bytes / kMib;
+  const double looked_up =
+      profile.lookups * looked_up_row_bytes(table.memory.weight_type, dim) / kMib;
+  const double touched = profile.distinct_rows * weight_bytes / kMib;
+  const double output = samples * fp32_bytes / kMib;
   const double traffic = kTransfersOfIds * ids + looked_up + touched + output;
   std::array<float, kTrafficFeatures> features{};
   std::size_t next = 0;

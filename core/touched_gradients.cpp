@@ -5,14 +5,13 @@
 #include "core/access_statistics.h"
 #include "core/lookup_sort.h"
 #include "core/replicas.h"
+#include "core/row_traffic.h"
 
 namespace neuroshard {
 namespace {
 
 constexpr double kGatheredIdBytes = 8.0;
-constexpr double kNumberBytes = 4.0;   // fp32, whatever the type of the weights.
-constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
-constexpr double kPairBytes = 8.0;     // Of a sorted key and its value.
+constexpr double kPairBytes = 8.0;  // Of a sorted key and its value.
 // Keys, segments, short and long rows; and one more than passes of the sort.
 constexpr double kLaunchesBesidesPasses = 5.0;
 
@@ -38,7 +37,7 @@ double TouchedGradients::gathered_rows(const Table& table) const {
 }
 
 double TouchedGradients::gathered_bytes(const Table& table) const {
-  return gathered_rows(table) * (kGatheredIdBytes + kNumberBytes * table.dim);
+  return gathered_rows(table) * (kGatheredIdBytes + fp32_row_bytes(table.dim));
 }
 
 GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) const {
@@ -49,12 +48,13 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
     if (table->replica_gradients != ReplicaGradients::kTouched) continue;
     const double of_table = gathered_rows(*table);
     if (of_table == 0.0) continue;
-    const double row_bytes = std::max(kSectorBytes, kNumberBytes * table->dim);
+    const double gradient_bytes = moved_fp32_row_bytes(table->dim);
+    const double weight_bytes = moved_weight_row_bytes(table->memory.weight_type, table->dim);
     const double updated = std::min(of_table, distinct_rows(*table, *of_batch_, batch_));
     gathered += of_table;
     rows += static_cast<double>(table->rows);
-    traffic.gathered_bytes += of_table * (kGatheredIdBytes + kNumberBytes * table->dim);
-    traffic.update_bytes += of_table * (kPairBytes + row_bytes) + 2.0 * updated * row_bytes;
+    traffic.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
+    traffic.update_bytes += of_table * (kPairBytes + gradient_bytes) + 2.0 * updated * weight_bytes;
   }
   if (gathered == 0.0) return traffic;
   const LookupSort sort = lookup_sort(gathered, rows);

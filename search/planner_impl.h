@@ -116,7 +116,8 @@ struct Planner::Impl {
   /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
   void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
     cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
-    cost.warning = joined_warnings(cost.warning, prediction_limits(task));
+    cost.warning =
+        joined_warnings(cost.warning, prediction_limits(task, cpu->follows_weight_types()));
   }
   void add_warnings(const Task& task, PlanResult& result) const {
     if (result.plan) add_warning(task, *result.plan, result.cost);

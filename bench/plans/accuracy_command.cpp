@@ -29,6 +29,7 @@ costs: with other weights the search finds other plans of the same tasks.
 Examples:
   nsbench accuracy
   nsbench accuracy --hardware h100
+  nsbench accuracy --weight-type fp16
   nsbench accuracy --devices 8,20,64 --no-search --weights my_gpu.safetensors)";
 
 struct AccuracyOptions {
@@ -42,7 +43,19 @@ struct AccuracyOptions {
   std::uint64_t seed = 1;
   bool no_search = false;
   std::string effort = "default";
+  std::string weight_type = "fp32";
 };
+
+/// All types of weights in turn.
+constexpr const char* kMixedTypes = "mixed";
+
+void set_weight_types(Task& task, const std::string& name) {
+  const auto types = all_weight_types();
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    task.tables[t].memory.weight_type =
+        name == kMixedTypes ? types[t % types.size()] : weight_type_from_name(name);
+  }
+}
 
 std::string signed_percent(double share) {
   char text[32];
@@ -75,11 +88,12 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   PlanAccuracy all_uniform(options.hardware);
   PlanAccuracy all_searched(options.hardware);
   for (const int devices : options.devices) {
-    const auto add_rows = [&](const std::vector<GapCase>& cases, const std::string& tables) {
+    const auto add_rows = [&](std::vector<GapCase> cases, const std::string& tables) {
       PlanAccuracy uniform(options.hardware);
       PlanAccuracy searched(options.hardware);
-      for (const GapCase& gap_case : cases) {
-        const Task& task = gap_case.task;
+      for (GapCase& gap_case : cases) {
+        Task& task = gap_case.task;
+        set_weight_types(task, options.weight_type);
         for (const Plan& plan : uniform_width_plans(task)) {
           uniform.add(*backend, task, plan);
           all_uniform.add(*backend, task, plan);
@@ -131,6 +145,11 @@ void add_accuracy_command(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of random tasks")->capture_default_str();
   command->add_option("--effort", options->effort, "Of the search")->capture_default_str();
+  command
+      ->add_option("--weight-type", options->weight_type,
+                   "Of all tables, or '" + std::string(kMixedTypes) + "': all types in turn")
+      ->type_name("NAME")
+      ->capture_default_str();
   command->add_flag("--no-search", options->no_search, "Leave out the search's plans");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_accuracy(*options, out); };

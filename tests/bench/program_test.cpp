@@ -82,6 +82,12 @@ TEST(Program, AccuracyPricesPlansOfBothKinds) {
       EXPECT_THAT(outcome.out, HasSubstr(std::string(tables) + ", " + plans));
     }
   }
+  const auto of_type = [&](const char* name) {
+    return run({"accuracy", "--data", data, "--devices", "8", "--random-tasks", "0", "--no-search",
+                "--weight-type", name});
+  };
+  EXPECT_NE(of_type("mixed").out, of_type("fp32").out);
+  EXPECT_THAT(of_type("fp61").err, HasSubstr("did you mean 'fp16'?"));
   const Outcome nothing = run({"accuracy", "--data", "no-such-folder"});
   EXPECT_EQ(nothing.code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("no-such-folder"));

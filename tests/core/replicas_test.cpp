@@ -140,6 +140,21 @@ TEST(Replicas, AloneNeedNoAllToAll) {
   }
 }
 
+TEST(Replicas, OfNarrowerWeightsAddUpNarrowerGradients) {
+  const auto backend = make_cpu_backend(random_models(1, {.any_batch = true}));
+  Task task = three_tables();
+  const auto cost_of = [&](WeightType type) {
+    for (Table& table : task.tables) table.memory.weight_type = type;
+    return cost_of_replicas(*backend, task, replicated_plan());
+  };
+  const double bytes = replica_traffic(task, replicated_plan()).dense_bytes;
+  const ReplicasCost fp32 = cost_of(WeightType::kFp32);
+  EXPECT_EQ(fp32.all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, bytes));
+  const ReplicasCost fp16 = cost_of(WeightType::kFp16);
+  EXPECT_EQ(fp16.all_reduce_ms, backend->all_reduce()->all_reduce_ms(4, bytes / 2));
+  EXPECT_NE(fp16.operator_ms, fp32.operator_ms);
+}
+
 TEST(Replicas, TakeMemoryOnEveryDevice) {
   const auto backend = make_cpu_backend(random_models(1, {.any_batch = true}));
   Task task = three_tables();

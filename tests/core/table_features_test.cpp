@@ -40,6 +40,38 @@ TEST(OperatorFeatures, AreAmountsOfTraffic) {
   for (int bin = 1; bin < kHistogramBins; ++bin) EXPECT_EQ(features[7 + bin], 0.0F);
 }
 
+TEST(OperatorFeatures, CountRowsAsWideAsTheirWeights) {
+  Table table{
+      .name = "", .rows = 1 << 20, .dim = 64, .pooling_factor = 2.0, .access_histogram = {}};
+  table.access_histogram[0] = 1.0;
+  const auto features_of = [&](WeightType type, int dim) {
+    table.memory.weight_type = type;
+    std::vector<float> features;
+    OperatorFeatures(kTrafficFeatures).append(table, dim, features);
+    return features;
+  };
+  // 131,072 rows of 128 bytes, and as many gradients of 256; outputs are fp32.
+  const std::vector<float> fp16 = features_of(WeightType::kFp16, 64);
+  EXPECT_EQ(fp16[0], 1.0F);
+  EXPECT_EQ(fp16[1], (16.0F + 32.0F) / 2.0F);
+  EXPECT_EQ(fp16[2], 16.0F);
+  EXPECT_EQ(fp16[3], 16.0F);
+  EXPECT_EQ(fp16[7], 8.0F + 24.0F + 16.0F + 16.0F);
+  EXPECT_EQ(features_of(WeightType::kBf16, 64), fp16);
+  const std::vector<float> int8 = features_of(WeightType::kInt8, 64);
+  EXPECT_EQ(int8[1], (9.0F + 32.0F) / 2.0F);  // Rows of 72 bytes, scale and bias included.
+  EXPECT_EQ(int8[2], 9.0F);
+  EXPECT_EQ(int8[3], 16.0F);
+  // Rows of 16 columns are a sector in both, those of fewer in fp32, too.
+  EXPECT_EQ(features_of(WeightType::kInt8, 16), features_of(WeightType::kFp16, 16));
+  EXPECT_NE(features_of(WeightType::kFp16, 16), features_of(WeightType::kFp32, 16));
+  for (const int dim : {4, 8}) {
+    for (const WeightType type : all_weight_types()) {
+      EXPECT_EQ(features_of(type, dim), features_of(WeightType::kFp32, dim));
+    }
+  }
+}
+
 TEST(OperatorFeatures, PublishedOnesAreTheSameForAllSamples) {
   Table table{.name = "", .rows = 1000, .dim = 64, .pooling_factor = 2.5, .access_histogram = {}};
   table.access_histogram[2] = 1.0;
@@ -119,7 +151,7 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   EXPECT_NE(kind_of(gathered), kind_of(table));
 }
 
-TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKindsAtOneCost) {
+TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKinds) {
   const Table table{
       .name = "a", .rows = 9, .dim = 8, .pooling_factor = 2.0, .access_histogram = {}};
   std::vector<Table> others(3, table);
@@ -129,6 +161,13 @@ TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKindsAtOneCost) {
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_EQ(table_features(other, 8), table_features(table, 8));
+    std::vector<float> features;
+    const OperatorFeatures traffic(kTrafficFeatures);
+    traffic.append(table, 64, features);
+    traffic.append(other, 64, features);
+    const std::vector<float> of_other(features.begin() + kTrafficFeatures, features.end());
+    features.resize(kTrafficFeatures);
+    EXPECT_EQ(of_other == features, other.memory.weight_type == table.memory.weight_type);
   }
 }
 

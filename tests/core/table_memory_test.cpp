@@ -161,20 +161,25 @@ TEST(TableMemory, SumsStayWithin64BitsHoweverTablesAreCut) {
 
 TEST(PredictionLimits, AreSaidOfWhatMemoryKnowsAndCostsDoNot) {
   Task task = task_of(1 << 20, {});
-  EXPECT_EQ(prediction_limits(task), "");
+  EXPECT_EQ(prediction_limits(task, false), "");
   task.tables[0].memory.optimizer = Optimizer::kAdam;
   task.tables[0].memory.batch_size = kDefaultBatchSize;
-  EXPECT_EQ(prediction_limits(task), "");
+  EXPECT_EQ(prediction_limits(task, false), "");
   task.tables.resize(4, task.tables[0]);
   task.tables[2].memory.weight_type = WeightType::kInt8;
-  EXPECT_EQ(prediction_limits(task),
-            "table 2 ('t') is int8: memory counts that, predicted costs are those of fp32");
+  EXPECT_EQ(prediction_limits(task, false),
+            "table 2 ('t') is int8: memory counts that, predicted costs of operators are those of "
+            "fp32");
+  EXPECT_EQ(prediction_limits(task, true), "");
   task.tables[3].memory.weight_type = WeightType::kFp16;
   task.tables[1].memory.batch_size = 512;
   EXPECT_EQ(
-      prediction_limits(task),
-      "table 2 ('t') is int8, and 1 other table not fp32: memory counts that, predicted costs "
-      "are those of fp32; memory is of batches of 512 samples, predicted costs of 65,536");
+      prediction_limits(task, false),
+      "table 2 ('t') is int8, and 1 other table not fp32: memory counts that, predicted costs of "
+      "operators are those of fp32; memory is of batches of 512 samples, predicted costs of "
+      "65,536");
+  EXPECT_EQ(prediction_limits(task, true),
+            "memory is of batches of 512 samples, predicted costs of 65,536");
 }
 
 }  // namespace

@@ -87,6 +87,16 @@ TEST(TouchedGradients, TakeTheTrafficOfASortAndAnUpdate) {
   EXPECT_EQ(gradients.traffic(std::span(tables).last(1)).launches, 0.0);
 }
 
+TEST(TouchedGradients, UpdateRowsAsWideAsTheirWeights) {
+  Task task = task_of({table_without_repeats(1'000'000, 64, 2.0)}, 4, 1024);
+  const std::array tables = {&task.tables[0]};
+  const GatherTraffic fp32 = TouchedGradients(task).traffic(tables);
+  task.tables[0].memory.weight_type = WeightType::kFp16;
+  const GatherTraffic fp16 = TouchedGradients(task).traffic(tables);
+  EXPECT_EQ(fp16.gathered_bytes, fp32.gathered_bytes);
+  EXPECT_DOUBLE_EQ(fp32.update_bytes - fp16.update_bytes, 2048.0 * 2 * 2 * 64);
+}
+
 TEST(TouchedGradients, OfATableNeverLookedUpAreNothing) {
   const Table never = touched_table(100, 8, 0.0, 1.0);
   const Task task = task_of({never}, 8);

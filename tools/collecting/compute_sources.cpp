@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "core/table_label.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "weights/collection/cpu_source.h"
@@ -13,6 +14,15 @@ namespace {
 std::size_t room_for_streams() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) / 4 *
          static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void require_fp32(std::span<const Table> tables) {
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const WeightType type = tables[t].memory.weight_type;
+    if (type == WeightType::kFp32) continue;
+    throw Error(label_of(tables[t], t) + ": weight_type is " + std::string(name_of(type)) +
+                "; the measured operator is of fp32: collect costs of such tables");
+  }
 }
 
 }  // namespace
@@ -27,6 +37,7 @@ ComputeSources make_compute_sources(const ComputeSourceOptions& options,
     made.sources.push_back(make_analytic_compute_source(gpu, augmented, options.batch));
     return made;
   }
+  require_fp32(tables);
   std::vector<int> devices;
   if (options.backend == "cuda") devices = devices_to_measure(options.devices);
   made.streams =

@@ -4,6 +4,7 @@
 
 #include "core/access_statistics.h"
 #include "core/lookup_sort.h"
+#include "core/row_traffic.h"
 
 namespace neuroshard {
 namespace {
@@ -14,11 +15,8 @@ constexpr double kUsableL2 = 0.8;                  // The rest holds what only s
 constexpr double kLaunchMs = 0.004;
 constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and long rows.
 
-constexpr double kSectorBytes = 32.0;  // Smallest transfer from memory.
 constexpr double kIndexBytes = 8.0;
 constexpr double kPairBytes = 8.0;  // A sorted key and which bag the lookup belongs to.
-
-double row_bytes(const Table& table) { return std::max(kSectorBytes, 4.0 * table.dim); }
 
 // Reads of weight rows that reach memory: the first touch of each, and all touches of rows that
 // do not fit in the cache beside the hotter ones. Tables run one after another, so each has the
@@ -62,22 +60,23 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   double rows = 0.0;
   for (const Table& table : tables) {
     const AccessProfile profile = access_profile(table, samples);
-    const double bytes = row_bytes(table);
+    const double bytes = moved_weight_row_bytes(table.memory.weight_type, table.dim);
+    const double gradient_bytes = moved_fp32_row_bytes(table.dim);
     lookups += profile.lookups;
     rows += static_cast<double>(table.rows);
 
     forward.both(profile.lookups * kIndexBytes + samples * kIndexBytes);
-    forward.both(samples * 4.0 * table.dim);  // The output.
+    forward.both(samples * fp32_row_bytes(table.dim));  // The output.
     forward.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
     forward.l2_bytes += bytes * profile.lookups;
 
     // Gradients of the bags, read in the order of rows: once from memory, again if they do not
     // fit; then each touched row is read and written.
     const double bags = std::min(samples, profile.lookups);
-    const double kept = std::min(1.0, cache_bytes / (samples * bytes));
+    const double kept = std::min(1.0, cache_bytes / (samples * gradient_bytes));
     update.both(profile.lookups * kPairBytes);
-    update.memory_bytes += bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
-    update.l2_bytes += bytes * profile.lookups;
+    update.memory_bytes += gradient_bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
+    update.l2_bytes += gradient_bytes * profile.lookups;
     update.both(2.0 * bytes * profile.distinct_rows);
   }
 

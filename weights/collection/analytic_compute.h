@@ -19,9 +19,10 @@ struct AnalyticCompute {
 };
 
 /// Forward + backward + exact SGD of the fused embedding-bag operator over the tables of one device
-/// (fp32 weights, sum pooling, 64-bit indices, cold caches), as a roofline of memory and L2
-/// traffic. `samples`, which the tables' histograms are for, need not be whole: the mean share of a
-/// device. No tables: all zero. docs/analytic_costs.md derives each term. Not a measurement.
+/// (weights of the tables' types, fp32 outputs and gradients, sum pooling, 64-bit indices, cold
+/// caches), as a roofline of memory and L2 traffic. `samples`, which the tables' histograms are
+/// for, need not be whole: the mean share of a device. No tables: all zero. docs/analytic_costs.md
+/// derives each term. Not a measurement.
 [[nodiscard]] AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
                                                double samples = kDefaultBatchSize);
 

@@ -109,7 +109,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
                   .memory = replicas_memory(task, plan)},
                  !plan.slices.empty(), cost);
   }
-  cost.warning = prediction_limits(task);
+  cost.warning = prediction_limits(task, true);
   return cost;
 }
 

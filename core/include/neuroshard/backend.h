@@ -14,6 +14,7 @@
 #include "neuroshard/cost_models.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/stop_condition.h"
+#include "neuroshard/table_features.h"
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
@@ -240,6 +241,11 @@ class Backend {
   [[nodiscard]] int embedding_width() const { return traits_.embedding_width; }
   /// Features that the compute model takes of a piece: kTableFeatures or kTrafficFeatures.
   [[nodiscard]] int table_features() const { return traits_.table_features; }
+  /// Whether the cost of every operator depends on the weight types of its tables: features of
+  /// traffic do, the published ones and prices of kinds are of fp32.
+  [[nodiscard]] bool follows_weight_types() const {
+    return table_features() == kTrafficFeatures && traits_.kind_prices.empty();
+  }
   /// CostModels::setting.
   [[nodiscard]] const CommSetting& comm_setting() const { return traits_.setting; }
   /// How the communication models see the columns of so many devices. Null: as they are.

@@ -7,9 +7,10 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Says what of `task` decides memory but not predicted costs, which are of fp32 weights and
-/// batches of `task.batch_size` samples. Empty: nothing.
-[[nodiscard]] std::string prediction_limits(const Task& task);
+/// Says what of `task` decides memory but not predicted costs, which are of batches of
+/// `task.batch_size` samples, and operators of fp32 weights unless they `follow_weight_types`, as
+/// Backend::follows_weight_types() and analytic costs do. Empty: nothing.
+[[nodiscard]] std::string prediction_limits(const Task& task, bool follow_weight_types);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

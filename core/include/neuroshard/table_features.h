@@ -14,13 +14,14 @@ namespace neuroshard {
 
 // What a compute model is told of a table. Its number of inputs says which of two sets it knows.
 
-/// The published features, in lexicographic order of their names: bin_0, bin_1, bin_10, ...,
-/// bin_16, bin_2, ..., bin_9, dim, pooling_factor, row. Of kDefaultBatchSize samples only.
+/// The published features, whatever the type of the weights, in lexicographic order of their names:
+/// bin_0, bin_1, bin_10, ..., bin_16, bin_2, ..., bin_9, dim, pooling_factor, row. Of
+/// kDefaultBatchSize samples only.
 inline constexpr int kTableFeatures = kHistogramBins + 3;
 
 /// Features of an operator that serves any number of samples: docs/weights_format.md defines them.
 /// Each is an amount of memory traffic, or one times a number without unit, so that a network
-/// without biases gives costs in proportion to the traffic.
+/// without biases gives costs in proportion to the traffic. Rows of weights count by their type.
 inline constexpr int kTrafficFeatures = kHistogramBins + 7;
 
 /// The first of them are the amounts themselves, MiB: ids, rows looked up, distinct rows touched,

@@ -241,6 +241,22 @@ TEST(Collect, MeasuresWithRecordedLookups) {
   EXPECT_THAT(run_command("collect", drawn).err, HasSubstr("accesses"));
 }
 
+TEST(Collect, MeasuresFp32Alone) {
+  const TemporaryFolder folder;
+  const std::string tables = folder.write(
+      "tables.json", R"([{"row": 100, "dim": 8, "pooling_factor": 2, "weight_type": "fp16"}])");
+  const auto collect = [&](const std::string& backend) {
+    return run_command("collect",
+                       {"compute", "--backend", backend, "--table-configs", tables, "--output",
+                        folder / backend, "--samples", "2", "--memory-gb", "0.01"});
+  };
+  EXPECT_THAT(collect("cpu").err, HasSubstr("table 0: weight_type is fp16; the measured operator"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "cpu"));
+  const Outcome analytic = collect("analytic");
+  EXPECT_EQ(analytic.code, kExitOk) << analytic.err;
+  EXPECT_THAT(contents_of(folder / "analytic/table_configs.json"), HasSubstr("fp16"));
+}
+
 TEST(Collect, MeasuresBetweenThreadsAndGoesOn) {
   const TemporaryFolder folder;
   const auto collect = [&](const std::string& samples) {

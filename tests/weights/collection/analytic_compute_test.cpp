@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/error.h"
@@ -34,6 +35,28 @@ TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
   // 22 key bits: three passes.
   EXPECT_NEAR(cost.sort_ms, lookups * (8 + 8 + 4 + 3 * 16 + 4) / 0.9e9, 1e-9);
   EXPECT_NEAR(cost.update_ms, lookups * (8.0 + 512.0 + 2.0 * 512.0) / 0.9e9, 1e-9);
+}
+
+TEST(AnalyticCompute, WeightsMoveAsTheyAreStoredAndGradientsAsFp32) {
+  const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
+  const double lookups = 16.0 * 65536.0;
+  const auto cost_of = [&](WeightType type, int dim) {
+    std::vector<Table> tables{streaming_table()};
+    tables[0].dim = dim;
+    tables[0].memory.weight_type = type;
+    return analytic_compute(gpu, tables, 65536);
+  };
+  for (const auto& [type, row] :
+       {std::pair(WeightType::kFp16, 256.0), std::pair(WeightType::kBf16, 256.0),
+        std::pair(WeightType::kInt8, 136.0)}) {
+    const AnalyticCompute cost = cost_of(type, 128);
+    const double forward_bytes = lookups * (8.0 + row) + 65536.0 * (8.0 + 512.0);
+    EXPECT_NEAR(cost.forward_ms, forward_bytes / 0.9e9, 1e-9);
+    EXPECT_NEAR(cost.update_ms, lookups * (8.0 + 512.0 + 2.0 * row) / 0.9e9, 1e-9);
+    EXPECT_EQ(cost.sort_ms, cost_of(WeightType::kFp32, 128).sort_ms);
+    // Rows are at least a sector.
+    EXPECT_EQ(cost_of(type, 8).total_ms(), cost_of(WeightType::kFp32, 8).total_ms());
+  }
 }
 
 TEST(AnalyticCompute, ReusedRowsAreReadFromMemoryOnceWhileTheyFitInTheCache) {

@@ -29,7 +29,7 @@ STATES: Mapping[EmbOptimType, tuple[int, int]] = {
 MOST_STATES = (2, 0)
 
 # What a row takes by the library's formulas (docs/memory.md): bytes for each column, and besides.
-WEIGHTS: Mapping[str, tuple[int, int]] = {"fp32": (4, 0), "fp16": (2, 0), "int8": (1, 8)}
+WEIGHTS: Mapping[str, tuple[int, int]] = {"fp32": (4, 0), "fp16": (2, 0), "bf16": (2, 0), "int8": (1, 8)}
 LIBRARY_STATES: Mapping[str, tuple[int, int]] = {
     "sgd": (0, 0),
     "rowwise_adagrad": (0, 4),
@@ -40,7 +40,7 @@ LIBRARY_STATES: Mapping[str, tuple[int, int]] = {
 BYTES_OF_ID = 8
 BYTES_OF_OUTPUT = 4
 
-# A row may take less than a pair of types says by so much, which is what estimates are rounded by.
+# A row may take less than the formulas say by so much, which is what estimates are rounded by.
 ROUNDING = 1e-3
 
 # Of a batch, by the library.
@@ -94,34 +94,34 @@ class MemoryCounter:
 
 
 def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> Table:
-    """`table` with a type of weights, an optimizer and a batch by which the library takes it to need as much memory.
+    """`table` with an optimizer and a batch by which the library takes it to need as much memory.
 
-    Neither of these changes what it is predicted to cost. `row_bytes`: weights and states of a row. `buffer_bytes`: ids
-    and outputs of the whole table, in `blocks` row blocks. The library knows no other terms, so slices of a table may
-    be estimated to take more or less: of several features, say, whose outputs are more than those of one.
+    Neither of these changes what it is predicted to cost; another type of weights would. `row_bytes`: weights and
+    states of a row. `buffer_bytes`: ids and outputs of the whole table, in `blocks` row blocks. The library knows no
+    other terms, so slices of a table may be estimated to take more or less: of several features, say, whose outputs
+    are more than those of one; or where state of narrow weights, which TorchRec takes to be as narrow, counts as a
+    part of the batch.
     """
-    pairs = {
-        (weights, states): (WEIGHTS[weights][0] + LIBRARY_STATES[states][0]) * table.dim
-        + WEIGHTS[weights][1]
-        + LIBRARY_STATES[states][1]
-        for weights in WEIGHTS
-        for states in LIBRARY_STATES
+    of_weight, of_row = WEIGHTS[table.weight_type]
+    sizes = {
+        states: (of_weight + of_state) * table.dim + of_row + of_row_state
+        for states, (of_state, of_row_state) in LIBRARY_STATES.items()
     }
-    fitting = {pair: size for pair, size in pairs.items() if size <= row_bytes * (1 + ROUNDING)}
-    weight_type, optimizer = max(fitting, key=fitting.__getitem__) if fitting else min(pairs, key=pairs.__getitem__)
+    fitting = {states: size for states, size in sizes.items() if size <= row_bytes * (1 + ROUNDING)}
+    optimizer = max(fitting, key=fitting.__getitem__) if fitting else min(sizes, key=sizes.__getitem__)
     made = Table(
         rows=table.rows,
         dim=table.dim,
         pooling_factor=table.pooling_factor,
         access_histogram=table.access_histogram,
         name=table.name,
-        weight_type=weight_type,
+        weight_type=table.weight_type,
         optimizer=optimizer,
         rules=table.rules,
     )
     # A block has a part of the lookups, and outputs of no more samples than lookups.
     of_sample = table.pooling_factor * BYTES_OF_ID + min(blocks, table.pooling_factor) * table.dim * BYTES_OF_OUTPUT
-    left = buffer_bytes + (row_bytes - pairs[weight_type, optimizer]) * table.rows
+    left = buffer_bytes + (row_bytes - sizes[optimizer]) * table.rows
     samples = round(left / of_sample) if of_sample > 0 else 0
     if samples < 1:
         return made
