@@ -31,9 +31,8 @@ namespace neuroshard {
 
 /// `part`, whose tables are not in parts, with some tables cut to parts of these widths: those of
 /// `widths` that it has. Nothing if it has none.
-[[nodiscard]] std::optional<PartialTask> with_parts_of_widths(const PartialTask& part,
-                                                              const std::vector<TableWidths>& widths,
-                                                              bool equal_widths);
+[[nodiscard]] std::optional<PartialTask> with_parts_of_widths(
+    const PartialTask& part, const std::vector<TableWidths>& widths, bool equal_widths);
 
 /// Makes one slice of all that a device has of a table that `part` has in parts. All columns cost
 /// alike, so each device gets the same number of them as before, but maybe others. Tables that
