@@ -20,6 +20,7 @@
 #include "search/parts/cut_candidates.h"
 #include "search/parts/even_blocks.h"
 #include "search/replanning/kind_changes.h"
+#include "search/replanning/move_budget.h"
 #include "search/residency.h"
 
 namespace neuroshard {
@@ -39,29 +40,8 @@ constexpr std::size_t kNumbersOfReplicas = 8;
 constexpr double kLeastGainOfDrops = 0.02;
 constexpr double kLeastGainOfDrop = 0.01;
 
-// Where later changes may use what a plan leaves of the budget: moving all that may be moved beyond
-// what must has to gain this share of the cost, moving half of it half of that. With four times as
-// much ten changes cost the same on average; with nothing, 0.7 % more.
-constexpr double kLeastGainOfBudget = 0.005;
-
 // What a plan has to cost less than the best one within its budget, if it is to move more.
 constexpr double kLeastGainOfSmallMoves = 0.01;
-
-/// What tables take on the devices that are left.
-std::int64_t held_bytes(const RunningPlan& running) {
-  const auto by_device = slices_by_device(running.plan);
-  const std::int64_t of_replicas = replicas_memory(running.task, running.plan).total_bytes();
-  std::int64_t bytes = 0;
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    if (std::ranges::find(running.lost_devices, static_cast<int>(device)) !=
-        running.lost_devices.end()) {
-      continue;
-    }
-    bytes += of_replicas;
-    for (const TableSlice& slice : by_device[device]) bytes += slice_bytes(running.task, slice);
-  }
-  return bytes;
-}
 
 class KindSearch {
  public:
@@ -87,13 +67,9 @@ class KindSearch {
   [[nodiscard]] std::vector<WantedKinds> first_kinds() const;
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
   void try_kinds(const WantedKinds& wanted, Effort effort);
-  /// From now on, moves have a price, so that later changes have something left.
-  void price_moves();
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
-  /// What a plan that moves so much leaves of the budget.
-  [[nodiscard]] std::int64_t unspent_bytes(std::int64_t moved_bytes) const;
   /// Tables that run replicated and could stay so, but do not in `plan`, less those, the smallest
   /// first, that can be replicated again when any device is lost, by what may then be moved beyond
   /// what must.
@@ -123,11 +99,6 @@ class KindSearch {
   }
   /// Those that move nothing more first; then those that save most for a byte.
   [[nodiscard]] std::vector<KindChange> by_gain(std::vector<KindChange> changes) const;
-  /// Bytes that may be moved beyond what is if all tables stay as they run.
-  [[nodiscard]] std::int64_t spare_bytes() const {
-    if (*budget_ == kAnyBytes) return kAnyBytes;
-    return std::max<std::int64_t>(0, *budget_ - must_move_bytes_);
-  }
 
   const Backend& backend_;
   const KindOrder& order_;
@@ -135,9 +106,7 @@ class KindSearch {
   RunningKinds kinds_;
   /// All as they run; where rules let a table be neither so nor in columns, row-wise or replicated.
   WantedKinds as_they_run_;
-  double ms_per_byte_;
-  std::optional<std::int64_t> budget_;  ///< Nothing: the first plan says it.
-  std::int64_t must_move_bytes_ = 0;
+  MoveBudget budget_;
   std::optional<Best> best_;
   std::optional<Error> refusal_;    ///< Why tables cannot stay as they run.
   std::optional<PlanResult> anew_;  ///< For the task, with all effort.
@@ -152,9 +121,7 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
       any_kinds_(order.replicas && order.task.devices > 1),
       kinds_(order.task, order.running),
       as_they_run_(order.task.tables.size()),
-      ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))),
-      budget_(order.request.most_moved_bytes) {
-  if (budget_) budget_ = with_unspent(*budget_, order.request);
+      budget_(order.request) {
   stats_.backend = backend.name();
   if (!order.replicas) return;
   for (std::uint32_t t = 0; t < as_they_run_.size(); ++t) {
@@ -172,8 +139,8 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
 void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
   std::optional<Error> refusal = refusal_of(order_.task, kept);
-  if (!refusal && budget_ && kept.moved_bytes > *budget_) {
-    refusal = Error("the move budget is " + format_bytes(*budget_) + ", but " +
+  if (!refusal && budget_.bytes() && kept.moved_bytes > *budget_.bytes()) {
+    refusal = Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
                     format_bytes(kept.moved_bytes) +
                     " of replicated and row-wise tables are new or go to other devices; give at "
                     "least as much");
@@ -184,16 +151,16 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   }
   RestRequest of_rest{
       .request = order_.request, .moved_beside = kept.moved_bytes, .effort = effort};
-  if (budget_) {
+  if (budget_.bytes()) {
     of_rest.request.most_moved_bytes =
-        *budget_ == kAnyBytes ? kAnyBytes : *budget_ - kept.moved_bytes;
-    of_rest.request.ms_per_moved_gib = ms_per_byte_ * static_cast<double>(bytes_from_gib(1.0));
+        budget_.is_any() ? kAnyBytes : *budget_.bytes() - kept.moved_bytes;
+    of_rest.request.ms_per_moved_gib = budget_.ms_per_gib();
   }
   Replanned rest =
       kept.rest.tables.empty() ? nothing_beside(kept) : order_.replan_rest(kept, of_rest);
-  if (!budget_ && rest.result.result.plan) {
-    budget_ =
-        rest.most_moved_bytes == kAnyBytes ? kAnyBytes : rest.most_moved_bytes + kept.moved_bytes;
+  if (!budget_.bytes() && rest.result.result.plan) {
+    budget_.set_bytes(
+        rest.most_moved_bytes == kAnyBytes ? kAnyBytes : rest.most_moved_bytes + kept.moved_bytes);
   }
   complete_ &= rest.result.result.complete;
   add_work(stats_, rest.result.result.stats);
@@ -202,29 +169,13 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   consider(std::move(whole), wanted);
 }
 
-void KindSearch::price_moves() {
-  if (*budget_ == kAnyBytes || spare_bytes() == 0) return;
-  ms_per_byte_ =
-      kLeastGainOfBudget * best_->result.result.cost.cost_ms / static_cast<double>(spare_bytes());
-  best_->judged_ms += ms_per_byte_ * static_cast<double>(best_->result.moved_bytes);
-}
-
 Replanned KindSearch::nothing_beside(const KeptTables& kept) const {
   Replanned none;
   none.result.result.plan.emplace().shards.resize(kept.fixed.shards.size());
-  if (ms_per_byte_ == 0.0) {
+  if (budget_.ms_per_gib() == 0.0) {
     none.most_moved_bytes = with_unspent(kept.moved_bytes / kShareOnTop, order_.request);
   }
   return none;
-}
-
-std::int64_t KindSearch::unspent_bytes(std::int64_t moved_bytes) const {
-  if (*budget_ == kAnyBytes) return 0;
-  // Without the share of devices that have been added.
-  const std::int64_t own =
-      order_.request.most_moved_bytes.value_or(must_move_bytes_ + must_move_bytes_ / kShareOnTop);
-  const std::int64_t left = std::max<std::int64_t>(0, own - moved_bytes);
-  return std::clamp<std::int64_t>(*budget_ - moved_bytes, 0, with_unspent(left, order_.request));
 }
 
 int KindSearch::dropped_replicas(const Plan& plan) const {
@@ -252,9 +203,8 @@ int KindSearch::dropped_replicas(const Plan& plan) const {
 }
 
 void KindSearch::consider(ReplanResult result, const WantedKinds& wanted) {
-  double judged_ms =
-      result.result.cost.cost_ms + ms_per_byte_ * static_cast<double>(result.moved_bytes);
-  if (result.result.plan && budget_ != kAnyBytes) {
+  double judged_ms = result.result.cost.cost_ms + budget_.price_ms(result.moved_bytes);
+  if (result.result.plan && !budget_.is_any()) {
     if (const int dropped = dropped_replicas(*result.result.plan); dropped > 0) {
       judged_ms *= 1.0 + kLeastGainOfDrops + kLeastGainOfDrop * dropped;
     }
@@ -292,7 +242,7 @@ PlanResult KindSearch::plan_anew(const Task& within, Effort effort) {
 bool KindSearch::try_kinds_of_new_plan(Task& within, PlanResult anew) {
   if (!anew.plan) return true;
   WantedKinds wanted = as_they_run_;
-  std::int64_t left = spare_bytes();
+  std::int64_t left = budget_.spare_bytes();
   bool all = true;
   for (const KindChange& change : by_gain(kinds_.changes_to(*anew.plan))) {
     if (change.more_bytes > left) {
@@ -308,7 +258,7 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, PlanResult anew) {
   if (tried_.insert(wanted).second) try_kinds(wanted, Effort::kFast);
   // Where all may move, it is a plan of its own.
   std::vector<TableMove> moves = kinds_.moves_to(*anew.plan);
-  if (const std::int64_t bytes = moved_bytes(moves); bytes <= *budget_) {
+  if (const std::int64_t bytes = moved_bytes(moves); bytes <= *budget_.bytes()) {
     ReplanResult of_anew;
     of_anew.result = std::move(anew);
     of_anew.moves = std::move(moves);
@@ -326,7 +276,7 @@ std::vector<CutCandidate> KindSearch::free_to_be_replicas() const {
     if (!kinds_.kind(t) || !may_be_in_columns(order_.task, order_.task.tables[t])) return true;
     if (is_replicated(t) || runs_replicated(t)) return false;
     return kinds_.kind(t) == ShardingKind::kRow || best_->wanted[t] == ShardingKind::kRow ||
-           kinds_.change(t, ShardingKind::kReplicate).more_bytes > spare_bytes();
+           kinds_.change(t, ShardingKind::kReplicate).more_bytes > budget_.spare_bytes();
   });
   return candidates;
 }
@@ -335,7 +285,7 @@ WantedKinds KindSearch::with_replicas(std::span<const CutCandidate> candidates,
                                       std::size_t count) const {
   WantedKinds wanted = best_->wanted;
   for (const CutCandidate& one : candidates) wanted[one.table] = ShardingKind::kColumn;
-  std::int64_t left = spare_bytes();
+  std::int64_t left = budget_.spare_bytes();
   for (std::uint32_t t = 0; t < wanted.size(); ++t) {
     if (wanted[t] && left != kAnyBytes) left -= kinds_.change(t, *wanted[t]).more_bytes;
   }
@@ -391,13 +341,13 @@ void KindSearch::begin(Effort effort) {
     if (has_plan()) break;
   }
   if (has_plan()) {
-    must_move_bytes_ = best_->result.must_move_bytes;
+    budget_.set_must_move_bytes(best_->result.must_move_bytes);
     return;
   }
   if (!best_ && !any_kinds_) throw *refusal_;
   // Of any kinds, then, and moving anything if no budget was given.
-  must_move_bytes_ = kinds_.least_bytes();
-  if (!budget_) budget_ = kAnyBytes;
+  budget_.set_must_move_bytes(kinds_.least_bytes());
+  if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
   if (!any_kinds_) return;
   if (!best_) {
     best_.emplace(Best{.result = {},
@@ -414,8 +364,11 @@ void KindSearch::search(bool moves_have_price) {
   tried_.clear();
   begin(any_kinds_ || moves_have_price ? Effort::kFast : order_.effort);
   if (!has_plan()) return;
-  if (moves_have_price) price_moves();
-  if (any_kinds_ && kinds_.any_change_within(spare_bytes())) {
+  if (moves_have_price) {
+    budget_.price_moves(best_->result.result.cost.cost_ms);
+    best_->judged_ms += budget_.price_ms(best_->result.moved_bytes);
+  }
+  if (any_kinds_ && kinds_.any_change_within(budget_.spare_bytes())) {
     // A plan that is made anew may have replicas that the budget has no bytes for: it says which
     // ones to keep. Beside columns that take their place, others may suit.
     if (order_.effort != Effort::kFast) {
@@ -423,7 +376,7 @@ void KindSearch::search(bool moves_have_price) {
       Task any = order_.task;
       try_kinds_of_new_plan(any, *anew_);
     }
-    Task within = kinds_.task_within(spare_bytes());
+    Task within = kinds_.task_within(budget_.spare_bytes());
     for (int round = 0; round < kRoundsOfFast; ++round) {
       if (order_.stop.reached()) break;
       if (try_kinds_of_new_plan(within, plan_anew(within, Effort::kFast))) break;
@@ -438,15 +391,15 @@ void KindSearch::search(bool moves_have_price) {
 
 void KindSearch::search_with_small_moves() {
   const ReplanRequest& request = order_.request;
-  if (request.most_moved_bytes || request.ms_per_moved_gib > 0.0 || must_move_bytes_ == 0 ||
-      !has_plan() || order_.stop.reached()) {
+  if (request.most_moved_bytes || request.ms_per_moved_gib > 0.0 ||
+      budget_.must_move_bytes() == 0 || !has_plan() || order_.stop.reached()) {
     return;
   }
   const auto more_bytes = static_cast<std::int64_t>(
       request.small_moves_share * static_cast<double>(held_bytes(order_.running)));
-  if (more_bytes <= spare_bytes()) return;
+  if (more_bytes <= budget_.spare_bytes()) return;
   const auto cost_ms = [&] {  // Without the price of moves.
-    return best_->judged_ms - ms_per_byte_ * static_cast<double>(best_->result.moved_bytes);
+    return best_->judged_ms - budget_.price_ms(best_->result.moved_bytes);
   };
   const auto is_gain = [within_ms = cost_ms()](double ms) {
     return ms * (1.0 + kLeastGainOfSmallMoves) <= within_ms;
@@ -456,26 +409,27 @@ void KindSearch::search_with_small_moves() {
     const PlanResult anew = plan_anew(kinds_.task_within(more_bytes), Effort::kFast);
     if (!anew.plan || !is_gain(anew.cost.cost_ms)) return;
   }
-  const std::int64_t budget = *std::exchange(budget_, must_move_bytes_ + more_bytes);
+  const std::int64_t own_bytes = *budget_.bytes();
+  budget_.set_bytes(budget_.must_move_bytes() + more_bytes);
+  budget_.make_moves_free();
   std::optional<Best> within = std::exchange(best_, std::nullopt);
-  ms_per_byte_ = 0.0;
   search(true);
   if (!has_plan() || !is_gain(cost_ms())) best_ = std::move(within);
-  budget_ = budget;
+  budget_.set_bytes(own_bytes);
 }
 
 ReplanResult KindSearch::run() {
   search(order_.request.unspent_bytes.has_value());
   search_with_small_moves();
   if (!has_plan() && order_.request.most_moved_bytes && refusal_) throw *refusal_;
-  if (!has_plan() && *budget_ < must_move_bytes_) {
-    throw Error("the move budget is " + format_bytes(*budget_) + ", but " +
-                format_bytes(must_move_bytes_) +
+  if (!has_plan() && *budget_.bytes() < budget_.must_move_bytes()) {
+    throw Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
+                format_bytes(budget_.must_move_bytes()) +
                 " are on no device that is left and must be moved; give at least as much");
   }
   ReplanResult result = std::move(best_->result);
-  result.unspent_bytes = unspent_bytes(result.moved_bytes);
-  result.must_move_bytes = std::min(must_move_bytes_, result.moved_bytes);
+  result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
+  result.must_move_bytes = std::min(budget_.must_move_bytes(), result.moved_bytes);
   result.result.stats = std::move(stats_);
   result.result.complete = complete_ && !order_.stop.reached();
   return result;

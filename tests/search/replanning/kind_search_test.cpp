@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <random>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "neuroshard/plan_check.h"
@@ -16,6 +18,7 @@
 #include "search/parts/planned_cuts.h"
 #include "search/replanning/kind_changes.h"
 #include "search/replanning/replanning.h"
+#include "search/replanning/small_jobs.h"
 
 namespace neuroshard {
 namespace {
@@ -24,12 +27,10 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::planner_of;
-
-Table table_of(const std::string& name, std::int64_t rows, int dim, double pooling_factor) {
-  Table table{.name = name, .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
-  table.access_histogram[0] = 1.0;
-  return table;
-}
+using testing::small_changed_job;
+using testing::SmallChangedJob;
+using testing::table_of;
+using testing::whole_tables_job;
 
 /// Which rows and columns of its tables a device holds, in units of 4 columns.
 using Cells = std::map<std::string, std::vector<std::vector<bool>>>;
@@ -60,76 +61,50 @@ std::vector<Cells> cells_of(const Task& task, const Plan& plan) {
   return cells;
 }
 
-/// A job, and what has become of it. Tables have few rows, to be counted one by one.
-struct SmallChangedJob {
-  RunningPlan running;
-  Task task;
-};
-
-std::optional<SmallChangedJob> small_changed_job(const Planner& planner, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  SmallChangedJob job;
-  job.running.task = testing::random_task(seed);
-  Task& before = job.running.task;
-  before.devices = 2 + static_cast<int>(random() % 7);
-  before.device_list.clear();
-  before.memory_bytes = std::int64_t{1} << 30;
-  for (std::size_t t = 0; t < before.tables.size(); ++t) {
-    Table& table = before.tables[t];
-    table.name = "table " + std::to_string(t);
-    table.rows = 1 + static_cast<std::int64_t>(random() % 300);
-    table.memory = {};
-    if (random() % 3 == 0) table.pooling_factor *= 50.0;
-  }
-  PlanResult plan = planner.plan(before);
-  if (!plan.plan) return std::nullopt;
-  job.running.plan = *std::move(plan.plan);
-  Task& task = job.task = before;
-  if (random() % 2 == 0 && task.devices > 2) {
-    job.running.lost_devices.push_back(static_cast<int>(random() % 2));
-    --task.devices;
-  }
-  if (random() % 3 == 0) ++task.devices;
-  if (random() % 2 == 0) {
-    task.tables.push_back(task.tables[random() % task.tables.size()]);
-    task.tables.back().name = "added";
-  }
-  if (random() % 3 == 0) task.tables[random() % task.tables.size()].rows *= 2;
-  // Other kinds are best now.
-  if (random() % 2 == 0) task.tables[random() % task.tables.size()].pooling_factor *= 100.0;
-  return job;
+bool has_cell(const Cells& cells, const std::string& name, std::size_t row, std::size_t column) {
+  const auto of_table = cells.find(name);
+  return of_table != cells.end() && row < of_table->second.size() && of_table->second[row][column];
 }
 
-// Counts row by row what each device needs and does not hold.
+// Each cell that a device needs and does not hold is in exactly one move, from a device that has it
+// or, if none does, from nowhere; and nothing else is.
 void expect_moves_are_what_is_missing(const SmallChangedJob& job, const ReplanResult& replanned) {
   std::vector<Cells> held = cells_of(job.running.task, job.running.plan);
   for (const int device : job.running.lost_devices) held.erase(held.begin() + device);
   held.resize(static_cast<std::size_t>(job.task.devices));
   const std::vector<Cells> needed = cells_of(job.task, *replanned.result.plan);
-  std::map<std::pair<int, std::string>, std::int64_t> missing;
+  using Cell = std::tuple<std::size_t, std::string, std::size_t, std::size_t>;  // On a device.
+  std::set<Cell> missing;
   for (std::size_t device = 0; device < needed.size(); ++device) {
     for (const auto& [name, rows] : needed[device]) {
-      const auto before = held[device].find(name);
       for (std::size_t row = 0; row < rows.size(); ++row) {
         for (std::size_t column = 0; column < rows[row].size(); ++column) {
-          const bool is_held = before != held[device].end() && row < before->second.size() &&
-                               before->second[row][column];
-          if (rows[row][column] && !is_held) missing[{static_cast<int>(device), name}] += 16;
+          if (rows[row][column] && !has_cell(held[device], name, row, column)) {
+            missing.emplace(device, name, row, column);
+          }
         }
       }
     }
   }
-  std::map<std::pair<int, std::string>, std::int64_t> moved;
   std::int64_t bytes = 0;
   for (const TableMove& move : replanned.moves) {
-    const std::string& name = job.task.tables[static_cast<std::size_t>(move.columns.table)].name;
-    moved[{move.to, name}] += move.bytes;
+    const TableColumns& columns = move.columns;
+    const std::string& name = job.task.tables[static_cast<std::size_t>(columns.table)].name;
+    EXPECT_EQ(move.bytes, move.rows * columns.dim * 4);
     bytes += move.bytes;
-    if (move.from >= 0) {
-      EXPECT_TRUE(held[static_cast<std::size_t>(move.from)].contains(name));
+    for (std::int64_t row = move.first_row; row < move.first_row + move.rows; ++row) {
+      for (int column = columns.first_column; column < columns.first_column + columns.dim;
+           column += 4) {
+        const auto at = static_cast<std::size_t>(row);
+        const auto unit = static_cast<std::size_t>(column / 4);
+        EXPECT_EQ(missing.erase({static_cast<std::size_t>(move.to), name, at, unit}), 1U);
+        if (move.from >= 0) {
+          EXPECT_TRUE(has_cell(held[static_cast<std::size_t>(move.from)], name, at, unit));
+        }
+      }
     }
   }
-  EXPECT_EQ(moved, missing);
+  EXPECT_TRUE(missing.empty());
   EXPECT_EQ(replanned.moved_bytes, bytes);
 }
 
@@ -294,19 +269,6 @@ TEST(KindSearch, AReplicaIsDroppedOnlyForMuch) {
   EXPECT_GT(dropped, NEUROSHARD_SANITIZED ? -1 : 2);  // With few seeds, maybe none.
 }
 
-/// Eight tables whole on eight devices.
-RunningPlan whole_tables_job() {
-  RunningPlan running;
-  running.task.devices = 8;
-  running.task.memory_bytes = std::int64_t{1} << 34;
-  for (int t = 0; t < 8; ++t) {
-    running.task.tables.push_back(table_of("t" + std::to_string(t), 1'000'000, 64, 1.0));
-    running.plan.slices.push_back({t, 0, 64, 0, 1'000'000});
-    running.plan.shards.push_back({t});
-  }
-  return running;
-}
-
 TEST(KindSearch, ALargeTableIsNoLongerReplicatedAndMovesNothing) {
   RunningPlan running = whole_tables_job();
   running.task.tables.push_back(table_of("replicated", 2'000'000, 64, 1.0));
@@ -317,125 +279,6 @@ TEST(KindSearch, ALargeTableIsNoLongerReplicatedAndMovesNothing) {
   EXPECT_THAT(result.result.plan->replicas, IsEmpty());
   EXPECT_THAT(result.moves, IsEmpty());
   EXPECT_LT(result.result.cost.cost_ms, 0.5 * result.running_cost.cost_ms);
-}
-
-constexpr std::int64_t kOfAll = 8 * 10 * 64 * 4;  ///< Bytes of all small tables.
-
-/// `task` with eight small tables more.
-Task with_small_tables(Task task) {
-  for (int t = 0; t < 8; ++t) {
-    task.tables.push_back(table_of("small" + std::to_string(t), 10, 64, 1.0));
-  }
-  return task;
-}
-
-TEST(KindSearch, ASmallTableIsReplicatedWhereTheBudgetAllowsIt) {
-  const RunningPlan running = whole_tables_job();
-  const Task task = with_small_tables(running.task);
-  const Planner planner = planner_of();
-  const ReplanResult least = planner.replan(task, running, {.most_moved_bytes = kOfAll});
-  EXPECT_THAT(least.result.plan.value().replicas, IsEmpty());
-  EXPECT_EQ(least.moved_bytes, kOfAll);
-  const ReplanResult all = planner.replan(task, running, {.most_moved_bytes = 8 * kOfAll});
-  EXPECT_THAT(all.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
-  EXPECT_EQ(all.moved_bytes, 8 * kOfAll);
-  EXPECT_EQ(all.must_move_bytes, kOfAll);
-  EXPECT_LT(all.result.cost.cost_ms, least.result.cost.cost_ms);
-}
-
-TEST(KindSearch, WhatEarlierBudgetsLeftPaysForReplicas) {
-  const RunningPlan running = whole_tables_job();
-  const Task task = with_small_tables(running.task);
-  const Planner planner = planner_of();
-  const ReplanResult least =
-      planner.replan(task, running, {.unspent_bytes = 0, .small_moves_share = 0.0});
-  EXPECT_THAT(least.result.plan.value().replicas, IsEmpty());
-  EXPECT_EQ(least.moved_bytes, kOfAll);
-  EXPECT_EQ(least.unspent_bytes, kOfAll / 5);
-  const ReplanResult all = planner.replan(task, running, {.unspent_bytes = 7 * kOfAll});
-  EXPECT_THAT(all.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
-  EXPECT_EQ(all.moved_bytes, 8 * kOfAll);
-  EXPECT_EQ(all.unspent_bytes, kOfAll / 5);
-}
-
-// What tables take on all devices is far more than a hundred times their replicas.
-TEST(KindSearch, SmallTablesAreReplicatedThoughTheirOwnBudgetIsTooSmall) {
-  const RunningPlan running = whole_tables_job();
-  const Task task = with_small_tables(running.task);
-  for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
-    const Planner planner(builtin_weights(), {.effort = effort, .threads = 1});
-    const ReplanResult own = planner.replan(task, running, {.small_moves_share = 0.0});
-    EXPECT_LE(own.moved_bytes, kOfAll + kOfAll / 5);
-    const ReplanResult small = planner.replan(task, running);
-    EXPECT_THAT(small.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
-    EXPECT_EQ(small.moved_bytes, 8 * kOfAll);
-    EXPECT_EQ(small.must_move_bytes, kOfAll);
-    EXPECT_LT(small.result.cost.cost_ms * 1.01, own.result.cost.cost_ms);
-    const ReplanResult account = planner.replan(task, running, {.unspent_bytes = 0});
-    EXPECT_EQ(account.moved_bytes, 8 * kOfAll);
-    EXPECT_EQ(account.unspent_bytes, 0);
-  }
-  // Of too small a share there is nothing to be had, and where nothing must be moved nothing is.
-  const Planner planner = planner_of();
-  EXPECT_LE(planner.replan(task, running, {.small_moves_share = 1e-9}).moved_bytes,
-            kOfAll + kOfAll / 5);
-  EXPECT_EQ(planner.replan(running.task, running).moved_bytes, 0);
-}
-
-// More than 1.2 times what must be moved is moved for 1 % of the cost at least.
-TEST(KindSearch, SmallMovesPay) {
-  int small = 0;
-  for (std::uint64_t seed = 0; seed < testing::repetitions(40); ++seed) {
-    SCOPED_TRACE(seed);
-    const Planner planner = planner_of();
-    const auto job = small_changed_job(planner, seed);
-    if (!job) continue;
-    const ReplanResult own = planner.replan(job->task, job->running, {.small_moves_share = 0.0});
-    const ReplanResult any = planner.replan(job->task, job->running, {.small_moves_share = 1.0});
-    if (!own.result.plan) continue;
-    ASSERT_TRUE(any.result.plan);
-    EXPECT_TRUE(check_plan(*any.result.plan, job->task).empty());
-    if (any.moved_bytes == own.moved_bytes && any.result.cost.cost_ms == own.result.cost.cost_ms) {
-      continue;
-    }
-    ++small;
-    EXPECT_GT(any.must_move_bytes, 0);
-    EXPECT_LE(any.result.cost.cost_ms * 1.01, own.result.cost.cost_ms * (1.0 + 1e-12));
-  }
-  EXPECT_GT(small, NEUROSHARD_SANITIZED ? -1 : 0);
-}
-
-TEST(KindSearch, ChangesOfOneAccountMoveNoMoreThanTheirBudgetsTogether) {
-  for (const Cuts cuts : {Cuts::kAny, Cuts::kColumns}) {
-    const Planner planner(builtin_weights(), {.effort = Effort::kFast, .cuts = cuts, .threads = 1});
-    int left = 0;
-    for (std::uint64_t seed = 0; seed < testing::repetitions(30); ++seed) {
-      SCOPED_TRACE(seed);
-      const auto job = small_changed_job(planner, seed);
-      if (!job) continue;
-      constexpr std::int64_t kUnspent = 50'000;
-      const ReplanResult first =
-          planner.replan(job->task, job->running, {.unspent_bytes = 0, .small_moves_share = 0.0});
-      const ReplanResult more = planner.replan(
-          job->task, job->running, {.unspent_bytes = kUnspent, .small_moves_share = 0.0});
-      const ReplanResult given = planner.replan(
-          job->task, job->running,
-          {.most_moved_bytes = first.must_move_bytes + 1000, .unspent_bytes = kUnspent});
-      ASSERT_TRUE(first.result.plan && more.result.plan);
-      EXPECT_TRUE(check_plan(*more.result.plan, job->task).empty());
-      for (const ReplanResult* one : {&first, &more, &given}) EXPECT_GE(one->unspent_bytes, 0);
-      if (given.result.plan) {
-        EXPECT_EQ(given.moved_bytes + given.unspent_bytes, first.must_move_bytes + 1000 + kUnspent);
-      }
-      left += first.unspent_bytes > 0 ? 1 : 0;
-      // What is over comes from earlier budgets, unless devices have been added.
-      if (job->task.devices <= job->running.task.devices &&
-          more.moved_bytes > first.must_move_bytes + first.must_move_bytes / 5) {
-        EXPECT_LT(more.unspent_bytes, kUnspent);
-      }
-    }
-    EXPECT_GT(left, NEUROSHARD_SANITIZED ? -1 : 0);
-  }
 }
 
 TEST(KindSearch, AJobThatReplicatesAllTablesGetsANewOne) {
