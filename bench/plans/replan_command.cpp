@@ -48,6 +48,7 @@ struct ReplanOptions {
   TableSetOptions cases{.devices = {16, 128}};
   std::string effort = "default";
   double ms_per_moved_gib = 0.0;
+  double small_moves_share = ReplanRequest{}.small_moves_share;
   int threads = 1;
   std::vector<std::string> changes;  ///< Words of their names; empty: all.
   bool list = false;
@@ -77,6 +78,7 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     const RunningPlan running{task, *plan.plan, changed.lost_devices};
     ReplanRequest request;
     request.ms_per_moved_gib = options.ms_per_moved_gib;
+    request.small_moves_share = options.small_moves_share;
     if (scenario.one_account && options.ms_per_moved_gib == 0.0) {
       request.unspent_bytes = unspent_bytes;
     }
@@ -196,6 +198,11 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->add_option("--ms-per-moved-gb", options->ms_per_moved_gib,
                    "Price of a moved GiB in place of a budget of 1.2 times what must be moved")
       ->check(CLI::Range(0.0, 1e6));
+  command
+      ->add_option("--small-moves-share", options->small_moves_share,
+                   "Share of what tables take that may be moved if it pays; 0: never")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of one plan")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
