@@ -30,17 +30,18 @@ void ChangesAsOne::add(const Changed& changed, const ReplanRequest& request,
   unspent_bytes_ = replanned.unspent_bytes + (request.unspent_bytes ? 0 : unspent_bytes_);
 }
 
-double ChangesAsOne::least_cost_ms(const Planner& planner) const {
+ChangesAsOne::Costs ChangesAsOne::costs(const Planner& planner) const {
   ReplanRequest request;
   request.most_moved_bytes = moved_bytes_ + unspent_bytes_;
   try {
     const ReplanResult near = planner.replan(task_, first_, request);
     const std::int64_t spare_bytes = *request.most_moved_bytes - near.must_move_bytes;
     const PlanResult anew = planner.plan(RunningKinds(task_, first_).task_within(spare_bytes));
-    return std::min(near.result.cost.cost_ms, anew.cost.cost_ms);
+    return {near.result.cost.cost_ms, anew.cost.cost_ms};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInvalidInput) throw;
-    return std::numeric_limits<double>::infinity();
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    return {kNone, kNone};
   }
 }
 

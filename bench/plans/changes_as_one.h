@@ -18,11 +18,16 @@ class ChangesAsOne {
   /// The next change, and what was planned for it.
   void add(const Changed& changed, const ReplanRequest& request, const ReplanResult& replanned);
 
-  /// Cost of the cheaper of two plans for the job as it is now, in ms: near to the first plan, with
-  /// the bytes that all budgets together allowed; and made anew, moving what it likes, but without
-  /// replicas of tables for which alone these bytes are too few. Infinite if these bytes are fewer
-  /// than what must be moved if replicas and row blocks of the first plan stay.
-  [[nodiscard]] double least_cost_ms(const Planner& planner) const;
+  /// Costs of two plans for the job as it is now.
+  struct Costs {
+    /// Near to the first plan, with the bytes that all budgets together allowed.
+    double near_ms;
+    /// Made anew, moving what it likes, but without replicas of tables for which alone these bytes
+    /// are too few.
+    double within_ms;
+  };
+  /// Both infinite if these bytes are too few for any plan near to the first one.
+  [[nodiscard]] Costs costs(const Planner& planner) const;
 
  private:
   RunningPlan first_;
