@@ -197,6 +197,7 @@ void add_slices(const Plan& plan, const Slices& slices, const std::vector<Change
 /// [devices]: when each is ready for the forward all-to-all. Replicas' operators run later.
 std::vector<double> ready_ms(const std::vector<DeviceCost>& devices) {
   std::vector<double> ready;
+  ready.reserve(devices.size());
   for (const DeviceCost& device : devices) {
     ready.push_back(device.compute_ms - device.replicas_ms + device.backward_ms);
   }

@@ -31,9 +31,15 @@ constexpr auto kFallingExp = [] {
   return values;
 }();
 
+/// The known point that is nearest to `x`, at least 0.
+int nearest_point(double x) {
+  const double rounded_up = x * kPointsPerUnit + 0.5;
+  return static_cast<int>(rounded_up);
+}
+
 /// e^-y of y in [0, kMostExponent].
 double falling_exp(double y) {
-  const int point = static_cast<int>(y * kPointsPerUnit + 0.5);
+  const int point = nearest_point(y);
   const double r = static_cast<double>(point) / kPointsPerUnit - y;
   const double r2 = r * r;
   const double low = 1.0 + r + r2 * (0.5 + r * (1.0 / 6.0));
@@ -73,7 +79,7 @@ constexpr auto kScaledErfc = [] {
 
 /// e^(z^2) erfc(z) of z in [0, sqrt(kMostExponent)].
 double scaled_erfc(double z) {
-  const int point = static_cast<int>(z * kPointsPerUnit + 0.5);
+  const int point = nearest_point(z);
   const double r = z - static_cast<double>(point) / kPointsPerUnit;
   const std::array<double, kTaylor>& c = kScaledErfc[static_cast<std::size_t>(point)];
   const double r2 = r * r;

@@ -23,8 +23,8 @@ constexpr std::uint64_t kFewSteps = 20'000;
 constexpr std::uint64_t kManySteps = 1'000'000;
 constexpr std::uint64_t kStepsBetweenLooks = 1024;
 // Decisions that stand at one time, which are a recursion.
-constexpr std::size_t kMostDecisions = 8192;
-constexpr std::size_t kMostRememberedRooms = std::size_t{1} << 20;
+constexpr std::size_t kMostWaysToHold = 8192;
+constexpr std::size_t kMostRoomsKnown = std::size_t{1} << 20;
 
 // Devices are filled to so much more than their share of all tables.
 constexpr double kFills[] = {1.02, 1.1, 1.3};
@@ -113,7 +113,7 @@ class WaySearch {
     const bool placed = limits_.columns_first ? place_columns(g) || place_spread(g)
                                               : place_spread(g) || place_columns(g);
     if (placed) return true;
-    if (!gave_up_ && !known.empty() && remembered_ < kMostRememberedRooms) {
+    if (!gave_up_ && !known.empty() && remembered_ < kMostRoomsKnown) {
       remembered_ += known.size();
       hopeless_.insert(std::move(known));
     }
@@ -263,7 +263,7 @@ RoomyPlan roomy_plan(const Task& task, const std::vector<Guest>& guests,
 
 std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
                                        const StopCondition& stop) {
-  if (task.tables.size() * static_cast<std::size_t>(1 + task.devices) > kMostDecisions) {
+  if (task.tables.size() * static_cast<std::size_t>(1 + task.devices) > kMostWaysToHold) {
     return std::nullopt;
   }
   const std::vector<Guest> guests = guests_of(task, equal_widths);

@@ -86,6 +86,7 @@ std::vector<PlanOutcome> plan_valid(const PlanCommand& command, const Planner& p
   }
   std::vector<PlanOutcome> planned = plan_all(command, planner, task, valid);
   std::vector<PlanOutcome> outcomes;
+  outcomes.reserve(errors.size());
   std::size_t next = 0;
   for (std::optional<Error>& error : errors) {
     outcomes.push_back(error ? PlanOutcome(*std::move(error)) : std::move(planned[next++]));
