@@ -23,7 +23,7 @@ constexpr std::uint64_t kFewSteps = 20'000;
 constexpr std::uint64_t kManySteps = 1'000'000;
 constexpr std::uint64_t kStepsBetweenLooks = 1024;
 // Decisions that stand at one time, which are a recursion.
-constexpr std::size_t kMostWaysToHold = 8192;
+constexpr std::size_t kMostStandingDecisions = 8192;
 constexpr std::size_t kMostRoomsKnown = std::size_t{1} << 20;
 
 // Devices are filled to so much more than their share of all tables.
@@ -263,7 +263,7 @@ RoomyPlan roomy_plan(const Task& task, const std::vector<Guest>& guests,
 
 std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
                                        const StopCondition& stop) {
-  if (task.tables.size() * static_cast<std::size_t>(1 + task.devices) > kMostWaysToHold) {
+  if (task.tables.size() * static_cast<std::size_t>(1 + task.devices) > kMostStandingDecisions) {
     return std::nullopt;
   }
   const std::vector<Guest> guests = guests_of(task, equal_widths);
