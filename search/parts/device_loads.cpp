@@ -15,16 +15,6 @@ namespace {
 
 using Shards = std::vector<std::vector<TableSlice>>;
 
-std::vector<std::int64_t> plan_bytes(const Task& task, const Shards& shards, const Plan& plan) {
-  const std::int64_t of_replicas = replicas_memory(task, plan).total_bytes();
-  std::vector<std::int64_t> bytes;
-  for (const std::vector<TableSlice>& shard : shards) {
-    std::int64_t& of_device = bytes.emplace_back(of_replicas);
-    for (const TableSlice& slice : shard) of_device += slice_bytes(task, slice);
-  }
-  return bytes;
-}
-
 /// Operator costs of all slices of each device together, less that of no table, and prices of those
 /// that have some.
 std::vector<double> shards_ms(const Backend& backend, const Task& task, const Plan& plan,
@@ -55,18 +45,28 @@ std::vector<double> shards_ms(const Backend& backend, const Task& task, const Pl
 
 }  // namespace
 
+std::vector<std::int64_t> plan_bytes(const Task& task, const Plan& plan) {
+  const std::int64_t of_replicas = replicas_memory(task, plan).total_bytes();
+  std::vector<std::int64_t> bytes;
+  for (const std::vector<TableSlice>& shard : slices_by_device(plan)) {
+    std::int64_t& of_device = bytes.emplace_back(of_replicas);
+    for (const TableSlice& slice : shard) of_device += slice_bytes(task, slice);
+  }
+  return bytes;
+}
+
 std::int64_t DeviceLoads::most_bytes() const { return std::ranges::max(bytes); }
 
 DeviceLoads loads_of_devices(const Backend& backend, const Task& task, const Plan& plan) {
   if (!has_equal_devices(task)) return loads_of_each_device(backend, task, plan);
-  DeviceLoads loads{.bytes = plan_bytes(task, slices_by_device(plan), plan)};
+  DeviceLoads loads{.bytes = plan_bytes(task, plan)};
   loads.bytes.assign(loads.bytes.size(), loads.most_bytes());
   return loads;
 }
 
 DeviceLoads loads_of_each_device(const Backend& backend, const Task& task, const Plan& plan) {
   const Shards shards = slices_by_device(plan);
-  DeviceLoads loads{.bytes = plan_bytes(task, shards, plan)};
+  DeviceLoads loads{.bytes = plan_bytes(task, plan)};
   loads.compute_ms.resize(shards.size());
   if (plan.slices.empty()) return loads;
   loads.compute_ms = shards_ms(backend, task, plan, shards);

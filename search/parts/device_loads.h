@@ -18,6 +18,9 @@ struct DeviceLoads {
   [[nodiscard]] std::int64_t most_bytes() const;
 };
 
+/// Bytes of `plan`, of some tables of `task`, on each device, [devices], replicas included.
+[[nodiscard]] std::vector<std::int64_t> plan_bytes(const Task& task, const Plan& plan);
+
 /// What `plan`, of some tables of `task`, takes. Of equal devices each is taken to have as much as
 /// the fullest one, so that they stay equal.
 [[nodiscard]] DeviceLoads loads_of_devices(const Backend& backend, const Task& task,

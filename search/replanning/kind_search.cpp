@@ -59,7 +59,7 @@ class KindSearch {
   /// From the kinds that run to the best ones within the budget. If moves have a price, later
   /// changes have something left.
   void search(bool moves_have_price);
-  /// The same, if no budget was given, with what may be moved without regard to what must be.
+  /// The same, if no budget was given, with the small moves that are allowed beyond it.
   void search_with_small_moves();
   /// The first plan: of the kinds that run or, if there is none, of others near to these.
   void begin(Effort effort);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "search/parts/device_loads.h"
 
 namespace neuroshard {
 namespace {
@@ -41,17 +45,9 @@ void MoveBudget::price_moves(double cost_ms) {
 }
 
 std::int64_t held_bytes(const RunningPlan& running) {
-  const auto by_device = slices_by_device(running.plan);
-  const std::int64_t of_replicas = replicas_memory(running.task, running.plan).total_bytes();
-  std::int64_t bytes = 0;
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    if (std::ranges::find(running.lost_devices, static_cast<int>(device)) !=
-        running.lost_devices.end()) {
-      continue;
-    }
-    bytes += of_replicas;
-    for (const TableSlice& slice : by_device[device]) bytes += slice_bytes(running.task, slice);
-  }
+  const std::vector<std::int64_t> of_devices = plan_bytes(running.task, running.plan);
+  std::int64_t bytes = std::accumulate(of_devices.begin(), of_devices.end(), std::int64_t{0});
+  for (const int lost : running.lost_devices) bytes -= of_devices[static_cast<std::size_t>(lost)];
   return bytes;
 }
 
