@@ -54,7 +54,29 @@ void* allocate(std::size_t bytes, int device) {
   return memory;
 }
 
-cudaError_t drain(CUstream_st& stream) {
+namespace {
+
+std::vector<HostMemory> pinned_memory() {
+  std::vector<HostMemory> all;
+  for (const auto& [memory, allocation] : runtime().allocations) {
+    if (allocation.device >= 0) continue;
+    const auto* bytes = static_cast<const std::byte*>(memory);
+    all.push_back({memory, {bytes, bytes + allocation.bytes}});
+  }
+  return all;
+}
+
+void play_answer(CUstream_st& stream) {
+  stream.work.clear();
+  const auto& answers = runtime().answers;
+  if (answers.empty()) return;
+  for (const HostMemory& memory : answers[runtime().next_answer]) {
+    std::memcpy(memory.at, memory.bytes.data(), memory.bytes.size());
+  }
+  runtime().next_answer = (runtime().next_answer + 1) % answers.size();
+}
+
+cudaError_t do_work(CUstream_st& stream) {
   Device& device = runtime().devices[stream.device];
   while (!stream.work.empty()) {
     const auto work = std::move(stream.work.front());
@@ -71,6 +93,39 @@ cudaError_t drain(CUstream_st& stream) {
   return device.sticky;
 }
 
+cudaError_t record_answer(CUstream_st& stream) {
+  const std::vector<HostMemory> before = pinned_memory();
+  const cudaError_t error = do_work(stream);
+  std::vector<HostMemory>& answer = runtime().answers.emplace_back();
+  for (const HostMemory& old : before) {
+    const auto* bytes = static_cast<const std::byte*>(old.at);
+    if (std::memcmp(bytes, old.bytes.data(), old.bytes.size()) == 0) continue;
+    answer.push_back({old.at, {bytes, bytes + old.bytes.size()}});
+  }
+  return error;
+}
+
+}  // namespace
+
+cudaError_t drain(CUstream_st& stream) {
+  cudaError_t error = runtime().devices[stream.device].sticky;
+  if (stream.work.empty()) return error;
+  const double before = thread_cpu_ms();
+  switch (runtime().work) {
+    case Work::kDone:
+      error = do_work(stream);
+      break;
+    case Work::kRecorded:
+      error = record_answer(stream);
+      break;
+    case Work::kPlayed:
+      play_answer(stream);
+      break;
+  }
+  runtime().devices_cpu_ms += thread_cpu_ms() - before;
+  return error;
+}
+
 void drain_all(int device) {
   for (CUstream_st* stream : runtime().streams) {
     if (stream->device == device) drain(*stream);
@@ -83,10 +138,12 @@ void reset(const DeviceSettings& settings) {
   runtime().devices.clear();
   runtime().fail_allocations = false;
   runtime().fail_mappings = false;
+  runtime().work = Work::kDone;
+  runtime().answers.clear();
   runtime().launches = 0;
   runtime().synchronisations = 0;
   runtime().copies = 0;
-  runtime().kernels_cpu_ms = 0.0;
+  runtime().devices_cpu_ms = 0.0;
   runtime().total_allocations = 0;
   choice() = {};
 }
@@ -105,6 +162,13 @@ void set_resident_blocks(std::size_t blocks) {
 void fail_after(int launches, int device) {
   const Lock lock(runtime().mutex);
   runtime().devices[device].launches_until_failure = launches;
+}
+
+void set_work(Work work) {
+  const Lock lock(runtime().mutex);
+  runtime().work = work;
+  runtime().next_answer = 0;
+  if (work == Work::kRecorded) runtime().answers.clear();
 }
 
 void fail_allocations(bool fail) {
@@ -130,7 +194,7 @@ Usage usage() {
   usage.launches = runtime().launches;
   usage.synchronisations = runtime().synchronisations;
   usage.copies = runtime().copies;
-  usage.kernels_cpu_ms = runtime().kernels_cpu_ms;
+  usage.devices_cpu_ms = runtime().devices_cpu_ms;
   usage.total_allocations = runtime().total_allocations;
   return usage;
 }
@@ -158,9 +222,7 @@ cudaError_t enqueue_launch(dim3 grid, dim3 block, std::size_t shared_bytes, cuda
                     .resident_blocks = settings.resident_blocks};
   stream->work.emplace_back([shape, fails, kernel = std::move(kernel), order] {
     if (fails) return cudaErrorIllegalAddress;
-    const double before = thread_cpu_ms();
     execute(shape, kernel, order);
-    runtime().kernels_cpu_ms += thread_cpu_ms() - before;
     return cudaSuccess;
   });
   return cudaSuccess;

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,6 +48,12 @@ struct Allocation {
   int device = -1;  ///< -1: pinned host memory.
 };
 
+/// What was written to an allocation of pinned memory.
+struct HostMemory {
+  void* at = nullptr;
+  std::vector<std::byte> bytes;
+};
+
 struct Runtime {
   std::recursive_mutex mutex;
   DeviceSettings settings;
@@ -55,10 +62,13 @@ struct Runtime {
   std::set<CUstream_st*> streams;
   bool fail_allocations = false;
   bool fail_mappings = false;
+  Work work = Work::kDone;
+  std::vector<std::vector<HostMemory>> answers;  ///< Of each wait that had work.
+  std::size_t next_answer = 0;
   std::uint64_t launches = 0;
   std::uint64_t synchronisations = 0;
   std::uint64_t copies = 0;
-  double kernels_cpu_ms = 0.0;
+  double devices_cpu_ms = 0.0;
   std::uint64_t total_allocations = 0;
 };
 [[nodiscard]] Runtime& runtime();
@@ -80,7 +90,7 @@ Device& initialized_device();
 [[nodiscard]] cudaError_t sticky_error();
 /// `device`: -1 for pinned host memory.
 [[nodiscard]] void* allocate(std::size_t bytes, int device);
-/// Does everything that was queued. A fault leaves the rest undone, as on a device.
+/// Does everything that was queued, or what Work says. A fault leaves the rest undone, as on a device.
 cudaError_t drain(CUstream_st& stream);
 void drain_all(int device);
 

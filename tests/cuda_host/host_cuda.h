@@ -46,6 +46,13 @@ void set_resident_blocks(std::size_t blocks);
 /// The launch after `launches` more launches on `device` fails like a kernel that reads wild
 /// memory: when it is waited for, and for good. Negative: never.
 void fail_after(int launches, int device = 0);
+/// Whether devices work. kRecorded: they do, and what host memory has of it after each wait is kept,
+/// for the last time that this was chosen. kPlayed: they do nothing, and waits bring what was kept,
+/// one after the other and then from the first again; so callers must do what they did then, with
+/// buffers that have grown by then, and see that the results are the same. Then the host can be
+/// timed without the kernels.
+enum class Work { kDone, kRecorded, kPlayed };
+void set_work(Work work);
 /// Every later cudaMalloc fails.
 void fail_allocations(bool fail);
 /// Every later cudaHostGetDevicePointer fails.
@@ -58,7 +65,7 @@ struct Usage {
   std::uint64_t launches = 0;           ///< Since reset().
   std::uint64_t synchronisations = 0;   ///< Since reset().
   std::uint64_t copies = 0;             ///< Since reset().
-  double kernels_cpu_ms = 0.0;          ///< CPU time of executing launches, since reset().
+  double devices_cpu_ms = 0.0;          ///< CPU time of what devices do, since reset().
   std::uint64_t total_allocations = 0;  ///< Of device or pinned memory, since reset().
   std::vector<int> devices_with_context;
 };

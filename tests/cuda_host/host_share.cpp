@@ -1,6 +1,7 @@
-// What plans on a GPU cost the host: CPU time of plan_batch by the published search, with kernels
-// that are executed here, without the time of these. It has what the library does before a launch
-// and after the wait; not what CUDA's driver does in its calls, which are counted.
+// What plans on a GPU cost the host: CPU time of the published search, one plan at a time and in
+// batches, beside a device whose answers are played back (host_cuda::Work). It has what the library
+// does before a launch and after the wait; not what CUDA's driver does in its calls, which are
+// counted.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -19,18 +20,22 @@
 namespace neuroshard::bench {
 namespace {
 
+using host_cuda::Work;
+
 constexpr double kWantedPlansPerSecond = 20'000.0;
 
 struct ShareOptions {
   CommonOptions common;
   std::vector<std::string> sets = {"4gpu_dim128"};
-  std::size_t max_tasks = 100000;
-  std::size_t batch = 256;
-  int rounds = 5;
+  std::size_t max_tasks = 8;
+  std::size_t batch = 64;
+  int rounds = 9;
+  int plans = 2000;
+  bool execute = false;
 };
 
 struct Share {
-  std::vector<Elapsed> rounds;  ///< Of a plan, without kernels.
+  std::vector<Elapsed> rounds;  ///< Of a plan, without the device.
   double launches = 0.0;        ///< A plan, as are the next ones.
   double waits = 0.0;
   double copies = 0.0;
@@ -42,8 +47,9 @@ struct Share {
   }
 };
 
-void require_same(const std::vector<PlanOutcome>& actual, const std::vector<PlanOutcome>& expected,
-                  const std::string& set) {
+using Outcomes = std::vector<PlanOutcome>;
+
+void require_same(const Outcomes& actual, const Outcomes& expected, const std::string& set) {
   for (std::size_t i = 0; i < actual.size(); ++i) {
     if (actual[i]->plan == expected[i]->plan &&
         actual[i]->cost.cost_ms == expected[i]->cost.cost_ms && actual[i]->stats.warning.empty()) {
@@ -54,27 +60,30 @@ void require_same(const std::vector<PlanOutcome>& actual, const std::vector<Plan
   }
 }
 
-Share share_of(const CostModels& models, const TaskSet& set, const ShareOptions& options) {
-  PlannerOptions planner{.algorithm = Algorithm::kPublished, .backend = "cuda", .threads = 1};
-  const Planner cuda(models, planner);
-  planner.backend = available_cpu_backends().front();
-  const std::vector<PlanOutcome> expected = Planner(models, planner).plan_batch(set.tasks);
+// Buffers grow in the first call of `make`; the second one has the device's answers.
+template <typename Make>
+Share share_of(const Make& make, const Outcomes& expected, const std::string& set,
+               const ShareOptions& options) {
+  host_cuda::set_work(Work::kDone);
+  require_same(make(), expected, set);
+  if (!options.execute) {
+    host_cuda::set_work(Work::kRecorded);
+    require_same(make(), expected, set);
+    host_cuda::set_work(Work::kPlayed);
+  }
+  const int repeats =
+      options.execute ? 1 : std::max(1, options.plans / static_cast<int>(expected.size()));
+  const double plans = static_cast<double>(repeats) * static_cast<double>(expected.size());
   Share share;
-  // The first one checks, and lets buffers grow.
-  for (int round = -1; round < options.rounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     const host_cuda::Usage before = host_cuda::usage();
     const Stopwatch watch;
-    const std::vector<PlanOutcome> actual = cuda.plan_batch(set.tasks);
+    for (int i = 0; i < repeats; ++i) require_same(make(), expected, set);
     const Elapsed elapsed = watch.elapsed();
     const host_cuda::Usage after = host_cuda::usage();
-    if (round < 0) {
-      require_same(actual, expected, set.name);
-      continue;
-    }
-    const auto plans = static_cast<double>(set.tasks.size());
-    const double kernels_ms = after.kernels_cpu_ms - before.kernels_cpu_ms;
+    const double device_ms = after.devices_cpu_ms - before.devices_cpu_ms;
     share.rounds.push_back(
-        {(elapsed.wall_ms - kernels_ms) / plans, (elapsed.cpu_ms - kernels_ms) / plans});
+        {(elapsed.wall_ms - device_ms) / plans, (elapsed.cpu_ms - device_ms) / plans});
     share.launches = static_cast<double>(after.launches - before.launches) / plans;
     share.waits = static_cast<double>(after.synchronisations - before.synchronisations) / plans;
     share.copies = static_cast<double>(after.copies - before.copies) / plans;
@@ -82,62 +91,109 @@ Share share_of(const CostModels& models, const TaskSet& set, const ShareOptions&
   return share;
 }
 
-// So many tasks, those of the set again and again.
-TaskSet batch_of(TaskSet set, std::size_t tasks) {
-  const std::size_t known = set.tasks.size();
-  for (std::size_t i = known; i < tasks; ++i) set.tasks.push_back(set.tasks[i % known]);
-  set.tasks.resize(tasks);
-  return set;
+// Of all tasks the mean, in each round.
+Share mean_of(const std::vector<Share>& of_tasks) {
+  const auto tasks = static_cast<double>(of_tasks.size());
+  Share mean;
+  mean.rounds.resize(of_tasks.front().rounds.size());
+  for (const Share& share : of_tasks) {
+    for (std::size_t i = 0; i < mean.rounds.size(); ++i) {
+      mean.rounds[i].wall_ms += share.rounds[i].wall_ms / tasks;
+      mean.rounds[i].cpu_ms += share.rounds[i].cpu_ms / tasks;
+    }
+    mean.launches += share.launches / tasks;
+    mean.waits += share.waits / tasks;
+    mean.copies += share.copies / tasks;
+  }
+  return mean;
 }
+
+// So many tasks, those of the set again and again.
+std::vector<Task> batch_of(const std::vector<Task>& set, std::size_t tasks) {
+  std::vector<Task> batch;
+  for (std::size_t i = 0; i < tasks; ++i) batch.push_back(set[i % set.size()]);
+  return batch;
+}
+
+class ShareTable {
+ public:
+  void add(const std::string& set, std::size_t batch, const Share& share) {
+    const std::vector<double> cpu_ms = share.cpu_ms();
+    const double cores = median(cpu_ms) * 1e-3 * kWantedPlansPerSecond;
+    table_.add_row({set, with_separators(static_cast<std::int64_t>(batch)),
+                    three_digits(1e3 * median(cpu_ms)), percent(relative_spread(cpu_ms)),
+                    three_digits(share.launches), three_digits(share.waits),
+                    three_digits(share.copies), three_digits(cores)});
+    report_.add({.name = "host_share/" + set + "/batch:" + std::to_string(batch),
+                 .rounds = share.rounds,
+                 .operations = static_cast<std::int64_t>(batch),
+                 .figures = {{"launches", share.launches},
+                             {"waits", share.waits},
+                             {"copies", share.copies},
+                             {"cores", cores}},
+                 .label = ""});
+  }
+  [[nodiscard]] std::string str() const { return table_.str(); }
+  [[nodiscard]] const JsonReport& report() const { return report_; }
+
+ private:
+  MarkdownTable table_{{"tasks", "batch", "host us a plan", "spread", "launches a plan", "waits",
+                        "copies", "cores for 20,000 plans/s"}};
+  JsonReport report_;
+};
 
 void run(const ShareOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
   host_cuda::reset({.multiprocessors = 132, .memory_bytes = std::size_t{8} << 30});
   const Context context = machine_context();
   out << context_block(context) << '\n';
-  MarkdownTable table({"tasks", "batch", "host us a plan", "spread", "launches a plan", "waits",
-                       "copies", "cores for 20,000 plans/s"});
-  JsonReport report;
+  PlannerOptions of_planner{.algorithm = Algorithm::kPublished, .backend = "cuda", .threads = 1};
+  const Planner cuda(models, of_planner);
+  of_planner.backend = available_cpu_backends().front();
+  const Planner cpu(models, of_planner);
+  ShareTable table;
   for (const std::string& name : options.sets) {
-    const TaskSet set = batch_of(GoldenFolder(options.common.data)
-                                     .load_set(name, options.max_tasks, /*published_only=*/false),
-                                 options.batch);
-    const Share share = share_of(models, set, options);
-    const std::vector<double> cpu_ms = share.cpu_ms();
-    const double cores = median(cpu_ms) * 1e-3 * kWantedPlansPerSecond;
-    table.add_row({name, with_separators(static_cast<std::int64_t>(set.tasks.size())),
-                   three_digits(1e3 * median(cpu_ms)), percent(relative_spread(cpu_ms)),
-                   three_digits(share.launches), three_digits(share.waits),
-                   three_digits(share.copies), three_digits(cores)});
-    report.add({.name = "host_share/" + name,
-                .rounds = share.rounds,
-                .operations = static_cast<std::int64_t>(set.tasks.size()),
-                .figures = {{"launches", share.launches},
-                            {"waits", share.waits},
-                            {"copies", share.copies},
-                            {"cores", cores}},
-                .label = ""});
+    const TaskSet set = GoldenFolder(options.common.data)
+                            .load_set(name, options.max_tasks, /*published_only=*/false);
+    const Outcomes expected = cpu.plan_batch(set.tasks);
+    std::vector<Share> of_tasks;
+    for (std::size_t i = 0; i < set.tasks.size(); ++i) {
+      const auto make = [&] { return Outcomes{cuda.plan(set.tasks[i])}; };
+      of_tasks.push_back(share_of(make, {expected[i]}, name, options));
+    }
+    table.add(name, 1, mean_of(of_tasks));
+    if (options.batch == 1) continue;
+    const std::vector<Task> batch = batch_of(set.tasks, options.batch);
+    const auto make = [&] { return cuda.plan_batch(batch); };
+    table.add(name, batch.size(), share_of(make, cpu.plan_batch(batch), name, options));
   }
   out << table.str();
-  if (!options.common.json.empty()) write_file(options.common.json, report.str(context));
+  if (!options.common.json.empty()) {
+    write_file(options.common.json, table.report().str(context));
+  }
 }
 
 int run_program(const std::vector<std::string>& args) {
   const std::string name = "cuda_host_share";
   try {
-    CLI::App program("CPU time of plan_batch with kernels executed on the CPU, without theirs.",
-                     name);
+    CLI::App program("CPU time of plans with kernels executed on the CPU, without theirs.", name);
     ShareOptions options;
     add_common_options(program, options.common);
     program.add_option("--sets", options.sets, "Task sets")->delimiter(',')->capture_default_str();
     program.add_option("--tasks", options.max_tasks, "Different tasks of each, at most")
-        ->check(CLI::Range(1, 100000));
-    program.add_option("--batch", options.batch, "Tasks planned together")
         ->check(CLI::Range(1, 100000))
         ->capture_default_str();
-    program.add_option("--rounds", options.rounds, "Timed batches")
+    program.add_option("--batch", options.batch, "Tasks planned together, beside single ones")
+        ->check(CLI::Range(1, 100000))
+        ->capture_default_str();
+    program.add_option("--rounds", options.rounds, "Timed rounds")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    program.add_option("--plans", options.plans, "Plans of a round, of each single task as many")
+        ->check(CLI::Range(1, 10000000))
+        ->capture_default_str();
+    program.add_flag("--execute", options.execute,
+                     "Execute kernels each time: a call a round, and caches are empty after them");
     const auto ended = command_line::parse(program, args, std::cout, std::cerr);
     if (!ended) run(options, std::cout);
     return ended.value_or(kExitOk);
