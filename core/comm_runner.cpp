@@ -12,8 +12,9 @@ namespace {
 constexpr int kTargetDenseRows = 96;
 constexpr int kTargetSymmetricRows = 8 * kColumnBlock;
 
-int block_rows(bool symmetric, int devices) {
-  return symmetric ? std::max(1, kTargetSymmetricRows / devices) : kTargetDenseRows;
+int block_rows(bool symmetric, int devices, int most_rows) {
+  const int target = symmetric ? kTargetSymmetricRows / devices : kTargetDenseRows;
+  return std::max(1, std::min(target, most_rows));
 }
 
 int padded_columns(int rows) {
@@ -22,12 +23,13 @@ int padded_columns(int rows) {
 
 }  // namespace
 
-CommRunner::CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices)
+CommRunner::CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices,
+                       int most_rows)
     : network_(network),
       devices_(devices),
-      block_rows_(block_rows(network.symmetric, devices)),
+      block_rows_(block_rows(network.symmetric, devices, most_rows)),
       kernels_(kernels),
-      mlp_(kernels, network.mlp, /*relu_last=*/false),
+      mlp_(kernels, network.mlp, /*relu_last=*/false, block_rows_),
       log2_devices_(log2_of_devices(devices)) {
   if (network.nodes && network.nodes->devices() == devices) {
     nodes_ = &*network.nodes;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "core/mlp_runner.h"
 #include "core/packed_comm_network.h"
 
@@ -8,8 +10,13 @@ namespace neuroshard {
 /// Communication costs of batches of placements, for either architecture. One per thread.
 class CommRunner {
  public:
-  /// Borrows both.
-  CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices);
+  /// As many rows as it takes at once.
+  static constexpr int kAnyRows = std::numeric_limits<int>::max();
+
+  /// Borrows both. `most_rows`: of a call; more take several passes, but memory is made, and
+  /// zeroed, for no more than that.
+  CommRunner(const CpuKernels& kernels, const PackedCommNetwork& network, int devices,
+             int most_rows = kAnyRows);
 
   /// `dim_sums`: [rows, devices]; `start_offsets_ms`: the same, or null for the backward pass.
   /// `cost_ms`: [rows, devices].

@@ -25,13 +25,13 @@ CpuBackend::CpuBackend(const CpuKernels& kernels, const CostModels& models, bool
 void CpuBackend::embed_pieces(std::span<const float> features, std::span<float> embeddings) const {
   const PackedComputeModel& model = models_.compute();
   // The network writes a single float a row if it ends in one output.
-  std::ranges::fill(embeddings, 0.0F);
+  if (model.table_network.outputs() == 1) std::ranges::fill(embeddings, 0.0F);
   const int count = table_features();
   const int stride = padded_width(count);
-  AlignedVector<float> inputs(static_cast<std::size_t>(kBlockRows) *
-                              static_cast<std::size_t>(stride));
-  MlpRunner network(kernels_, model.table_network, /*relu_last=*/true);
   const int pieces = static_cast<int>(features.size() / static_cast<std::size_t>(count));
+  AlignedVector<float> inputs(static_cast<std::size_t>(std::min(kBlockRows, pieces)) *
+                              static_cast<std::size_t>(stride));
+  MlpRunner network(kernels_, model.table_network, /*relu_last=*/true, pieces);
   for (int first = 0; first < pieces; first += kBlockRows) {
     const int block = std::min(kBlockRows, pieces - first);
     for (int row = 0; row < block; ++row) {
@@ -70,15 +70,16 @@ void CpuBackend::score_shards(std::span<const float> embeddings, const ShardBatc
 void CpuBackend::forward_comm(int devices, std::span<const float> dim_sums,
                               std::span<const float> start_offsets_ms,
                               std::span<float> cost_ms) const {
-  CommRunner runner(kernels_, models_.comm_for(devices).forward, devices);
-  runner.run(dim_sums.data(), start_offsets_ms.data(), static_cast<int>(dim_sums.size()) / devices,
-             cost_ms.data());
+  const int rows = static_cast<int>(dim_sums.size()) / devices;
+  CommRunner runner(kernels_, models_.comm_for(devices).forward, devices, rows);
+  runner.run(dim_sums.data(), start_offsets_ms.data(), rows, cost_ms.data());
 }
 
 void CpuBackend::backward_comm(int devices, std::span<const float> dim_sums,
                                std::span<float> cost_ms) const {
-  CommRunner runner(kernels_, models_.comm_for(devices).backward, devices);
-  runner.run(dim_sums.data(), nullptr, static_cast<int>(dim_sums.size()) / devices, cost_ms.data());
+  const int rows = static_cast<int>(dim_sums.size()) / devices;
+  CommRunner runner(kernels_, models_.comm_for(devices).backward, devices, rows);
+  runner.run(dim_sums.data(), nullptr, rows, cost_ms.data());
 }
 
 std::unique_ptr<CostRunner> CpuBackend::cost_runner(int devices) const {

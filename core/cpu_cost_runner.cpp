@@ -15,10 +15,10 @@ CpuCostRunner::CpuCostRunner(const CpuKernels& kernels, const PackedModels& mode
     : comm_(models.comm_for(devices)),
       width_(padded_width(models.compute().table_network.outputs())),
       head_(kernels, models.compute().head, /*relu_last=*/false),
-      forward_(kernels, comm_.forward, devices),
-      backward_(kernels, comm_.backward, devices),
-      forward_rows_(kernels, comm_.forward.mlp, /*relu_last=*/false),
-      backward_rows_(kernels, comm_.backward.mlp, /*relu_last=*/false),
+      forward_(kernels, comm_.forward, devices, /*most_rows=*/1),
+      backward_(kernels, comm_.backward, devices, /*most_rows=*/1),
+      forward_rows_(kernels, comm_.forward.mlp, /*relu_last=*/false, kRowsOfBlock),
+      backward_rows_(kernels, comm_.backward.mlp, /*relu_last=*/false, kRowsOfBlock),
       rows_(kRowsOfBlock * kRowStride) {}
 
 void CpuCostRunner::compute(std::span<const float> sums, std::span<float> cost_ms) {

@@ -4,19 +4,17 @@
 #include <cstddef>
 
 namespace neuroshard {
-namespace {
 
-// A multiple of the kernels' tile of six rows; 128 floats a row stay within the L1 cache.
-constexpr int kForwardBlockRows = 24;
-
-}  // namespace
-
-MlpRunner::MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_last)
-    : kernels_(kernels), mlp_(mlp), relu_last_(relu_last), scratch_width_(mlp.scratch_width()) {
-  if (mlp_.layers.size() == 1) return;
-  for (auto& scratch : scratch_) {
-    scratch.resize(static_cast<std::size_t>(kForwardBlockRows) *
-                   static_cast<std::size_t>(scratch_width_));
+MlpRunner::MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_last, int most_rows)
+    : kernels_(kernels),
+      mlp_(mlp),
+      relu_last_(relu_last),
+      scratch_width_(mlp.scratch_width()),
+      block_rows_(std::clamp(most_rows, 1, kBlockRows)) {
+  // Layers write the one and the other in turn.
+  for (std::size_t k = 0; k + 1 < std::min<std::size_t>(mlp_.layers.size(), 3); ++k) {
+    scratch_[k].resize(static_cast<std::size_t>(block_rows_) *
+                       static_cast<std::size_t>(scratch_width_));
   }
 }
 
@@ -28,8 +26,8 @@ void MlpRunner::run(const float* in, int in_stride, int rows, float* out, int ou
     kernels_.two_layer_head(mlp_.layers[0].view(), mlp_.layers[1].view(), in, in_stride, rows, out);
     return;
   }
-  for (int first = 0; first < rows; first += kForwardBlockRows) {
-    const int block = std::min(kForwardBlockRows, rows - first);
+  for (int first = 0; first < rows; first += block_rows_) {
+    const int block = std::min(block_rows_, rows - first);
     const float* x = in + static_cast<std::ptrdiff_t>(first) * in_stride;
     int x_stride = in_stride;
     for (std::size_t k = 0; k < mlp_.layers.size(); ++k) {

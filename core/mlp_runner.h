@@ -9,8 +9,13 @@ namespace neuroshard {
 /// runner serves one thread; it allocates only when constructed.
 class MlpRunner {
  public:
-  /// Borrows both. `relu_last`: ReLU after the last layer too.
-  MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_last);
+  /// A multiple of the kernels' tile of six rows; 128 floats a row stay within the L1 cache.
+  static constexpr int kBlockRows = 24;
+
+  /// Borrows both. `relu_last`: ReLU after the last layer too. `most_rows`: of a call; more take
+  /// several blocks, but scratch is made, and zeroed, for no more than that.
+  MlpRunner(const CpuKernels& kernels, const PackedMlp& mlp, bool relu_last,
+            int most_rows = kBlockRows);
 
   /// `in`: [rows, in_stride] with in_stride >= padded_width(inputs) and zeros as padding.
   /// `out`: [rows, out_stride]; padded_width(outputs) floats a row are written, or one if there is
@@ -26,6 +31,7 @@ class MlpRunner {
   const PackedMlp& mlp_;
   bool relu_last_;
   int scratch_width_;
+  int block_rows_;
   AlignedVector<float> scratch_[2];
 };
 

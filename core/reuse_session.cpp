@@ -22,7 +22,7 @@ ReuseSession::ReuseSession(const CpuKernels& kernels, const PackedModels& models
       dim_sums_(static_cast<std::size_t>(problem_.devices)) {
   const int width = padded_width(models.compute().table_network.outputs());
   const AlignedVector<float> zero(static_cast<std::size_t>(width), 0.0F);
-  MlpRunner(kernels, models.compute().head, false).run(zero.data(), width, 1, &empty_ms_, 1);
+  MlpRunner(kernels, models.compute().head, false, 1).run(zero.data(), width, 1, &empty_ms_, 1);
 }
 
 std::uint32_t ReuseSession::note_placement() {
