@@ -211,8 +211,13 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   plan_.emplace();
   plan_->slices = split_columns(searched_, best.state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
+  layout_.reserve(pieces.size());
   for (std::size_t position = 0; position < pieces.size(); ++position) {
-    plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));
+    const std::uint32_t slice = best.state.order[position];
+    const std::uint32_t device = (*devices)[position];
+    plan_->shards[device].push_back(static_cast<int>(slice));
+    layout_.push_back(
+        {pieces[position], static_cast<std::uint32_t>(plan_->slices[slice].table), device});
   }
 }
 
@@ -221,7 +226,9 @@ void PublishedSearch::finish(PlanResult& result) {
   result.plan = std::move(plan_);
   result.infeasible = std::move(infeasible_);
   if (result.plan && bundled_ != nullptr) result.plan = bundled_->plan_of_listed(*result.plan);
-  if (result.plan) result.cost = simulate(backend_, task_, *result.plan);
+  if (!result.plan) return;
+  result.cost = layout_.empty() ? simulate(backend_, task_, *result.plan)
+                                : cost_of(backend_, catalog_, task_, layout_);
 }
 
 }  // namespace neuroshard

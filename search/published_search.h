@@ -9,6 +9,7 @@
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
 #include "search/bundled_task.h"
+#include "search/layout.h"
 #include "search/piece_catalog.h"
 #include "search/task_search.h"
 
@@ -73,6 +74,7 @@ class PublishedSearch final : public TaskSearch {
   std::optional<ScoredState> best_;
   std::uint64_t examined_ = 0;
   std::optional<Plan> plan_;
+  Layout layout_;  ///< The winner, in the order of the plan's shards; empty if packed otherwise.
   std::optional<Infeasibility> infeasible_;
 };
 
