@@ -12,7 +12,9 @@ namespace neuroshard {
 /// asks once more for what it has asked for with less. Of one thread.
 class PlanLaunches {
  public:
-  explicit PlanLaunches(int most) : left_(most) {}
+  /// `asked_again`: whether a search may be the same as one before it. Else none is remembered.
+  explicit PlanLaunches(int most, bool asked_again = true)
+      : left_(most), asked_again_(asked_again) {}
 
   [[nodiscard]] bool any() const { return left_ > 0; }
   /// Takes so many more; none, and false, if there are fewer left.
@@ -35,6 +37,7 @@ class PlanLaunches {
   };
 
   int left_;
+  bool asked_again_;
   std::vector<Known> known_;
 };
 

@@ -304,7 +304,8 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const std::optional<Task> with_rules =
       task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
   const Task& planned = with_rules ? *with_rules : task;
-  PlanLaunches launches(kMostLaunches);
+  const bool tries_cuts = impl->any_cuts || impl->needs_cut_search(planned);
+  PlanLaunches launches(kMostLaunches, /*asked_again=*/tries_cuts);
   PlanResult result =
       !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
       : impl->needs_cut_search(planned)

@@ -87,5 +87,12 @@ TEST(PlanLaunches, KnowTheSearchesThatAreTheSameInAll) {
   }
 }
 
+TEST(PlanLaunches, RememberNothingThatIsNotAskedAgain) {
+  const Question asked;
+  PlanLaunches launches(2, /*asked_again=*/false);
+  launches.remember(asked.problem(), asked.beam(), {});
+  EXPECT_EQ(launches.outcome_of(asked.problem(), asked.beam()), nullptr);
+}
+
 }  // namespace
 }  // namespace neuroshard
