@@ -52,6 +52,7 @@ std::size_t RowIds::held_bytes() const {
 }
 
 void RowIds::clear() {
+  if (size() == 0) return;
   values_.clear();
   offsets_.resize(1);
   hashes_.clear();

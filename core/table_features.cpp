@@ -126,8 +126,10 @@ OperatorFeatures& OperatorFeatures::operator=(OperatorFeatures&&) noexcept = def
 void OperatorFeatures::append(const Table& table, std::span<const int> dims,
                               std::vector<float>& features) const {
   if (count_ == kTableFeatures) {
+    auto row = table_features(table, 0);
+    const int dim_position = feature_order().position[kHistogramBins];
     for (const int dim : dims) {
-      const auto row = table_features(table, dim);
+      row[dim_position] = static_cast<float>(dim);
       features.insert(features.end(), row.begin(), row.end());
     }
     return;

@@ -70,6 +70,13 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   }
   const OperatorFeatures of_operator(table_features, static_cast<double>(task.batch_size));
   const ApartTables apart(task);
+  struct Cut {
+    const Table* table;
+    Halvings halvings;
+  };
+  std::vector<Cut> cuts;  // Of tables that have pieces of their own.
+  cuts.reserve(by_kind.size());
+  std::size_t pieces = 0;
   const Table* previous = nullptr;
   for (const std::uint32_t index : by_kind) {
     const Table& table = task.tables[index];
@@ -79,9 +86,13 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
       continue;
     }
     if (!of_its_own) previous = &table;
-    whole_[index] = static_cast<std::uint32_t>(dims_.size());
-    add_pieces(table, halvings_of(table), of_operator);
+    whole_[index] = static_cast<std::uint32_t>(pieces);
+    cuts.push_back({&table, halvings_of(table)});
+    pieces += static_cast<std::size_t>(cuts.back().halvings.some) + 1;
   }
+  for (const BundledTask::Bundle& bundle : bundles) pieces += bundle.tables.size();
+  reserve(pieces, bundles.size(), static_cast<std::size_t>(table_features));
+  for (const Cut& cut : cuts) add_pieces(*cut.table, cut.halvings, of_operator);
   for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator);
   embedded_ = dims_.size();
   for (std::size_t b = 0; b < bundles.size(); ++b) {
@@ -102,13 +113,25 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   }
 }
 
+void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t features) {
+  features_.reserve(pieces * features);
+  const std::size_t all = pieces + bundles;
+  dims_.reserve(all);
+  memory_.reserve(all);
+  size_bytes_.reserve(all);
+  lookups_.reserve(all);
+  can_split_.reserve(all);
+  can_split_all_.reserve(all);
+}
+
 void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
                               const OperatorFeatures& features) {
   const std::size_t first = dims_.size();
+  const std::int64_t lookups = lookup_units(table.pooling_factor);
   for (int level = 0; level <= halvings.some; ++level) {
     const int dim = table.dim >> level;
     dims_.push_back(dim);
-    lookups_.push_back(lookup_units(table.pooling_factor));
+    lookups_.push_back(lookups);
     size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
     can_split_.push_back(level < halvings.some ? 1 : 0);
     can_split_all_.push_back(level < halvings.all ? 1 : 0);
@@ -144,6 +167,9 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
     return;
   }
   std::vector<float> features;
+  std::size_t inputs = 0;
+  for (const PieceCatalog& catalog : catalogs) inputs += catalog.features_.size();
+  features.reserve(inputs);
   for (const PieceCatalog& catalog : catalogs) {
     features.insert(features.end(), catalog.features_.begin(), catalog.features_.end());
   }
@@ -155,7 +181,9 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
     const auto embeddings =
         std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width);
     const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.embedded_);
-    catalog.embeddings_.assign(embeddings.begin(), embeddings.end());
+    // assign() would go one float at a time.
+    catalog.embeddings_.resize(embeddings.size());
+    std::ranges::copy(embeddings, catalog.embeddings_.begin());
     catalog.cost_ms_.assign(cost_ms.begin(), cost_ms.end());
     catalog.features_ = {};
     if (catalog.has_bundles()) catalog.sum_up_bundles(backend);

@@ -92,6 +92,8 @@ class PieceCatalog {
   [[nodiscard]] const std::vector<std::uint8_t>& can_split_all() const { return can_split_all_; }
 
  private:
+  /// Room for so many, and for bundles; `features` of each piece.
+  void reserve(std::size_t pieces, std::size_t bundles, std::size_t features);
   void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features);
   void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features);
   void sum_up_bundles(const Backend& backend);

@@ -20,6 +20,7 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   for (const Table& table : task.tables) dim_sum += table.dim;
   const double mean_dim = dim_sum / task.devices;
   std::vector<std::int64_t> limits;
+  limits.reserve(static_cast<std::size_t>(grid_steps));
   for (int i = 0; i < grid_steps; ++i) {
     const double scale = grid_steps == 1 ? 1.0 : 1.0 + i * 0.5 / (grid_steps - 1);
     limits.push_back(static_cast<std::int64_t>(std::floor(scale * mean_dim)));
@@ -46,7 +47,6 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop,
                .rules = rules_ ? &*rules_ : nullptr},
-      starts_{SplitState(catalog_, searched_.tables.size())},
       infeasible_(proof_of_infeasibility(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
@@ -57,6 +57,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
     pack_under_rules();
     return;
   }
+  starts_.emplace_back(catalog_, searched_.tables.size());
   if (options.memory_splits) {
     SplitState forced = starts_.front();
     split_oversized(catalog_, problem_.memory_bytes, forced);
@@ -211,6 +212,9 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   plan_.emplace();
   plan_->slices = split_columns(searched_, best.state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
+  std::vector<std::size_t> slices_on(plan_->shards.size(), 0);
+  for (const std::uint32_t device : *devices) ++slices_on[device];
+  for (std::size_t d = 0; d < slices_on.size(); ++d) plan_->shards[d].reserve(slices_on[d]);
   layout_.reserve(pieces.size());
   for (std::size_t position = 0; position < pieces.size(); ++position) {
     const std::uint32_t slice = best.state.order[position];

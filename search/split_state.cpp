@@ -40,7 +40,9 @@ void SplitState::split(const PieceCatalog& catalog, std::uint32_t slice) {
 }
 
 void SplitState::append_ordered_pieces(std::vector<std::uint32_t>& out) const {
-  for (const std::uint32_t slice : order) out.push_back(pieces[slice]);
+  const std::size_t first = out.size();
+  out.resize(first + order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) out[first + i] = pieces[order[i]];
 }
 
 void SplitState::append_child_pieces(const PieceCatalog& catalog, std::uint32_t slice,

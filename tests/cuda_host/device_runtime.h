@@ -90,7 +90,8 @@ Device& initialized_device();
 [[nodiscard]] cudaError_t sticky_error();
 /// `device`: -1 for pinned host memory.
 [[nodiscard]] void* allocate(std::size_t bytes, int device);
-/// Does everything that was queued, or what Work says. A fault leaves the rest undone, as on a device.
+/// Does everything that was queued, or what Work says. A fault leaves the rest undone, as on a
+/// device.
 cudaError_t drain(CUstream_st& stream);
 void drain_all(int device);
 

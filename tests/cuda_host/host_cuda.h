@@ -46,11 +46,11 @@ void set_resident_blocks(std::size_t blocks);
 /// The launch after `launches` more launches on `device` fails like a kernel that reads wild
 /// memory: when it is waited for, and for good. Negative: never.
 void fail_after(int launches, int device = 0);
-/// Whether devices work. kRecorded: they do, and what host memory has of it after each wait is kept,
-/// for the last time that this was chosen. kPlayed: they do nothing, and waits bring what was kept,
-/// one after the other and then from the first again; so callers must do what they did then, with
-/// buffers that have grown by then, and see that the results are the same. Then the host can be
-/// timed without the kernels.
+/// Whether devices work. kRecorded: they do, and what host memory has of it after each wait is
+/// kept, for the last time that this was chosen. kPlayed: they do nothing, and waits bring what was
+/// kept, one after the other and then from the first again; so callers must do what they did then,
+/// with buffers that have grown by then, and see that the results are the same. Then the host can
+/// be timed without the kernels.
 enum class Work { kDone, kRecorded, kPlayed };
 void set_work(Work work);
 /// Every later cudaMalloc fails.

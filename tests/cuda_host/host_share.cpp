@@ -158,7 +158,11 @@ void run(const ShareOptions& options, std::ostream& out) {
     const Outcomes expected = cpu.plan_batch(set.tasks);
     std::vector<Share> of_tasks;
     for (std::size_t i = 0; i < set.tasks.size(); ++i) {
-      const auto make = [&] { return Outcomes{cuda.plan(set.tasks[i])}; };
+      const auto make = [&] {
+        Outcomes one(1);
+        one.front() = cuda.plan(set.tasks[i]);
+        return one;
+      };
       of_tasks.push_back(share_of(make, {expected[i]}, name, options));
     }
     table.add(name, 1, mean_of(of_tasks));
