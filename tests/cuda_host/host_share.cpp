@@ -4,7 +4,10 @@
 // counted.
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <functional>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "bench/common_options.h"
 #include "bench/json_report.h"
@@ -12,8 +15,13 @@
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
 #include "cuda_host/host_cuda.h"
+#include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
+#include "search/layout.h"
+#include "search/piece_catalog.h"
+#include "search/published_search.h"
+#include "search/split_state.h"
 #include "tools/command_line/arguments.h"
 #include "weights/files/atomic_file.h"
 
@@ -91,6 +99,84 @@ Share share_of(const Make& make, const Outcomes& expected, const std::string& se
   return share;
 }
 
+/// What the library does for a plan, made again from the task and its plan by the same functions.
+class Parts {
+ public:
+  Parts(const Backend& backend, const Task& task, const Plan& plan, const SearchOptions& options)
+      : backend_(backend),
+        task_(task),
+        catalog_(backend, task),
+        search_(backend, task, options, catalog_),
+        layout_(layout_of(catalog_, plan)) {
+    SplitState state(catalog_, task.tables.size());
+    const HalvedPlan halved = halvings_of(plan).value();
+    for (const int slice : halved.column_splits) {
+      state.split(catalog_, static_cast<std::uint32_t>(slice));
+    }
+    state.append_ordered_pieces(order_);
+  }
+
+  [[nodiscard]] std::size_t pieces() const { return catalog_.size(); }
+
+  void make_catalog() const { (void)PieceCatalog(task_, backend_.table_features()); }
+  /// And its catalog.
+  void embed() const {
+    PieceCatalog catalog(task_, backend_.table_features());
+    PieceCatalog::embed(backend_, {&catalog, 1});
+  }
+  /// Under the widest limit.
+  void place() const {
+    const PlacementProblem& problem = search_.problem();
+    const int limit = static_cast<int>(problem.dim_limits.size()) - 1;
+    (void)backend_.start(problem)->assignments(order_, limit);
+  }
+  void price() const { (void)cost_of(backend_, catalog_, task_, layout_); }
+
+ private:
+  const Backend& backend_;
+  const Task& task_;
+  PieceCatalog catalog_;
+  PublishedSearch search_;
+  Layout layout_;
+  std::vector<std::uint32_t> order_;
+};
+
+struct PartTimes {
+  double catalog_us = 0.0;
+  double embed_us = 0.0;
+  double place_us = 0.0;
+  double price_us = 0.0;
+  double pieces = 0.0;
+};
+
+// Means of all tasks; of rounds the median.
+PartTimes times_of_parts(const CostModels& models, const TaskSet& set, const Outcomes& outcomes,
+                         const ShareOptions& options) {
+  const std::unique_ptr<Backend> backend = make_cpu_backend(models);
+  const SearchOptions search;
+  PartTimes times;
+  for (std::size_t i = 0; i < set.tasks.size(); ++i) {
+    if (!outcomes[i]->plan) continue;
+    const Parts parts(*backend, set.tasks[i], *outcomes[i]->plan, search);
+    const auto us = [&](void (Parts::*part)() const) {
+      std::vector<double> rounds;
+      for (int round = 0; round < options.rounds; ++round) {
+        const Stopwatch watch;
+        for (int repeat = 0; repeat < options.plans; ++repeat) (parts.*part)();
+        rounds.push_back(1e3 * watch.elapsed().cpu_ms / options.plans);
+      }
+      return median(rounds) / static_cast<double>(set.tasks.size());
+    };
+    const double catalog_us = us(&Parts::make_catalog);
+    times.catalog_us += catalog_us;
+    times.embed_us += us(&Parts::embed) - catalog_us;
+    times.place_us += us(&Parts::place);
+    times.price_us += us(&Parts::price);
+    times.pieces += static_cast<double>(parts.pieces()) / static_cast<double>(set.tasks.size());
+  }
+  return times;
+}
+
 // Of all tasks the mean, in each round.
 Share mean_of(const std::vector<Share>& of_tasks) {
   const auto tasks = static_cast<double>(of_tasks.size());
@@ -152,6 +238,9 @@ void run(const ShareOptions& options, std::ostream& out) {
   of_planner.backend = available_cpu_backends().front();
   const Planner cpu(models, of_planner);
   ShareTable table;
+  MarkdownTable parts({"tasks", "pieces", "us a plan: catalog of pieces",
+                       "their embeddings and costs", "one placement", "cost of the plan",
+                       "the rest"});
   for (const std::string& name : options.sets) {
     const TaskSet set = GoldenFolder(options.common.data)
                             .load_set(name, options.max_tasks, /*published_only=*/false);
@@ -165,13 +254,25 @@ void run(const ShareOptions& options, std::ostream& out) {
       };
       of_tasks.push_back(share_of(make, {expected[i]}, name, options));
     }
-    table.add(name, 1, mean_of(of_tasks));
+    const Share alone = mean_of(of_tasks);
+    table.add(name, 1, alone);
+    if (!options.execute) {
+      const PartTimes of_parts = times_of_parts(models, set, expected, options);
+      const auto& [catalog_us, embed_us, place_us, price_us, pieces] = of_parts;
+      const double rest_us =
+          1e3 * median(alone.cpu_ms()) - catalog_us - embed_us - place_us - price_us;
+      parts.add_row({name, three_digits(pieces), three_digits(catalog_us), three_digits(embed_us),
+                     three_digits(place_us), three_digits(price_us), three_digits(rest_us)});
+    }
     if (options.batch == 1) continue;
     const std::vector<Task> batch = batch_of(set.tasks, options.batch);
     const auto make = [&] { return cuda.plan_batch(batch); };
     table.add(name, batch.size(), share_of(make, cpu.plan_batch(batch), name, options));
   }
   out << table.str();
+  if (!options.execute) {
+    out << "\nParts of a plan by itself, each made again and again\n\n" << parts.str();
+  }
   if (!options.common.json.empty()) {
     write_file(options.common.json, table.report().str(context));
   }
