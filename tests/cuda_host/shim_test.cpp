@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "cuda_host/fiber.h"
@@ -96,6 +97,52 @@ TEST_P(HostCuda, RunsVotesAndReductions) {
   std::vector<unsigned> out(32);
   ASSERT_EQ(run(1, 32, 0, votes_kernel, out.data()), cudaSuccess);
   EXPECT_THAT(out, Each(15U));
+}
+
+__global__ void twice_kernel(const int* in, int* mapped, int* own) {
+  mapped[threadIdx.x] = 2 * in[threadIdx.x];
+  own[threadIdx.x] = 2 * in[threadIdx.x] + 1;
+}
+
+// Two waits, the first for memory that the kernel writes itself, the second for a copy of it.
+TEST_P(HostCuda, PlaysWhatItHasRecorded) {
+  constexpr std::size_t kBytes = 32 * sizeof(int);
+  const std::vector<int> in(32, 4);
+  int* mapped = nullptr;
+  int* copied = nullptr;
+  int* own = nullptr;
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&mapped), kBytes, 0), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&copied), kBytes, 0), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&own), kBytes), cudaSuccess);
+  const auto forget = [&] {
+    std::fill_n(mapped, 32, 0);
+    std::fill_n(copied, 32, 0);
+  };
+  const auto work = [&] {
+    ASSERT_EQ(run(1, 32, 0, twice_kernel, in.data(), mapped, own), cudaSuccess);
+    EXPECT_THAT(std::vector<int>(mapped, mapped + 32), Each(8));
+    EXPECT_THAT(std::vector<int>(copied, copied + 32), Each(0));
+    ASSERT_EQ(cudaMemcpyAsync(copied, own, kBytes, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_THAT(std::vector<int>(copied, copied + 32), Each(9));
+  };
+  forget();
+  host_cuda::set_work(host_cuda::Work::kRecorded);
+  work();
+  host_cuda::set_work(host_cuda::Work::kPlayed);
+  std::memset(own, 0, kBytes);
+  for (int again = 0; again < 3; ++again) {
+    forget();
+    work();
+  }
+  EXPECT_EQ(own[0], 0);
+  host_cuda::set_work(host_cuda::Work::kDone);
+  forget();
+  work();
+  EXPECT_EQ(own[0], 9);
+  EXPECT_EQ(cudaFreeHost(mapped), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(copied), cudaSuccess);
+  EXPECT_EQ(cudaFree(own), cudaSuccess);
 }
 
 __global__ void read_unwritten_kernel(float* out) {
