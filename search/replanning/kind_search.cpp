@@ -33,6 +33,10 @@ constexpr int kRoundsOfFast = 3;
 // Other numbers of replicas that are planned with little effort, if not all is to be.
 constexpr std::size_t kNumbersOfReplicas = 8;
 
+// Kinds that are planned with all effort, the cheapest of those planned with little. What little
+// effort says of them is off by some percent.
+constexpr std::size_t kMostWithAllEffort = 3;
+
 // It takes a copy for each device to get a replica back, and tables that are added later often find
 // no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less
 // than one that keeps them, and for each of them. With less, plans are dearer after ten changes;
@@ -53,7 +57,7 @@ class KindSearch {
   struct Best {
     ReplanResult result;
     WantedKinds wanted;
-    double judged_ms;  ///< Cost, and price of the moves, and what dropped replicas have to gain.
+    double judged_ms;
   };
 
   /// From the kinds that run to the best ones within the budget. If moves have a price, later
@@ -70,6 +74,10 @@ class KindSearch {
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
+  /// Plans the cheapest kinds so far again, with all effort.
+  void try_cheapest_with_all_effort();
+  /// Cost, and price of the moves, and what dropped replicas have to gain.
+  [[nodiscard]] double judged_ms(const ReplanResult& result) const;
   /// Tables that run replicated and could stay so, but do not in `plan`, less those, the smallest
   /// first, that can be replicated again when any device is lost, by what may then be moved beyond
   /// what must.
@@ -111,6 +119,7 @@ class KindSearch {
   std::optional<Error> refusal_;    ///< Why tables cannot stay as they run.
   std::optional<PlanResult> anew_;  ///< For the task, with all effort.
   std::set<WantedKinds> tried_;
+  std::vector<std::pair<double, WantedKinds>> with_little_effort_;  ///< What each was judged.
   SearchStats stats_;
   bool complete_ = true;
 };
@@ -166,6 +175,9 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   add_work(stats_, rest.result.result.stats);
   ReplanResult whole = with_kept_tables(backend_, order_.task, kept, std::move(rest.result));
   kinds_.recount_row_blocks(whole);
+  if (whole.result.plan && effort == Effort::kFast) {
+    with_little_effort_.emplace_back(judged_ms(whole), wanted);
+  }
   consider(std::move(whole), wanted);
 }
 
@@ -202,15 +214,17 @@ int KindSearch::dropped_replicas(const Plan& plan) const {
   return static_cast<int>(bytes_back.end() - dear);
 }
 
+double KindSearch::judged_ms(const ReplanResult& result) const {
+  const double ms = result.result.cost.cost_ms + budget_.price_ms(result.moved_bytes);
+  if (!result.result.plan || budget_.is_any()) return ms;
+  const int dropped = dropped_replicas(*result.result.plan);
+  return dropped > 0 ? ms * (1.0 + kLeastGainOfDrops + kLeastGainOfDrop * dropped) : ms;
+}
+
 void KindSearch::consider(ReplanResult result, const WantedKinds& wanted) {
-  double judged_ms = result.result.cost.cost_ms + budget_.price_ms(result.moved_bytes);
-  if (result.result.plan && !budget_.is_any()) {
-    if (const int dropped = dropped_replicas(*result.result.plan); dropped > 0) {
-      judged_ms *= 1.0 + kLeastGainOfDrops + kLeastGainOfDrop * dropped;
-    }
-  }
-  if (best_ && (!result.result.plan || best_->judged_ms <= judged_ms)) return;
-  best_ = Best{.result = std::move(result), .wanted = wanted, .judged_ms = judged_ms};
+  const double judged = judged_ms(result);
+  if (best_ && (!result.result.plan || best_->judged_ms <= judged)) return;
+  best_ = Best{.result = std::move(result), .wanted = wanted, .judged_ms = judged};
 }
 
 std::vector<KindChange> KindSearch::by_gain(std::vector<KindChange> changes) const {
@@ -362,11 +376,13 @@ void KindSearch::begin(Effort effort) {
 
 void KindSearch::search(bool moves_have_price) {
   tried_.clear();
+  with_little_effort_.clear();
   begin(any_kinds_ || moves_have_price ? Effort::kFast : order_.effort);
   if (!has_plan()) return;
   if (moves_have_price) {
     budget_.price_moves(best_->result.result.cost.cost_ms);
     best_->judged_ms += budget_.price_ms(best_->result.moved_bytes);
+    with_little_effort_.assign(1, {best_->judged_ms, best_->wanted});
   }
   if (any_kinds_ && kinds_.any_change_within(budget_.spare_bytes())) {
     // A plan that is made anew may have replicas that the budget has no bytes for: it says which
@@ -385,7 +401,22 @@ void KindSearch::search(bool moves_have_price) {
   }
   if ((moves_have_price || (any_kinds_ && order_.effort != Effort::kFast)) &&
       !order_.stop.reached()) {
-    try_kinds(WantedKinds(best_->wanted), order_.effort);
+    try_cheapest_with_all_effort();
+  }
+}
+
+void KindSearch::try_cheapest_with_all_effort() {
+  std::vector<WantedKinds> cheapest{best_->wanted};
+  if (order_.effort != Effort::kFast) {
+    std::ranges::stable_sort(with_little_effort_, {}, &std::pair<double, WantedKinds>::first);
+    for (const auto& [ms, wanted] : with_little_effort_) {
+      if (cheapest.size() == kMostWithAllEffort) break;
+      if (wanted != cheapest.front()) cheapest.push_back(wanted);
+    }
+  }
+  for (const WantedKinds& wanted : cheapest) {
+    if (order_.stop.reached()) return;
+    try_kinds(wanted, order_.effort);
   }
 }
 
