@@ -80,6 +80,9 @@ void validate(const ReplanRequest& request) {
     throw Error("the share that small moves may take is " +
                 std::to_string(request.small_moves_share) + "; give between 0 and 1");
   }
+  if (request.small_moves_bytes < 0) {
+    throw Error("the bytes of small moves are negative; give how many each device may be sent");
+  }
   if (!(request.ms_per_moved_gib >= 0.0 && request.ms_per_moved_gib <= kMostMsPerGib)) {
     throw Error("the price of a moved GiB is " + std::to_string(request.ms_per_moved_gib) +
                 " ms; give between 0 and 1e6");

@@ -29,12 +29,12 @@ namespace {
 constexpr const char* kReplanFooter =
     R"(What re-planning moves and costs. Each table set is planned, then something happens to the job, and
 it is planned again near to the plan that runs. 'moved' is what has to be moved over what must be if
-all tables stay sharded as they run; 'cost' is the plan's over that of a plan made anew, which
-knows nothing of the running one. Ten changes in a row are
-drawn: a device lost or added, a table added or doubled; each starts from the plan before it, and what
-is moved in all of them is counted. With one account, each may also move what those before left of
-their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force no
-move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
+all tables stay sharded as they run, 'all' of all sets together; 'cost' is the plan's over that of a
+plan made anew, which knows nothing of the running one. Ten changes in a row are drawn, the same kinds
+for each set: of tables five are added and three doubled, and two devices are lost. Each starts from
+the plan before it, and what is moved in all of them is counted. With one account, each may also move
+what those before left of their budgets. Other pooling factors (0.8 to 1.2 times the old ones) force
+no move: what they gain has its price (--ms-per-moved-gb), or the plan stays.
 
 With --bound, 'at once' is the cost over that of a plan made anew of the cheaper of two plans: the one
 that is judged, and one near to the first plan, made when all changes are known, with the bytes that
@@ -49,6 +49,7 @@ struct ReplanOptions {
   std::string effort = "default";
   double ms_per_moved_gib = 0.0;
   double small_moves_share = ReplanRequest{}.small_moves_share;
+  double small_moves_gib = gib_from_bytes(ReplanRequest{}.small_moves_bytes);
   int threads = 1;
   std::vector<std::string> changes;  ///< Words of their names; empty: all.
   bool list = false;
@@ -80,6 +81,7 @@ std::optional<Judged> judge(const Planner& planner, const Scenario& scenario, Ta
     ReplanRequest request;
     request.ms_per_moved_gib = options.ms_per_moved_gib;
     request.small_moves_share = options.small_moves_share;
+    request.small_moves_bytes = std::llround(options.small_moves_gib * bytes_from_gib(1.0));
     if (scenario.one_account && options.ms_per_moved_gib == 0.0) {
       request.unspent_bytes = unspent_bytes;
     }
@@ -122,6 +124,8 @@ struct Changes {
   std::vector<double> bound_ratios;
   std::vector<double> move_ratios;
   std::vector<double> must_gib;
+  std::int64_t must_move_bytes = 0;
+  std::int64_t moved_bytes = 0;
   std::vector<double> ms;
   std::vector<double> anew_ms;
 
@@ -134,6 +138,8 @@ struct Changes {
                             static_cast<double>(judged.must_move_bytes));
     }
     must_gib.push_back(gib(judged.must_move_bytes));
+    must_move_bytes += judged.must_move_bytes;
+    moved_bytes += judged.moved_bytes;
     ms.push_back(judged.replan_ms / changes);
     anew_ms.push_back(judged.anew_ms / changes);
   }
@@ -146,6 +152,7 @@ struct Changes {
             std::to_string(devices),
             std::to_string(cost_ratios.size()),
             three_digits(median(must_gib)),
+            must_move_bytes == 0 ? "-" : three_decimals(gib(moved_bytes) / gib(must_move_bytes)),
             move_ratios.empty() ? "-" : three_decimals(geometric_mean(move_ratios)),
             worst(move_ratios),
             three_decimals(geometric_mean(cost_ratios)),
@@ -161,8 +168,8 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = effort_from_name(options.effort), .threads = options.threads});
   out << context_block(machine_context()) << '\n';
-  MarkdownTable all({"change", "devices", "cases", "must GiB", "moved / must", "worst",
-                     "cost / anew", "worst", "at once", "bound", "ms", "anew ms"});
+  MarkdownTable all({"change", "devices", "cases", "must GiB", "moved, all", "moved / must",
+                     "worst", "cost / anew", "worst", "at once", "bound", "ms", "anew ms"});
   MarkdownTable list({"case", "devices", "change", "must GiB", "moved GiB", "cost / anew",
                       "at once", "bound", "ms"});
   const std::vector<const Scenario*> wanted = scenarios(options.changes);
@@ -206,8 +213,13 @@ void add_replan_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(0.0, 1e6));
   command
       ->add_option("--small-moves-share", options->small_moves_share,
-                   "Share of what tables take that may be moved if it pays; 0: never")
+                   "Share of what tables take that may be moved if it pays")
       ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--small-moves-gb", options->small_moves_gib,
+                   "GiB for each device that may be moved so; this and the share 0: never")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of one plan")
       ->check(CLI::Range(1, 1024))

@@ -34,6 +34,7 @@ ReplanRequest replan_request(const ns_replan_options& given) {
   if (given.most_moved_bytes != nullptr) request.most_moved_bytes = *given.most_moved_bytes;
   if (given.unspent_bytes != nullptr) request.unspent_bytes = *given.unspent_bytes;
   if (given.small_moves_share != nullptr) request.small_moves_share = *given.small_moves_share;
+  if (given.small_moves_bytes != nullptr) request.small_moves_bytes = *given.small_moves_bytes;
   return request;
 }
 

@@ -426,8 +426,7 @@ void KindSearch::search_with_small_moves() {
       budget_.must_move_bytes() == 0 || !has_plan() || order_.stop.reached()) {
     return;
   }
-  const auto more_bytes = static_cast<std::int64_t>(
-      request.small_moves_share * static_cast<double>(held_bytes(order_.running)));
+  const std::int64_t more_bytes = small_moves_bytes(request, order_.running, order_.task.devices);
   if (more_bytes <= budget_.spare_bytes()) return;
   const auto cost_ms = [&] {  // Without the price of moves.
     return best_->judged_ms - budget_.price_ms(best_->result.moved_bytes);

@@ -19,6 +19,14 @@ double gib(std::int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(bytes_from_gib(1.0));
 }
 
+/// What tables take on the devices that are left of a running plan.
+std::int64_t held_bytes(const RunningPlan& running) {
+  const std::vector<std::int64_t> of_devices = plan_bytes(running.task, running.plan);
+  std::int64_t bytes = std::accumulate(of_devices.begin(), of_devices.end(), std::int64_t{0});
+  for (const int lost : running.lost_devices) bytes -= of_devices[static_cast<std::size_t>(lost)];
+  return bytes;
+}
+
 }  // namespace
 
 MoveBudget::MoveBudget(const ReplanRequest& request)
@@ -44,11 +52,12 @@ void MoveBudget::price_moves(double cost_ms) {
   ms_per_gib_ = kLeastGainOfBudget * cost_ms / gib(spare_bytes());
 }
 
-std::int64_t held_bytes(const RunningPlan& running) {
-  const std::vector<std::int64_t> of_devices = plan_bytes(running.task, running.plan);
-  std::int64_t bytes = std::accumulate(of_devices.begin(), of_devices.end(), std::int64_t{0});
-  for (const int lost : running.lost_devices) bytes -= of_devices[static_cast<std::size_t>(lost)];
-  return bytes;
+std::int64_t small_moves_bytes(const ReplanRequest& request, const RunningPlan& running,
+                               int devices) {
+  const std::int64_t of_device = std::min(request.small_moves_bytes, kMaxTaskBytes / devices);
+  return std::max(of_device * devices,
+                  static_cast<std::int64_t>(request.small_moves_share *
+                                            static_cast<double>(held_bytes(running))));
 }
 
 }  // namespace neuroshard

@@ -41,7 +41,8 @@ class MoveBudget {
   double ms_per_gib_;
 };
 
-/// What tables take on the devices that are left of a running plan.
-[[nodiscard]] std::int64_t held_bytes(const RunningPlan& running);
+/// What small moves of `request` may be, in all, for a new task of so many devices.
+[[nodiscard]] std::int64_t small_moves_bytes(const ReplanRequest& request,
+                                             const RunningPlan& running, int devices);
 
 }  // namespace neuroshard

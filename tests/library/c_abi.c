@@ -27,7 +27,7 @@ FIELD(ns_plan_options, reserved, 28);
 FIELD(ns_plan_options, on_improvement, 32);
 FIELD(ns_plan_options, context, 40);
 
-STRUCT(ns_replan_options, 80);
+STRUCT(ns_replan_options, 88);
 FIELD(ns_replan_options, size, 0);
 FIELD(ns_replan_options, deadline_ms, 8);
 FIELD(ns_replan_options, stop, 16);
@@ -38,6 +38,7 @@ FIELD(ns_replan_options, ms_per_moved_gib, 48);
 FIELD(ns_replan_options, reserved, 56);
 FIELD(ns_replan_options, unspent_bytes, 64);
 FIELD(ns_replan_options, small_moves_share, 72);
+FIELD(ns_replan_options, small_moves_bytes, 80);
 
 STRUCT(ns_move, 32);
 FIELD(ns_move, table, 0);

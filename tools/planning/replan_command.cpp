@@ -31,9 +31,9 @@ constexpr const char* kReplanExamples = R"(Examples:
 A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
 moved if all tables stay sharded as they run may be moved, and beyond that 2 % of what tables
-take on all devices (--small-moves-share) if that saves 1 % of the cost. With --carry-over, what
-this leaves of the budget is kept in the plan's file for the next change, and what the running
-plan's file has may be moved, too.
+take on all devices (--small-moves-share), or 16 MiB for each device (--small-moves-gb) if that is
+more, if that saves 1 % of the cost. With --carry-over, what this leaves of the budget is kept in
+the plan's file for the next change, and what the running plan's file has may be moved, too.
 Exit codes: 0 there is a plan; 1 there is none, and the reason is given; 2 bad input or usage.)";
 
 struct ReplanCommand {
@@ -45,6 +45,7 @@ struct ReplanCommand {
   std::optional<double> ms_per_moved_gb;
   bool carry_over = false;
   double small_moves_share = ReplanRequest{}.small_moves_share;
+  double small_moves_gb = gib_from_bytes(ReplanRequest{}.small_moves_bytes);
   ModelOptions models;
   SearchChoice search;
   std::string format = "table";
@@ -100,6 +101,13 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   return {{task, plan_for(records[0], task), command.lost_devices}, records[0].unspent_bytes};
 }
 
+std::int64_t bytes_of_option(const char* option, double gib) {
+  if (!(gib >= 0.0 && gib < 0x1p33)) {
+    throw Error(std::string(option) + " is no size; give GiB, 0 or more");
+  }
+  return gib > 0.0 ? bytes_from_gib(gib) : 0;
+}
+
 ReplanRequest request_of(const ReplanCommand& command) {
   if (command.move_budget_gb && command.ms_per_moved_gb) {
     throw Error("--move-budget-gb and --ms-per-moved-gb exclude each other; give one of them");
@@ -109,13 +117,10 @@ ReplanRequest request_of(const ReplanCommand& command) {
   }
   ReplanRequest request;
   if (command.move_budget_gb) {
-    if (!(*command.move_budget_gb >= 0.0 && *command.move_budget_gb < 0x1p33)) {
-      throw Error("--move-budget-gb is no size; give GiB, 0 or more");
-    }
-    request.most_moved_bytes =
-        *command.move_budget_gb > 0.0 ? bytes_from_gib(*command.move_budget_gb) : 0;
+    request.most_moved_bytes = bytes_of_option("--move-budget-gb", *command.move_budget_gb);
   }
   request.small_moves_share = command.small_moves_share;
+  request.small_moves_bytes = bytes_of_option("--small-moves-gb", command.small_moves_gb);
   request.ms_per_moved_gib = command.ms_per_moved_gb.value_or(0.0);
   return request;
 }
@@ -215,9 +220,16 @@ void add_replan_command(CLI::App& program, Action& chosen) {
   command
       ->add_option("--small-moves-share", options->small_moves_share,
                    "Without budget and price: share of what tables take on all devices that may be "
-                   "moved beyond what must be if that saves 1 % of the cost; 0: never")
+                   "moved beyond what must be if that saves 1 % of the cost")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group(running);
+  command
+      ->add_option("--small-moves-gb", options->small_moves_gb,
+                   "GiB for each device that may be moved so, if that is more; this and the share "
+                   "0: never")
+      ->type_name("GIB")
       ->capture_default_str()
       ->group(running);
   add_model_options(*command, options->models);

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 6
+#define NS_ABI_VERSION 7
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -150,9 +150,11 @@ typedef struct ns_replan_options {
   const int64_t* unspent_bytes;
   // Since version 6.
   /// With neither budget nor price: beyond what must be, this share of what tables take on all
-  /// devices may be moved if within 1.2 times what must be the plan would cost 1 % more at least.
-  /// 0: never. NULL: 0.02.
+  /// devices may be moved, or `small_moves_bytes` for each device if that is more, if within 1.2
+  /// times what must be the plan would cost 1 % more at least. NULL: 0.02.
   const double* small_moves_share;
+  // Since version 7.
+  const int64_t* small_moves_bytes;  ///< For each device of `task`. NULL: 16 MiB.
 } ns_replan_options;
 
 /// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or

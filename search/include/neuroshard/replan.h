@@ -33,7 +33,7 @@ struct RunningPlan {
 
 /// What is asked of a new plan beside its cost. With neither a budget nor a price, the budget is
 /// 1.2 times what has to be moved in any case, or what devices that have been added would hold if
-/// all held the same, if that is more; and `small_moves_share`.
+/// all held the same, if that is more; and small moves.
 struct ReplanRequest {
   PlanRequest plan{};  ///< `alternatives` and `on_improvement` have no meaning here.
   /// Bytes that may be moved, those that must be among them.
@@ -42,10 +42,13 @@ struct ReplanRequest {
   /// 0), which may be moved as well: what several changes move stays within the sum of their
   /// budgets. If given, a plan leaves for later changes what gains little. Refused with a price.
   std::optional<std::int64_t> unspent_bytes{};
-  /// With neither a budget nor a price, if anything must be moved: beyond that, this share of what
-  /// tables take on all devices may be moved, too, if within 1.2 times what must be the plan would
-  /// cost 1 % more at least. A table of some KiB may so get its replicas. 0 to 1; 0: never.
+  /// Small moves: with neither a budget nor a price, if anything must be moved, this share of what
+  /// tables take on all devices may be moved beyond that, or `small_moves_bytes` for each device if
+  /// that is more, if within 1.2 times what must be the plan would cost 1 % more at least. A table
+  /// of some KiB may so get its replicas. 0 to 1. Never, if both are 0.
   double small_moves_share = 0.02;
+  /// For each device of the new task. The default takes a millisecond or two, about an iteration.
+  std::int64_t small_moves_bytes = std::int64_t{16} << 20;
   /// What a moved GiB is worth: a plan may move one more for each such gain. 0: moves are free.
   double ms_per_moved_gib = 0.0;
 };

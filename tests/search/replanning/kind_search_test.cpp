@@ -31,6 +31,7 @@ using testing::small_changed_job;
 using testing::SmallChangedJob;
 using testing::table_of;
 using testing::whole_tables_job;
+using testing::without_small_moves;
 
 /// Which rows and columns of its tables a device holds, in units of 4 columns.
 using Cells = std::map<std::string, std::vector<std::vector<bool>>>;
@@ -216,7 +217,7 @@ TEST(KindSearch, OtherNumbersOfReplicasAreTried) {
   const Task before = many_small_tables(16);
   const RunningPlan running{before, planner.plan(before).plan.value(), {2, 9}};
   const Task task = many_small_tables(14);
-  const ReplanResult replanned = planner.replan(task, running);
+  const ReplanResult replanned = planner.replan(task, running, without_small_moves());
   const Plan& plan = replanned.result.plan.value();
   EXPECT_TRUE(check_plan(plan, task).empty());
   EXPECT_LT(plan.replicas.size(), running.plan.replicas.size());
@@ -260,7 +261,7 @@ TEST(KindSearch, AReplicaIsDroppedOnlyForMuch) {
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
     const ReplanResult same = as_they_run.replan(job->task, job->running);
-    const ReplanResult best = planner.replan(job->task, job->running);
+    const ReplanResult best = planner.replan(job->task, job->running, without_small_moves());
     const int dear = dear_drops(*job, best.result.plan.value());
     if (dear == 0) continue;
     ++dropped;

@@ -19,6 +19,7 @@ using testing::planner_of;
 using testing::small_changed_job;
 using testing::whole_tables_job;
 using testing::with_small_tables;
+using testing::without_small_moves;
 
 TEST(MoveBudget, ASmallTableIsReplicatedWhereTheBudgetAllowsIt) {
   const RunningPlan running = whole_tables_job();
@@ -40,7 +41,7 @@ TEST(MoveBudget, WhatEarlierBudgetsLeftPaysForReplicas) {
   const Task task = with_small_tables(running.task);
   const Planner planner = planner_of();
   const ReplanResult least =
-      planner.replan(task, running, {.unspent_bytes = 0, .small_moves_share = 0.0});
+      planner.replan(task, running, without_small_moves({.unspent_bytes = 0}));
   EXPECT_THAT(least.result.plan.value().replicas, IsEmpty());
   EXPECT_EQ(least.moved_bytes, kSmallTablesBytes);
   EXPECT_EQ(least.unspent_bytes, kSmallTablesBytes / 5);
@@ -56,21 +57,29 @@ TEST(MoveBudget, SmallTablesAreReplicatedThoughTheirOwnBudgetIsTooSmall) {
   const Task task = with_small_tables(running.task);
   for (const Effort effort : {Effort::kFast, Effort::kDefault}) {
     const Planner planner(builtin_weights(), {.effort = effort, .threads = 1});
-    const ReplanResult own = planner.replan(task, running, {.small_moves_share = 0.0});
+    const ReplanResult own = planner.replan(task, running, without_small_moves());
     EXPECT_LE(own.moved_bytes, kSmallTablesBytes + kSmallTablesBytes / 5);
-    const ReplanResult small = planner.replan(task, running);
+    const ReplanResult small = planner.replan(task, running, {.small_moves_bytes = 0});
     EXPECT_THAT(small.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
     EXPECT_EQ(small.moved_bytes, 8 * kSmallTablesBytes);
     EXPECT_EQ(small.must_move_bytes, kSmallTablesBytes);
     EXPECT_LT(small.result.cost.cost_ms * 1.01, own.result.cost.cost_ms);
+    // Seven copies of each, by eight devices.
+    const ReplanResult by_bytes = planner.replan(
+        task, running, {.small_moves_share = 0.0, .small_moves_bytes = 7 * kSmallTablesBytes / 8});
+    EXPECT_EQ(by_bytes.moved_bytes, 8 * kSmallTablesBytes);
     const ReplanResult account = planner.replan(task, running, {.unspent_bytes = 0});
     EXPECT_EQ(account.moved_bytes, 8 * kSmallTablesBytes);
     EXPECT_EQ(account.unspent_bytes, 0);
   }
-  // Of too small a share there is nothing to be had, and where nothing must be moved nothing is.
+  // Of too little there is nothing to be had, and where nothing must be moved nothing is.
   const Planner planner = planner_of();
-  EXPECT_LE(planner.replan(task, running, {.small_moves_share = 1e-9}).moved_bytes,
-            kSmallTablesBytes + kSmallTablesBytes / 5);
+  for (const ReplanRequest& request :
+       {ReplanRequest{.small_moves_share = 1e-9, .small_moves_bytes = 0},
+        ReplanRequest{.small_moves_share = 0.0, .small_moves_bytes = 1000}}) {
+    EXPECT_LE(planner.replan(task, running, request).moved_bytes,
+              kSmallTablesBytes + kSmallTablesBytes / 5);
+  }
   EXPECT_EQ(planner.replan(running.task, running).moved_bytes, 0);
 }
 
@@ -82,8 +91,8 @@ TEST(MoveBudget, SmallMovesPay) {
     const Planner planner = planner_of();
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
-    const ReplanResult own = planner.replan(job->task, job->running, {.small_moves_share = 0.0});
-    const ReplanResult any = planner.replan(job->task, job->running, {.small_moves_share = 1.0});
+    const ReplanResult own = planner.replan(job->task, job->running, without_small_moves());
+    const ReplanResult any = planner.replan(job->task, job->running);
     if (!own.result.plan) continue;
     ASSERT_TRUE(any.result.plan);
     EXPECT_TRUE(check_plan(*any.result.plan, job->task).empty());
@@ -107,9 +116,9 @@ TEST(MoveBudget, ChangesOfOneAccountMoveNoMoreThanTheirBudgetsTogether) {
       if (!job) continue;
       constexpr std::int64_t kUnspent = 50'000;
       const ReplanResult first =
-          planner.replan(job->task, job->running, {.unspent_bytes = 0, .small_moves_share = 0.0});
-      const ReplanResult more = planner.replan(
-          job->task, job->running, {.unspent_bytes = kUnspent, .small_moves_share = 0.0});
+          planner.replan(job->task, job->running, without_small_moves({.unspent_bytes = 0}));
+      const ReplanResult more =
+          planner.replan(job->task, job->running, without_small_moves({.unspent_bytes = kUnspent}));
       const ReplanResult given = planner.replan(
           job->task, job->running,
           {.most_moved_bytes = first.must_move_bytes + 1000, .unspent_bytes = kUnspent});

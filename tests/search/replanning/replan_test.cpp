@@ -410,6 +410,7 @@ TEST(Replan, RefusesRequestsThatMakeNoSense) {
               HasSubstr("give one of them"));
   EXPECT_THAT(message({.small_moves_share = -0.1}), HasSubstr("give between 0 and 1"));
   EXPECT_THAT(message({.small_moves_share = 1.1}), HasSubstr("give between 0 and 1"));
+  EXPECT_THAT(message({.small_moves_bytes = -1}), HasSubstr("the bytes of small moves"));
   EXPECT_THAT(message({.ms_per_moved_gib = -1.0}), HasSubstr("price of a moved GiB"));
   EXPECT_THAT(message({.ms_per_moved_gib = std::numeric_limits<double>::quiet_NaN()}),
               HasSubstr("price of a moved GiB"));

@@ -58,6 +58,13 @@ inline std::optional<SmallChangedJob> small_changed_job(const Planner& planner,
   return job;
 }
 
+/// Its budget is 1.2 times what must be moved, and no more.
+inline ReplanRequest without_small_moves(ReplanRequest request = {}) {
+  request.small_moves_share = 0.0;
+  request.small_moves_bytes = 0;
+  return request;
+}
+
 /// Eight tables whole on eight devices.
 inline RunningPlan whole_tables_job() {
   RunningPlan running;

@@ -105,6 +105,8 @@ TEST_F(ReplanCommand, TheRunningTaskNeedNotSayItsDevices) {
 
 TEST_F(ReplanCommand, SmallMovesAreAShare) {
   EXPECT_EQ(replan({"--small-moves-share", "0"}).code, kExitOk);
+  EXPECT_EQ(replan({"--small-moves-gb", "0"}).code, kExitOk);
+  EXPECT_EQ(replan({"--small-moves-gb", "-1"}).code, kExitBadInput);
   EXPECT_EQ(replan({"--small-moves-share", "1.5"}).code, kExitBadInput);
 }
 

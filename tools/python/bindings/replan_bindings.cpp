@@ -33,11 +33,13 @@ TaskReplanResult replan(const PythonPlanner& planner, std::shared_ptr<NamedTask>
                         std::vector<int> lost_devices,
                         std::optional<std::int64_t> move_budget_bytes,
                         std::optional<std::int64_t> unspent_bytes, double small_moves_share,
-                        double ms_per_moved_gib, std::optional<double> deadline_ms) {
+                        std::int64_t small_moves_bytes, double ms_per_moved_gib,
+                        std::optional<double> deadline_ms) {
   ReplanRequest request{.plan = timed_request(deadline_ms),
                         .most_moved_bytes = move_budget_bytes,
                         .unspent_bytes = unspent_bytes,
                         .small_moves_share = small_moves_share,
+                        .small_moves_bytes = small_moves_bytes,
                         .ms_per_moved_gib = ms_per_moved_gib};
   const RunningPlan running{running_task->task, running_plan, std::move(lost_devices)};
   ReplanResult replanned;
@@ -124,14 +126,15 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       "replan", &replan, "task"_a, "running_task"_a, "running_plan"_a, nb::kw_only(),
       "lost_devices"_a = std::vector<int>{}, "move_budget_bytes"_a = nb::none(),
       "unspent_bytes"_a = nb::none(), "small_moves_share"_a = ReplanRequest{}.small_moves_share,
-      "ms_per_moved_gib"_a = 0.0, "deadline_ms"_a = nb::none(),
+      "small_moves_bytes"_a = ReplanRequest{}.small_moves_bytes, "ms_per_moved_gib"_a = 0.0,
+      "deadline_ms"_a = nb::none(),
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
       "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
       "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
-      "be moved if all tables stay sharded as they run may be, and `small_moves_share` of what "
-      "tables take on all devices if that saves 1 % of the cost. `unspent_bytes`: what budgets of "
-      "earlier changes left (0 at "
-      "the first), which may be moved as well; the plan then leaves what gains little for later "
+      "be moved if all tables stay sharded as they run may be; and `small_moves_share` of what "
+      "tables take on all devices, or `small_moves_bytes` for each device if that is more, if that "
+      "saves 1 % of the cost. `unspent_bytes`: what budgets of earlier changes left (0 at the "
+      "first), which may be moved as well; the plan then leaves what gains little for later "
       "ones. Raises Error on what is invalid, and on a budget below what has to be moved.");
 }
 
