@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "cuda/current_device.h"
 #include "cuda/place_candidates.h"
@@ -13,15 +14,15 @@
 namespace neuroshard::gpu {
 namespace {
 
-// Candidates of one level. With more, or with more devices, a level takes much longer than its
-// launch.
-constexpr std::size_t kMostCandidates = 4096;
 constexpr int kMostDevices = 128;
 // Slices; and splits, since each level has blocks of its own.
 constexpr std::size_t kMostSlices = 4096;
 constexpr int kMostSplits = 64;
 // Of all candidates that a launch places at once.
 constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
+// What a block keeps of its search in shared memory, at most: beside the weights of two published
+// communication networks, two blocks of a multiprocessor have room for little more.
+constexpr std::size_t kMostDeskBytes = std::size_t{20} << 10;
 
 // Of one beam search, for what it places at once.
 std::size_t scratch_bytes(std::size_t candidates, std::size_t slices, int devices, int limits) {
@@ -94,9 +95,13 @@ BeamSizes sizes_of(const BeamProblem& beam) {
 bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
   return devices <= kMostDevices && sizes.width <= kMaxBeamWidth &&
          sizes.max_splits <= kMostSplits && sizes.most_slices() <= kMostSlices &&
-         sizes.most_candidates() <= kMostCandidates &&
+         sizes.most_candidates() <= static_cast<std::size_t>(kMostCandidates) &&
          scratch_bytes(sizes.most_candidates(), sizes.most_slices(), devices, limits) <=
              kMostScratchBytes;
+}
+
+std::size_t BeamLaunches::pieces_of(const Request& request) {
+  return request.session->problem().dims.size();
 }
 
 void BeamLaunches::add(CudaSession& session, const BeamProblem& beam, BeamOutcome& outcome) {
@@ -105,20 +110,35 @@ void BeamLaunches::add(CudaSession& session, const BeamProblem& beam, BeamOutcom
 
 BeamLaunches::Group BeamLaunches::group_of(std::size_t first, std::size_t end) const {
   Group group{.first_request = first, .end_request = end, .shape = {}};
+  std::size_t pieces = 0;
   for (std::size_t r = first; r < end; ++r) {
-    group.most_slices = std::max(group.most_slices, requests_[r].sizes.most_slices());
-    group.candidates += requests_[r].sizes.most_candidates();
+    group.sizes = enough_for(group.sizes, requests_[r].sizes);
+    pieces = std::max(pieces, pieces_of(requests_[r]));
   }
+  group.candidates = (end - first) * group.sizes.most_candidates();
+  const auto desk_for = [&](int slots) {
+    return desk_layout(beam_layout(group.sizes).total, pieces, static_cast<std::size_t>(slots),
+                       group.sizes.most_slices());
+  };
+  // How many slots a block has depends on how much room there is.
+  const std::size_t desk_bytes = desk_for(kMaxPlacementWarps).total;
   const CudaSession& session = *requests_[first].session;
-  group.shape = choose_shape(context_, group.candidates, session.devices(), session.limits(),
-                             session.comm_width());
-  for (std::size_t r = first; r < end; ++r) {
-    const BeamSizes& sizes = requests_[r].sizes;
-    group.most_items = std::max(group.most_items, items_of_level(sizes, group.shape));
-    group.blocks_per_beam = std::max(group.blocks_per_beam,
-                                     items_of_level(sizes, group.shape) *
-                                         static_cast<std::size_t>(std::max(sizes.max_splits, 1)));
+  const auto shape_beside = [&](std::size_t bytes) {
+    return choose_shape(context_, group.candidates, session.devices(), session.limits(),
+                        session.comm_width(), bytes);
+  };
+  if (desk_bytes <= kMostDeskBytes) {
+    group.shape = shape_beside(desk_bytes);
+    group.desk = desk_for(group.shape.slots);
   }
+  // Who has a desk has the finished placements there, too.
+  if (!group.shape.rows_in_shared) {
+    group.shape = shape_beside(0);
+    group.desk = {};
+  }
+  group.most_items = items_of_level(group.sizes, group.shape);
+  group.blocks_per_beam =
+      group.most_items * static_cast<std::size_t>(std::max(group.sizes.max_splits, 1));
   return group;
 }
 
@@ -130,7 +150,8 @@ int BeamLaunches::launches() {
 void BeamLaunches::form_groups() {
   if (!groups_.empty()) return;
   const auto kind = [](const Request& request) {
-    return std::pair(request.session->devices(), request.session->limits());
+    return std::tuple(request.session->devices(), request.session->limits(), request.sizes.width,
+                      request.sizes.candidates);
   };
   std::stable_sort(requests_.begin(), requests_.end(),
                    [&](const Request& a, const Request& b) { return kind(a) < kind(b); });
@@ -143,9 +164,10 @@ void BeamLaunches::form_groups() {
       const BeamSizes& sizes = requests_[end].sizes;
       candidates = std::max(candidates, sizes.most_candidates());
       slices = std::max(slices, sizes.most_slices());
-      const auto [devices, limits] = kind(requests_[first]);
+      const CudaSession& session = *requests_[first].session;
       const std::size_t scratch =
-          (end + 1 - first) * scratch_bytes(candidates, slices, devices, limits);
+          (end + 1 - first) *
+          scratch_bytes(candidates, slices, session.devices(), session.limits());
       if (end > first && scratch > kMostScratchBytes) break;
     }
     groups_.push_back(group_of(first, end));
@@ -167,25 +189,26 @@ void BeamLaunches::prepare() {
     layouts.emplace_back(inputs, *request.beam);
     request.result_at = outputs.add(sizeof(BeamResultView));
     outputs.add(static_cast<std::size_t>(request.sizes.max_splits) * sizeof(std::int32_t));
-    memories.push_back(scratch.add(beam_layout(request.sizes).total));
+  }
+  for (const Group& group : groups_) {
+    for (std::size_t r = group.first_request; r < group.end_request; ++r) {
+      memories.push_back(scratch.add(beam_layout(group.sizes).total));
+    }
   }
   output_bytes_ = outputs.bytes();
   // What blocks need, in launches that follow one another.
-  std::size_t slots_bytes = 0;
   std::size_t order_bytes = 0;
   std::size_t result_bytes = 0;
   std::size_t rows_bytes = 0;
   for (const Group& group : groups_) {
     const std::size_t blocks = group.most_items * (group.end_request - group.first_request);
     const std::size_t slots = blocks * static_cast<std::size_t>(group.shape.slots);
-    slots_bytes = std::max(slots_bytes, slots * sizeof(CandidateSlot));
-    order_bytes = std::max(order_bytes, slots * group.most_slices * sizeof(std::uint32_t));
+    order_bytes = std::max(order_bytes, slots * group.sizes.most_slices() * sizeof(std::uint32_t));
     result_bytes =
         std::max(result_bytes, group.candidates * static_cast<std::size_t>(group.shape.parts) *
                                    sizeof(ResultView));
     rows_bytes = std::max(rows_bytes, blocks * placement_scratch_bytes(group.shape));
   }
-  const std::size_t slots_at = scratch.add(slots_bytes);
   const std::size_t orders_at = scratch.add(order_bytes);
   const std::size_t results_at = scratch.add(result_bytes);
   const std::size_t rows_at = scratch.add(rows_bytes);
@@ -222,20 +245,17 @@ void BeamLaunches::prepare() {
           .result = at<BeamResultView>(out.device(), request.result_at),
           .splits = at<std::int32_t>(out.device(), request.result_at + sizeof(BeamResultView)),
           .sizes = request.sizes,
+
+          .piece_count = static_cast<std::uint32_t>(pieces_of(request)),
           .merges = placed_alike_in_any_order(beam, request.session->problem()),
           .first_result = static_cast<std::uint32_t>(first_result)};
-      first_result += request.sizes.most_candidates() * static_cast<std::size_t>(group.shape.parts);
+      first_result += group.sizes.most_candidates() * static_cast<std::size_t>(group.shape.parts);
     }
   }
   (void)in.send(false);
-  auto* slots = at<CandidateSlot>(memory, slots_at);
-  auto* piece_ids = at<std::uint32_t>(memory, orders_at);
   args_ = {.beams = at<BeamView>(device, views_at),
-           .slots = slots,
-           .piece_ids = piece_ids,
-           .placement = {.slots = slots,
-                         .piece_ids = piece_ids,
-                         .results = at<ResultView>(memory, results_at),
+           .piece_ids = at<std::uint32_t>(memory, orders_at),
+           .placement = {.results = at<ResultView>(memory, results_at),
                          .rows = at<float>(memory, rows_at),
                          .head = context_.models().head(),
                          .empty_ms = context_.empty_ms(),
@@ -250,7 +270,11 @@ void BeamLaunches::launch() {
     args.beams += group.first_request;
     args.count = static_cast<unsigned>(group.end_request - group.first_request);
     args.most_items = static_cast<std::uint32_t>(group.most_items);
-    args.most_slices = static_cast<std::uint32_t>(group.most_slices);
+    args.most_slices = static_cast<std::uint32_t>(group.sizes.most_slices());
+    args.most_children = static_cast<std::uint32_t>(group.sizes.most_children());
+    args.most_candidates = static_cast<std::uint32_t>(group.sizes.most_candidates());
+    args.layout = beam_layout(group.sizes);
+    args.desk = group.desk;
     args.placement.shape = group.shape;
     search_beams(args, static_cast<unsigned>(group.blocks_per_beam), workspace_->stream.get());
   }

@@ -34,18 +34,20 @@ class BeamLaunches final : public Launches {
     BeamSizes sizes;
     std::size_t result_at = 0;  ///< Of a BeamResultView in the output, with its splits behind it.
   };
-  /// Requests of one launch: tasks with the same numbers of devices and limits, as many as there is
-  /// memory for.
+  /// Requests of one launch: tasks with the same numbers of devices and limits and beams of the
+  /// same width, as many as there is memory for.
   struct Group {
     std::size_t first_request;
     std::size_t end_request;
     PlacementShape shape;
     std::size_t blocks_per_beam = 0;
     std::size_t most_items = 0;  ///< Of a level of a beam.
-    std::size_t most_slices = 0;
+    BeamSizes sizes = {};        ///< Enough for all of them.
     std::size_t candidates = 0;  ///< That are placed at once, at most; of all beams.
+    DeskLayout desk = {};
   };
 
+  [[nodiscard]] static std::size_t pieces_of(const Request& request);
   void form_groups();
   [[nodiscard]] Group group_of(std::size_t first, std::size_t end) const;
 

@@ -14,10 +14,9 @@ struct BeamState {
   std::uint32_t* halved;  ///< Pieces that were halved, ascending.
 };
 
-/// Of the beam that the candidates of `level` come from, or will come from.
-__device__ inline BeamState state_of(const BeamView& beam, const BeamLayout& layout, int level,
-                                     int state) {
-  std::byte* at = beam.memory + (level % 2 * beam.sizes.width + state) * layout.state_bytes;
+/// Number `state` of a level, whose memory is at `level`.
+__device__ inline BeamState state_of(const BeamLayout& layout, std::byte* level, int state) {
+  std::byte* at = level + static_cast<std::uint32_t>(state) * layout.state_bytes;
   return {reinterpret_cast<std::uint32_t*>(at),
           reinterpret_cast<std::uint32_t*>(at + layout.by_cost),
           reinterpret_cast<std::uint32_t*>(at + layout.by_size),
@@ -25,85 +24,123 @@ __device__ inline BeamState state_of(const BeamView& beam, const BeamLayout& lay
           reinterpret_cast<std::uint32_t*>(at + layout.halved)};
 }
 
+/// What the search must know of pieces.
+struct BeamPieces {
+  const float* cost_ms;
+  const PieceView* pieces;
+  const std::uint8_t* may_halve;
+};
+
 /// The lanes before this one.
 __device__ inline unsigned lower_lanes() { return (1U << lane_index()) - 1U; }
 
-/// An order of `count` slices once `slice` is halved: it keeps its index, its other half gets index
-/// `count`. Both have the key of the piece after its own. Calls store(position, slice) for each.
-template <typename KeyOf, typename Store>
-__device__ void reorder(const std::uint32_t* order, const std::uint32_t* pieces, int count,
-                        std::uint32_t slice, const KeyOf& key_of, const Store& store) {
-  const auto half_key = key_of(pieces[slice] + 1);
-  bool behind_slice = false;
-  int before_appended = 0;
-  int before_kept = 0;
-  for (int first = 0; first < count; first += kWarpSize) {
-    const int i = first + lane_index();
-    const std::uint32_t other = i < count ? order[i] : kNoSlice;
-    const unsigned found = __ballot_sync(kAllLanes, other == slice);
-    const bool stays = i < count && other != slice;
-    const auto key = stays ? key_of(pieces[other]) : half_key;
+/// An order of slices once `slice` is halved: it keeps its index, its other half gets index
+/// `count`, and both have the key `half_key` of the piece after its own. The slices are gone
+/// through in the old order, one a lane. Calls store(position, slice) for each.
+template <typename Key>
+class Reordering {
+ public:
+  __device__ Reordering(std::uint32_t slice, int count, Key half_key)
+      : slice_(slice), count_(count), half_key_(half_key) {}
+
+  /// Slice `other`, with its key, is at place `i`; beyond the last one lanes have kNoSlice.
+  template <typename Store>
+  __device__ void take(int i, std::uint32_t other, Key key, const Store& store) {
+    const unsigned found = __ballot_sync(kAllLanes, other == slice_);
+    // Not && and ||, of which the compiler makes branches.
+    const bool stays = (i < count_) & (other != slice_);
     // The appended half has the highest index, so it goes first among equals.
-    const bool first_of_all = stays && key > half_key;
-    const bool before = first_of_all || (stays && key == half_key && other > slice);
-    if (stays) {
-      const bool moved_up = behind_slice || (found & lower_lanes()) != 0;
-      store(i - (moved_up ? 1 : 0) + (first_of_all ? 0 : 1) + (before ? 0 : 1), other);
-    }
-    before_appended += __popc(__ballot_sync(kAllLanes, first_of_all));
-    before_kept += __popc(__ballot_sync(kAllLanes, before));
-    behind_slice = behind_slice || found != 0;
+    const bool first_of_all = stays & (key > half_key_);
+    const bool before = first_of_all | (stays & (key == half_key_) & (other > slice_));
+    const bool moved_up = behind_slice_ | ((found & lower_lanes()) != 0);
+    if (stays) store(i - (moved_up ? 1 : 0) + (first_of_all ? 0 : 1) + (before ? 0 : 1), other);
+    before_appended_ += __popc(__ballot_sync(kAllLanes, first_of_all));
+    before_kept_ += __popc(__ballot_sync(kAllLanes, before));
+    behind_slice_ = behind_slice_ | (found != 0);
   }
-  if (lane_index() != 0) return;
-  store(before_appended, static_cast<std::uint32_t>(count));
-  store(before_kept + 1, slice);
-}
+
+  template <typename Store>
+  __device__ void finish(const Store& store) const {
+    if (lane_index() != 0) return;
+    store(before_appended_, static_cast<std::uint32_t>(count_));
+    store(before_kept_ + 1, slice_);
+  }
+
+ private:
+  std::uint32_t slice_;
+  int count_;
+  Key half_key_;
+  bool behind_slice_ = false;
+  int before_appended_ = 0;
+  int before_kept_ = 0;
+};
 
 /// Pieces of a child in the order of placement. `count`: slices of the state.
-__device__ inline void order_child(const BeamView& beam, const BeamState& state, int count,
+__device__ inline void order_child(const BeamPieces& pieces, const BeamState& state, int count,
                                    std::uint32_t slice, std::uint32_t* order) {
   if (slice == kNoSlice) {
+#pragma unroll 1
     for (int i = lane_index(); i < count; i += kWarpSize) order[i] = state.pieces[state.by_cost[i]];
     return;
   }
-  reorder(
-      state.by_cost, state.pieces, count, slice,
-      [&](std::uint32_t piece) { return read_only(beam.piece_cost_ms + piece); },
-      [&](int position, std::uint32_t other) {
-        const bool half = other == slice || static_cast<int>(other) == count;
-        order[position] = half ? state.pieces[slice] + 1 : state.pieces[other];
-      });
+  const std::uint32_t half = state.pieces[slice] + 1;
+  Reordering<float> by_cost(slice, count, pieces.cost_ms[half]);
+#pragma unroll 1
+  for (int first = 0; first < count; first += kWarpSize) {
+    const int i = first + lane_index();
+    const std::uint32_t other = state.by_cost[min(i, count - 1)];
+    const std::uint32_t piece = state.pieces[other];
+    by_cost.take(i, i < count ? other : kNoSlice, pieces.cost_ms[piece],
+                 [&](int position, std::uint32_t) { order[position] = piece; });
+  }
+  by_cost.finish([&](int position, std::uint32_t) { order[position] = half; });
 }
 
 /// Makes `to` of `from` by halving `slice`. `count`: slices of `from`; `splits`: its splits.
-__device__ inline void split_state(const BeamView& beam, const BeamState& from, int count,
+__device__ inline void split_state(const BeamPieces& pieces, const BeamState& from, int count,
                                    int splits, std::uint32_t slice, const BeamState& to) {
-  reorder(
-      from.by_cost, from.pieces, count, slice,
-      [&](std::uint32_t piece) { return read_only(beam.piece_cost_ms + piece); },
-      [&](int position, std::uint32_t other) { to.by_cost[position] = other; });
-  const PieceView* pieces = beam.session->pieces;
-  reorder(
-      from.by_size, from.pieces, count, slice,
-      [&](std::uint32_t piece) { return read_only(&pieces[piece].size_bytes); },
-      [&](int position, std::uint32_t other) { to.by_size[position] = other; });
-  const std::uint32_t half = from.pieces[slice] + 1;
-  for (int i = lane_index(); i <= count; i += kWarpSize) {
-    const bool is_half = i == count || i == static_cast<int>(slice);
-    to.pieces[i] = is_half ? half : from.pieces[i];
-  }
   const std::uint32_t piece = from.pieces[slice];
+  const std::uint32_t half = piece + 1;
+  Reordering<float> by_cost(slice, count, pieces.cost_ms[half]);
+  Reordering<std::int64_t> by_size(slice, count, pieces.pieces[half].size_bytes);
+  const auto store_by_cost = [&](int position, std::uint32_t other) {
+    to.by_cost[position] = other;
+  };
+  const auto store_by_size = [&](int position, std::uint32_t other) {
+    to.by_size[position] = other;
+  };
+  // Both at once: neither waits for the other.
+#pragma unroll 1
+  for (int first = 0; first < count; first += kWarpSize) {
+    const int i = first + lane_index();
+    // Lanes beyond the last slice read that one again.
+    const bool is_slice = i < count;
+    const int at = min(i, count - 1);
+    const std::uint32_t costly = from.by_cost[at];
+    const std::uint32_t large = from.by_size[at];
+    const std::uint32_t other = from.pieces[at];
+    const float cost_ms = pieces.cost_ms[from.pieces[costly]];
+    const std::int64_t size = pieces.pieces[from.pieces[large]].size_bytes;
+    if (is_slice) to.pieces[i] = at == static_cast<int>(slice) ? half : other;
+    by_cost.take(i, is_slice ? costly : kNoSlice, cost_ms, store_by_cost);
+    by_size.take(i, is_slice ? large : kNoSlice, size, store_by_size);
+  }
+  by_cost.finish(store_by_cost);
+  by_size.finish(store_by_size);
   int before = 0;
+#pragma unroll 1
   for (int first = 0; first < splits; first += kWarpSize) {
     const int i = first + lane_index();
-    const bool moves = i < splits && from.halved[i] > piece;
+    const std::uint32_t halved = i < splits ? from.halved[i] : 0;
+    const bool moves = i < splits && halved > piece;
     if (i < splits) {
       to.splits[i] = from.splits[i];
-      to.halved[i + (moves ? 1 : 0)] = from.halved[i];
+      to.halved[i + (moves ? 1 : 0)] = halved;
     }
     before += __popc(__ballot_sync(kAllLanes, i < splits && !moves));
   }
   if (lane_index() != 0) return;
+  to.pieces[count] = half;
   to.splits[splits] = static_cast<std::int32_t>(slice);
   to.halved[before] = piece;
 }
@@ -127,63 +164,100 @@ __device__ inline bool same_halved(const std::uint32_t* halved_a, std::uint32_t 
   for (int i = 0; i < splits; ++i) {
     const std::uint32_t a = halved_a[i];
     const std::uint32_t b = halved_b[i];
-    same = same && min(a, piece_a) == min(b, piece_b);
+    same = same & (min(a, piece_a) == min(b, piece_b));
     piece_a = max(a, piece_a);
     piece_b = max(b, piece_b);
   }
   return same && piece_a == piece_b;
 }
 
-/// State number `number` with one of the slices halved that are worth it, in the order of slices:
-/// of the costliest and of the largest, those that may be. Returns how many. `count`: slices of the
-/// state; `splits`: its splits; `marks`: [count], scratch. The warp may have written the state just
-/// now.
-__device__ inline int children_to_try(const BeamView& beam, const BeamState& state, int number,
-                                      int count, int splits, std::uint32_t* marks,
-                                      BeamChild* tried) {
-  const int wanted = min(count, beam.sizes.candidates);
+/// Lists state number `number` with one of the slices halved that are worth it, in the order of
+/// slices: of the costliest and of the largest, those that may be. Returns how many; the other
+/// children up to `most` become kNoChild. `count`: slices of the state; `wanted`: costliest ones,
+/// and as many largest; `key`: of the pieces halved so far; `marks`: [count], scratch. The warp may
+/// have written the state just now.
+__device__ inline int children_to_try(const BeamPieces& pieces, const BeamState& state, int number,
+                                      int count, int wanted, std::uint32_t key, int most,
+                                      std::uint32_t* marks, BeamChild* children,
+                                      std::uint32_t* keys) {
+#pragma unroll 1
   for (int i = lane_index(); i < count; i += kWarpSize) marks[i] = 0;
   __syncwarp();
-  for (int i = lane_index(); i < wanted; i += kWarpSize) marks[state.by_cost[i]] = 1;
+#pragma unroll 1
+  for (int i = lane_index(); i < min(count, wanted); i += kWarpSize) marks[state.by_cost[i]] = 1;
   __syncwarp();
-  for (int i = lane_index(); i < wanted; i += kWarpSize) marks[state.by_size[i]] = 1;
-  std::uint32_t key = 0;
-  for (int i = lane_index(); i < splits; i += kWarpSize) key += key_of_piece(state.halved[i]);
-  key = __reduce_add_sync(kAllLanes, key);
+#pragma unroll 1
+  for (int i = lane_index(); i < min(count, wanted); i += kWarpSize) marks[state.by_size[i]] = 1;
   __syncwarp();
   int found = 0;
+#pragma unroll 1
   for (int first = 0; first < count; first += kWarpSize) {
     const int i = first + lane_index();
-    const std::uint32_t piece = i < count ? state.pieces[i] : 0;
-    const bool chosen = i < count && marks[i] != 0 && read_only(beam.may_halve + piece) != 0;
+    const int slice = min(i, count - 1);
+    const std::uint32_t piece = state.pieces[slice];
+    const bool chosen = (i < count) & (marks[slice] != 0) & (pieces.may_halve[piece] != 0);
     const unsigned votes = __ballot_sync(kAllLanes, chosen);
     if (chosen) {
-      tried[found + __popc(votes & lower_lanes())] = {static_cast<std::uint32_t>(number),
-                                                      static_cast<std::uint32_t>(i), piece,
-                                                      key + key_of_piece(piece)};
+      const int at = found + __popc(votes & lower_lanes());
+      keys[at] = key + key_of_piece(piece);
+      children[at] = {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(i), piece,
+                      key + key_of_piece(piece)};
     }
     found += __popc(votes);
   }
+#pragma unroll 1
+  for (int i = found + lane_index(); i < most; i += kWarpSize) children[i].state = kNoChild;
   return found;
 }
 
-/// The candidate that comes after (after_ms, after) in the order of costs, the first one among
-/// equals; of candidates [first, count). `after` -1: the cheapest. -1: there is none.
-__device__ inline int next_cheapest(const ResultView* results, int first, int count,
-                                    double after_ms, int after) {
-  double lowest = __uint_as_float(0x7F800000U);
-  int index = -1;
-  for (int c = first + lane_index(); c < count; c += kWarpSize) {
-    const double cost_ms = results[c].cost_ms;
-    const bool later = after < 0 || cost_ms > after_ms || (cost_ms == after_ms && c > after);
-    if (later && (index < 0 || cost_ms < lowest)) {
-      lowest = cost_ms;
-      index = c;
+/// Costs as numbers whose order is theirs, -0 like 0. Never kNotPriced.
+__device__ inline std::uint64_t order_of_cost(double cost_ms) { return order_of(cost_ms + 0.0); }
+
+/// The costs of a level's children in the order of costs, by one warp. Each lane keeps those of two
+/// candidates in registers: few levels have more than 64.
+class CostOrder {
+ public:
+  /// Of candidates [1, count).
+  __device__ CostOrder(const PricedChild* priced, int count) : priced_(priced), count_(count) {
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) {
+      const int c = 1 + lane_index() + k * kWarpSize;
+      kept_[k] = c < count ? priced[c].order : kNotPriced;
     }
   }
-  const bool tied = lowest == warp_min(lowest);
-  return static_cast<int>(
-      __reduce_min_sync(kAllLanes, index >= 0 && tied ? static_cast<unsigned>(index) : ~0U));
-}
+
+  /// The cheapest one, then the next; of equal ones the first. -1: there are no more.
+  [[nodiscard]] __device__ int next() {
+    std::uint64_t lowest = kNotPriced;
+    int index = -1;
+    // Not && and ||, of which the compiler makes branches.
+    const auto look_at = [&](int c, std::uint64_t order) {
+      const bool later = (last_ < 0) | (order > order_) | ((order == order_) & (c > last_));
+      const bool lower = later & (order < lowest);
+      lowest = lower ? order : lowest;
+      index = lower ? c : index;
+    };
+#pragma unroll
+    for (int k = 0; k < kKept; ++k) look_at(1 + lane_index() + k * kWarpSize, kept_[k]);
+#pragma unroll 1
+    for (int c = 1 + lane_index() + kKept * kWarpSize; c < count_; c += kWarpSize) {
+      look_at(c, priced_[c].order);
+    }
+    order_ = warp_min(lowest);
+    // -1 is the largest of all.
+    last_ = static_cast<int>(__reduce_min_sync(
+        kAllLanes, lowest == order_ ? static_cast<unsigned>(index) : 0xFFFFFFFFU));
+    return last_;
+  }
+
+ private:
+  static constexpr int kKept = 2;
+
+  const PricedChild* priced_;
+  int count_;
+  std::uint64_t kept_[kKept];
+  std::uint64_t order_ = 0;  ///< Of the last one.
+  int last_ = -1;
+};
 
 }  // namespace neuroshard::gpu

@@ -11,7 +11,8 @@ namespace neuroshard::gpu {
 
 /// Adds, so that who sees the sum also sees what this thread, and its block before the last
 /// barrier, has written. Returns the sum before.
-__device__ inline unsigned publish_add(unsigned* counter, unsigned more) {
+template <typename Counter>
+__device__ inline Counter publish_add(Counter* counter, Counter more) {
   __threadfence();
   return atomicAdd(counter, more);
 }
@@ -19,10 +20,10 @@ __device__ inline unsigned publish_add(unsigned* counter, unsigned more) {
 /// Orders what this thread has just seen of a counter before what its block reads next.
 __device__ inline void acquire() { __threadfence(); }
 
-/// Waits until the counter is above `least`; returns it.
-__device__ inline unsigned wait_above(unsigned* counter, unsigned least) {
-  unsigned seen = 0;
-  while ((seen = atomicAdd(counter, 0U)) <= least) __nanosleep(40);
+/// Waits until the lower half of the counter is above `least`; returns all of it.
+__device__ inline unsigned long long wait_above(unsigned long long* counter, unsigned least) {
+  unsigned long long seen = 0;
+  while (static_cast<unsigned>(seen = atomicAdd(counter, 0ULL)) <= least) __nanosleep(40);
   acquire();
   return seen;
 }

@@ -13,9 +13,9 @@ struct CommTile {
   int rows;
   int weight_bytes;
 
-  /// `weight_bytes` bytes, behind the rest.
-  [[nodiscard]] __device__ std::byte* weights() const {
-    return reinterpret_cast<std::byte*>(shared + rows);
+  /// Where there is room for `weight_bytes` bytes, behind the rest: an offset in shared memory.
+  [[nodiscard]] __device__ int weights() const {
+    return static_cast<int>(reinterpret_cast<std::byte*>(shared + rows) - dynamic_shared_memory());
   }
 };
 
@@ -35,6 +35,7 @@ __device__ inline SharedInputs shared_inputs(const float* dim_sums, const float*
   double max_dim = dim_sums[0];
   double min_dim = max_dim;
   double max_offset = 0.0;
+#pragma unroll 1
   for (int d = lane_index(); d < devices; d += kWarpSize) {
     const double dim = dim_sums[d];
     dim_total += static_cast<std::int64_t>(dim);
@@ -82,24 +83,32 @@ __device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
 
 /// Communication costs of `placements` placements, [placements, devices], by a whole block.
 /// `start_offsets_ms` is null in the backward pass. A row of the network is a placement (dense) or
-/// a device of one (symmetric). Starts and ends with a barrier. Copies the weights to shared memory
-/// if there is room, all at once: a block that comes first to its multiprocessor finds none in L1,
-/// and waits for L2 again and again if it reads them as it needs them.
+/// a device of one (symmetric). Starts and ends with a barrier. Reads the weights from shared
+/// memory: from the offset `copy`, which start_weights_copy() was told to fill, or, without one, a
+/// copy that it makes if there is room. All at once: a block that comes first to its multiprocessor
+/// finds none in L1, and waits for L2 again and again if it reads them as it needs them.
 __device__ inline void comm_network(const CommNetworkView& network, int devices, float log2_devices,
                                     const float* dim_sums, const float* start_offsets_ms,
-                                    int placements, const CommTile& tile, float* cost_ms) {
-  const int rows = network.symmetric ? placements * devices : placements;
-  const int inputs = network.mlp.inputs;
-  const int columns = round_to_4(inputs);
-  const int threads = static_cast<int>(blockDim.x);
-  const int thread = static_cast<int>(threadIdx.x);
-  const bool has_copy = rows > 0 && network.mlp.bytes <= tile.weight_bytes;
-  if (has_copy) start_weights_copy(network.mlp, tile.weights());
+                                    int placements, const CommTile& tile, float* cost_ms,
+                                    int copy = kNoCopy) {
+  // Held in registers: behind each barrier it would be read again.
+  const MlpView mlp = network.mlp;
+  const bool symmetric = network.symmetric;
+  const int rows = symmetric ? placements * devices : placements;
+  const int inputs = mlp.inputs;
+  if (copy == kNoCopy && rows > 0 && mlp.bytes <= tile.weight_bytes) {
+    copy = tile.weights();
+    start_weights_copy(mlp, copy);
+  }
+  if (copy != kNoCopy) __pipeline_wait_prior(0);
+  const int outputs = symmetric ? 1 : devices;
+#pragma unroll 1
   for (int first = 0; first < rows; first += tile.rows) {
     const int count = min(tile.rows, rows - first);
-    const int first_placement = first / devices;  // Of the symmetric network.
+    int first_placement = 0;
     __syncthreads();
-    if (network.symmetric) {
+    if (symmetric) {
+      first_placement = first / devices;
       const int last = (first + count - 1) / devices;
       for (int p = first_placement + warp_index(); p <= last; p += warps_in_block()) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(p) * devices;
@@ -109,37 +118,47 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
       }
       __syncthreads();
     }
-    for (int item = thread; item < count * columns; item += threads) {
-      const int row = item / columns;
-      const int i = item % columns;
-      float x = 0.0F;
-      if (i < inputs) {
-        float raw = 0.0F;
-        if (network.symmetric) {
-          const std::ptrdiff_t at = first + row;
-          raw = symmetric_feature(
-              i, dim_sums[at], start_offsets_ms == nullptr ? 0.0F : start_offsets_ms[at],
-              tile.shared[(first + row) / devices - first_placement], log2_devices);
-        } else {
-          const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
-          raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];
+    const auto of_feature = [&](const float* values, int i) {
+      return copy != kNoCopy ? in_copy(mlp, copy, values)[i] : read_only(values + i);
+    };
+    // A warp a row: an index for all rows would have to be divided.
+#pragma unroll 1
+    for (int row = warp_index(); row < count; row += warps_in_block()) {
+#pragma unroll 1
+      for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
+        float x = 0.0F;
+        if (i < inputs) {
+          float raw = 0.0F;
+          if (symmetric) {
+            const std::ptrdiff_t at = first + row;
+            raw = symmetric_feature(
+                i, dim_sums[at], start_offsets_ms == nullptr ? 0.0F : start_offsets_ms[at],
+                tile.shared[(first + row) / devices - first_placement], log2_devices);
+          } else {
+            const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
+            raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];
+          }
+          x = (raw - of_feature(network.features.mean, i)) / of_feature(network.features.std, i);
         }
-        x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
+        tile.tiles[row * tile.stride + i] = x;
       }
-      tile.tiles[row * tile.stride + i] = x;
     }
     const float* out = nullptr;
-    if (has_copy) {
-      __pipeline_wait_prior(0);
-      out = tile_mlp<WeightsIn::kSharedMemory>(network.mlp, tile.tiles, tile.rows * tile.stride,
-                                               tile.stride, count, false, tile.weights());
+    if (copy == kNoCopy) {
+      out = tile_mlp(mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
+    } else if (count <= kRowsPerThread) {
+      out = few_rows_mlp(mlp, copy, tile.tiles, tile.rows * tile.stride, tile.stride, count);
     } else {
-      out = tile_mlp(network.mlp, tile.tiles, tile.rows * tile.stride, tile.stride, count, false);
+      out = tile_mlp<WeightsIn::kSharedMemory>(mlp, tile.tiles, tile.rows * tile.stride,
+                                               tile.stride, count, false, copy);
     }
-    const int outputs = network.symmetric ? 1 : devices;
-    for (int item = thread; item < count * outputs; item += threads) {
-      cost_ms[static_cast<std::ptrdiff_t>(first) * outputs + item] =
-          out[item / outputs * tile.stride + item % outputs];
+#pragma unroll 1
+    for (int row = warp_index(); row < count; row += warps_in_block()) {
+#pragma unroll 1
+      for (int i = lane_index(); i < outputs; i += kWarpSize) {
+        cost_ms[static_cast<std::ptrdiff_t>(first + row) * outputs + i] =
+            out[row * tile.stride + i];
+      }
     }
   }
   __syncthreads();

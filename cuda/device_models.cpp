@@ -47,11 +47,15 @@ class Packer {
   [[nodiscard]] const std::byte* image() const { return image_.data(); }
 
  private:
-  CommNetworkView pack_network(const DenseCommNetwork& n) {
-    return {pack(n.features), pack(n.network), false};
-  }
-  CommNetworkView pack_network(const SymmetricCommNetwork& n) {
-    return {pack(n.features), pack(n.network), true};
+  CommNetworkView pack_network(const DenseCommNetwork& n) { return pack_network(n, false); }
+  CommNetworkView pack_network(const SymmetricCommNetwork& n) { return pack_network(n, true); }
+  template <class Network>
+  CommNetworkView pack_network(const Network& n, bool symmetric) {
+    const std::size_t first = used_;
+    CommNetworkView view{pack(n.features), pack(n.network), symmetric};
+    view.mlp.memory = target_ == nullptr ? nullptr : target_ + first;
+    view.mlp.bytes = static_cast<int>(used_ - first);
+    return view;
   }
 
   // The order of LayerView::weight.

@@ -26,12 +26,18 @@ __device__ inline void start_offsets(const float* compute_ms, const float* backw
   const auto ready = [&](int d) {
     return static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]);
   };
-  double first = __uint_as_float(0x7F800000U);
-  for (int d = lane_index(); d < devices; d += kWarpSize) {
+  // The lane's own is not read again, since there are hardly ever more devices than lanes.
+  const double kInfinity = static_cast<double>(__uint_as_float(0x7F800000U));
+  const double own = lane_index() < devices ? ready(lane_index()) : kInfinity;
+  double first = own < kInfinity ? own : kInfinity;
+#pragma unroll 1
+  for (int d = lane_index() + kWarpSize; d < devices; d += kWarpSize) {
     first = ready(d) < first ? ready(d) : first;
   }
   first = warp_min(first);
-  for (int d = lane_index(); d < devices; d += kWarpSize) {
+  if (lane_index() < devices) offsets_ms[lane_index()] = static_cast<float>(own - first);
+#pragma unroll 1
+  for (int d = lane_index() + kWarpSize; d < devices; d += kWarpSize) {
     offsets_ms[d] = static_cast<float>(ready(d) - first);
   }
 }
@@ -42,6 +48,7 @@ __device__ inline double slowest_device(const float* compute_ms, const float* ba
                                         const float* forward_ms, int devices) {
   const double kInfinity = static_cast<double>(__uint_as_float(0x7F800000U));
   double slowest = -kInfinity;
+#pragma unroll 1
   for (int d = lane_index(); d < devices; d += kWarpSize) {
     const double cost = static_cast<double>(compute_ms[d]) + static_cast<double>(backward_ms[d]) +
                         static_cast<double>(forward_ms[d]);
@@ -51,10 +58,22 @@ __device__ inline double slowest_device(const float* compute_ms, const float* ba
   return warp_max(slowest);
 }
 
+/// Copies of the weights of both communication networks, as offsets in shared memory, made by
+/// start_weights_copies() before they are needed.
+struct CommCopies {
+  int backward = kNoCopy;
+  int forward = kNoCopy;
+};
+
+__device__ inline void start_weights_copies(const CommView& comm, const CommCopies& copies) {
+  start_weights_copy(comm.backward.mlp, copies.backward);
+  start_weights_copy(comm.forward.mlp, copies.forward);
+}
+
 /// Fills in the costs of `count` finished placements, by a whole block. Starts and ends with a
 /// barrier.
 __device__ inline void final_costs(const SessionView& session, const RowArrays& rows, int count,
-                                   const CommTile& tile, RowTag* tags) {
+                                   const CommTile& tile, const CommCopies& copies, RowTag* tags) {
   const int devices = session.devices;
   // A loop, so that the networks' code is there only once.
 #pragma unroll 1
@@ -67,7 +86,8 @@ __device__ inline void final_costs(const SessionView& session, const RowArrays& 
     }
     comm_network(forward ? session.comm.forward : session.comm.backward, devices,
                  session.log2_devices, rows.dim_sums, forward ? rows.start_offsets_ms : nullptr,
-                 count, tile, forward ? rows.forward_ms : rows.backward_ms);
+                 count, tile, forward ? rows.forward_ms : rows.backward_ms,
+                 forward ? copies.forward : copies.backward);
   }
   for (int row = warp_index(); row < count; row += warps_in_block()) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * devices;

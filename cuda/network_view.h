@@ -26,8 +26,8 @@ struct MlpView {
   int outputs = 0;
   /// Floats of the widest row of inputs or outputs of a layer, a multiple of 4.
   int width = 0;
-  /// Weights and biases of all layers, then `layers`, one behind the other: `bytes` bytes, a
-  /// multiple of 16.
+  /// Weights and biases of all layers, then `layers`, one behind the other; of a communication
+  /// network its normalisation before them. `bytes` bytes, a multiple of 16.
   const std::byte* memory = nullptr;
   int bytes = 0;
 };

@@ -23,6 +23,7 @@ __device__ inline void store_best(const RowTag* tags, int count, int slot, unsig
   double cost_ms = __uint_as_float(0x7F800000U);
   int limit = -1;
   unsigned placements = 0;
+#pragma unroll 1
   for (int row = lane_index(); row < count; row += kWarpSize) {
     const RowTag tag = tags[row];
     if (tag.slot != slot) continue;
@@ -41,60 +42,88 @@ __device__ inline void store_best(const RowTag* tags, int count, int slot, unsig
   *result = {lowest, static_cast<std::int32_t>(first), heads, placements, 0};
 }
 
+/// What place_block() does, before it is called, for what takes long to load: the head, and copies
+/// of the communication networks' weights, if there is room for them.
+template <class Head>
+__device__ inline Head load_head(const PlacementArgs& args) {
+  const PlacementShape& shape = args.shape;
+  std::byte* shared = dynamic_shared_memory();
+  const PlacementLayout& layout = args.layout;
+  return Head(args.head, shape.width,
+              reinterpret_cast<float*>(shared + layout.warps + warp_index() * layout.warp_bytes +
+                                       layout.scratch));
+}
+
+__device__ inline CommCopies copies_of_block(const PlacementArgs& args, const CommView& comm) {
+  if (args.shape.comm_copies_bytes == 0) return {};
+  const auto first = static_cast<int>(args.layout.comm_copies);
+  return {first, first + comm.backward.mlp.bytes};
+}
+
+/// Finished placements, if they are in shared memory.
+__device__ inline float* shared_rows(const PlacementArgs& args) {
+  return reinterpret_cast<float*>(dynamic_shared_memory() + args.layout.rows);
+}
+
+/// What a block has evaluated, once place_block() is done and there was a barrier.
+struct BlockCounts {
+  unsigned heads;
+  unsigned placements;
+};
+
+__device__ inline BlockCounts counts_of_block(const PlacementArgs& args) {
+  const std::byte* shared = dynamic_shared_memory();
+  const auto* heads = reinterpret_cast<const unsigned*>(shared + args.layout.head_counts);
+  BlockCounts counts{0, *reinterpret_cast<const unsigned*>(shared + args.layout.row_count)};
+#pragma unroll 1
+  for (int slot = 0; slot < args.shape.slots; ++slot) counts.heads += heads[slot];
+  return counts;
+}
+
+/// By a whole block, before place_block().
+__device__ inline void start_copies_of_block(const PlacementArgs& args, const CommView& comm) {
+  if (args.shape.comm_copies_bytes > 0) start_weights_copies(comm, copies_of_block(args, comm));
+}
+
 /// Places the candidates of a block's slots from start to end: each warp runs greedy placements one
 /// after the other (place_greedily.cuh), with the weights of the head in registers and the devices
 /// in registers or shared memory. Then the block runs the communication networks for all placements
 /// that its warps finished, and keeps the best of each slot. By a whole block, which may have
 /// written slots and piece ids itself, and has a barrier before; it has one afterwards before it
-/// reads the results. `block_of()`: whose slots and whose part of args.rows they are;
-/// asked for again and again, since registers are scarce.
-template <class Head, class Devices, class BlockOf>
-__device__ void place_block(const PlacementArgs& args, const BlockOf& block_of) {
+/// reads the results. `work` says where things are, asked again and again, since registers are
+/// scarce: session(), slots(), order(slot), rows(), the finished placements, and head().
+template <class Head, class Devices, class Work>
+__device__ void place_block(const PlacementArgs& args, const Work& work) {
   const PlacementShape& shape = args.shape;
   std::byte* shared = dynamic_shared_memory();
-  const PlacementLayout layout = placement_layout(shape, comm_bytes(shape));
+  const PlacementLayout& layout = args.layout;
   auto* tags = reinterpret_cast<RowTag*>(shared);
   auto* row_count = reinterpret_cast<int*>(shared + layout.row_count);
   auto* head_counts = reinterpret_cast<unsigned*>(shared + layout.head_counts);
-  const auto slots_of_block = [&] {
-    return args.slots +
-           static_cast<std::size_t>(block_of()) * static_cast<std::size_t>(args.shape.slots);
-  };
-  const SessionView& session = *slots_of_block()->session;
+  const SessionView& session = work.session();
   const auto rows_of_block = [&] {
-    return row_arrays(
-        args.rows + static_cast<std::size_t>(block_of()) * kRowArrays *
-                        static_cast<std::size_t>(args.shape.rows() * args.shape.devices),
-        args.shape.rows(), session.devices);
+    return row_arrays(work.rows(), args.shape.rows(), session.devices);
   };
 
   if (threadIdx.x == 0) *row_count = 0;
   if (static_cast<int>(threadIdx.x) < shape.slots) head_counts[threadIdx.x] = 0;
   __syncthreads();
 
-  const int slot = warp_index() / shape.warps_per_slot;
-  const CandidateSlot candidate = slots_of_block()[slot];
+  // Most blocks have one slot; a division takes as long as a quarter of a step.
+  const int slot = shape.slots == 1 ? 0 : warp_index() / shape.warps_per_slot;
+  const CandidateSlot candidate = work.slots()[slot];
   // Of the candidate's warps, in all its slots.
-  const int warp =
-      static_cast<int>(candidate.part) * shape.warps_per_slot + warp_index() % shape.warps_per_slot;
-  const int warps = shape.parts * shape.warps_per_slot;
-  const int first_limit = warp * session.limits / warps;
-  const int end_limit = (warp + 1) * session.limits / warps;
+  const int warp = (static_cast<int>(candidate.part) - slot) * shape.warps_per_slot + warp_index();
+  const int first_limit = args.first_limits[warp];
+  const int end_limit = args.first_limits[warp + 1];
   if (candidate.result != kNoCandidate && first_limit < end_limit) {
     const WarpMemory memory = warp_memory(shared, layout, shape);
-    const Head head(args.head, shape.width,
-                    reinterpret_cast<float*>(shared + layout.warps +
-                                             warp_index() * layout.warp_bytes + layout.scratch));
-    const PlacementRun run{session.pieces,
-                           session.embeddings,
-                           session.dim_limits,
-                           session.memory_bytes,
-                           session.devices,
-                           shape.width,
-                           args.piece_ids + candidate.first_piece,
-                           static_cast<int>(candidate.pieces),
-                           first_limit,
-                           end_limit - 1};
+    const auto& head = work.head();
+    const PlacementRun run{session.pieces,        session.embeddings,
+                           session.dim_limits,    session.memory_bytes,
+                           session.devices,       shape.width,
+                           work.order(candidate), static_cast<int>(candidate.pieces),
+                           first_limit,           end_limit - 1};
     const auto finished = [&](const Devices& devices, int limit) {
       int row = 0;
       if (lane_index() == 0) row = atomicAdd(row_count, 1);
@@ -117,10 +146,10 @@ __device__ void place_block(const PlacementArgs& args, const BlockOf& block_of) 
   const CommTile tile =
       comm_tile(shared + layout.warps, shape.comm_width, shape.comm_rows, shape.comm_weight_bytes);
   const int count = *row_count;
-  final_costs(session, rows_of_block(), count, tile, tags);
+  final_costs(session, rows_of_block(), count, tile, copies_of_block(args, session.comm), tags);
 
   for (int s = warp_index(); s < shape.slots; s += warps_in_block()) {
-    const std::uint32_t result = slots_of_block()[s].result;
+    const std::uint32_t result = work.slots()[s].result;
     if (result != kNoCandidate) store_best(tags, count, s, head_counts[s], args.results + result);
   }
 }

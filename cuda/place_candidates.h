@@ -6,10 +6,6 @@
 
 namespace neuroshard::gpu {
 
-/// A block has at most this many warps, each thread of which may use 168 registers: what a head
-/// with its weights needs to have its loads on their way in time.
-inline constexpr int kMaxPlacementWarps = 12;
-
 /// True if `head` is the one that fits in the registers of a warp: 32 -> 64 -> 1.
 [[nodiscard]] bool fits_registers(const MlpView& head, int width);
 

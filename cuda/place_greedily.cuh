@@ -52,15 +52,16 @@ class PieceStream {
   __device__ void next() {
     ++step_;
     now_ = after_;
+    const std::uint32_t id = id_at(step_ + 2);  // Before the piece: it is waited for last.
     after_ = read(id_);
-    id_ = id_at(step_ + 2);
+    id_ = id;
   }
 
  private:
   struct Piece {
     std::uint32_t id = 0;
-    int dim = 0;
     std::int64_t size_bytes = 0;
+    int dim = 0;
     float element = 0.0F;  ///< That of the lane.
   };
 
@@ -76,8 +77,8 @@ class PieceStream {
     // Not as one load of 16 bytes: nothing would need its last word, whose register would be given
     // to something else, and that would wait for the load.
     Piece piece{.id = id,
-                .dim = read_only(&run_.pieces[id].dim),
-                .size_bytes = read_only(&run_.pieces[id].size_bytes)};
+                .size_bytes = read_only(&run_.pieces[id].size_bytes),
+                .dim = read_only(&run_.pieces[id].dim)};
     if (kWidth >= kWarpSize || lane_index() < width()) {
       piece.element = read_only(row(id) + lane_index());
     }

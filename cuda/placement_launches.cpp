@@ -22,6 +22,8 @@ static_assert(kMaxPieces * kMaxDim <= 0x7FFFFFFF);
 
 // Finished placements of one launch that wait in device memory for the communication networks.
 constexpr std::size_t kMaxScratchBytes = std::size_t{256} << 20;
+// Those of a block wait in shared memory if they are no more than this.
+constexpr std::size_t kMostSharedRows = 4096;
 
 // Warps of a block if its candidates have less.
 constexpr int kUsualWarps = 6;
@@ -44,25 +46,23 @@ std::size_t least_bytes(const PlacementShape& shape) {
 
 }  // namespace
 
-std::size_t placement_scratch_bytes(const PlacementShape& shape) {
-  return sizeof(float) * kRowArrays * static_cast<std::size_t>(shape.rows()) *
-         static_cast<std::size_t>(shape.devices);
-}
+std::size_t placement_scratch_bytes(const PlacementShape& shape) { return shape.row_bytes(); }
 
 PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
-                            int limits, int comm_width) {
+                            int limits, int comm_width, std::size_t desk_bytes) {
   const MlpView& head = context.models().head();
   PlacementShape shape;
   shape.devices = devices;
   shape.width = context.embedding_width();
   shape.limits = std::max(limits, 1);
+  shape.all_limits = limits;
   shape.head_width = fits_registers(head, shape.width) ? 0 : head.width;
   shape.comm_width = comm_width;
   shape.many_devices = devices > kMaxLaneDevices;
 
-  const std::size_t available = context.shared_bytes() - kControlBytes;
+  const std::size_t available = context.shared_bytes() - sizeof(BeamControl) - desk_bytes;
   // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
-  const std::size_t half = (available - 1024) / 2;
+  const std::size_t half = (context.shared_bytes() - 1024) / 2 - sizeof(BeamControl) - desk_bytes;
   const std::size_t least = least_bytes(shape);
   if (least > available) {
     throw Error("cuda backend: a placement on " + std::to_string(devices) +
@@ -100,6 +100,9 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
     shape = larger;
   }
 
+  shape.rows_in_shared = shape.row_bytes() <= kMostSharedRows;
+  if (least_bytes(shape) > available) shape.rows_in_shared = false;
+
   // Two blocks share a multiprocessor; snapshots take what memory is left, if several limits share
   // a warp.
   while (shape.snapshots + 1 < shape.limits_per_warp()) {
@@ -118,6 +121,17 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   const std::size_t blocks =
       candidates * static_cast<std::size_t>(shape.parts) / static_cast<std::size_t>(shape.slots);
   const bool alone = blocks <= static_cast<std::size_t>(context.multiprocessors());
+  // Copied while a block waits or places, if two blocks have room for that: with fewer on a
+  // multiprocessor, a block would not yet be there when the next level begins.
+  const std::size_t copies = static_cast<std::size_t>(comm.forward.mlp.bytes) +
+                             static_cast<std::size_t>(comm.backward.mlp.bytes);
+  if (blocks <= 2 * static_cast<std::size_t>(context.multiprocessors()) &&
+      copies + std::max(placing_bytes(shape),
+                        fixed + comm_tile_bytes(comm_width, shape.comm_rows)) <=
+          half) {
+    shape.comm_copies_bytes = static_cast<int>(copies);
+    return shape;
+  }
   const int weights = std::max(comm.forward.mlp.bytes, comm.backward.mlp.bytes);
   if (fixed + comm_bytes(comm_width, shape.comm_rows, weights) <=
       (alone ? available : std::max(half, placing_bytes(shape)))) {

@@ -8,10 +8,12 @@
 
 namespace neuroshard::gpu {
 
-/// How a launch for `candidates` candidates of one task, or of tasks alike, uses the device. Throws
-/// Error (kBackend) if the device's shared memory cannot hold one placement.
+/// How a launch for `candidates` candidates of one task, or of tasks alike, uses the device, whose
+/// blocks need `desk_bytes` of shared memory besides (BeamArgs). Throws Error (kBackend) if the
+/// device's shared memory cannot hold one placement.
 [[nodiscard]] PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates,
-                                          int devices, int limits, int comm_width);
+                                          int devices, int limits, int comm_width,
+                                          std::size_t desk_bytes = 0);
 
 /// Device memory of a block: PlacementArgs::rows.
 [[nodiscard]] std::size_t placement_scratch_bytes(const PlacementShape& shape);

@@ -20,23 +20,6 @@ struct PendingRun {
   std::int32_t snapshot = -1;  ///< -1: start again from the first piece.
 };
 
-/// Offsets of everything in the shared memory of place_block. First what the block
-/// shares for all its life, then either the memory of the warps (while they place) or the tiles of
-/// the communication networks (afterwards).
-struct PlacementLayout {
-  std::size_t tags = 0;            ///< RowTag[rows]
-  std::size_t row_count = 0;       ///< int
-  std::size_t head_counts = 0;     ///< unsigned[slots]
-  std::size_t warps = 0;           ///< warps times:
-  std::size_t warp_bytes = 0;      ///<   sums at 0: float[4 + devices, width]
-  std::size_t devices = 0;         ///<   SharedDevices
-  std::size_t pending = 0;         ///<   PendingRun[limits_per_warp]
-  std::size_t scratch = 0;         ///<   of the generic head: float[2, head_width]
-  std::size_t snapshots = 0;       ///<   snapshots times:
-  std::size_t snapshot_bytes = 0;  ///<     sums, then what the devices save
-  std::size_t total = 0;
-};
-
 /// More devices than a warp has lanes live in shared memory.
 inline constexpr int kMaxLaneDevices = 32;
 
@@ -48,32 +31,46 @@ NEUROSHARD_HOST_DEVICE constexpr std::size_t align_to_16(std::size_t bytes) {
 }
 
 /// Of the tiles of the communication networks.
-NEUROSHARD_HOST_DEVICE constexpr std::size_t comm_bytes(const PlacementShape& shape) {
+constexpr std::size_t comm_bytes(const PlacementShape& shape) {
   return comm_bytes(shape.comm_width, shape.comm_rows, shape.comm_weight_bytes);
 }
 
-NEUROSHARD_HOST_DEVICE constexpr PlacementLayout placement_layout(const PlacementShape& shape,
-                                                                  std::size_t comm_bytes) {
+constexpr PlacementLayout placement_layout(const PlacementShape& shape, std::size_t comm_bytes) {
   const auto devices = static_cast<std::size_t>(shape.devices);
   const std::size_t sums = devices * static_cast<std::size_t>(shape.width) * sizeof(float);
   const std::size_t states = align_to_16(devices * kDeviceStateBytes);
+  const auto limits = static_cast<std::size_t>(shape.limits_per_warp());
+  const auto offset = [](std::size_t bytes) { return static_cast<std::uint32_t>(bytes); };
   PlacementLayout layout;
-  layout.row_count = static_cast<std::size_t>(shape.rows()) * sizeof(RowTag);
-  layout.head_counts = layout.row_count + sizeof(int);
-  layout.warps =
-      align_to_16(layout.head_counts + static_cast<std::size_t>(shape.slots) * sizeof(unsigned));
-  layout.devices = sums + 4 * static_cast<std::size_t>(shape.width) * sizeof(float);
-  layout.pending = layout.devices + (shape.many_devices ? states : 0);
-  layout.scratch =
-      layout.pending + static_cast<std::size_t>(shape.limits_per_warp()) * sizeof(PendingRun);
+  layout.row_count = offset(static_cast<std::size_t>(shape.rows()) * sizeof(RowTag));
+  layout.head_counts = offset(layout.row_count + sizeof(int));
+  layout.rows = offset(
+      align_to_16(layout.head_counts + static_cast<std::size_t>(shape.slots) * sizeof(unsigned)));
+  layout.comm_copies =
+      offset(align_to_16(layout.rows + (shape.rows_in_shared ? shape.row_bytes() : 0)));
+  layout.warps = offset(layout.comm_copies + static_cast<std::size_t>(shape.comm_copies_bytes));
+  layout.devices = offset(sums + 4 * static_cast<std::size_t>(shape.width) * sizeof(float));
+  layout.pending = offset(layout.devices + (shape.many_devices ? states : 0));
+  layout.scratch = offset(layout.pending + limits * sizeof(PendingRun));
   layout.snapshots =
-      layout.scratch + 2 * static_cast<std::size_t>(shape.head_width) * sizeof(float);
-  layout.snapshot_bytes = sums + states;
+      offset(layout.scratch + 2 * static_cast<std::size_t>(shape.head_width) * sizeof(float));
+  layout.snapshot_bytes = offset(sums + states);
   layout.warp_bytes =
-      layout.snapshots + static_cast<std::size_t>(shape.snapshots) * layout.snapshot_bytes;
+      offset(layout.snapshots + static_cast<std::size_t>(shape.snapshots) * layout.snapshot_bytes);
   const std::size_t placing = static_cast<std::size_t>(shape.warps()) * layout.warp_bytes;
-  layout.total = layout.warps + (placing > comm_bytes ? placing : comm_bytes);
+  layout.total = offset(layout.warps + (placing > comm_bytes ? placing : comm_bytes));
   return layout;
+}
+
+/// `args` with what follows from the shape.
+constexpr PlacementArgs laid_out(PlacementArgs args) {
+  const PlacementShape& shape = args.shape;
+  args.layout = placement_layout(shape, comm_bytes(shape));
+  const int warps = shape.parts * shape.warps_per_slot;
+  for (int warp = 0; warp <= warps; ++warp) {
+    args.first_limits[warp] = warp * shape.all_limits / warps;
+  }
+  return args;
 }
 
 }  // namespace neuroshard::gpu

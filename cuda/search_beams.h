@@ -6,13 +6,6 @@
 
 namespace neuroshard::gpu {
 
-/// What search_beams needs of shared memory besides what a placement does.
-inline constexpr std::size_t kControlBytes =
-    (4 + kMostCompared / 32 + kMostCompared) * sizeof(unsigned);
-
-/// Shared memory of a block.
-[[nodiscard]] std::size_t beam_shared_bytes(const PlacementShape& shape);
-
 /// Runs whole beam searches in one launch. `items`: of all levels of a search, at most.
 void search_beams(const BeamArgs& args, unsigned items, cudaStream_t stream);
 

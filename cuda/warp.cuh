@@ -31,6 +31,33 @@ __device__ inline std::byte* dynamic_shared_memory() {
 inline std::byte* dynamic_shared_memory() { return host_cuda::this_thread().shared; }
 #endif
 
+/// Tells the compiler what it does not know of an address that was read from memory: that it is in
+/// device memory. Atomics then need no way for shared memory.
+#ifdef __CUDACC__
+template <typename T>
+__device__ inline T* in_device_memory(T* address) {
+  __builtin_assume(__isGlobal(address));
+  return address;
+}
+
+/// `address`, which the compiler is to keep in registers: where its parts are at hand, it would add
+/// them up anew in each step of a loop.
+template <typename T>
+__device__ inline T* added_up(T* address) {
+  asm volatile("" : "+l"(address));
+  return address;
+}
+#else
+template <typename T>
+inline T* in_device_memory(T* address) {
+  return address;
+}
+template <typename T>
+inline T* added_up(T* address) {
+  return address;
+}
+#endif
+
 __device__ inline float rectified(float x) { return x > 0.0F ? x : 0.0F; }
 
 /// Sum over the lanes, in every lane, in the order of docs/arithmetic.md, rule 3: lane l of the
@@ -47,23 +74,30 @@ __device__ inline float butterfly_sum(float partial) {
   return partial + __shfl_xor_sync(kAllLanes, partial, 1);
 }
 
-__device__ inline double warp_min(double x) {
-#pragma unroll
-  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    const double other = __shfl_xor_sync(kAllLanes, x, distance);
-    x = other < x ? other : x;
-  }
-  return x;
+/// Unsigned numbers in the order of numbers that are not NaN; -0 comes before 0.
+__device__ inline std::uint64_t order_of(double x) {
+  const auto bits = static_cast<std::uint64_t>(__double_as_longlong(x));
+  return bits >> 63 != 0 ? ~bits : bits | std::uint64_t{1} << 63;
 }
 
-__device__ inline double warp_max(double x) {
-#pragma unroll
-  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-    const double other = __shfl_xor_sync(kAllLanes, x, distance);
-    x = other > x ? other : x;
-  }
-  return x;
+/// The number of which order_of() has made another.
+__device__ inline double number_of(std::uint64_t order) {
+  const std::uint64_t bits = order >> 63 != 0 ? order & ~(std::uint64_t{1} << 63) : ~order;
+  return __longlong_as_double(static_cast<long long>(bits));
 }
+
+/// The lowest of all lanes, in every lane: two instructions, for either half, where shuffles would
+/// take ten.
+__device__ inline std::uint64_t warp_min(std::uint64_t x) {
+  const auto high = static_cast<unsigned>(x >> 32);
+  const unsigned lowest = __reduce_min_sync(kAllLanes, high);
+  const auto low = high == lowest ? static_cast<unsigned>(x) : 0xFFFFFFFFU;
+  return static_cast<std::uint64_t>(lowest) << 32 | __reduce_min_sync(kAllLanes, low);
+}
+
+/// Of numbers that are not NaN.
+__device__ inline double warp_min(double x) { return number_of(warp_min(order_of(x))); }
+__device__ inline double warp_max(double x) { return number_of(~warp_min(~order_of(x))); }
 
 __device__ inline std::int64_t warp_sum(std::int64_t x) {
 #pragma unroll
