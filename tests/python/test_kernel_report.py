@@ -12,10 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "tools" / "kernels"
 sys.path.insert(0, str(KERNELS))
+import beam_levels  # noqa: E402
 import issue_model  # noqa: E402
 import modelled  # noqa: E402
 import sass  # noqa: E402
+import source_lines  # noqa: E402
 import units_of_work  # noqa: E402
+import walk  # noqa: E402
 from control_flow import ControlFlow  # noqa: E402
 
 # An outer loop from .L_x_1 to 00a0, and one inside it from .L_x_2 to 0080. The branch at 00c0 jumps to itself, as
@@ -85,6 +88,17 @@ def code_of(listing: str) -> list[Any]:
     return list(kernels["_Z1kv"])
 
 
+def place_of(file: str, text: str) -> str:
+    """As nvdisasm writes it: that what follows is of the line with this text, of a file of cuda/."""
+    lines = (ROOT / "cuda" / file).read_text().splitlines()
+    (number,) = [number for number, line in enumerate(lines, 1) if text in line]
+    return f'\t//## File "cuda/{file}", line {number}\n'
+
+
+def in_place_greedily(listing: str) -> str:
+    return listing.replace(".L_x_1:", place_of("place_greedily.cuh", "while (any)") + ".L_x_1:", 1)
+
+
 def instruction(address: int, text: str, **scheduled: Any) -> Any:
     return sass.Instruction(address, text, **scheduled)
 
@@ -149,7 +163,7 @@ def test_code_without_loops_has_no_hot_loop() -> None:
 
 
 def test_a_step_is_the_loop_of_lanes_that_keep_together() -> None:
-    flow = ControlFlow(code_of(STEP))
+    flow = ControlFlow(code_of(in_place_greedily(STEP)))
     step = [*range(0x10, 0x70, 0x10)]
     loops = [addresses(loop.body) for loop in flow.loops]
     assert sorted(loops) == [step, [*range(0x10, 0xA0, 0x10)], [0x100, 0x110, 0x130, 0x140]]
@@ -205,6 +219,103 @@ def test_the_issue_model_waits_for_stalls_barriers_and_units() -> None:
     assert issue_model.issue([[load, use], []], nowhere).at == (0, 41)
 
 
+def test_a_wait_for_copies_and_a_barrier_take_their_time() -> None:
+    copy = instruction(0, "LDGSTS.E.128 [R1], desc[UR4][R2.64]")
+    other = instruction(0x10, "DEPBAR.LE SB0, 0x1")
+    wait = instruction(0x20, "DEPBAR.LE SB0, 0x0")
+    assert issue_model.issue([[copy, other]], frozenset()).at == (0, 1)
+    assert issue_model.issue([[copy, wait]], frozenset()).at[1] > issue_model.L2_CYCLES
+    barrier = instruction(0x10, "BAR.SYNC.DEFER_BLOCKING 0x0")
+    add = instruction(0x20, "FADD R1, R1, R2")
+    assert issue_model.issue([[copy, barrier, add]], frozenset()).at == (0, 1, 31)
+
+
+def test_one_warp_meets_those_that_share_its_loads() -> None:
+    loads = [instruction(0x10 * i, "LDS.128 R4, [R2]", written=1) for i in range(2)]
+    use = instruction(0x20, "FADD R1, R4, R2", waits=(1,))
+    alone = issue_model.issue([[*loads, use]], frozenset()).cycles
+    assert issue_model.issue([[*loads, use]], frozenset(), [1, 1, 1]).cycles == alone
+    assert issue_model.issue([[*loads, use]], frozenset(), [4, 4, 1]).cycles == alone + 12
+
+
+def test_instructions_say_where_in_the_source_they_are() -> None:
+    inlined = place_of("warp.cuh", "float rectified(float x)") + place_of("place_greedily.cuh", "while (any)")
+    kernel = place_of("place_greedily.cuh", "const int width = Head::kSumWidth > 0 ?")
+    code = code_of(LISTING.replace(".L_x_1:", inlined + ".L_x_1:").replace(".L_x_2:", kernel + ".L_x_2:", 1))
+    assert [source_lines.functions_of(code[at]) for at in (0, 1, 2, 3)] == [
+        (),
+        ("rectified", "place_greedily"),
+        ("rectified", "place_greedily"),
+        ("place_greedily",),
+    ]
+    assert source_lines.lines_of(code[1])[1].startswith("place_greedily: while (any)")
+    assert source_lines.lines_of(instruction(0, "NOP", places=(("/elsewhere/math.h", 3),))) == ("math.h: ",)
+
+
+# A loop from .L_x_1 to 0050 with a branch around 0020, then one at .L_x_3, and an end that nothing comes to.
+WALKED = """
+\t.section\t.text._Z1kv,"ax",@progbits
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_1:
+BRANCH
+        /*0010*/               @P0 BRA `(.L_x_2) ;
+BACK
+        /*0020*/                   FADD R1, R1, R2 ;
+.L_x_2:
+        /*0030*/                   LDS R1, [R2] ;
+        /*0040*/                   FADD R1, R1, R2 ;
+        /*0050*/               @P1 BRA `(.L_x_1) ;
+.L_x_3:
+OTHER
+        /*0060*/                   FFMA R9, R8, R4, R9 ;
+        /*0070*/               @P2 BRA `(.L_x_3) ;
+        /*0080*/                   EXIT ;
+"""
+
+
+def walked() -> ControlFlow:
+    places = {
+        "BRANCH": place_of("place_greedily.cuh", "if (stream.done()) next = no_choice()"),
+        "BACK": place_of("place_greedily.cuh", "if (stream.done()) break;"),
+        "OTHER": place_of("final_costs.cuh", "for (int pass = 0; pass < 2; ++pass)"),
+    }
+    listing = WALKED
+    for name, place in places.items():
+        listing = listing.replace(name + "\n", place)
+    return ControlFlow(code_of(listing))
+
+
+def test_a_walk_takes_loops_as_often_as_rules_say() -> None:
+    flow = walked()
+    loops = [walk.LoopTurns("^place_greedily: .*break", (3,)), walk.LoopTurns("^final_costs: .*pass", (2,))]
+    skips = [walk.Skip("^place_greedily: .*no_choice", (False, True))]
+    end = len(flow.blocks) - 1
+    way = walk.Walk(flow, loops, skips, []).way(0, end)
+    turn = [0x10, 0x30, 0x40, 0x50]
+    assert addresses(flow.code(way)) == [
+        *(0x00, 0x10, 0x20, 0x30, 0x40, 0x50),
+        *turn * 2,
+        *[0x60, 0x70] * 2,
+        0x80,
+    ]
+    # Without a rule, what may be passed is.
+    passed = walk.Walk(flow, loops, [], []).way(0, end)
+    assert addresses(flow.code(passed)).count(0x20) == 3
+    with pytest.raises(ValueError, match="how often a loop turns: final_costs: "):
+        walk.Walk(flow, loops[:1], skips, []).way(0, end)
+
+
+def test_a_way_must_lead_somewhere() -> None:
+    flow = walked()
+    loops = [walk.LoopTurns(".", (1,))]
+    with pytest.raises(ValueError, match="the way ends before it should"):
+        walk.Walk(flow, loops, [], []).way(0, -1)
+    with pytest.raises(ValueError, match="nothing is behind place_greedily: "):
+        walk.Walk(flow, loops, [], [walk.NotHere("^place_greedily: ")]).way(0, len(flow.blocks) - 1)
+    with pytest.raises(ValueError, match="there is no MEMBAR of"):
+        beam_levels.search(flow)
+
+
 def test_cycles_of_units_of_work() -> None:
     adds = tuple(instruction(0x10 * i, "FADD R1, R1, R2", stall=4) for i in range(10))
     step = units_of_work.Way(units_of_work.Unit("step", ()), adds, frozenset())
@@ -219,15 +330,16 @@ def test_cycles_of_units_of_work() -> None:
 @pytest.mark.parametrize("capability", [80, 90])
 def test_the_loop_that_is_watched_of_kernels_that_place_is_a_step(capability: int) -> None:
     kept = json.loads((KERNELS / f"figures_sm_{capability}.json").read_text())
-    for kernel in ("place_candidates_kernel", "search_beams_kernel"):
-        of_lanes = kept[f"{kernel}<RegisterHead<32, 64>, LaneDevices>"]
-        assert of_lanes["loop_instructions"] == of_lanes["step: instructions"]
+    for kernel, desk in (("place_candidates", ""), ("search_beams", ", true"), ("search_beams", ", false")):
+        of_lanes = kept[f"{kernel}_kernel<RegisterHead<32, 64>, LaneDevices{desk}>"]
+        if desk != ", false":
+            assert of_lanes["loop_instructions"] == of_lanes["step: instructions"]
         # 66 FMA, seven shuffles, 32 floats of a sum by eight loads; not the networks, nor a copy for lanes apart.
         assert 150 < of_lanes["loop_instructions"] < 250
         assert of_lanes["loop_shared_bytes"] >= 8 * 512
         for head, devices in (("RegisterHead<32, 64>", "SharedDevices"), ("GenericHead", "LaneDevices")):
             # Devices or weights are read from memory: more instructions, no other loop.
-            other = kept[f"{kernel}<{head}, {devices}>"]["loop_instructions"]
+            other = kept[f"{kernel}_kernel<{head}, {devices}{desk}>"]["loop_instructions"]
             assert 2 * of_lanes["loop_instructions"] < other < 700
 
 
@@ -258,7 +370,8 @@ def test_worse_figures_are_found(report: Any, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_kernel_is_described_by_its_unit_of_work(report: Any) -> None:
-    kernel = report.describe("place_candidates_kernel<GenericHead, LaneDevices>", code_of(STEP), 40, 0, 90)
+    listing = in_place_greedily(STEP)
+    kernel = report.describe("place_candidates_kernel<GenericHead, LaneDevices>", code_of(listing), 40, 0, 90)
     assert kernel.figures["loop_instructions"] == 6
     assert "6 instructions (1 fma, 1 add, 1 shuffle), 17 % fma, 0 bytes shared, 0 through L1" in kernel.about[0]
     assert "at least 1.5 cycles (issue; shared and L1 1.0, fp32 0.5)" in kernel.about[0]

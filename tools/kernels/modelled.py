@@ -8,6 +8,8 @@ from units_of_work import Way
 _SHARD_FMA = 2112
 _FMA_OF_CYCLE = 128
 
+CLOCK_MHZ = 1980  # Of an H100 or H200.
+
 _SCHEDULERS = 4
 _SCORING_WARPS = 4  # A scheduler's.
 

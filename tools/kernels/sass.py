@@ -13,6 +13,8 @@ from pathlib import Path
 _ACCESS_CYCLES = {4: 1.0, 8: 1.0, 16: 2.0}
 
 _ACCESSES = {"LDS": "shared", "STS": "shared", "LDSM": "shared", "LDG": "global", "STG": "global", "LDGSTS": "global"}
+# LD and ST of an address that the compiler does not know to be in either.
+_ACCESSES |= {"LD": "global", "ST": "global"}
 
 # A quarter has 16 lanes for integers, comparisons, minima and moves.
 INTEGER_CYCLES = 2.0
@@ -29,7 +31,8 @@ NO_BARRIER = 7
 class Instruction:
     """One instruction of a warp, with what the compiler says to the scheduler: how many cycles the warp waits behind
     it, which of six barriers are to be down before it, and which one goes down when it has written its result, or
-    read its operands."""
+    read its operands. `places`: the line of the source that it comes from, then where that function was inlined, and
+    so on, as FILE and number; empty if the listing does not say."""
 
     address: int
     text: str
@@ -40,6 +43,7 @@ class Instruction:
     waits: tuple[int, ...] = ()
     written: int = NO_BARRIER
     was_read: int = NO_BARRIER
+    places: tuple[tuple[str, int], ...] = ()
 
     @property
     def operation(self) -> str:
@@ -122,28 +126,36 @@ def lane_bytes(code: Iterable[Instruction], kind: str) -> int:
 
 def read(nvdisasm: Path, cubin: Path) -> dict[str, list[Instruction]]:
     """The instructions of each kernel of a cubin, by mangled name."""
-    done = subprocess.run([nvdisasm, "-hex", "-c", cubin], capture_output=True, text=True, check=True)
+    done = subprocess.run([nvdisasm, "-hex", "-gi", "-c", cubin], capture_output=True, text=True, check=True)
     return parse(done.stdout)
 
 
 def parse(listing: str) -> dict[str, list[Instruction]]:
-    """Of a listing by nvdisasm -hex -c. Each instruction has two words of 64 bits; the second is on the next line,
-    and its upper bits are for the scheduler."""
+    """Of a listing by nvdisasm -hex -gi -c. Each instruction has two words of 64 bits; the second is on the next line,
+    and its upper bits are for the scheduler. Places in the source are before the first of their instructions."""
     kernels: dict[str, list[Instruction]] = {}
     code: list[Instruction] = []
     label = None
     begins = False
+    places: list[tuple[str, int]] = []
+    is_new_place = True
     for line in listing.splitlines():
         if section := re.match(r"\s*\.section\s+\.text\.([^,\s]+)", line):
             code = kernels.setdefault(section[1], [])
             label = None
+            places = []
+        elif place := re.match(r'\s*//## File "([^"]+)", line (\d+)', line):
+            places = [*([] if is_new_place else places), (place[1], int(place[2]))]
+            is_new_place = False
         elif target := re.match(r"(\.L_x_\d+):", line.strip()):
             label = target[1]
         elif line.startswith("$"):
             begins = True
         elif found := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?(.*?)\s*;", line):
-            code.append(Instruction(int(found[1], 16), found[3], label, begins, found[2] or ""))
-            label, begins = None, False
+            code.append(
+                Instruction(int(found[1], 16), found[3], label, begins, found[2] or "", places=tuple(places))
+            )
+            label, begins, is_new_place = None, False, True
         elif code and (word := re.match(r"\s*/\* 0x([0-9a-f]{16}) \*/", line)):
             code[-1] = _scheduled(code[-1], int(word[1], 16) >> 41)
     return kernels

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from control_flow import ControlFlow, Loop
 from sass import Instruction
+from source_lines import functions_of
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,14 @@ class InnerLoop:
 
 @dataclass(frozen=True)
 class Unit:
-    """`marks`: the loop of the unit is the smallest one with instructions of all these names."""
+    """`marks`: the loop of the unit is the smallest one with instructions of all these names, most of whose
+    instructions are of `function` or were inlined into it, if that is given."""
 
     name: str
     marks: tuple[str, ...]
     in_a_pass: int = 1  # So many are done by a pass of the loop.
     inner: tuple[InnerLoop, ...] = ()
+    function: str = ""
     is_modelled: bool = True
 
 
@@ -42,7 +45,7 @@ class Way:
 _HEAD = "RegisterHead<32, 64>"
 
 # The sum of a warp (shuffles) and its minimum (REDUX) make the step of a placement, whatever the head.
-_STEP = Unit("step", ("SHFL", "REDUX", "FFMA"))
+_STEP = Unit("step", ("SHFL", "REDUX", "FFMA"), function="place_greedily")
 
 
 def _ids_are_read_four_at_a_time(loop: Loop) -> bool:
@@ -82,7 +85,7 @@ _SHARD = Unit("shard of 16 tables", ("SHFL", "STG", "FFMA"), inner=(_FOUR_TIMES_
 def units_of(kernel: str) -> list[Unit]:
     """Of a kernel by its name without parameters. Those whose loops turn as often as networks have layers, or as
     there are devices for a lane, have none."""
-    if kernel in (f"place_candidates_kernel<{_HEAD}, LaneDevices>", f"search_beams_kernel<{_HEAD}, LaneDevices>"):
+    if kernel in (f"place_candidates_kernel<{_HEAD}, LaneDevices>", f"search_beams_kernel<{_HEAD}, LaneDevices, true>"):
         return [_STEP]
     if kernel == f"score_shards_kernel<{_HEAD} >":
         return [_SHARD]
@@ -94,8 +97,16 @@ def units_of(kernel: str) -> list[Unit]:
 
 
 def loop_of(flow: ControlFlow, unit: Unit) -> Loop | None:
-    marked = [loop for loop in flow.loops if set(unit.marks) <= {instruction.name for instruction in loop.body}]
+    marked = [
+        loop
+        for loop in flow.loops
+        if set(unit.marks) <= {instruction.name for instruction in loop.body} and _is_of(loop, unit.function)
+    ]
     return min(marked, key=lambda loop: len(loop.body), default=None)
+
+
+def _is_of(loop: Loop, function: str) -> bool:
+    return not function or 2 * sum(function in functions_of(one) for one in loop.body) > len(loop.body)
 
 
 def hot_loop(flow: ControlFlow, kernel: str) -> Loop | None:
