@@ -20,15 +20,17 @@ constexpr std::size_t kMostSlices = 4096;
 constexpr int kMostSplits = 64;
 // Of all candidates that a launch places at once.
 constexpr std::size_t kMostScratchBytes = std::size_t{256} << 20;
-// What a block keeps of its search in shared memory, at most: beside the weights of two published
-// communication networks, two blocks of a multiprocessor have room for little more.
+// What a block keeps of its search in shared memory, at most. Two blocks of an H100's
+// multiprocessor have room for 14 KB of it beside the weights of both published communication
+// networks; with more, those are loaded when they are needed, which takes less time than a desk
+// saves.
 constexpr std::size_t kMostDeskBytes = std::size_t{20} << 10;
 
 // Of one beam search, for what it places at once.
 std::size_t scratch_bytes(std::size_t candidates, std::size_t slices, int devices, int limits) {
   const PlacementShape of_candidate{.devices = devices, .limits = limits};
   return candidates * (placement_scratch_bytes(of_candidate) + slices * sizeof(std::uint32_t) +
-                       sizeof(CandidateSlot) + sizeof(ResultView));
+                       sizeof(ResultView));
 }
 
 std::size_t items_of_level(const BeamSizes& sizes, const PlacementShape& shape) {
@@ -100,6 +102,30 @@ bool takes_beam(const BeamSizes& sizes, int devices, int limits) {
              kMostScratchBytes;
 }
 
+BeamShape choose_beam_shape(const DeviceContext& context, const BeamSizes& sizes,
+                            std::size_t pieces, std::size_t candidates, int devices, int limits,
+                            int comm_width) {
+  const auto desk_for = [&](int slots) {
+    return desk_layout(beam_layout(sizes).total, pieces, static_cast<std::size_t>(slots),
+                       sizes.most_slices());
+  };
+  const auto shape_beside = [&](std::size_t desk_bytes) {
+    return choose_shape(context, candidates, devices, limits, comm_width, desk_bytes);
+  };
+  // How many slots a block has depends on how much room there is.
+  const std::size_t most = desk_for(kMaxPlacementWarps).total;
+  if (most <= kMostDeskBytes && has_room_beside(context, devices, limits, comm_width, most)) {
+    BeamShape shape{shape_beside(most), {}};
+    shape.desk = desk_for(shape.placement.slots);
+    // What further slots would have needed may be what the networks' weights lack.
+    const PlacementShape roomier = shape_beside(shape.desk.total);
+    if (roomier.slots == shape.placement.slots) shape.placement = roomier;
+    // Who has a desk has the finished placements there, too.
+    if (shape.placement.rows_in_shared) return shape;
+  }
+  return {shape_beside(0), {}};
+}
+
 std::size_t BeamLaunches::pieces_of(const Request& request) {
   return request.session->problem().dims.size();
 }
@@ -115,27 +141,13 @@ BeamLaunches::Group BeamLaunches::group_of(std::size_t first, std::size_t end) c
     group.sizes = enough_for(group.sizes, requests_[r].sizes);
     pieces = std::max(pieces, pieces_of(requests_[r]));
   }
-  group.candidates = (end - first) * group.sizes.most_candidates();
-  const auto desk_for = [&](int slots) {
-    return desk_layout(beam_layout(group.sizes).total, pieces, static_cast<std::size_t>(slots),
-                       group.sizes.most_slices());
-  };
-  // How many slots a block has depends on how much room there is.
-  const std::size_t desk_bytes = desk_for(kMaxPlacementWarps).total;
   const CudaSession& session = *requests_[first].session;
-  const auto shape_beside = [&](std::size_t bytes) {
-    return choose_shape(context_, group.candidates, session.devices(), session.limits(),
-                        session.comm_width(), bytes);
-  };
-  if (desk_bytes <= kMostDeskBytes) {
-    group.shape = shape_beside(desk_bytes);
-    group.desk = desk_for(group.shape.slots);
-  }
-  // Who has a desk has the finished placements there, too.
-  if (!group.shape.rows_in_shared) {
-    group.shape = shape_beside(0);
-    group.desk = {};
-  }
+  group.candidates = (end - first) * group.sizes.most_candidates();
+  const BeamShape shape =
+      choose_beam_shape(context_, group.sizes, pieces, group.candidates, session.devices(),
+                        session.limits(), session.comm_width());
+  group.shape = shape.placement;
+  group.desk = shape.desk;
   group.most_items = items_of_level(group.sizes, group.shape);
   group.blocks_per_beam =
       group.most_items * static_cast<std::size_t>(std::max(group.sizes.max_splits, 1));
@@ -203,7 +215,10 @@ void BeamLaunches::prepare() {
   for (const Group& group : groups_) {
     const std::size_t blocks = group.most_items * (group.end_request - group.first_request);
     const std::size_t slots = blocks * static_cast<std::size_t>(group.shape.slots);
-    order_bytes = std::max(order_bytes, slots * group.sizes.most_slices() * sizeof(std::uint32_t));
+    if (group.desk.total == 0) {
+      order_bytes =
+          std::max(order_bytes, slots * group.sizes.most_slices() * sizeof(std::uint32_t));
+    }
     result_bytes =
         std::max(result_bytes, group.candidates * static_cast<std::size_t>(group.shape.parts) *
                                    sizeof(ResultView));
@@ -245,7 +260,6 @@ void BeamLaunches::prepare() {
           .result = at<BeamResultView>(out.device(), request.result_at),
           .splits = at<std::int32_t>(out.device(), request.result_at + sizeof(BeamResultView)),
           .sizes = request.sizes,
-
           .piece_count = static_cast<std::uint32_t>(pieces_of(request)),
           .merges = placed_alike_in_any_order(beam, request.session->problem()),
           .first_result = static_cast<std::uint32_t>(first_result)};

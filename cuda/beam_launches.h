@@ -14,6 +14,18 @@ namespace neuroshard::gpu {
 [[nodiscard]] bool takes_beam(const BeamSizes& sizes, int devices, int limits);
 [[nodiscard]] BeamSizes sizes_of(const BeamProblem& beam);
 
+/// How blocks place candidates of beam searches, and what they keep of them; no desk: nothing.
+struct BeamShape {
+  PlacementShape placement;
+  DeskLayout desk;
+};
+
+/// For a launch that places up to so many candidates at once, of searches with such sizes and
+/// tasks with up to so many pieces. Throws as choose_shape() does.
+[[nodiscard]] BeamShape choose_beam_shape(const DeviceContext& context, const BeamSizes& sizes,
+                                          std::size_t pieces, std::size_t candidates, int devices,
+                                          int limits, int comm_width);
+
 /// Whole beam searches on their way through one device.
 class BeamLaunches final : public Launches {
  public:

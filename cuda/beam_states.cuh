@@ -206,7 +206,10 @@ __device__ inline int children_to_try(const BeamPieces& pieces, const BeamState&
     found += __popc(votes);
   }
 #pragma unroll 1
-  for (int i = found + lane_index(); i < most; i += kWarpSize) children[i].state = kNoChild;
+  for (int i = found + lane_index(); i < most; i += kWarpSize) {
+    children[i].state = kNoChild;
+    keys[i] = key;  // No child's: one that was here before might be equal to that of a later one.
+  }
   return found;
 }
 

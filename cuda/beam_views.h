@@ -22,8 +22,8 @@ inline constexpr std::uint32_t kNoChild = 0xFFFFFFFFU;
 /// Candidates of one level. With more, or with more devices, a level takes much longer than its
 /// launch.
 inline constexpr int kMostCandidates = 4096;
-/// Among so many equal ones are looked for: each is compared with all before.
-inline constexpr int kMostCompared = 256;
+/// Where a level has room for no more, equal ones are looked for: each is compared with all before.
+inline constexpr int kMostCompared = 512;
 
 /// Sizes of a beam search: what bounds its memory.
 struct BeamSizes {

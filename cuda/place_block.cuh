@@ -42,8 +42,7 @@ __device__ inline void store_best(const RowTag* tags, int count, int slot, unsig
   *result = {lowest, static_cast<std::int32_t>(first), heads, placements, 0};
 }
 
-/// What place_block() does, before it is called, for what takes long to load: the head, and copies
-/// of the communication networks' weights, if there is room for them.
+/// The warp's head, with weights on their way.
 template <class Head>
 __device__ inline Head load_head(const PlacementArgs& args) {
   const PlacementShape& shape = args.shape;
@@ -80,7 +79,8 @@ __device__ inline BlockCounts counts_of_block(const PlacementArgs& args) {
   return counts;
 }
 
-/// By a whole block, before place_block().
+/// Starts to copy the communication networks' weights, if there is room for them. By a whole block,
+/// before place_block().
 __device__ inline void start_copies_of_block(const PlacementArgs& args, const CommView& comm) {
   if (args.shape.comm_copies_bytes > 0) start_weights_copies(comm, copies_of_block(args, comm));
 }

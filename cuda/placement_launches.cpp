@@ -29,6 +29,7 @@ constexpr std::size_t kMostSharedRows = 4096;
 constexpr int kUsualWarps = 6;
 // Of a multiprocessor. With a warp for each, a step is done soonest (docs/kernels.md).
 constexpr int kSchedulers = 4;
+static_assert(kMostParts * kSchedulers == kMaxPlacementWarps);
 // 168 registers a thread let this many warps stay on a multiprocessor: one block, or two usual
 // ones.
 constexpr std::size_t kResidentWarps = kMaxPlacementWarps;
@@ -44,12 +45,9 @@ std::size_t least_bytes(const PlacementShape& shape) {
   return placement_layout(shape, comm_tile_bytes(shape.comm_width, 1)).total;
 }
 
-}  // namespace
-
-std::size_t placement_scratch_bytes(const PlacementShape& shape) { return shape.row_bytes(); }
-
-PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
-                            int limits, int comm_width, std::size_t desk_bytes) {
+// One candidate by one warp, the least that a block can have.
+PlacementShape shape_of_a_warp(const DeviceContext& context, int devices, int limits,
+                               int comm_width) {
   const MlpView& head = context.models().head();
   PlacementShape shape;
   shape.devices = devices;
@@ -59,7 +57,24 @@ PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates
   shape.head_width = fits_registers(head, shape.width) ? 0 : head.width;
   shape.comm_width = comm_width;
   shape.many_devices = devices > kMaxLaneDevices;
+  return shape;
+}
 
+}  // namespace
+
+std::size_t placement_scratch_bytes(const PlacementShape& shape) {
+  return shape.rows_in_shared ? 0 : shape.row_bytes();
+}
+
+bool has_room_beside(const DeviceContext& context, int devices, int limits, int comm_width,
+                     std::size_t desk_bytes) {
+  const PlacementShape shape = shape_of_a_warp(context, devices, limits, comm_width);
+  return least_bytes(shape) + sizeof(BeamControl) + desk_bytes <= context.shared_bytes();
+}
+
+PlacementShape choose_shape(const DeviceContext& context, std::size_t candidates, int devices,
+                            int limits, int comm_width, std::size_t desk_bytes) {
+  PlacementShape shape = shape_of_a_warp(context, devices, limits, comm_width);
   const std::size_t available = context.shared_bytes() - sizeof(BeamControl) - desk_bytes;
   // Of one of two blocks that share a multiprocessor. CUDA keeps 1 KiB of each for itself.
   const std::size_t half = (context.shared_bytes() - 1024) / 2 - sizeof(BeamControl) - desk_bytes;
@@ -148,7 +163,7 @@ void PlacementLaunches::add(CudaSession& session, const CandidateBatch& candidat
                   .results = results,
                   .placed = {},
                   .same_as = {}};
-  // Levels of a beam search have many equal candidates, see BeamBlock::list_placed.
+  // Levels of a beam search have many equal candidates, see BeamLevels::list_placed.
   std::unordered_map<std::string_view, std::size_t> seen;
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const std::span<const std::uint32_t> pieces = candidates.pieces_of(c);
@@ -198,6 +213,7 @@ std::size_t PlacementLaunches::blocks(const Group& group) {
 
 std::size_t PlacementLaunches::blocks_at_once(const Group& group) {
   const std::size_t block = placement_scratch_bytes(group.shape);
+  if (block == 0) return blocks(group);
   return std::min(blocks(group), std::max<std::size_t>(kMaxScratchBytes / block, 1));
 }
 

@@ -15,6 +15,10 @@ namespace neuroshard::gpu {
                                           int devices, int limits, int comm_width,
                                           std::size_t desk_bytes = 0);
 
+/// Whether a block has shared memory for at least one placement and `desk_bytes` more.
+[[nodiscard]] bool has_room_beside(const DeviceContext& context, int devices, int limits,
+                                   int comm_width, std::size_t desk_bytes);
+
 /// Device memory of a block: PlacementArgs::rows.
 [[nodiscard]] std::size_t placement_scratch_bytes(const PlacementShape& shape);
 

@@ -19,9 +19,9 @@ namespace {
 // Of docs/kernels.md, modelled for an idle H100 or H200 and one task under 11 limits with up to 44
 // different candidates a level: a step of a placement; the communication networks of a level; what
 // else search_beams does in a level, and before the first one.
-constexpr double kStepCycles = 432.0;
-constexpr double kNetworkCycles = 9800.0;
-constexpr double kNextLevelCycles = 12700.0;
+constexpr double kStepCycles = 429.0;
+constexpr double kNetworkCycles = 9900.0;
+constexpr double kNextLevelCycles = 13600.0;
 constexpr double kFirstLevelCycles = 6500.0;
 
 /// The beam searches of some tasks, before their first level.

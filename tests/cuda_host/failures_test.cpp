@@ -72,7 +72,8 @@ TEST_F(Failures, MemoryRunsOut) {
   host_cuda::fail_allocations(false);
   // That was the call's failure, not the device's.
   const auto session = cuda->start(problem);
-  const auto batch = random_candidates(1, problem, 4, 20);
+  // So many that finished placements have no room in shared memory.
+  const auto batch = random_candidates(1, problem, 100, 20);
   std::vector<CandidateResult> results(batch.size());
   host_cuda::fail_allocations(true);
   EXPECT_THAT(message_of([&] { session->place(batch, results); }, ErrorKind::kBackend),
