@@ -251,7 +251,7 @@ TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
   expect_error("plan", {"--task", task, "--memory-gb", "1e-12"},
                "--memory-gb: 1e-12 GiB is less than a byte; give the memory of a device");
   expect_error("plan", {"--task", task, "--devices", "4,"},
-               "--devices: '4,' is no list of numbers; give them with a comma between two");
+               "--devices: '4,' has an empty item; write what is missing");
 }
 
 TEST_F(BadInput, OptionsThatDoNotFitTogether) {

@@ -68,25 +68,6 @@ void apply_links(const NodeLinks& stated, Task& task) {
   task.links = links;
 }
 
-/// Numbers with commas between them, and nothing else.
-template <typename Number>
-void read_list(const std::string& option, const std::vector<std::string>& texts,
-               std::vector<Number>& numbers) {
-  numbers.clear();
-  for (const std::string& text : texts) {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const std::string item = text.substr(begin, end - begin);
-      if (item.empty() || !CLI::detail::lexical_cast(item, numbers.emplace_back())) {
-        throw CLI::ValidationError(option, "'" + text + "' is no list of numbers" +
-                                               (item.empty() ? "" : ", because of '" + item + "'") +
-                                               "; give them with a comma between two, e.g. 4,8");
-      }
-      begin = end + 1;
-    }
-  }
-}
-
 Task complete_task(const TaskFile& file, const TaskOptions& options) {
   OtherDevices other{.devices_remedy = "give --devices D", .memory_remedy = "give --memory-gb G"};
   if (!options.devices.empty()) other.devices = options.devices.front();
@@ -150,20 +131,12 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->type_name("I")
       ->group(group);
   const auto add = [&](const char* name, auto& values, const std::string& help, const char* type) {
+    CLI::Option* const option = command.add_option(name, values, help);
+    option->type_name(type)->group(group);
     if (lists == DeviceLists::kYes) {
-      // Not by CLI11's delimiter, which leaves out what is empty: "4," would be 4.
-      command
-          .add_option_function<std::vector<std::string>>(
-              name,
-              [name = std::string(name), &values](const std::vector<std::string>& texts) {
-                read_list(name, texts, values);
-              },
-              help)
-          ->allow_extra_args(false)
-          ->type_name(type)
-          ->group(group);
+      option->delimiter(',')->allow_extra_args(false);
     } else {
-      command.add_option(name, values, help)->expected(1)->type_name(type)->group(group);
+      option->expected(1);
     }
   };
   const std::string several = lists == DeviceLists::kYes
