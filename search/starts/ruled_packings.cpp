@@ -24,11 +24,18 @@ constexpr std::size_t kMostRuledPackings = 6;
 // Looks at a device for a slice in one cut: some ten milliseconds.
 constexpr std::size_t kMostLooks = std::size_t{1} << 24;
 
-// Steps of the search through everything: some hundred milliseconds.
-constexpr std::uint64_t kMostSharings = 2'000'000;
+// Steps of the search through everything, some ten milliseconds: the fewer the more decisions there
+// are, since large tasks find room soon or never, and a plan may look for it in a hundred parts of
+// them; but some for each decision.
+constexpr std::uint64_t kMostSharings = 1'000'000;
+constexpr std::uint64_t kSharingsTimesDecisions = std::uint64_t{1} << 27;
+constexpr std::uint64_t kSharingsOfDecision = 4;
 // Decisions that stand at one time, which are a recursion.
 constexpr std::size_t kMostDecisions = 8192;
 constexpr std::uint64_t kSharingsBetweenLooks = 1024;
+// To look up what is left before a table takes the time of so many, and of one for so many numbers.
+constexpr std::uint64_t kSharingsOfLookUp = 6;
+constexpr std::uint64_t kNumbersOfSharing = 4;
 constexpr std::size_t kMostRememberedRooms = std::size_t{1} << 20;
 
 constexpr std::array kFits = {PackingRule::kBestFit, PackingRule::kWorstFit,
@@ -234,9 +241,13 @@ class SharingSearch {
     std::size_t decisions = 0;
     for (const SharedTable& shared : tables_) {
       sharing_.emplace_back(shared.devices.size(), 0);
+      fit_from_.emplace_back(shared.devices.size() + 1, 0);
       decisions += shared.devices.size();
     }
     gave_up_ = decisions > kMostDecisions;
+    most_sharings_ = std::min(
+        kMostSharings, std::max(kSharingsTimesDecisions / std::max<std::size_t>(1, decisions),
+                                kSharingsOfDecision * decisions));
     open_groups_of(apart);
     bytes_from_.assign(tables_.size() + 1, 0);
     for (std::size_t t = tables_.size(); t-- > 0;) {
@@ -316,13 +327,38 @@ class SharingSearch {
     }
     if (room < bytes_from_[t]) return false;
     std::vector<std::int64_t> known = state(t);
+    sharings_ += kSharingsOfLookUp + known.size() / kNumbersOfSharing;
     if (hopeless_.contains(known)) return false;
+    count_fits(t);
     if (give(t, 0, tables_[t].units, 0, 0)) return true;
     if (!gave_up_ && remembered_ < kMostRememberedRooms) {
       remembered_ += known.size();
       hopeless_.insert(std::move(known));
     }
     return false;
+  }
+
+  bool stopped() {
+    if (sharings_ < next_look_) return false;
+    next_look_ = sharings_ + kSharingsBetweenLooks;
+    return stop_.reached();
+  }
+
+  /// Units of the table that have room on its device `d`, if it had nothing of the table.
+  [[nodiscard]] std::uint32_t fit(const SharedTable& shared, std::size_t d) const {
+    const std::uint32_t device = shared.devices[d];
+    // Tables are given out one after the other, so that what is taken is taken by others.
+    if (!taken_.may_hold(device, shared.table)) return 0;
+    const std::int64_t units = rooms_[device] / shared.least_unit_bytes;
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(units, 0, shared.units));
+  }
+
+  // Devices do not change while those before them are given units of the same table.
+  void count_fits(std::size_t t) {
+    std::vector<std::uint64_t>& from = fit_from_[t];
+    for (std::size_t d = tables_[t].devices.size(); d-- > 0;) {
+      from[d] = from[d + 1] + fit(tables_[t], d);
+    }
   }
 
   // `slices`: of the table on the devices before `d`; `widths`: their units, or'ed.
@@ -335,18 +371,16 @@ class SharingSearch {
       mark(t, false);
       return false;
     }
-    if (d == shared.devices.size() || slices >= shared.most_slices) return false;
+    if (left > fit_from_[t][d] || slices >= shared.most_slices) return false;
     ++sharings_;
-    if (sharings_ > kMostSharings || (sharings_ % kSharingsBetweenLooks == 0 && stop_.reached())) {
+    if (sharings_ > most_sharings_ || stopped()) {
       gave_up_ = true;
       return false;
     }
     std::int64_t& room = rooms_[shared.devices[d]];
-    const std::int64_t fit = std::min<std::int64_t>(left, room / shared.least_unit_bytes);
-    auto most = static_cast<std::uint32_t>(std::max<std::int64_t>(fit, 0));
-    // Tables are given out one after the other, so that what is taken is taken by others.
-    if (!taken_.may_hold(shared.devices[d], shared.table)) most = 0;
-    const std::uint32_t least = d + 1 == shared.devices.size() ? left : 0;
+    const std::uint32_t most = std::min(left, fit(shared, d));
+    const std::uint64_t of_others = fit_from_[t][d + 1];
+    const std::uint32_t least = left > of_others ? left - static_cast<std::uint32_t>(of_others) : 0;
     for (std::uint32_t units = most + 1; units-- > least;) {
       const std::size_t more = slices + static_cast<std::size_t>(std::popcount(units));
       if (more > shared.most_slices) continue;
@@ -395,7 +429,11 @@ class SharingSearch {
   std::vector<std::int64_t>
       device_states_;                       ///< Scratch of state(), [devices][class, room, groups],
   std::vector<const std::int64_t*> order_;  ///< and its rows in order.
+  /// [tables][devices + 1]: units that have room on each device of a table and those after it.
+  std::vector<std::vector<std::uint64_t>> fit_from_;
+  std::uint64_t most_sharings_ = 0;
   std::uint64_t sharings_ = 0;
+  std::uint64_t next_look_ = kSharingsBetweenLooks;
   bool gave_up_ = false;
 };
 
