@@ -311,7 +311,7 @@ void NeuroshardSearch::start_published() {
   stage_ = SearchStage::kPublished;
   const bool groups = canonical_.has_groups();
   published_.emplace(backend_, groups ? listed_ : canonical_.task, order_.published, catalog_,
-                     &order_.stop, groups ? &canonical_ : nullptr);
+                     &order_.stop, groups ? &canonical_ : nullptr, order_.equal_widths);
   if (!published_->running()) after_published();
 }
 
@@ -335,8 +335,10 @@ void NeuroshardSearch::pack_for_memory() {
   if (!rules_ && !apart) packings = pack_tightly(catalog_, canonical_.task, order_.stop);
   const bool is_open = packings.layouts.empty() && !packings.impossible;
   if (is_open && (rules_ || apart || any_limits_splits(canonical_.task))) {
-    packings =
-        pack_under_rules(catalog_, canonical_.task, starts_of_, order_.equal_widths, order_.stop);
+    packings = published_ && published_->packings()
+                   ? *published_->packings()
+                   : pack_under_rules(catalog_, canonical_.task, starts_of_, order_.equal_widths,
+                                      order_.stop);
   }
   for (Layout& layout : packings.layouts) consider(std::move(layout));
   if (!found_.empty()) return;

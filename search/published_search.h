@@ -11,6 +11,7 @@
 #include "search/bundled_task.h"
 #include "search/layout.h"
 #include "search/piece_catalog.h"
+#include "search/starts/tight_packings.h"
 #include "search/task_search.h"
 
 namespace neuroshard {
@@ -22,9 +23,10 @@ class PublishedSearch final : public TaskSearch {
   /// Borrows everything; `catalog` has its embeddings, `task` is valid, and the models serve its
   /// device count. When `stop` (null: never) is reached, there may be neither a plan nor a reason.
   /// `bundled`: `task` as it is searched, of which `catalog` is, if it has groups; else null.
+  /// `equal_widths`: of pack_under_rules().
   PublishedSearch(const Backend& backend, const Task& task, const SearchOptions& options,
                   const PieceCatalog& catalog, const StopCondition* stop = nullptr,
-                  const BundledTask* bundled = nullptr);
+                  const BundledTask* bundled = nullptr, bool equal_widths = false);
 
   [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
   [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
@@ -37,6 +39,8 @@ class PublishedSearch final : public TaskSearch {
   /// Once finished: the plan, of the bundled task if there is one, or else why there is none.
   [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
   [[nodiscard]] std::optional<Infeasibility>& infeasible() { return infeasible_; }
+  /// What pack_under_rules() found at the end, if it came to that.
+  [[nodiscard]] const std::optional<TightPackings>& packings() const { return packings_; }
   /// Candidates handed out so far.
   [[nodiscard]] std::uint64_t candidates_examined() const { return examined_; }
 
@@ -76,6 +80,8 @@ class PublishedSearch final : public TaskSearch {
   std::optional<Plan> plan_;
   Layout layout_;  ///< The winner, in the order of the plan's shards; empty if packed otherwise.
   std::optional<Infeasibility> infeasible_;
+  bool equal_widths_;
+  std::optional<TightPackings> packings_;
 };
 
 /// Column limits of the grid search: floor(scale * mean dim sum) for scales 1.0 ... 1.5.
