@@ -1,12 +1,14 @@
 #include "neuroshard/rule_costs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/enum_names.h"
 #include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
+#include "neuroshard/plan_check.h"
 
 namespace neuroshard {
 
@@ -142,6 +144,11 @@ RuleCosts costs_of_rules(const Planner& planner, const Task& task, const PlanReq
     }
   }
   return costs;
+}
+
+double cost_with_rules_ms(const Planner& planner, const Task& task, const Plan& plan) {
+  return check_plan(plan, task).empty() ? planner.simulate(task, plan).cost_ms
+                                        : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace neuroshard

@@ -1,119 +1,12 @@
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <concepts>
-#include <nlohmann/json.hpp>
-
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
+#include "search/files/json_text.h"
 
 namespace neuroshard {
 namespace {
 
-// Text is put together without nlohmann::json's values: their destructors allocate memory, and end
-// the process where there is none.
-
-template <std::integral Number>
-void append(std::string& text, Number number) {
-  std::array<char, 24> digits{};
-  text.append(digits.data(),
-              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
-
-void append(std::string& text, bool value) { text += value ? "true" : "false"; }
-
-/// As many digits as tell it from all others; with a point, so that it is a fraction to every
-/// reader.
-void append(std::string& text, double number) {
-  if (!std::isfinite(number)) {
-    text += "null";
-    return;
-  }
-  const double size = std::abs(number);
-  const bool plain = number == 0.0 || (size >= 1e-4 && size < 1e15);
-  std::array<char, 40> digits{};
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number,
-                                  plain ? std::chars_format::fixed : std::chars_format::scientific)
-                        .ptr;
-  const std::string_view written(digits.data(), end);
-  text += written;
-  if (plain && written.find('.') == std::string_view::npos) text += ".0";
-}
-
-/// Names may hold any bytes; what is not UTF-8 becomes U+FFFD.
-void append(std::string& text, std::string_view name) {
-  const bool plain = std::ranges::all_of(
-      name, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-  if (plain) {
-    text.append("\"").append(name).append("\"");
-  } else {
-    using Json = nlohmann::json;
-    text += Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-}
-
-void append(std::string& text, const std::string& name) { append(text, std::string_view(name)); }
-
-/// [table, first_column, dim, first_row, rows]
-void append(std::string& text, const TableSlice& slice) {
-  append(text += '[', slice.table);
-  append(text += ',', slice.first_column);
-  append(text += ',', slice.dim);
-  append(text += ',', slice.first_row);
-  append(text += ',', slice.rows);
-  text += ']';
-}
-
-template <typename T>
-void append(std::string& text, const std::vector<T>& items) {
-  text += '[';
-  const char* separator = "";
-  for (const T& item : items) {
-    append(text += separator, item);
-    separator = ",";
-  }
-  text += ']';
-}
-
-/// A JSON object. Of a document, each field is on a line of its own, to which the caller adds
-/// others.
-class Fields {
- public:
-  enum class Style { kCompact, kLines };
-  explicit Fields(Style style = Style::kCompact) : style_(style) {}
-
-  template <typename T>
-  Fields& add(std::string_view name, const T& value) {
-    append(key(name), value);
-    return *this;
-  }
-  Fields& add(std::string_view name, const char* value) {
-    return add(name, std::string_view(value));
-  }
-  Fields& add(std::string_view name, const Fields& object) {
-    key(name) += object.text();
-    return *this;
-  }
-
-  [[nodiscard]] std::string text() const {
-    return style_ == Style::kLines ? "{\n" + fields_ + "\n}\n" : '{' + fields_ + '}';
-  }
-  /// What is between the braces, for callers to append to.
-  std::string& fields() { return fields_; }
-
- private:
-  std::string& key(std::string_view name) {
-    const bool lines = style_ == Style::kLines;
-    if (!fields_.empty()) fields_ += lines ? ",\n" : ",";
-    if (lines) fields_ += "  ";
-    append(fields_, name);
-    return fields_ += lines ? ": " : ":";
-  }
-
-  Style style_;
-  std::string fields_;
-};
+using json_text::append;
+using json_text::Fields;
 
 /// Rows are said from version 2 on.
 void append_slice(std::string& text, const Task& task, int version, int index,

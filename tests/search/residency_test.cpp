@@ -1,5 +1,6 @@
 #include "search/residency.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -14,6 +15,7 @@ namespace {
 
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
+using ::testing::HasSubstr;
 using testing::message_of;
 using testing::random_models;
 

@@ -1,9 +1,10 @@
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "neuroshard/explanation_file.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/rule_costs.h"
@@ -12,8 +13,8 @@
 #include "tools/options/model_options.h"
 #include "tools/options/search_options.h"
 #include "tools/options/task_options.h"
+#include "tools/plan_pages/explanation_page.h"
 #include "tools/plan_pages/plan_report.h"
-#include "tools/planning/explanation_page.h"
 #include "tools/planning/matched_plans.h"
 
 namespace neuroshard::tools {
@@ -47,10 +48,12 @@ std::optional<Plan> given_plan(const ExplainCommand& command, const LoadedTasks&
   return plan_for(*match_plans(records, loaded, command.plan)[0].record, loaded.tasks[0]);
 }
 
-/// What `plan` costs, if it keeps all rules and fits; else infinity.
-double cost_if_good(const Planner& planner, const Task& task, const std::optional<Plan>& plan) {
-  return plan && check_plan(*plan, task).empty() ? planner.simulate(task, *plan).cost_ms
-                                                 : std::numeric_limits<double>::infinity();
+std::string text_of(const ExplanationDocument& document, OutputFormat format,
+                    const TextStyle& style) {
+  if (format == OutputFormat::kTable) return explanation_page(document, style);
+  const std::string json = explanation_to_json(document);
+  if (format == OutputFormat::kJsonl) return json + '\n';
+  return nlohmann::ordered_json::parse(json).dump(2) + '\n';
 }
 
 int run_explain(const ExplainCommand& command, Console& console) {
@@ -68,39 +71,30 @@ int run_explain(const ExplainCommand& command, Console& console) {
   const Planner planner(models.models, options);
   ResultOutput output(console, command.output);
   std::optional<Plan> plan = given_plan(command, loaded);
-  std::optional<RuleCosts> rules;
-  const int indent = format == OutputFormat::kJson ? 2 : -1;
+  ExplanationDocument document{
+      .task = task, .task_name = loaded.titles[0], .weights = models.origin, .notes = loaded.notes};
   if (command.rules) {
-    rules = costs_of_rules(planner, task, {}, cost_if_good(planner, task, plan));
+    document.rules =
+        plan ? costs_of_rules(planner, task, {}, cost_with_rules_ms(planner, task, *plan))
+             : costs_of_rules(planner, task);
   }
   if (!plan) {
-    const PlanResult result = rules ? rules->with : planner.plan(task);
+    PlanResult result = document.rules ? document.rules->with : planner.plan(task);
     warn(result.stats.warning, console);
-    if (!result.plan) {
-      if (!rules) {
-        say_no_plan(loaded.titles[0], result.infeasible->message, console);
-        return kExitInfeasible;
-      }
-      output.write(format == OutputFormat::kTable
-                       ? no_plan_rules_page(task, loaded.titles[0], *rules)
-                       : no_plan_rules_json(task, loaded.titles[0], *rules, indent));
-      output.finish();
-      return kExitInfeasible;
-    }
-    plan = result.plan;
+    plan = std::move(result.plan);
+    document.infeasible = std::move(result.infeasible);
   }
-  const PlanExplanation explanation = planner.explain(task, *plan);
-  const std::vector<std::string> notes = plan_notes(loaded.notes, explanation.cost);
-  const ExplainedPlan explained{.task = task,
-                                .title = loaded.titles[0],
-                                .weights = models.origin,
-                                .notes = notes,
-                                .explanation = explanation,
-                                .rules = rules ? &*rules : nullptr};
-  output.write(format == OutputFormat::kTable ? explanation_page(explained, output.style())
-                                              : explanation_json(explained, indent));
+  if (!plan && !document.rules) {
+    say_no_plan(loaded.titles[0], document.infeasible->message, console);
+    return kExitInfeasible;
+  }
+  if (plan) {
+    document.explanation = planner.explain(task, *plan);
+    document.notes = plan_notes(std::move(document.notes), document.explanation->cost);
+  }
+  output.write(text_of(document, format, output.style()));
   output.finish();
-  return kExitOk;
+  return plan ? kExitOk : kExitInfeasible;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/explanation.h"
+#include "neuroshard/explanation_file.h"
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/kind_prices.h"

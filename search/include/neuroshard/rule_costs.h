@@ -83,5 +83,8 @@ struct RuleCosts {
                                        const PlanRequest& request = {},
                                        double known_ms = std::numeric_limits<double>::infinity());
 
+/// What `plan` costs if it keeps all rules of `task` and fits, as `known_ms` above; else infinity.
+[[nodiscard]] double cost_with_rules_ms(const Planner& planner, const Task& task, const Plan& plan);
+
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -1,18 +1,15 @@
-#include "tools/planning/explanation_page.h"
+#include "tools/plan_pages/explanation_page.h"
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "core/message_text.h"
 #include "neuroshard/cost_terms.h"
 #include "tools/plan_pages/plan_report.h"
-#include "tools/planning/rules_page.h"
+#include "tools/plan_pages/rules_page.h"
 
 namespace neuroshard::tools {
 namespace {
-
-using ExplainJson = nlohmann::ordered_json;
 
 constexpr int kExplainIndent = 9;
 
@@ -87,9 +84,9 @@ std::string device_table(const PlanExplanation& explained) {
   return table.str();
 }
 
-std::string slice_table(const ExplainedPlan& plan) {
+std::string slice_table(const ExplanationDocument& document) {
   using enum TextTable::Align;
-  const PlanExplanation& explained = plan.explanation;
+  const PlanExplanation& explained = *document.explanation;
   const auto deciding = static_cast<std::size_t>(explained.deciding);
   const double device_ms = explained.cost.devices[deciding].total_ms();
   std::vector<SliceExplanation> slices = explained.slices[deciding];
@@ -101,7 +98,7 @@ std::string slice_table(const ExplainedPlan& plan) {
   constexpr std::size_t kMostSlices = 20;
   for (std::size_t i = 0; i < std::min(kMostSlices, slices.size()); ++i) {
     const auto& [slice, held, without] = slices[i];
-    table.add_row({cut(table_label(plan.task, held.table), 40), columns_text(held),
+    table.add_row({cut(table_label(document.task, held.table), 40), columns_text(held),
                    format_ms(without.plan_ms), change_text(without.plan_ms, explained.cost.cost_ms),
                    change_text(without.device_ms, device_ms)});
   }
@@ -109,61 +106,35 @@ std::string slice_table(const ExplainedPlan& plan) {
   return table.str() + (left > 0 ? "... and " + counted(left, "slice") + " more\n" : "");
 }
 
-std::string cut_table(const ExplainedPlan& plan) {
+std::string cut_table(const ExplanationDocument& document) {
   using enum TextTable::Align;
-  const PlanExplanation& explained = plan.explanation;
+  const PlanExplanation& explained = *document.explanation;
   const auto change = [&](const std::optional<ChangedCost>& cost) {
     return cost ? change_text(cost->plan_ms, explained.cost.cost_ms) : std::string("-");
   };
   TextTable table({kLeft, kRight, kRight, kRight, kRight, kRight});
   table.add_row({"cut table", "slices", "here", "these as one", "whole", "on device"});
   for (const CutExplanation& cut_of : explained.cuts) {
-    table.add_row({cut(table_label(plan.task, cut_of.table), 40), std::to_string(cut_of.slices),
+    table.add_row({cut(table_label(document.task, cut_of.table), 40), std::to_string(cut_of.slices),
                    std::to_string(cut_of.slices_here), change(cut_of.merged), change(cut_of.whole),
                    cut_of.whole ? std::to_string(cut_of.whole_device) : "no room"});
   }
   return table.str();
 }
 
-void set_name(ExplainJson& json, const Task& task, int table) {
-  const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
-  if (!name.empty()) json["name"] = name;
-}
-
-ExplainJson json_of(const ChangedCost& cost) {
-  return {{"plan_ms", cost.plan_ms}, {"device_ms", cost.device_ms}};
-}
-
-ExplainJson json_of(const SliceExplanation& slice, const Task& task) {
-  ExplainJson json = {{"slice", slice.slice}, {"table", slice.held.table}};
-  set_name(json, task, slice.held.table);
-  json["first_column"] = slice.held.first_column;
-  json["dim"] = slice.held.dim;
-  json["without"] = json_of(slice.without);
-  return json;
-}
-
-ExplainJson json_of(const CutExplanation& cut_of, const Task& task) {
-  ExplainJson json = {{"table", cut_of.table}};
-  set_name(json, task, cut_of.table);
-  json["slices"] = cut_of.slices;
-  json["slices_here"] = cut_of.slices_here;
-  if (cut_of.merged) json["merged"] = json_of(*cut_of.merged);
-  if (cut_of.whole) {
-    json["whole"] = json_of(*cut_of.whole);
-    json["whole"]["device"] = cut_of.whole_device;
-  }
-  return json;
-}
-
 }  // namespace
 
-std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style) {
-  const PlanExplanation& explained = plan.explanation;
+std::string explanation_page(const ExplanationDocument& document, const TextStyle& style) {
+  const std::string rules = document.rules ? rules_page(document.task, *document.rules) : "";
+  if (!document.explanation) {
+    return printable(document.task_name) + ": no plan: " + printable(document.infeasible->message) +
+           '\n' + rules;
+  }
+  const PlanExplanation& explained = *document.explanation;
   const auto line = [&](std::string_view label, std::string_view text) {
     return paragraph(label, text, kExplainIndent, style);
   };
-  std::string text = printable(plan.title) + ": " +
+  std::string text = printable(document.task_name) + ": " +
                      bold(format_ms(explained.cost.cost_ms) + " ms", style) +
                      " per iteration, set by device " + std::to_string(explained.deciding) + "\n\n";
   text += line("why", why_text(explained));
@@ -176,70 +147,16 @@ std::string explanation_page(const ExplainedPlan& plan, const TextStyle& style) 
             device_table(explained);
   }
   if (!explained.slices[deciding].empty()) {
-    text +=
-        "\nSlices of " + name + ", and what leaving one out changes (ms):\n" + slice_table(plan);
+    text += "\nSlices of " + name + ", and what leaving one out changes (ms):\n" +
+            slice_table(document);
   }
   if (!explained.cuts.empty()) {
-    text +=
-        "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" + cut_table(plan);
+    text += "\nIts tables that are cut, and what undoing the cuts changes (ms):\n" +
+            cut_table(document);
   }
-  if (plan.rules != nullptr) text += rules_page(plan.task, *plan.rules);
-  text += '\n' + line("weights", plan.weights);
-  for (const std::string& note : plan.notes) text += line("note", printable(note));
+  text += rules + '\n' + line("weights", document.weights);
+  for (const std::string& note : document.notes) text += line("note", printable(note));
   return text;
-}
-
-std::string explanation_json(const ExplainedPlan& plan, int indent) {
-  const PlanExplanation& explained = plan.explanation;
-  ExplainJson json = {{"format", "neuroshard.explanation"},
-                      {"version", 1},
-                      {"task", plan.title},
-                      {"weights", plan.weights},
-                      {"notes", plan.notes},
-                      {"cost_ms", explained.cost.cost_ms},
-                      {"deciding_device", explained.deciding},
-                      {"devices_by_cost", explained.by_cost}};
-  const std::vector<CostTerm> terms = cost_terms(explained.cost);
-  ExplainJson& devices = json["devices"] = ExplainJson::array();
-  for (std::size_t device = 0; device < explained.cost.devices.size(); ++device) {
-    const DeviceCost& cost = explained.cost.devices[device];
-    ExplainJson& entry =
-        devices.emplace_back(ExplainJson{{"device", device}, {"total_ms", cost.total_ms()}});
-    for (const auto& [name, ms] : terms) entry[std::string(name) + "_ms"] = cost.*ms;
-    entry["start_offset_ms"] = explained.start_offset_ms[device];
-    const DeviceExplanation& without = explained.devices[device];
-    entry["wait_ms"] = without.wait_ms;
-    if (cost.base_ms > 0.0) entry["base_ms"] = cost.base_ms;
-    if (cost.speed != 1.0) entry["speed"] = cost.speed;
-    if (without.without_base) entry["without_base"] = json_of(*without.without_base);
-    if (without.at_full_speed) entry["at_full_speed"] = json_of(*without.at_full_speed);
-    if (without.without_slices) entry["without_slices"] = json_of(*without.without_slices);
-    entry["slices"] = ExplainJson::array();
-    for (const SliceExplanation& slice : explained.slices[device]) {
-      entry["slices"].push_back(json_of(slice, plan.task));
-    }
-  }
-  ExplainJson& cuts = json["cuts"] = ExplainJson::array();
-  for (const CutExplanation& cut_of : explained.cuts) cuts.push_back(json_of(cut_of, plan.task));
-  if (plan.rules != nullptr) json["rules"] = rules_json(plan.task, *plan.rules);
-  return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
-}
-
-std::string no_plan_rules_page(const Task& task, const std::string& title, const RuleCosts& rules) {
-  return printable(title) + ": no plan: " + printable(rules.with.infeasible->message) + '\n' +
-         rules_page(task, rules);
-}
-
-std::string no_plan_rules_json(const Task& task, const std::string& title, const RuleCosts& rules,
-                               int indent) {
-  const Infeasibility& infeasible = *rules.with.infeasible;
-  const ExplainJson json = {
-      {"format", "neuroshard.explanation"},
-      {"version", 1},
-      {"task", title},
-      {"error", {{"kind", name_of(infeasible.kind)}, {"message", infeasible.message}}},
-      {"rules", rules_json(task, rules)}};
-  return json.dump(indent, ' ', false, ExplainJson::error_handler_t::replace) + '\n';
 }
 
 }  // namespace neuroshard::tools

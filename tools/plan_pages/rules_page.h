@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "neuroshard/rule_costs.h"
@@ -9,8 +8,5 @@ namespace neuroshard::tools {
 
 /// What a plan of `task` costs without each of its rules, the dearest rules first.
 [[nodiscard]] std::string rules_page(const Task& task, const RuleCosts& costs);
-
-/// All of them, in the order of the task; docs/plan_format.md.
-[[nodiscard]] nlohmann::ordered_json rules_json(const Task& task, const RuleCosts& costs);
 
 }  // namespace neuroshard::tools

@@ -1,4 +1,4 @@
-#include "tools/planning/rules_page.h"
+#include "tools/plan_pages/rules_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,27 +33,6 @@ std::string rules_page(const Task& task, const RuleCosts& costs) {
   return "\nRules, and what a plan costs without each; with all of them " +
          ms_or_no_plan(costs.with_ms) + (std::isfinite(costs.with_ms) ? " ms" : "") + ":\n" +
          table.str() + (left > 0 ? "... and " + counted(left, "rule") + " more\n" : "");
-}
-
-nlohmann::ordered_json rules_json(const Task& task, const RuleCosts& costs) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  if (std::isfinite(costs.with_ms)) json["with_ms"] = costs.with_ms;
-  auto& list = json["without"] = nlohmann::ordered_json::array();
-  for (const RuleCost& cost : costs.rules) {
-    auto& entry = list.emplace_back(nlohmann::ordered_json{{"rule", name_of(cost.rule.kind)}});
-    if (cost.rule.group >= 0) {
-      const TableGroup& group = task.groups[static_cast<std::size_t>(cost.rule.group)];
-      entry["group"] = cost.rule.group;
-      if (!group.name.empty()) entry["name"] = group.name;
-    } else {
-      const std::string& name = task.tables[static_cast<std::size_t>(cost.rule.table)].name;
-      entry["table"] = cost.rule.table;
-      if (!name.empty()) entry["name"] = name;
-    }
-    if (std::isfinite(cost.without_ms)) entry["without_ms"] = cost.without_ms;
-    if (std::isfinite(costs.costs_ms(cost))) entry["costs_ms"] = costs.costs_ms(cost);
-  }
-  return json;
 }
 
 }  // namespace neuroshard::tools

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/plan.h"
+
+namespace neuroshard::json_text {
+
+// Text is put together without nlohmann::json's values: their destructors allocate memory, and end
+// the process where there is none.
+
+template <std::integral Number>
+void append(std::string& text, Number number) {
+  std::array<char, 24> digits{};
+  text.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
+inline void append(std::string& text, bool value) { text += value ? "true" : "false"; }
+
+/// As many digits as tell it from all others; with a point, so that it is a fraction to every
+/// reader.
+void append(std::string& text, double number);
+
+/// Names may hold any bytes; what is not UTF-8 becomes U+FFFD.
+void append(std::string& text, std::string_view name);
+
+inline void append(std::string& text, const std::string& name) {
+  append(text, std::string_view(name));
+}
+
+/// [table, first_column, dim, first_row, rows]
+void append(std::string& text, const TableSlice& slice);
+
+class Fields;
+void append(std::string& text, const Fields& object);
+
+template <typename T>
+void append(std::string& text, const std::vector<T>& items) {
+  text += '[';
+  const char* separator = "";
+  for (const T& item : items) {
+    append(text += separator, item);
+    separator = ",";
+  }
+  text += ']';
+}
+
+/// A JSON object. Of a document, each field is on a line of its own, to which the caller adds
+/// others.
+class Fields {
+ public:
+  enum class Style { kCompact, kLines };
+  explicit Fields(Style style = Style::kCompact) : style_(style) {}
+
+  template <typename T>
+  Fields& add(std::string_view name, const T& value) {
+    append(key(name), value);
+    return *this;
+  }
+  Fields& add(std::string_view name, const char* value) {
+    return add(name, std::string_view(value));
+  }
+
+  [[nodiscard]] std::string text() const {
+    return style_ == Style::kLines ? "{\n" + fields_ + "\n}\n" : '{' + fields_ + '}';
+  }
+  /// What is between the braces, for callers to append to.
+  std::string& fields() { return fields_; }
+
+ private:
+  std::string& key(std::string_view name) {
+    const bool lines = style_ == Style::kLines;
+    if (!fields_.empty()) fields_ += lines ? ",\n" : ",";
+    if (lines) fields_ += "  ";
+    append(fields_, name);
+    return fields_ += lines ? ": " : ":";
+  }
+
+  Style style_;
+  std::string fields_;
+};
+
+inline void append(std::string& text, const Fields& object) { text += object.text(); }
+
+}  // namespace neuroshard::json_text

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/explanation.h"
+#include "neuroshard/plan_result.h"
+#include "neuroshard/rule_costs.h"
+#include "neuroshard/task.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// Why a plan costs what it does, or why there is none.
+struct ExplanationDocument {
+  Task task;
+  std::optional<PlanExplanation> explanation{};  ///< Nothing: there is no plan,
+  std::optional<Infeasibility> infeasible{};     ///< and this says why.
+  std::optional<RuleCosts> rules{};              ///< If they were asked for.
+  std::string task_name{};                       ///< May be empty, like the two below.
+  std::string weights{};                         ///< Where the cost models come from.
+  std::vector<std::string> notes{};              ///< What was assumed.
+};
+
+/// The document of docs/plan_format.md, in one line without its end.
+[[nodiscard]] std::string explanation_to_json(const ExplanationDocument& document);
+
+}  // namespace neuroshard
+#pragma GCC visibility pop
