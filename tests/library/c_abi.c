@@ -40,6 +40,13 @@ FIELD(ns_replan_options, unspent_bytes, 64);
 FIELD(ns_replan_options, small_moves_share, 72);
 FIELD(ns_replan_options, small_moves_bytes, 80);
 
+STRUCT(ns_explain_options, 32);
+FIELD(ns_explain_options, size, 0);
+FIELD(ns_explain_options, deadline_ms, 8);
+FIELD(ns_explain_options, stop, 16);
+FIELD(ns_explain_options, rules, 24);
+FIELD(ns_explain_options, reserved, 28);
+
 STRUCT(ns_move, 32);
 FIELD(ns_move, table, 0);
 FIELD(ns_move, first_column, 4);

@@ -115,6 +115,11 @@ ns_status plan_to_json(const ns_planner* planner, std::string_view task_json) {
   if (status == NS_OK) status = ns_planner_plan(planner, task, nullptr, &plan);
   if (status == NS_OK) status = ns_plan_to_json(plan, &json);
   ns_string_free(json);
+  ns_explain_options options{};
+  options.size = sizeof options;
+  options.rules = 1;
+  if (status == NS_OK) status = ns_planner_explain(planner, plan, &options, &json);
+  if (status == NS_OK) ns_string_free(json);
   ns_plan_free(plan);
   ns_task_free(task);
   return status;
@@ -130,7 +135,7 @@ TEST(FailedAllocationsInTheCInterface, AreAStatusAndLeaveThePlannerAsItWas) {
   constexpr std::string_view kTask =
       R"({"format": "neuroshard.task", "version": 1, "devices": 2, "memory_gb": 1, "tables": [
           {"name": "a name that is too long for a short string", "row": 100000, "dim": 32,
-           "pooling_factor": 3}, {"row": 2000, "dim": 16, "pooling_factor": 20}]})";
+           "pooling_factor": 3, "rules": {"no_split": true}}, {"row": 2000, "dim": 16, "pooling_factor": 20}]})";
   (void)builtin_weights();  // Read once in a process.
   ns_planner_options options{};
   options.size = sizeof options;

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 7
+#define NS_ABI_VERSION 8
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -171,6 +171,22 @@ ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, c
 /// (ns_plan_summary).
 ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, const char* json,
                               size_t length, ns_plan** plan);
+
+/// Since version 8.
+typedef struct ns_explain_options {
+  size_t size;
+  double deadline_ms;          ///< As in ns_plan_options, for all plans that rules take together.
+  const ns_stop_source* stop;  ///< Likewise. May be NULL.
+  int32_t rules;  ///< Not 0: also what each rule of the task costs, which takes a plan for each.
+  int32_t reserved;
+} ns_explain_options;
+
+/// Why `plan` costs what it does: which device decides, and what the plan would cost without each
+/// slice, base load and cut. A JSON object as in docs/plan_format.md; free it with ns_string_free.
+/// `options` may be NULL. With NS_INFEASIBLE, where `plan` says that there is none, there is an
+/// object, too: why, and with `rules`, which of them leave the task without one. Since version 8.
+ns_status ns_planner_explain(const ns_planner* planner, const ns_plan* plan,
+                             const ns_explain_options* options, char** explanation);
 
 /// Whether a plan that JSON states is one for `task`: NS_OK, NS_INVALID_INPUT if it does not place
 /// every column of every table once, or NS_INFEASIBLE if a device lacks memory or a rule of a table
