@@ -14,6 +14,7 @@ void bind_analytic_costs(nanobind::module_& module);
 // Methods of the class Planner, and what they return.
 struct PythonPlanner;
 void bind_replanning(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
+void bind_explanations(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);
 void bind_what_ifs(nanobind::class_<PythonPlanner>& planner);
 
 }  // namespace neuroshard::python

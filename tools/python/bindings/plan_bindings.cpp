@@ -33,8 +33,6 @@ constexpr auto kOwned = nb::rv_policy::automatic;
 
 constexpr tools::TextStyle kPageStyle{.unicode = true};
 
-std::string title_of(const NamedTask& task) { return task.name.empty() ? "task" : task.name; }
-
 std::string page_of(const CostedTaskPlan& plan) {
   return tools::plan_page(document_of(plan), kPageStyle);
 }
@@ -304,6 +302,8 @@ void bind_plan_result(nb::module_& module) {
 }
 
 }  // namespace
+
+std::string title_of(const NamedTask& task) { return task.name.empty() ? "task" : task.name; }
 
 PlanDocument document_of(const CostedTaskPlan& plan) {
   return {.task = plan.task->task,

@@ -210,6 +210,7 @@ void bind_planner_class(nb::module_& module) {
               [](const PythonPlanner& planner) { return std::string(planner.planner.backend()); },
               "The one in use.");
   bind_replanning(module, planner);
+  bind_explanations(module, planner);
   bind_what_ifs(planner);
 }
 

@@ -40,6 +40,9 @@ struct TaskPlanResult {
   PlanResult result;
 };
 
+/// Of pages and documents.
+[[nodiscard]] std::string title_of(const NamedTask& task);
+
 /// The page that the program prints.
 [[nodiscard]] std::string page_of(const TaskPlanResult& result);
 

@@ -10,17 +10,22 @@
 """
 
 from neuroshard._core import (
+    ChangedCost,
+    CutExplanation,
     Device,
     Improvement,
     Infeasibility,
     NodeLinks,
     Plan,
     PlanCost,
+    PlanExplanation,
     Planner,
     PlanProblem,
     PlanResult,
     ReplanResult,
+    RuleCost,
     SearchStats,
+    SliceExplanation,
     Table,
     TableColumns,
     TableGroup,
@@ -46,6 +51,8 @@ from neuroshard.placed_slices import plan_from_slices
 from neuroshard.shared_planner import plan, plan_batch, simulate
 
 __all__ = [
+    "ChangedCost",
+    "CutExplanation",
     "Device",
     "Error",
     "Improvement",
@@ -53,11 +60,14 @@ __all__ = [
     "NodeLinks",
     "Plan",
     "PlanCost",
+    "PlanExplanation",
     "PlanProblem",
     "PlanResult",
     "Planner",
     "ReplanResult",
+    "RuleCost",
     "SearchStats",
+    "SliceExplanation",
     "Table",
     "TableColumns",
     "TableGroup",
