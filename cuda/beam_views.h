@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/placement_views.h"
+#include "cuda/placement_layout.h"
 
 namespace neuroshard::gpu {
 
@@ -96,9 +96,11 @@ struct BeamLayout {
   std::uint32_t total = 0;
 };
 
-NEUROSHARD_HOST_DEVICE constexpr BeamLayout beam_layout(const BeamSizes& sizes) {
+constexpr BeamLayout beam_layout(const BeamSizes& sizes) {
   constexpr std::uint32_t kWord = sizeof(std::uint32_t);
-  const auto aligned = [](std::uint32_t bytes) { return (bytes + 15) / 16 * 16; };
+  const auto aligned = [](std::uint32_t bytes) {
+    return static_cast<std::uint32_t>(align_to_16(bytes));
+  };
   const auto width = static_cast<std::uint32_t>(sizes.width);
   const auto candidates = static_cast<std::uint32_t>(sizes.most_candidates());
   const std::uint32_t slices = static_cast<std::uint32_t>(sizes.most_slices()) * kWord;
@@ -186,7 +188,7 @@ struct DeskLayout {
 constexpr DeskLayout desk_layout(std::size_t beam_bytes, std::size_t pieces, std::size_t slots,
                                  std::size_t most_slices) {
   const auto offset = [](std::size_t bytes) {
-    return static_cast<std::uint32_t>((bytes + 15) / 16 * 16);
+    return static_cast<std::uint32_t>(align_to_16(bytes));
   };
   DeskLayout layout;
   layout.pieces = offset(beam_bytes);

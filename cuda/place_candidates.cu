@@ -26,8 +26,8 @@ struct CandidateWork {
 
 // One launch places candidates from start to end (place_block.cuh); a block holds a few candidates
 // of one task. Bound by the latency of the chain of steps if there are few candidates, by fp32
-// issue if there are many. Nothing but finished placements for which shared memory has no
-// room (L2) and one result per candidate leaves the multiprocessor.
+// issue if there are many. Nothing but finished placements for which shared memory has no room (L2)
+// and one result per candidate leaves the multiprocessor.
 template <class Head, class Devices>
 __global__ void __launch_bounds__(kMaxPlacementWarps* kWarpSize, 1)
     place_candidates_kernel(const PlacementArgs args) {

@@ -146,9 +146,10 @@ RuleCosts costs_of_rules(const Planner& planner, const Task& task, const PlanReq
   return costs;
 }
 
-double cost_with_rules_ms(const Planner& planner, const Task& task, const Plan& plan) {
-  return check_plan(plan, task).empty() ? planner.simulate(task, plan).cost_ms
-                                        : std::numeric_limits<double>::infinity();
+double cost_with_rules_ms(const Planner& planner, const Task& task,
+                          const std::optional<Plan>& plan) {
+  return plan && check_plan(*plan, task).empty() ? planner.simulate(task, *plan).cost_ms
+                                                 : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace neuroshard

@@ -1,3 +1,5 @@
+#include <optional>
+#include <type_traits>
 #include <variant>
 
 #include "neuroshard/c_api.h"
@@ -11,32 +13,25 @@ namespace {
 
 constexpr std::size_t kFirstExplainOptions = 32;  // In version 8, the first to have them.
 
-ExplanationDocument explanation_of(const ns_planner& planner, const PlanDocument& document,
-                                   const ns_explain_options& given) {
-  ExplanationDocument explained{
-      .task = document.task,
-      .explanation = planner.planner.explain(document.task, document.plan),
-      .task_name = document.task_name,
-      .weights = planner.weights,
-      .notes = document.notes};
-  if (given.rules != 0) {
-    explained.rules =
-        costs_of_rules(planner.planner, document.task, timed_request(given.deadline_ms, given.stop),
-                       cost_with_rules_ms(planner.planner, document.task, document.plan));
-  }
-  return explained;
-}
-
-ExplanationDocument explanation_of(const ns_planner& planner, const NoPlanDocument& document,
+/// Of a PlanDocument or a NoPlanDocument.
+template <typename Document>
+ExplanationDocument explanation_of(const ns_planner& planner, const Document& document,
                                    const ns_explain_options& given) {
   ExplanationDocument explained{.task = document.task,
-                                .infeasible = document.infeasible,
                                 .task_name = document.task_name,
                                 .weights = planner.weights,
                                 .notes = document.notes};
+  std::optional<Plan> plan;
+  if constexpr (std::is_same_v<Document, PlanDocument>) {
+    plan = document.plan;
+    explained.explanation = planner.planner.explain(document.task, *plan);
+  } else {
+    explained.infeasible = document.infeasible;
+  }
   if (given.rules != 0) {
-    explained.rules = costs_of_rules(planner.planner, document.task,
-                                     timed_request(given.deadline_ms, given.stop));
+    explained.rules =
+        costs_of_rules(planner.planner, document.task, timed_request(given.deadline_ms, given.stop),
+                       cost_with_rules_ms(planner.planner, document.task, plan));
   }
   return explained;
 }

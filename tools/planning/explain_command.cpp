@@ -74,9 +74,7 @@ int run_explain(const ExplainCommand& command, Console& console) {
   ExplanationDocument document{
       .task = task, .task_name = loaded.titles[0], .weights = models.origin, .notes = loaded.notes};
   if (command.rules) {
-    document.rules =
-        plan ? costs_of_rules(planner, task, {}, cost_with_rules_ms(planner, task, *plan))
-             : costs_of_rules(planner, task);
+    document.rules = costs_of_rules(planner, task, {}, cost_with_rules_ms(planner, task, plan));
   }
   if (!plan) {
     PlanResult result = document.rules ? document.rules->with : planner.plan(task);

@@ -83,8 +83,10 @@ struct RuleCosts {
                                        const PlanRequest& request = {},
                                        double known_ms = std::numeric_limits<double>::infinity());
 
-/// What `plan` costs if it keeps all rules of `task` and fits, as `known_ms` above; else infinity.
-[[nodiscard]] double cost_with_rules_ms(const Planner& planner, const Task& task, const Plan& plan);
+/// What `plan` costs if there is one that keeps all rules of `task` and fits, as `known_ms` above;
+/// else infinity.
+[[nodiscard]] double cost_with_rules_ms(const Planner& planner, const Task& task,
+                                        const std::optional<Plan>& plan);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

@@ -45,9 +45,8 @@ TaskExplanation explain(const PythonPlanner& planner, std::shared_ptr<NamedTask>
   run_search(planner, plans * size_of(explained), [&](std::stop_token stop) {
     request.stop = std::move(stop);
     if (rules) {
-      document.rules = plan ? costs_of_rules(planner.planner, explained, request,
-                                             cost_with_rules_ms(planner.planner, explained, *plan))
-                            : costs_of_rules(planner.planner, explained, request);
+      document.rules = costs_of_rules(planner.planner, explained, request,
+                                      cost_with_rules_ms(planner.planner, explained, plan));
     }
     if (!plan) {
       PlanResult result =
