@@ -1,3 +1,4 @@
+#include "core/stated_gib.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
 #include "search/files/json_text.h"
@@ -56,8 +57,7 @@ void append_device(std::string& text, const PlanDocument& document, int version,
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
   text += ",\n      \"memory\": " + memory_fields(cost, listed).text();
   if (listed) {
-    append(text += ",\n      \"of_memory_gb\": ",
-           gib_from_bytes(memory_bytes(document.task, device)));
+    append(text += ",\n      \"of_memory_gb\": ", stated_gib(memory_bytes(document.task, device)));
     append(text += ",\n      \"base_ms\": ", cost.base_ms);
     append(text += ",\n      \"speed\": ", cost.speed);
   }
@@ -117,9 +117,9 @@ Fields document_fields(int version, const Task& task, const std::string& task_na
       .add("size_gb", gib_from_bytes(total_bytes(task)))
       .add("devices", task.devices);
   if (task.device_list.empty()) {
-    about.add("memory_gb", gib_from_bytes(task.memory_bytes));
+    about.add("memory_gb", stated_gib(task.memory_bytes));
     if (const std::int64_t reserved = reserved_bytes(task, 0); reserved > 0) {
-      about.add("reserved_gb", gib_from_bytes(reserved));
+      about.add("reserved_gb", stated_gib(reserved));
     }
   }
   Fields fields(Fields::Style::kLines);

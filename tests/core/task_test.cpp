@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/stated_gib.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -83,6 +84,16 @@ TEST(Task, RejectsWhatCannotBeComputedWith) {
               HasSubstr("table 1: row_shares: number 1 is -0.500000; give a finite number"));
   EXPECT_THAT(broken([](Task& t) { t.tables[0].row_shares.assign(1025, 1.0 / 1025); }),
               HasSubstr("row_shares has 1025 numbers; give at most 1024"));
+}
+
+TEST(Task, MemoryIsStatedAsItWasGiven) {
+  for (const double gib : {1e-9, 0.01, 0.1, 0.7, 4.0, 79.65, 1.0 / 3, 8589934591.5}) {
+    EXPECT_EQ(bytes_from_gib(stated_gib(bytes_from_gib(gib))), bytes_from_gib(gib)) << gib;
+  }
+  EXPECT_EQ(stated_gib(bytes_from_gib(0.01)), 0.01);
+  EXPECT_EQ(stated_gib(bytes_from_gib(79.65)), 79.65);
+  EXPECT_EQ(stated_gib(std::int64_t{4} << 30), 4.0);
+  EXPECT_EQ(stated_gib(0), 0.0);
 }
 
 TEST(Task, MemoryIsInGib) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/stated_gib.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
@@ -38,22 +39,23 @@ std::string_view error_kind_of(const PlanOutcome& outcome) {
   return outcome->infeasible ? name_of(outcome->infeasible->kind) : "failed";
 }
 
-/// As in a plan's line: slices only if no column splits make them.
+/// As in a plan's line, but that a variant's `slices` count them.
 void add_plan(Json& json, const Plan& plan) {
   if (const std::optional<HalvedPlan> halved = halvings_of(plan)) {
     json["column_splits"] = halved->column_splits;
     json["shards"] = halved->shards;
     return;
   }
-  json["slices"] = Json::array();
+  Json& slices = json["slice_list"] = Json::array();
   for (const auto& [table, first_column, dim, first_row, rows] : plan.slices) {
-    json["slices"].push_back({table, first_column, dim, first_row, rows});
+    slices.push_back({table, first_column, dim, first_row, rows});
   }
   json["shards"] = plan.shards;
+  if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
 }
 
 Json variant_json(const TaskVariant& variant, const PlanOutcome& outcome) {
-  Json json = {{"devices", variant.devices}, {"memory_gb", gib_from_bytes(variant.memory_bytes)}};
+  Json json = {{"devices", variant.devices}, {"memory_gb", stated_gib(variant.memory_bytes)}};
   if (!outcome || !outcome->plan) {
     json["error"] = {{"kind", error_kind_of(outcome)}, {"message", reason_of(outcome)}};
     return json;
