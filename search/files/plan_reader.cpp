@@ -3,11 +3,13 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "search/files/json_text.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 
@@ -203,9 +205,10 @@ StatedSlice read_stated_slice(const JsonObject& entry, int version, const Faults
   return stated;
 }
 
-/// Adds the slices of one device to `slices`, and returns their indices.
+/// Adds the slices of one device to `slices`, and what it calls their tables to `names`. Returns
+/// their indices.
 std::vector<int> read_shard(const JsonObject& device, int number, int version, Faults& faults,
-                            std::vector<StatedSlice>& slices) {
+                            std::vector<StatedSlice>& slices, std::vector<StatedName>& names) {
   std::vector<int> shard;
   std::size_t position = 0;
   JsonObject entry([&] { return device.place("shard: entry " + std::to_string(position)); });
@@ -218,6 +221,12 @@ std::vector<int> read_shard(const JsonObject& device, int number, int version, F
       entry.reset(item);
       slices.push_back(read_stated_slice(entry, version, faults));
       shard.push_back(slices.back().index);
+      // A bad name costs no slice.
+      if (!entry.has("name")) return;
+      const StatedSlice& stated = slices.back();
+      faults.attempt(PlanProblem::Kind::kSlice, number, [&] {
+        names.push_back({stated.index, stated.slice.table, entry.text("name")});
+      });
     });
     ++position;
   }
@@ -324,7 +333,7 @@ PlanRecord read_document(const JsonObject& file, PlanFaults handling) {
          {"cost", "memory_gb", "of_memory_gb", "memory", "base_ms", "speed", "dim_sum"}) {
       (void)device.has(name);
     }
-    shards.back() = read_shard(device, place, version, faults, record.slices);
+    shards.back() = read_shard(device, place, version, faults, record.slices, record.names);
     faults.attempt(PlanProblem::Kind::kDevices, place, [&] { device.reject_unknown_fields(); });
   }
   file.reject_unknown_fields();
@@ -345,6 +354,9 @@ PlanRecord parse_plan(std::string_view text, const std::string& where, PlanFault
 }
 
 constexpr const char* kGiveItsTask = "give the task that the plan was made for";
+constexpr const char* kGiveTaskOrLeaveNames =
+    "give the task that the plan was made for, tables in its order, or, if they only have new "
+    "names, leave names out of the plan";
 
 std::string text_of(const TableSlice& slice) {
   return "columns " + std::to_string(slice.first_column) + " to " +
@@ -371,6 +383,36 @@ void add_misstatements(const PlanRecord& record, const HalvedPlan& plan, const T
                         .what = "slice " + std::to_string(index) + " is said to be " +
                                 text_of(stated) + ", but for this task it is " + text_of(slice),
                         .remedy = kGiveItsTask});
+  }
+}
+
+/// Writers of JSON put U+FFFD in the place of bytes that are not UTF-8.
+bool same_name(const std::string& stated, const std::string& name) {
+  if (stated == name) return true;
+  std::string as_written;
+  std::string as_stated;
+  json_text::append(as_written, name);
+  json_text::append(as_stated, stated);
+  return as_stated == as_written;
+}
+
+/// Tables that the file calls otherwise than `task` does, each name once.
+void add_misnomers(const PlanRecord& record, const Task& task, std::vector<PlanProblem>& problems) {
+  std::set<std::pair<int, std::string_view>> said;
+  for (const auto& [slice, table, stated] : record.names) {
+    if (table < 0 || std::cmp_greater_equal(table, task.tables.size())) continue;
+    const std::string& name = task.tables[static_cast<std::size_t>(table)].name;
+    if (stated.empty() || name.empty() || same_name(stated, name)) continue;
+    if (!said.emplace(table, stated).second) continue;
+    std::string what =
+        "slice " + std::to_string(slice) + " is said to be of table " + std::to_string(table);
+    what.append(" '").append(stated).append("', but in this task that is '");
+    what.append(name).append("'");
+    problems.push_back({.kind = PlanProblem::Kind::kTask,
+                        .slice = slice,
+                        .table = table,
+                        .what = std::move(what),
+                        .remedy = kGiveTaskOrLeaveNames});
   }
 }
 
@@ -417,6 +459,7 @@ std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task) 
                                 " tables; the task has " + std::to_string(task.tables.size()),
                         .remedy = kGiveItsTask});
   }
+  add_misnomers(record, task, problems);
   std::vector<PlanProblem> others =
       std::visit([&](const auto& plan) { return check_plan(plan, task); }, *record.plan);
   const bool splits = std::ranges::none_of(

@@ -94,6 +94,26 @@ TEST(PlanReader, ReadsADocumentOfColumnSplitsAndSlicesAlone) {
               ElementsAre(ElementsAre(1), ElementsAre(0)));
 }
 
+TEST(PlanReader, RejectsPlansWhoseTablesHaveOtherNames) {
+  const auto read = [](const std::string& stated, const std::string& name) {
+    std::string text = kMinimal;
+    text.insert(text.find(R"("first_column")"), R"("name": ")" + stated + R"(", )");
+    const auto records = parse_plans(text, "p.json");
+    Task task = two_tables();
+    task.tables[1].name = name;
+    task.tables[1].rows = 5000;  // It may have grown.
+    (void)plan_for(records.at(0), task);
+  };
+  EXPECT_NO_THROW(read("b", "b"));
+  EXPECT_NO_THROW(read("b", ""));
+  EXPECT_NO_THROW(read("", "b"));
+  EXPECT_NO_THROW(read("\\uFFFD", "\xff"));  // As writers of JSON have it.
+  EXPECT_EQ(message_of([&] { read("a", "b"); }),
+            "p.json: slice 1 is said to be of table 1 'a', but in this task that is 'b'; give the "
+            "task that the plan was made for, tables in its order, or, if they only have new "
+            "names, leave names out of the plan");
+}
+
 TEST(PlanReader, SaysWhichSliceIsMissingOrThereTwice) {
   const auto with = [](const char* from, const char* to) {
     std::string text = kMinimal;

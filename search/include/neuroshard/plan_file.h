@@ -73,6 +73,13 @@ struct StatedSlice {
   TableSlice slice;
 };
 
+/// What a file calls the table of one of its slices.
+struct StatedName {
+  int slice = 0;  ///< As the file numbers it.
+  int table = 0;  ///< Index into `Task::tables`.
+  std::string name;
+};
+
 /// What becomes of values of a plan that have another type than they should, or lie outside their
 /// range, or of slices and devices that are not numbered 0, 1, ...
 enum class PlanFaults {
@@ -98,6 +105,7 @@ struct PlanRecord {
   std::optional<int> tables;
   /// Of a document of version 1, as listed, device by device; their rows are not said, and 0 here.
   std::vector<StatedSlice> slices;
+  std::vector<StatedName> names;          ///< Of a document, as listed.
   std::optional<std::string> error_kind;  ///< Why there is no plan, e.g. "packing".
   std::vector<PlanProblem> faults;        ///< If they are to be listed.
 
@@ -113,7 +121,8 @@ struct PlanRecord {
                                                   PlanFaults faults = PlanFaults::kThrown);
 
 /// Everything that is wrong with the plan of `record` for the valid task `task`: what check_plan()
-/// finds, after its faults and what the file says of its task and is not true of `task`. Throws
+/// finds, after its faults and what the file says of its task and is not true of `task`: number and
+/// names of tables, and columns of slices. Tables without a name, there or here, may be any. Throws
 /// Error if there is no plan.
 [[nodiscard]] std::vector<PlanProblem> check_plan(const PlanRecord& record, const Task& task);
 

@@ -128,6 +128,27 @@ TEST(CheckCommand, SaysWhatADocumentClaimsWrongly) {
   EXPECT_THAT(outcome.out, HasSubstr("slice 0 is on no device"));
 }
 
+TEST(CheckCommand, ListsTablesOfOtherNamesAmongOtherDamage) {
+  const Outcome outcome = check(R"({"format": "neuroshard.plan", "version": 2, "devices": [
+      {"device": 0, "shard": [
+        {"slice": 0, "table": 0, "name": "b", "first_column": 0, "dim": 32, "first_row": 0,
+         "rows": 500},
+        {"slice": 1, "table": 0, "name": "b", "first_column": 0, "dim": 32, "first_row": 500,
+         "rows": 400},
+        {"slice": 2, "table": 9, "name": "z", "first_column": 0, "dim": 8, "first_row": 0,
+         "rows": 1000}]},
+      {"device": 1, "shard": [
+        {"slice": 3, "table": 1, "name": 5, "first_column": 0, "dim": 8, "first_row": 0,
+         "rows": 1000}]}]})");
+  EXPECT_EQ(outcome.code, kExitInfeasible) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("4 problems"));  // Each name once.
+  EXPECT_THAT(outcome.out, HasSubstr("task: slice 0 is said to be of table 0 'b', but in this task "
+                                     "that is 'a'; give the task that the plan was made for"));
+  EXPECT_THAT(outcome.out, HasSubstr("slice: device 1: shard: entry 0: name is 5; give a text"));
+  EXPECT_THAT(outcome.out, HasSubstr("slice 2 is of table 9"));
+  EXPECT_THAT(outcome.out, HasSubstr("rows 900 to 999 of table 0 are in no slice"));
+}
+
 TEST(CheckCommand, ListsWhatIsWrongWithSlices) {
   const Outcome outcome = check(R"({"slices": [[0, 0, 16, 0, 1000], [0, 12, 20, 0, 600],
     [0, 16, 16, 600, 500], [1, 0, 6, 0, 1000]], "shards": [[0, 1], [2, 3]]})");

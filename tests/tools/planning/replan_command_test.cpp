@@ -103,6 +103,23 @@ TEST_F(ReplanCommand, TheRunningTaskNeedNotSayItsDevices) {
   EXPECT_EQ(json::parse(outcome.out)["moves"], json::parse(with.out)["moves"]);
 }
 
+TEST_F(ReplanCommand, RefusesAPlanOfAnotherTask) {
+  json task = json::parse(contents_of(task_));
+  std::ranges::reverse(task["tables"]);
+  for (json& table : task["tables"]) table["row"] = 1000;  // Only their names tell them apart.
+  const std::string reversed = folder_.write("reversed.json", task.dump());
+  const Outcome outcome =
+      run_command("replan", {"--task", task_, "--running-task", reversed, "--running-plan", plan_});
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("plan.json: slice "));
+  EXPECT_THAT(outcome.err, HasSubstr("but in this task that is 'cat_"));
+  for (const char* command : {"simulate", "explain", "check"}) {
+    const Outcome other = run_command(command, {"--task", reversed, "--plan", plan_});
+    EXPECT_NE(other.code, kExitOk) << command;
+    EXPECT_THAT(other.err + other.out, HasSubstr("but in this task that is 'cat_")) << command;
+  }
+}
+
 TEST_F(ReplanCommand, SmallMovesAreAShare) {
   EXPECT_EQ(replan({"--small-moves-share", "0"}).code, kExitOk);
   EXPECT_EQ(replan({"--small-moves-gb", "0"}).code, kExitOk);
