@@ -12,6 +12,7 @@ namespace {
 
 std::unique_ptr<ns_task> task_handle(TaskFile file) {
   auto handle = std::make_unique<ns_task>();
+  const std::string doubt = doubtful_histograms_note(file.tables);
   handle->task.tables = std::move(file.tables);
   handle->task.devices = file.devices.value_or(0);
   handle->task.devices_per_node = file.devices_per_node;
@@ -27,6 +28,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   if (!file.derived_histograms.empty()) {
     handle->notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
+  if (!doubt.empty()) handle->notes.push_back(doubt);
   return handle;
 }
 

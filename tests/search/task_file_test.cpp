@@ -5,7 +5,9 @@
 
 #include <numeric>
 
+#include "golden.h"
 #include "message_of.h"
+#include "neuroshard/table_configs.h"
 #include "neuroshard/zipf_histogram.h"
 
 namespace neuroshard {
@@ -378,6 +380,31 @@ TEST(TaskFile, RejectsHalfAHistogramAndOneThatDoesNotAddUp) {
   EXPECT_THAT(task_error(table(bins(17, "1", "0") + ", \"zipf_exponent\": 1")),
               HasSubstr("keep one"));
   EXPECT_EQ(parse_task(table(bins(17, "0", "0")), "a.json").derived_histograms.size(), 0U);
+}
+
+TEST(TaskFile, SaysWhichHistogramsCannotBe) {
+  const auto note = [](const std::string& rows, const std::string& pooling_factor,
+                       const std::string& histogram) {
+    const std::string table = R"({"name": "t", "row": )" + rows +
+                              R"(, "dim": 8, "pooling_factor": )" + pooling_factor + histogram +
+                              "}";
+    return doubtful_histograms_note(
+        parse_task(task_with_table(table + ", " + table), "a.json").tables);
+  };
+  EXPECT_EQ(note("1000", "100", bins(17, "1", "0")),
+            "table 0 ('t'): 65,536 samples look up 6,553,600 times in 1,000 rows, but by bin_0 to "
+            "bin_16 a row is touched 1.0 times at most; costs are doubtful: measure the access "
+            "histogram again, or leave it out; so of 1 other table");
+  EXPECT_THAT(note("1000", "1", bins(17, "0", "0")),
+              StartsWith("table 0 ('t'): bin_0 to bin_16 are all 0, as of a table that is never "
+                         "looked up, but pooling_factor is 1; "));
+  EXPECT_EQ(note("1000", "0", bins(17, "0", "0")), "");
+  EXPECT_EQ(note("10000000", "100", bins(17, "1", "0")), "");
+  EXPECT_EQ(note("10", "100", ""), "");  // Derived.
+  // Those of the published system are taken as they are.
+  EXPECT_EQ(doubtful_histograms_note(
+                load_table_configs(testing::golden_path("tables/table_configs.json")).tables),
+            "");
 }
 
 TEST(TaskFile, RejectsBadFields) {

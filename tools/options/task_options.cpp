@@ -161,6 +161,8 @@ LoadedTasks load_tasks(const TaskOptions& options) {
   const Clock::time_point start = Clock::now();
   LoadedTasks loaded;
   std::size_t derived = 0;
+  std::uint64_t doubtful = 0;
+  std::string first_doubt;
   const int first = options.index ? static_cast<int>(*options.index) : 0;
   bool any_valid = false;
   for (const auto& [file, line_error] : load_files(options)) {
@@ -180,11 +182,16 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     loaded.titles.push_back(file.name.empty() ? file.where : file.name);
     if (!file.hardware.empty()) loaded.hardware = file.hardware;
     derived += file.derived_histograms.size();
+    if (const std::string doubt = doubtful_histograms_note(file.tables); !doubt.empty()) {
+      if (doubtful++ == 0) first_doubt = doubt;
+    }
     if (!file.notes.empty()) loaded.notes.push_back(file.notes);
   }
   // If not one line is valid, the options are probably wrong.
   if (!any_valid) throw Error(*loaded.errors.front());
   if (derived > 0) loaded.notes.push_back(derived_histograms_note(derived));
+  if (doubtful > 1) first_doubt += "; so in " + counted(doubtful - 1, "other task");
+  if (doubtful > 0) loaded.notes.push_back(first_doubt);
   loaded.read_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return loaded;
 }

@@ -55,6 +55,9 @@ struct OtherDevices {
 
 /// What to say of so many tables whose histograms are derived: an assumption. Not empty.
 [[nodiscard]] std::string derived_histograms_note(std::size_t tables);
+/// What to say of tables whose histograms cannot be theirs, by rows and pooling factor, so that
+/// costs are doubtful. Empty if there are none.
+[[nodiscard]] std::string doubtful_histograms_note(const std::vector<Table>& tables);
 /// What to say of a task that states its hardware to those who choose cost models by themselves.
 [[nodiscard]] std::string hardware_note(std::string_view hardware);
 

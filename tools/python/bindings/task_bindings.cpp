@@ -139,6 +139,9 @@ std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devic
   if (!file.derived_histograms.empty()) {
     notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
+  if (std::string doubt = doubtful_histograms_note(task.tables); !doubt.empty()) {
+    notes.push_back(std::move(doubt));
+  }
   validate(task, file.where);
   return std::make_shared<NamedTask>(
       NamedTask{std::move(task), std::move(file.name), std::move(notes)});
