@@ -367,6 +367,9 @@ TEST(TaskFile, ErrorsNameFileTableAndField) {
       task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rows": 7})")),
       StartsWith("a.json: table 0: unknown field 'rows'; did you mean 'row'? remove it, or use one "
                  "of: bin_0"));
+  EXPECT_EQ(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1e400})")),
+            "a.json: tables: entry 0: pooling_factor: the number 1e400 needs more than 64 bits; "
+            "give a smaller one");
   EXPECT_THAT(task_error(task_with_table("3")), "a.json: table 0: is 3; expected an object, {...}");
 }
 
@@ -434,7 +437,8 @@ TEST(TaskFile, RejectsWhatIsNotStrictJson) {
   EXPECT_THAT(task_error(good + "x"), HasSubstr("not valid JSON"));
   EXPECT_THAT(task_error("\x1f\x8b\b"), HasSubstr("compressed with gzip, not JSON; decompress it"));
   EXPECT_THAT(task_error(task_with(R"("devices": NaN, )")), HasSubstr("not valid JSON"));
-  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1e999, )")), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1e999, )")),
+              HasSubstr("memory_gb: the number 1e999 needs more than 64 bits; give a smaller one"));
   EXPECT_THAT(task_error(task_with(R"("devices": 4, "devices": 8, )")),
               "a.json: the field 'devices' occurs twice in one object; keep one");
   EXPECT_THAT(task_error(std::string(100'000, '[')), HasSubstr("nested more than 32"));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/error.h"
@@ -22,25 +23,33 @@ class RefusedText final : public nlohmann::json_sax<Json> {
  public:
   explicit RefusedText(const std::string& where) : where_(where) {}
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(Json::binary_t&) override { return true; }
-  bool key(std::string&) override { return true; }
-  bool start_array(std::size_t) override { return enter(); }
-  bool start_object(std::size_t) override { return enter(); }
+  bool null() override { return begin_value(); }
+  bool boolean(bool) override { return begin_value(); }
+  bool number_integer(std::int64_t) override { return begin_value(); }
+  bool number_unsigned(std::uint64_t) override { return begin_value(); }
+  bool string(std::string&) override { return begin_value(); }
+  bool binary(Json::binary_t&) override { return begin_value(); }
+  bool key(std::string& name) override {
+    levels_.back().key = name;
+    return true;
+  }
+  bool start_array(std::size_t) override { return enter(true); }
+  bool start_object(std::size_t) override { return enter(false); }
   bool end_array() override { return leave(); }
   bool end_object() override { return leave(); }
 
   bool number_float(double, const std::string& text) override {
+    begin_value();
     if (text.find_first_of(".eE") != std::string::npos) return true;
-    throw Error(where_ + ": the number " + text.substr(0, 40) +
-                " needs more than 64 bits; give a smaller one, or one with a fraction");
+    fail_number(text, "; give a smaller one, or one with a fraction");
   }
 
-  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+  bool parse_error(std::size_t, const std::string& last, const Json::exception& error) override {
+    constexpr int kNumberOverflow = 406;
+    if (error.id == kNumberOverflow) {
+      begin_value();
+      fail_number(last, "; give a smaller one");
+    }
     // The library's own prefix, "[json.exception.parse_error.101] ", tells a user nothing.
     const std::string_view message = error.what();
     const std::size_t start = message.find("] ");
@@ -49,17 +58,39 @@ class RefusedText final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  bool enter() {
-    if (++depth_ <= kMaxJsonDepth) return true;
+  /// An array or object that has begun and not ended.
+  struct Level {
+    bool is_array = false;
+    std::size_t entries = 0;  ///< Of an array, that have begun.
+    std::string key;          ///< Of an object, the last.
+  };
+
+  bool begin_value() {
+    if (!levels_.empty()) ++levels_.back().entries;
+    return true;
+  }
+  bool enter(bool is_array) {
+    begin_value();
+    levels_.push_back({.is_array = is_array, .entries = 0, .key = {}});
+    if (std::cmp_less_equal(levels_.size(), kMaxJsonDepth)) return true;
     throw Error(where_ + ": nested more than " + std::to_string(kMaxJsonDepth) + " levels deep");
   }
   bool leave() {
-    --depth_;
+    levels_.pop_back();
     return true;
   }
 
+  /// Of the value that has begun last.
+  [[noreturn]] void fail_number(const std::string& text, const char* remedy) const {
+    std::string place = where_;
+    for (const auto& [is_array, entries, key] : levels_) {
+      place += ": " + (is_array ? "entry " + std::to_string(entries - 1) : key);
+    }
+    throw Error(place + ": the number " + text.substr(0, 40) + " needs more than 64 bits" + remedy);
+  }
+
   const std::string& where_;
-  int depth_ = 0;
+  std::vector<Level> levels_;
 };
 
 [[noreturn]] void explain(std::string_view text, const std::string& where,

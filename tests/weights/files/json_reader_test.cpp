@@ -35,8 +35,8 @@ std::int64_t integer(const std::string& value, std::int64_t low, std::int64_t hi
 TEST(JsonReader, SaysWhereTheTextIsWrong) {
   EXPECT_EQ(parse_error("{\n\"a\": }").rfind("f.json: is not valid JSON: parse error at line 2", 0),
             0U);
-  for (const char* bad : {"", " ", "{", "nul", "NaN", "[1,]", "{'a': 1}", "[1] 2", "1e400",
-                          "\"\xff\"", "[01]", "// x\n1"}) {
+  for (const char* bad :
+       {"", " ", "{", "nul", "NaN", "[1,]", "{'a': 1}", "[1] 2", "\"\xff\"", "[01]", "// x\n1"}) {
     EXPECT_THAT(parse_error(bad), HasSubstr("f.json: is not valid JSON: ")) << bad;
   }
 }
@@ -81,8 +81,12 @@ TEST(JsonReader, NamesTheBudgetThatATextExceeds) {
 
 TEST(JsonReader, RejectsIntegersOfMoreThan64Bits) {
   EXPECT_EQ(parse_error("[1, 99999999999999999999]"),
-            "f.json: the number 99999999999999999999 needs more than 64 bits; give a smaller one, "
-            "or one with a fraction");
+            "f.json: entry 1: the number 99999999999999999999 needs more than 64 bits; give a "
+            "smaller one, or one with a fraction");
+  EXPECT_EQ(parse_error(R"({"a": [1], "b": [{}, {"c": 1, "d": 1e400}], "e": 1})"),
+            "f.json: b: entry 1: d: the number 1e400 needs more than 64 bits; give a smaller one");
+  EXPECT_EQ(parse_error("1e400"),
+            "f.json: the number 1e400 needs more than 64 bits; give a smaller one");
 }
 
 TEST(JsonReader, TakesIntegersOfEverySpelling) {
