@@ -241,9 +241,19 @@ TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
     expect_error(command, {"--task", with(R"("batch_size": 1023)")},
                  "other.json: batch_size is 1023; costs can be predicted for 1,024 to 4,194,304");
     expect_error(command, {"--task", task, "--batch-size", "1023"},
-                 "task.json: batch_size is 1023");
+                 "--batch-size: batch_size is 1023; costs can be predicted for 1,024");
   }
-  expect_error("plan", {"--task", task, "--batch-size", "0"}, "task.json: batch_size is 0; give");
+  expect_error("plan", {"--task", task, "--batch-size", "0"}, "error: --batch-size is 0; give");
+  for (const auto& [option, value, reason] :
+       {std::tuple{"--devices", "0", " is 0; give a number between 1 and 1024"},
+        {"--devices", "1025", " is 1025; give a number between 1 and 1024"},
+        {"--devices-per-node", "0", " is 0; give a number between 1 and 1024"},
+        {"--reserved-share", "1.5", " is 1.5; give a number of at least 0 and less than 1"},
+        {"--reserved-share", "nan", " is nan; give"},
+        {"--in-node-gb-s", "nan", " is nan; give GB/s between 0.001 and 1e6"},
+        {"--node-gb-s", "nan", " is nan; give"}}) {
+    expect_error("plan", {"--task", task, option, value}, "error: " + std::string(option) + reason);
+  }
   expect_error("plan", {"--task", with(R"("reserved_share": 1)")},
                "other.json: the reserved share of memory (reserved_share) is 1; give");
   expect_error("plan", {"--task", task, "--memory-gb", "1e300"},

@@ -2,14 +2,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/message_text.h"
 #include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard::tools {
 namespace {
 
 constexpr const char* kWeightType = "--weight-type";
 constexpr const char* kOptimizer = "--optimizer";
+constexpr const char* kBatchSize = "--batch-size";
 constexpr const char* kReservedGb = "--reserved-gb";
+constexpr const char* kReservedShare = "--reserved-share";
 
 template <typename Value>
 std::string names_of(std::span<const Value> all) {
@@ -30,6 +34,18 @@ auto of_option(const char* option, const Function& function) {
 }
 
 }  // namespace
+
+void MemoryOptions::require_ranges() const {
+  if (batch_size && (*batch_size < 1 || *batch_size > kMaxBatchSize)) {
+    throw Error(kBatchSize + (" is " + std::to_string(*batch_size)) +
+                "; give the samples of an iteration; costs can be predicted for " +
+                format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch));
+  }
+  if (reserved_share && !(*reserved_share >= 0.0 && *reserved_share < 1.0)) {
+    throw Error(kReservedShare + (" is " + shortest_text(*reserved_share)) +
+                "; give a number of at least 0 and less than 1, e.g. 0.15");
+  }
+}
 
 void MemoryOptions::apply(Task& task) const {
   for (Table& table : task.tables) {
@@ -61,12 +77,12 @@ void add_memory_options(CLI::App& command, MemoryOptions& options) {
       "NAME");
   add(kOptimizer, options.optimizer,
       "Optimizer of all tables, likewise: " + names_of(all_optimizers()), "NAME");
-  add("--batch-size", options.batch_size,
+  add(kBatchSize, options.batch_size,
       "Samples of an iteration on all devices, whose ids and pooled outputs take memory; costs are "
       "of so many",
       "N");
   add(kReservedGb, options.reserved_gb, "GiB of each device that tables may not take", "G");
-  add("--reserved-share", options.reserved_share,
+  add(kReservedShare, options.reserved_share,
       "Share of each device that tables may not take, e.g. 0.15", "X");
 }
 

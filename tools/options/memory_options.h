@@ -21,6 +21,8 @@ struct MemoryOptions {
   std::optional<double> reserved_gb;
   std::optional<double> reserved_share;
 
+  /// Throws Error naming the option if a number is one that no task may have.
+  void require_ranges() const;
   /// Throws Error naming the option.
   void apply(Task& task) const;
 };

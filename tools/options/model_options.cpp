@@ -90,7 +90,8 @@ void require_models_for(const LoadedModels& models, const LoadedTasks& tasks) {
     try {
       require_batch(models.models, tasks.tasks[i].batch_size);
     } catch (const Error& error) {
-      throw Error(tasks.where[i] + ": " + error.what(), error.kind());
+      const std::string place = tasks.batch_is_option ? "--batch-size" : tasks.where[i];
+      throw Error(place + ": " + error.what(), error.kind());
     }
   }
 }

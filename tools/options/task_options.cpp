@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -85,6 +86,26 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   return task;
 }
 
+void require_devices(const char* option, int devices) {
+  if (devices >= 1 && devices <= kMaxDevices) return;
+  throw Error(std::string(option) + " is " + std::to_string(devices) +
+              "; give a number between 1 and " + std::to_string(kMaxDevices));
+}
+
+/// What no task may have is the option's fault, not the file's. Of several --devices one that
+/// cannot be costs no others.
+void require_ranges(const TaskOptions& options) {
+  if (options.devices.size() == 1) require_devices("--devices", options.devices.front());
+  if (options.devices_per_node) require_devices("--devices-per-node", *options.devices_per_node);
+  for (const auto& [name, gb_s] : kNodeLinkFields) {
+    if (!std::isnan(options.links.*gb_s)) continue;  // Others are in range.
+    std::string option(name);
+    std::ranges::replace(option, '_', '-');
+    throw Error("--" + option + " is nan; give GB/s between 0.001 and 1e6, or leave it out");
+  }
+  options.memory.require_ranges();
+}
+
 void add_link_options(CLI::App& command, NodeLinks& links, const std::string& group) {
   const auto add = [&](const char* name, double& gb_s, const char* help) {
     command.add_option(name, gb_s, help)
@@ -159,7 +180,9 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
 LoadedTasks load_tasks(const TaskOptions& options) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
+  require_ranges(options);
   LoadedTasks loaded;
+  loaded.batch_is_option = options.memory.batch_size.has_value();
   std::size_t derived = 0;
   std::uint64_t doubtful = 0;
   std::string first_doubt;

@@ -42,6 +42,7 @@ struct LoadedTasks {
   std::vector<int> indices;                  ///< Line of each in its file, from 0.
   std::vector<std::string> titles;           ///< For people.
   std::vector<std::string> where;            ///< File of each, and line; for messages.
+  bool batch_is_option = false;              ///< Batch sizes are what --batch-size says.
   std::string hardware;                      ///< What the task file says; may be empty.
   std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
   double read_ms = 0.0;                      ///< What reading all of them took.
