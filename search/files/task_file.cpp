@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -22,6 +21,9 @@ constexpr double kMostGib = 8e9;  // Of what may be 0, which bytes_from_gib() do
 
 std::vector<std::string> read_source(const JsonObject& file) {
   if (file.value("source").is_string()) return {file.text("source")};
+  if (!file.value("source").is_array()) {
+    throw Error(file.stated("source") + "; give a text in quotes, or an array of texts");
+  }
   std::vector<std::string> source;
   for (const JsonValue item : file.array("source")) {
     std::string_view text;
@@ -74,12 +76,14 @@ std::int64_t read_memory(const JsonObject& object) {
 }
 
 std::int64_t read_batch_size(const JsonObject& file) {
-  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t batch_size = file.integer("batch_size", -kAny, kAny);
-  if (batch_size >= 1 && batch_size <= kMaxBatchSize) return batch_size;
-  throw Error(file.place("batch_size") + " is " + std::to_string(batch_size) +
-              "; give the samples of an iteration; costs can be predicted for " +
-              format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch));
+  try {
+    return file.integer("batch_size", 1, kMaxBatchSize);
+  } catch (const Error&) {
+    // Fewer than could be read can be priced.
+    throw Error(file.stated("batch_size") +
+                "; give the samples of an iteration; costs can be predicted for " +
+                format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch));
+  }
 }
 
 /// What a class or an entry of the list says of devices; the rest is as in `device`.

@@ -155,6 +155,10 @@ TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
       StartsWith(
           "a.json: batch_size is 0; give the samples of an iteration; costs can be predicted "
           "for 1,024 to 4,194,304"));
+  EXPECT_THAT(task_error(task_with(R"("batch_size": 1e300, )")),
+              StartsWith("a.json: batch_size is 1e+300; give the samples of an iteration; costs"));
+  EXPECT_THAT(task_error(task_with(R"("source": 5, )")),
+              StartsWith("a.json: source is 5; give a text in quotes, or an array of texts"));
   EXPECT_THAT(task_error(task_with(R"("reserved_gb": -1, )")),
               StartsWith("a.json: reserved_gb is -1; give a number between 0.0 and"));
   EXPECT_THAT(task_error(task_with(R"("reserved_share": 15, )")),
@@ -360,7 +364,7 @@ TEST(TaskFile, ErrorsNameFileTableAndField) {
   EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": -0.5})")),
               StartsWith("a.json: table 0: pooling_factor is -0.5; give a number between 0"));
   EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 0, "pooling_factor": 1})")),
-              StartsWith("a.json: table 0: dim is 0; give an integer between 1 and 65536"));
+              StartsWith("a.json: table 0: dim is 0; give an integer between 4 and 65536"));
   EXPECT_THAT(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling": 1})")),
               HasSubstr("'pooling_factor' is missing"));
   EXPECT_THAT(

@@ -69,6 +69,10 @@ std::string JsonObject::place(std::string_view name) const {
   return where().append(": ").append(name);
 }
 
+std::string JsonObject::stated(std::string_view name) const {
+  return place(name) + " is " + shown(value(name));
+}
+
 std::vector<std::string_view> JsonObject::names() const {
   std::vector<std::string_view> names;
   for (const Field& field : fields_) names.push_back(field.name);

@@ -52,6 +52,8 @@ class JsonObject {
   /// Throws Error unless every field has been asked for by one of the functions above.
   void reject_unknown_fields() const;
 
+  /// "a.json: batch_size is 3", for messages. The field is there.
+  [[nodiscard]] std::string stated(std::string_view name) const;
   /// Place of a field, for messages.
   [[nodiscard]] std::string place(std::string_view name) const;
   [[nodiscard]] std::string where() const { return where_(); }

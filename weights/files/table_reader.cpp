@@ -173,7 +173,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   table.rows = object.integer("row", 1, kMaxRows);
   table.pooling_factor = object.number("pooling_factor", 0.0, kMaxPoolingFactor);
   const bool has_dim = object.has("dim") || dim == Dim::kRequired;
-  if (has_dim) table.dim = object.small_integer("dim", 1, kMaxDim);
+  if (has_dim) table.dim = object.small_integer("dim", kDimMultiple, kMaxDim);
   if (object.has("rules")) table.rules = read_rules(object.object("rules"));
   const double exponent = object.has("zipf_exponent") ? read_zipf_exponent(object) : zipf_exponent_;
   if (!read_histogram(object, table.access_histogram)) {
