@@ -371,6 +371,9 @@ TEST(TaskFile, ErrorsNameFileTableAndField) {
       task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rows": 7})")),
       StartsWith("a.json: table 0: unknown field 'rows'; did you mean 'row'? remove it, or use one "
                  "of: bin_0"));
+  EXPECT_EQ(task_error(task_with_table(R"({"rows": 7, "dim": 8, "pooling_factor": 1})")),
+            "a.json: table 0: the field 'row' is missing; did you mean it by 'rows'? rename that, "
+            "or add it");
   EXPECT_EQ(task_error(task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1e400})")),
             "a.json: tables: entry 0: pooling_factor: the number 1e400 needs more than 64 bits; "
             "give a smaller one");

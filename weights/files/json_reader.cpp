@@ -96,9 +96,7 @@ bool JsonObject::has(std::string_view name) const { return find(name) != nullptr
 
 JsonValue JsonObject::value(std::string_view name) const {
   const JsonValue* found = find(name);
-  if (found == nullptr) {
-    throw Error(where() + ": the field '" + std::string(name) + "' is missing; add it");
-  }
+  if (found == nullptr) fail_missing(name);
   return *found;
 }
 
@@ -208,6 +206,20 @@ void JsonObject::reject_unknown_fields() const {
   for (const Field& field : fields_) {
     if (!field.known) fail_unknown(field.name);
   }
+}
+
+void JsonObject::fail_missing(std::string_view name) const {
+  // Those of its object that may yet be asked for are rarely so near to it.
+  std::vector<std::string> others;
+  for (const Field& field : fields_) {
+    if (!field.known) others.emplace_back(field.name);
+  }
+  const std::string_view nearest = nearest_name(name, others);
+  const std::string missing = where() + ": the field '" + std::string(name) + "' is missing; ";
+  throw Error(missing + (nearest.empty()
+                             ? "add it"
+                             : "did you mean it by '" + shortened(std::string(nearest)) +
+                                   "'? rename that, or add it"));
 }
 
 void JsonObject::fail_unknown(std::string_view name) const {

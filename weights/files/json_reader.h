@@ -70,6 +70,7 @@ class JsonObject {
   [[nodiscard]] const JsonValue* find(std::string_view name) const;
   [[nodiscard]] double number_of(JsonValue field, std::string_view name, double low,
                                  double high) const;
+  [[noreturn]] void fail_missing(std::string_view name) const;
   [[noreturn]] void fail_unknown(std::string_view name) const;
 
   Where where_;
