@@ -98,8 +98,8 @@ Problem kinds_problem_of(const Table& table, const Task& task) {
   Table with = table;
   with.rules = {.kinds = rules.kinds};
   if (!may_be_sharded_at_all(task, with)) {
-    return "the rule kinds allows " + listed_kinds(rules.kinds) +
-           " only, which need nodes of several devices, but devices_per_node is " +
+    return "the rule kinds allows only " + listed_kinds(rules.kinds) +
+           ", for which a node must have several devices, but devices_per_node is " +
            std::to_string(task.devices_per_node) + "; change one of them";
   }
   return contradicting_rules(table, task) +

@@ -248,8 +248,8 @@ TEST(ShardingKinds, RulesThatContradictEachOtherAreErrors) {
   task.devices_per_node = 1;
   EXPECT_EQ(
       error({.kinds = {kTableRow, kGrid}}),
-      "a.json: table 0 ('a'): the rule kinds allows table_row, grid only, which need nodes of "
-      "several devices, but devices_per_node is 1; change one of them");
+      "a.json: table 0 ('a'): the rule kinds allows only table_row, grid, for which a node must "
+      "have several devices, but devices_per_node is 1; change one of them");
   task.devices_per_node = 0;
   EXPECT_EQ(message_of([&] { validate(task); }),
             "devices_per_node is 0; give a number between 1 and 1024");
