@@ -71,7 +71,8 @@ Fields rule_fields(const RuleCosts& costs, const RuleCost& cost, const Task& tas
   fields.add(of_group ? "group" : "table", of_group ? cost.rule.group : cost.rule.table);
   if (!name.empty()) fields.add("name", name);
   if (std::isfinite(cost.without_ms)) fields.add("without_ms", cost.without_ms);
-  if (std::isfinite(costs.costs_ms(cost))) fields.add("costs_ms", costs.costs_ms(cost));
+  const std::optional<double> costs_ms = costs.costs_ms(cost);
+  if (costs_ms && std::isfinite(*costs_ms)) fields.add("costs_ms", *costs_ms);
   return fields;
 }
 

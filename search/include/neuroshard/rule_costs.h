@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -65,9 +66,10 @@ struct RuleCosts {
   double with_ms = std::numeric_limits<double>::infinity();
   std::vector<RuleCost> rules;  ///< As rules_of() has them.
 
-  /// What `rule` costs: at least 0; infinite if there is a plan only without it, 0 if there is none
-  /// either way.
-  [[nodiscard]] double costs_ms(const RuleCost& rule) const {
+  /// What `rule` costs: at least 0; infinite if there is a plan only without it, nothing if there
+  /// is none either way.
+  [[nodiscard]] std::optional<double> costs_ms(const RuleCost& rule) const {
+    if (!std::isfinite(rule.without_ms)) return std::nullopt;
     return rule.without_ms < with_ms ? with_ms - rule.without_ms : 0.0;
   }
 };

@@ -11,6 +11,7 @@ namespace neuroshard::tools {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -133,10 +134,12 @@ TEST(ExplainCommand, SaysWhatRulesCost) {
   EXPECT_THAT(document["error"]["message"].get<std::string>(), HasSubstr("groups keep 2 tables"));
   EXPECT_FALSE(document["rules"].contains("with_ms"));
   EXPECT_FALSE(document["rules"]["without"][0].contains("without_ms"));
+  EXPECT_FALSE(document["rules"]["without"][0].contains("costs_ms"));
   EXPECT_TRUE(document["rules"]["without"][3].contains("without_ms"));
   const Outcome no_plan = explain({"--rules", "--memory-gb", "0.3", "--devices", "3"});
   EXPECT_EQ(no_plan.code, kExitInfeasible);
   EXPECT_THAT(no_plan.out, HasSubstr("a plan\n"));
+  EXPECT_THAT(no_plan.out, ContainsRegex("table 0 \\('a'\\): kinds table +no plan +-\n"));
 }
 
 TEST(ExplainCommand, PlansWhereNoPlanIsGiven) {

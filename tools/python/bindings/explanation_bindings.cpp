@@ -29,7 +29,7 @@ struct TaskExplanation {
 /// A RuleCost that says what the rule costs.
 struct PricedRule {
   RuleCost cost;
-  double costs_ms = 0.0;
+  std::optional<double> costs_ms;
   std::string text;
 };
 
@@ -134,7 +134,8 @@ void bind_parts(nb::module_& module) {
           "without_ms", [](const PricedRule& rule) { return rule.cost.without_ms; },
           "Of the cheapest plan that keeps all others.")
       .def_ro("costs_ms", &PricedRule::costs_ms,
-              "What a plan is cheaper by without it; infinite if there is one only then.")
+              "What a plan is cheaper by without it; infinite if there is one only then, None if "
+              "there is none then, either.")
       .def("__repr__", [](const PricedRule& rule) { return rule.text; });
 }
 
