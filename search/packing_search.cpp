@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 #include <utility>
 
+#include "search/hash_of_numbers.h"
 #include "search/packing.h"
 
 namespace neuroshard {
@@ -148,14 +149,44 @@ class PackingSearch {
   std::uint64_t nodes_ = 0;
   std::size_t depth_ = 0;
   bool gave_up_ = false;
-  std::set<std::vector<std::int64_t>> hopeless_;  ///< Slices left, and the next device.
+  /// Slices left, and the next device.
+  std::unordered_set<std::vector<std::int64_t>, HashOfNumbers> hopeless_;
   std::size_t remembered_ = 0;
 };
+
+// Slices of more than half a device need one each. Those beside which a slice of `least` bytes has
+// no room have it to themselves, as far as slices of `least` or more go: the others must hold all
+// of these. Whatever `least` is, up to a half.
+// (Martello, Toth: Lower bounds and reduction procedures for the bin packing problem, 1990.)
+bool needs_more_devices(const PackingProblem& problem) {
+  const std::vector<SizeClass>& classes = problem.classes;
+  const std::int64_t memory = problem.memory_bytes;
+  if (!classes.empty() && classes.front().size_bytes > memory) return true;
+  std::size_t alone = 0;  // Of so many classes all slices have a device to themselves.
+  std::int64_t devices_left = problem.devices;
+  for (; alone < classes.size() && classes[alone].size_bytes > memory - memory / 2; ++alone) {
+    devices_left -= classes[alone].slices;
+  }
+  if (devices_left < 0) return true;
+  std::int64_t bytes = 0;  // Of all smaller ones, down to the least.
+  for (std::size_t c = alone; c < classes.size(); ++c) {
+    const auto& [least, slices] = classes[c];
+    bytes += least * slices;
+    for (; alone > 0 && classes[alone - 1].size_bytes <= memory - least; --alone) {
+      bytes += classes[alone - 1].size_bytes * classes[alone - 1].slices;
+      devices_left += classes[alone - 1].slices;
+    }
+    std::int64_t room = 0;
+    if (!__builtin_mul_overflow(devices_left, memory, &room) && bytes > room) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 PackingSearchResult search_packing(const PackingProblem& problem, std::uint64_t most_nodes,
                                    const StopCondition& stop) {
+  if (needs_more_devices(problem)) return {PackingOutcome::kImpossible, {}};
   PackingSearchResult even = PackingSearch(problem, Waste::kEven, most_nodes / 2, stop).run();
   if (even.outcome == PackingOutcome::kPacked) return even;
   return PackingSearch(problem, Waste::kAllowed, most_nodes / 2, stop).run();

@@ -10,6 +10,7 @@
 #include "core/replicas.h"
 #include "core/table_groups.h"
 #include "core/table_rules.h"
+#include "search/hash_of_numbers.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/room_ways.h"
@@ -34,17 +35,6 @@ struct Placed {
   const ColumnCut* cut = nullptr;    ///< Null: see `spread`.
   std::vector<std::uint32_t> units;  ///< On each of the guest's devices.
   const Spread* spread = nullptr;
-};
-
-struct HashOfRooms {
-  std::size_t operator()(const std::vector<std::int64_t>& rooms) const {
-    std::uint64_t hash = 0;
-    for (const std::int64_t room : rooms) {
-      hash = (hash ^ static_cast<std::uint64_t>(room)) * 0x9E3779B97F4A7C15U;
-      hash ^= hash >> 32;
-    }
-    return static_cast<std::size_t>(hash);
-  }
 };
 
 /// Guest after guest in all ways, columns device after device.
@@ -197,7 +187,7 @@ class WaySearch {
   std::vector<std::vector<std::uint32_t>> tables_on_;  ///< [devices], if groups keep any apart.
   std::vector<std::int64_t> bytes_from_;               ///< Of each guest and those after it.
   bool alike_ = false;
-  std::unordered_set<std::vector<std::int64_t>, HashOfRooms> hopeless_;
+  std::unordered_set<std::vector<std::int64_t>, HashOfNumbers> hopeless_;
   std::size_t remembered_ = 0;
   std::uint64_t steps_ = 0;
   bool gave_up_ = false;

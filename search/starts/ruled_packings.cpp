@@ -13,6 +13,7 @@
 
 #include "core/table_groups.h"
 #include "core/table_rules.h"
+#include "search/hash_of_numbers.h"
 #include "search/packing.h"
 
 namespace neuroshard {
@@ -216,17 +217,6 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
   return sharing;
 }
 
-struct HashOfState {
-  std::size_t operator()(const std::vector<std::int64_t>& state) const {
-    std::uint64_t hash = 0;
-    for (const std::int64_t number : state) {
-      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15U;
-      hash ^= hash >> 32;
-    }
-    return static_cast<std::size_t>(hash);
-  }
-};
-
 /// Table after table, device after device: how many units of the one the other gets.
 class SharingSearch {
  public:
@@ -424,7 +414,7 @@ class SharingSearch {
   Sharing sharing_;
   std::vector<std::int64_t> bytes_from_;  ///< Of each table and those after it.
   std::vector<std::int64_t> class_of_;    ///< Of each device.
-  std::unordered_set<std::vector<std::int64_t>, HashOfState> hopeless_;
+  std::unordered_set<std::vector<std::int64_t>, HashOfNumbers> hopeless_;
   std::size_t remembered_ = 0;
   std::vector<std::int64_t>
       device_states_;                       ///< Scratch of state(), [devices][class, room, groups],

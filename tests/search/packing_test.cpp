@@ -181,6 +181,23 @@ TEST(PackingSearch, FillsDevicesToThePermille) {
   EXPECT_LE(packed_by_rules, problems / 2);
 }
 
+TEST(PackingSearch, TakesNoStepsToSeeThatDevicesAreTooFew) {
+  // One slice is too large; too many are more than a half; beside some nothing else has room.
+  const std::vector<PackingProblem> short_of_devices = {
+      {.classes = {{101, 1}, {10, 3}}, .devices = 8, .memory_bytes = 100},
+      {.classes = {{51, 9}, {1, 3}}, .devices = 8, .memory_bytes = 100},
+      {.classes = {{80, 4}, {30, 14}}, .devices = 8, .memory_bytes = 100},
+      {.classes = {{90, 3}, {60, 4}, {40, 5}, {20, 4}}, .devices = 8, .memory_bytes = 100}};
+  for (const PackingProblem& problem : short_of_devices) {
+    SCOPED_TRACE(problem.classes.front().size_bytes);
+    EXPECT_EQ(search_packing(problem, 0, {}).outcome, PackingOutcome::kImpossible);
+  }
+  const PackingProblem just_enough{
+      .classes = {{90, 3}, {60, 4}, {40, 4}, {20, 5}}, .devices = 8, .memory_bytes = 100};
+  EXPECT_EQ(search_packing(just_enough, 0, {}).outcome, PackingOutcome::kGaveUp);
+  EXPECT_EQ(search_packing(just_enough, 1000, {}).outcome, PackingOutcome::kPacked);
+}
+
 TEST(PackingSearch, EndsAfterSoManyNodesAndWhenItIsStopped) {
   Random random(7);
   // More than devices hold in pairs, less than they hold by the sum: only trying shows it.
