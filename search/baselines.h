@@ -1,11 +1,17 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "neuroshard/plan.h"
 #include "neuroshard/search_options.h"
 
 namespace neuroshard {
+
+inline constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
+                                                Algorithm::kLookupGreedy,
+                                                Algorithm::kSizeLookupGreedy};
 
 /// Places unsplit tables by one of the published baselines, kRandom or kDimGreedy to
 /// kSizeLookupGreedy.

@@ -45,8 +45,6 @@ constexpr double kAboutEqual = 1.001;
 // Plans kept beside the alternatives that are asked for, to improve them.
 constexpr std::size_t kKept = 4;
 
-constexpr std::array kGreedyBaselines = {Algorithm::kDimGreedy, Algorithm::kSizeGreedy,
-                                         Algorithm::kLookupGreedy, Algorithm::kSizeLookupGreedy};
 constexpr int kWidestUniform = 256;
 
 }  // namespace

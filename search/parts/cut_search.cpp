@@ -8,6 +8,7 @@
 
 #include "core/table_rules.h"
 #include "neuroshard/simulator.h"
+#include "search/baselines.h"
 #include "search/infeasibility.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/device_loads.h"
@@ -15,6 +16,7 @@
 #include "search/parts/even_blocks.h"
 #include "search/parts/node_blocks.h"
 #include "search/parts/required_blocks.h"
+#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {
@@ -24,6 +26,9 @@ constexpr double kLeastSaving = 0.005;
 
 // A plan for equal devices that costs no more than this beside the best one is a start, too.
 constexpr double kClose = 1.05;
+
+// Here plans near to it may still gain as much.
+constexpr double kCloseHere = 1.15;
 
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
@@ -69,6 +74,7 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
 
 void CutSearch::begin() {
   whole_planned_ = true;
+  heuristics_tried_ = true;  // They begin the search.
   phase_ = Phase::kWhole;
   const bool at_once = task_.devices < 2 || options_.columns_only;
   if (ask_for_rest({}, at_once ? options_.effort : Effort::kFast)) return;
@@ -227,8 +233,13 @@ void CutSearch::list_starts() {
   std::optional<PlannedPart>& best = of_equalized_->best_part_;
   if (!whole || !whole->by_columns) return;
   whole_planned_ = true;
-  const bool worth_it =
-      options_.effort != Effort::kFast || whole->cost_ms <= kClose * best->cost_ms;
+  const auto is_close_here = [&] {
+    return whole->tables.empty() && required_.empty() &&
+           simulate(backend_, task_, whole->plan).cost_ms <=
+               kCloseHere * found_.best().cost.cost_ms;
+  };
+  const bool worth_it = options_.effort != Effort::kFast ||
+                        whole->cost_ms <= kClose * best->cost_ms || is_close_here();
   if (best->choice != CutChoice{}) starts_.push_back(*std::move(best));
   if (worth_it || starts_.empty()) starts_.push_back(*std::move(whole));
 }
@@ -256,6 +267,8 @@ void CutSearch::go_on_with_best(Effort effort) {
 void CutSearch::after_equalized() {
   if (!whole_planned_) return begin();
   if (stop_.reached()) return end();
+  // Equal devices may all be as slow as one that is best left alone.
+  if (!std::exchange(heuristics_tried_, true) && heuristic_is_cheaper()) return plan_whole_again();
   if (equalized_is_better_ && !equalized_again_ && options_.effort != Effort::kFast &&
       equalized_ms_ <= found_.best().cost.cost_ms) {
     equalized_again_ = true;
@@ -267,6 +280,21 @@ void CutSearch::after_equalized() {
   if (found_.empty() && !choices_.started()) return begin_trials();
   if (options_.effort == Effort::kFast) return end();
   improve_best();
+}
+
+bool CutSearch::heuristic_is_cheaper() {
+  const auto in_columns = [&](const Table& table) { return may_be_in_columns(task_, table); };
+  if (!std::ranges::all_of(task_.tables, in_columns)) return false;
+  trial_ = {};
+  bool cheaper = false;
+  const auto consider_one = [&](std::optional<Plan> plan) {
+    if (plan) cheaper |= consider(*std::move(plan), kAnyCost);
+  };
+  consider_one(cheapest_uniform_plan(backend_, task_));
+  for (const Algorithm baseline : kGreedyBaselines) {
+    consider_one(place_by_baseline(task_, baseline, 0));
+  }
+  return cheaper;
 }
 
 void CutSearch::improve_best() {

@@ -29,8 +29,9 @@ namespace neuroshard {
 /// the whole task is then what is left. Where devices differ, a search of little effort for equal
 /// devices is part of it, with plans near to its own, and one of all effort if its plan is the best
 /// so far: no plan is dearer than all of their plans. With little effort that is all, if equal
-/// devices have plans by columns. Where none of that has room for all tables, plan_for_room() may:
-/// then plans near to its own are made, and other choices tried from there.
+/// devices have plans by columns, and no simple heuristic has a cheaper one. Where none of that has
+/// room for all tables, plan_for_room() may: then plans near to its own are made, and other choices
+/// tried from there.
 class CutSearch {
  public:
   struct Options {
@@ -105,6 +106,8 @@ class CutSearch {
   void plan_near_equalized();
   /// Goes on with the best choice of all.
   void after_equalized();
+  /// Than all plans so far, which it is then one of.
+  [[nodiscard]] bool heuristic_is_cheaper();
   void improve_best();
   void plan_whole_again();
   void end();
@@ -159,7 +162,8 @@ class CutSearch {
   bool equalized_is_better_ = false;  ///< Its best plan, than those of before.
   bool equalized_again_ = false;      ///< Its best choice is planned with all effort.
   double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
-  bool whole_planned_ = false;       ///< Or near to its plan for equal devices.
+  bool whole_planned_ = false;  ///< Or near to its plan for equal devices.
+  bool heuristics_tried_ = false;
   std::vector<PlannedPart> starts_;  ///< To be planned near to, the last one first.
   PlannedPart start_;
 };

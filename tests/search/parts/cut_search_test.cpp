@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
@@ -170,6 +172,33 @@ TEST(CutSearch, IsNeverDearerThanColumns) {
     replicated += !any.plan || any.plan->replicas.empty() ? 0 : 1;
   }
   EXPECT_GT(replicated, 0);
+}
+
+// One device is best left alone, which plans for 64 as slow as it do not.
+TEST(CutSearch, IsNoDearerThanHeuristicsBesideOneSlowDevice) {
+  Task task;
+  task.devices = 64;
+  task.memory_bytes = std::int64_t{1} << 32;
+  constexpr std::array kDims = {32, 192, 20, 256, 64, 36, 128, 4};
+  constexpr std::array kPoolingFactors = {1.0, 50.0, 200.0};
+  double rows = 200.0;
+  for (std::size_t i = 0; i < 60; ++i, rows *= 1.15) {
+    task.tables.push_back(plain_table(static_cast<std::int64_t>(rows), kDims[(3 * i + i / 8) % 8],
+                                      kPoolingFactors[i * 7 / 3 % 3]));
+  }
+  task.device_list.assign(64, {.memory_bytes = task.memory_bytes});
+  task.device_list.back().speed = 0.1;
+  task.device_list.back().base_ms = 3.0;
+  for (const Cuts cuts : {Cuts::kColumns, Cuts::kAny}) {
+    SCOPED_TRACE(static_cast<int>(cuts));
+    const PlanResult fast = planner_of(Effort::kFast, cuts).plan(task);
+    for (const Algorithm heuristic :
+         {Algorithm::kUniform, Algorithm::kDimGreedy, Algorithm::kSizeLookupGreedy}) {
+      const Planner planner(builtin_weights(), {.algorithm = heuristic, .threads = 1});
+      EXPECT_LE(fast.cost.cost_ms, planner.plan(task).cost.cost_ms);
+    }
+    EXPECT_LE(planner_of(Effort::kDefault, cuts).plan(task).cost.cost_ms, fast.cost.cost_ms);
+  }
 }
 
 TEST(CutSearch, MoreEffortIsNeverDearer) {
