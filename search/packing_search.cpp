@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
-#include "search/hash_of_numbers.h"
 #include "search/packing.h"
 
 namespace neuroshard {
@@ -20,6 +19,14 @@ constexpr std::uint64_t kNodesBetweenLooks = 1024;
 // Numbers kept of what was left where no packing was found; more are not remembered.
 constexpr std::size_t kMostRemembered = std::size_t{1} << 20;
 
+// A state is hashed as the sum of its numbers times odd factors, which changes with them at once.
+constexpr std::uint64_t kFactorOfDevice = 0x9E3779B97F4A7C15U;
+constexpr std::uint64_t factor_of(std::size_t size_class) {
+  std::uint64_t factor = (size_class + 1) * 0xD1342543DE82EF95U;
+  factor = (factor ^ factor >> 32) * 0xBF58476D1CE4E5B9U;
+  return (factor ^ factor >> 29) | 1;
+}
+
 enum class Waste {
   kEven,     ///< No device wastes more than the mean of those left: finds most packings soonest.
   kAllowed,  ///< As much as all have to waste together: finds every packing.
@@ -31,9 +38,12 @@ class PackingSearch {
                 const StopCondition& stop)
       : problem_(problem), waste_(waste), most_nodes_(most_nodes), stop_(stop) {
     for (const SizeClass& one : problem.classes) {
+      factors_.push_back(factor_of(left_.size()));
+      hash_ += factors_.back() * static_cast<std::uint64_t>(one.slices);
       left_.push_back(one.slices);
       bytes_left_ += one.size_bytes * one.slices;
     }
+    bytes_from_.resize(static_cast<std::size_t>(problem.devices));
   }
 
   PackingSearchResult run() {
@@ -42,6 +52,11 @@ class PackingSearch {
   }
 
  private:
+  struct HopelessState {
+    std::vector<std::int64_t> left;  ///< Slices of each class.
+    std::int64_t device;             ///< The next one.
+  };
+
   // Bytes left of each class and those after it when a device is started.
   using BytesFrom = std::vector<std::int64_t>;
 
@@ -49,12 +64,12 @@ class PackingSearch {
     if (bytes_left_ == 0) return true;
     const std::int64_t devices_left = problem_.devices - device_;
     if (devices_left == 0) return false;
-    std::vector<std::int64_t> known = left_;
-    known.push_back(device_);
-    if (hopeless_.contains(known)) return false;
+    const std::uint64_t hash = hash_ + kFactorOfDevice * static_cast<std::uint64_t>(device_);
+    if (is_hopeless(hash)) return false;
 
     nodes_ += left_.size() / kClassesPerNode;
-    BytesFrom bytes_from(left_.size() + 1, 0);
+    BytesFrom& bytes_from = bytes_from_[static_cast<std::size_t>(device_)];
+    bytes_from.assign(left_.size() + 1, 0);
     for (std::size_t c = left_.size(); c-- > 0;) {
       bytes_from[c] = bytes_from[c + 1] + left_[c] * problem_.classes[c].size_bytes;
     }
@@ -62,11 +77,17 @@ class PackingSearch {
         std::find_if(left_.begin(), left_.end(), [](std::int64_t left) { return left > 0; }) -
         left_.begin());
     if (decide(bytes_from, largest, problem_.memory_bytes, most_room(devices_left), 1)) return true;
-    if (!gave_up_ && remembered_ < kMostRemembered) {
-      remembered_ += known.size();
-      hopeless_.insert(std::move(known));
+    if (!gave_up_ && remembered_ < kMostRemembered) {  // All is left that was.
+      remembered_ += left_.size() + 1;
+      hopeless_.try_emplace(hash, HopelessState{left_, device_});
     }
     return false;
+  }
+
+  [[nodiscard]] bool is_hopeless(std::uint64_t hash) const {
+    const auto known = hopeless_.find(hash);
+    return known != hopeless_.end() && known->second.device == device_ &&
+           known->second.left == left_;
   }
 
   // Room that a device may be left with for the others to hold the rest; negative if they cannot.
@@ -120,6 +141,7 @@ class PackingSearch {
 
   void give(std::size_t c, std::int64_t slices) {
     left_[c] -= slices;
+    hash_ -= factors_[c] * static_cast<std::uint64_t>(slices);
     bytes_left_ -= slices * problem_.classes[c].size_bytes;
     if (slices > 0) {
       packing_.push_back(
@@ -149,8 +171,10 @@ class PackingSearch {
   std::uint64_t nodes_ = 0;
   std::size_t depth_ = 0;
   bool gave_up_ = false;
-  /// Slices left, and the next device.
-  std::unordered_set<std::vector<std::int64_t>, HashOfNumbers> hopeless_;
+  std::vector<std::uint64_t> factors_;                         ///< Of each class, for `hash_`,
+  std::uint64_t hash_ = 0;                                     ///< of `left_`.
+  std::vector<BytesFrom> bytes_from_;                          ///< [devices]
+  std::unordered_map<std::uint64_t, HopelessState> hopeless_;  ///< By hash, with the device's.
   std::size_t remembered_ = 0;
 };
 
