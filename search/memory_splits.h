@@ -5,7 +5,7 @@
 
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/split_state.h"
 
 namespace neuroshard {

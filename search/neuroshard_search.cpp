@@ -10,7 +10,7 @@
 #include "search/baselines.h"
 #include "search/improvement/annealing.h"
 #include "search/improvement/tidying.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/placement_rules.h"
 #include "search/starts/ruled_packings.h"
 #include "search/starts/tight_packings.h"

@@ -16,7 +16,7 @@
 #include "neuroshard/task_models.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/planner_impl.h"
 #include "search/replanning/kind_search.h"
 #include "search/replanning/replanning.h"

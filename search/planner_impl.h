@@ -16,7 +16,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/training_ranges.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/sharding_means.h"
 #include "search/parts/cut_search.h"
 #include "search/parts/equalized_task.h"
 #include "search/parts/required_blocks.h"

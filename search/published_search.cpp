@@ -7,7 +7,7 @@
 #include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/layout.h"
 #include "search/memory_splits.h"
 #include "search/placement_rules.h"

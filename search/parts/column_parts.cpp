@@ -109,6 +109,12 @@ int narrowest_part(const Table& table) {
                              : narrowest_dim(table);
 }
 
+bool halves_are_all(const Table& table) {
+  if (most_column_parts(table) == 1) return true;
+  return narrowest_dim(table) == kDimMultiple && table.rules.max_slices == 0 &&
+         slice_bytes(table, 2 * kDimMultiple) == 2 * slice_bytes(table, kDimMultiple);
+}
+
 std::optional<PartialTask> with_column_parts(const Backend& backend, const PartialTask& part,
                                              double share, bool equal_widths) {
   const Task& task = part.task;

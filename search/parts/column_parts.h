@@ -20,6 +20,10 @@ namespace neuroshard {
 /// Columns of the narrowest slice that halving or such parts make of `table`.
 [[nodiscard]] int narrowest_part(const Table& table);
 
+/// Whether halves of `table` can take the place of slices of any widths that rules allow: it is not
+/// cut, or to single units of columns, which then take as much as wider slices.
+[[nodiscard]] bool halves_are_all(const Table& table);
+
 /// `part` with some tables cut to parts of about equal width beforehand, for the search by columns
 /// halves tables and some cannot be halved (dims 100, 36, 20), or not often enough. Those are cut
 /// whose narrowest slice takes longer than `share` of what a device has to do on average, or is

@@ -12,7 +12,7 @@
 #include "core/table_rules.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/training_ranges.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/parts/best_plans.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/partial_task.h"

@@ -12,7 +12,7 @@
 #include "core/message_text.h"
 #include "search/canonical_task.h"
 #include "search/improvement/annealing.h"
-#include "search/infeasibility.h"
+#include "search/infeasibility/infeasibility.h"
 #include "search/parts/best_plans.h"
 #include "search/replanning/kept_start.h"
 

@@ -1,0 +1,154 @@
+#include "search/infeasibility/infeasibility.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/devices_text.h"
+#include "core/message_text.h"
+#include "core/table_label.h"
+#include "core/table_rules.h"
+#include "search/infeasibility/rule_proofs.h"
+#include "search/parts/column_parts.h"
+#include "search/placement_rules.h"
+
+namespace neuroshard {
+namespace {
+
+std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
+  const bool base = std::any_of(task.device_list.begin(), task.device_list.end(),
+                                [](const Device& device) { return device.base_bytes > 0; });
+  std::string text = devices_text(task) + (base ? " with base loads" : "");
+  if (const std::int64_t reserved = reserved_bytes(task, 0); reserved > 0) {
+    text += ", " +
+            (task.device_list.empty() ? format_bytes(reserved) + " of it" : std::string("part")) +
+            " reserved,";
+  }
+  return text + (task.devices == 1 ? " holds " : " hold ") + format_bytes(available_bytes);
+}
+
+// Blames the largest table.
+Infeasibility no_room_found(const Task& task, const std::string& who, const std::string& remedy) {
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
+      why.largest_piece_bytes = task.tables[t].size_bytes();
+      why.table = static_cast<int>(t);
+    }
+  }
+  why.message = who + " found no room for all tables on " + devices_text(task) +
+                "; the largest is " + label_of(task, why.table) + " with " +
+                format_bytes(why.largest_piece_bytes) + "; " + remedy;
+  return why;
+}
+
+Infeasibility no_packing(const Task& task, const LargestSlice& largest, const std::string& what) {
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
+  why.largest_piece_bytes = largest.size_bytes;
+  why.table = largest.table;
+  why.message = "the tables need " + format_bytes(why.needed_bytes) + " and " +
+                devices_hold_text(task, why.available_bytes) + ", but " + what +
+                "; the largest is " + format_bytes(why.largest_piece_bytes) + ", of " +
+                label_of(task, why.table) + "; use more devices or more memory per device";
+  return why;
+}
+
+}  // namespace
+
+Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind) {
+  Infeasibility why{.kind = kind,
+                    .message = {},
+                    .needed_bytes = total_bytes(task),
+                    .available_bytes = total_room_bytes(task),
+                    .largest_piece_bytes = 0,
+                    .table = -1};
+  return why;
+}
+
+// A table that has no slice for any device, even if it is `dim` columns.
+Infeasibility slice_too_large(const Task& task, int table_index, int dim) {
+  const auto t = static_cast<std::size_t>(table_index);
+  const Table& table = task.tables[t];
+  const std::int64_t room = largest_rooms_bytes(task)[t];
+  const std::string rules = rules_text(table.rules);
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPieceTooLarge);
+  why.table = table_index;
+  why.largest_piece_bytes = slice_bytes(table, dim);
+  why.message =
+      label_of(task, why.table) + " needs " + format_bytes(why.largest_piece_bytes) +
+      " on one device even when " + (dim > narrowest_columns(table) ? "halved" : "split") +
+      " into columns of dim " + std::to_string(dim) + rules + ", but " +
+      (task.device_list.empty() && !table.rules.limit_devices()
+           ? "a device has "
+           : "the largest device for it has room for ") +
+      format_bytes(room) +
+      (!task.device_list.empty() || room == task.memory_bytes ? "" : " that are not reserved") +
+      ": " + format_bytes(why.largest_piece_bytes - room) +
+      " are short; use devices with more memory" + (rules.empty() ? "" : ", or loosen its rules");
+  return why;
+}
+
+std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPieceTooLarge);
+  const std::vector<std::int64_t> rooms = largest_rooms_bytes(task);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    const std::int64_t piece_bytes = slice_bytes(table, narrowest_dim(table));
+    if (piece_bytes > rooms[t] && piece_bytes > why.largest_piece_bytes) {
+      why.largest_piece_bytes = piece_bytes;
+      why.table = static_cast<int>(t);
+    }
+  }
+  if (why.needed_bytes > why.available_bytes) {
+    why.kind = Infeasibility::Kind::kTotalMemory;
+    why.message = "the tables need " + format_bytes(why.needed_bytes) + ", but " +
+                  devices_hold_text(task, why.available_bytes) + ": " +
+                  format_bytes(why.needed_bytes - why.available_bytes) +
+                  " are short; use more devices or more memory per device";
+    return why;
+  }
+  if (why.table >= 0) {
+    const Table& table = task.tables[static_cast<std::size_t>(why.table)];
+    return slice_too_large(task, why.table, narrowest_dim(table));
+  }
+  return proof_by_rules(task);
+}
+
+Infeasibility packing_failure(const Task& task, const LargestSlice& largest) {
+  return no_packing(task, largest, "no way was found to pack the pieces even when split finely");
+}
+
+Infeasibility packing_failure(const Task& task, bool impossible) {
+  LargestSlice largest;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    const std::int64_t size_bytes = slice_bytes(table, narrowest_dim(table));
+    if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
+  }
+  if (!impossible) return packing_failure(task, largest);
+  const bool rules = any_limits_splits(task) || any_limits_devices(task) ||
+                     any_limits_kinds(task) || !task.groups.empty();
+  return no_packing(task, largest,
+                    std::string("their pieces cannot be packed, however finely they are ") +
+                        (std::ranges::all_of(task.tables, halves_are_all) ? "split" : "halved") +
+                        (rules ? " as the rules of tables allow" : ""));
+}
+
+Infeasibility failure_without_memory_splits(const Task& task) {
+  return no_room_found(task, "the search without memory splits", "allow memory splits");
+}
+
+Infeasibility nothing_in_time(const Task& task) {
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kNoTime);
+  why.message = "there was no time to find a plan; allow more of it";
+  return why;
+}
+
+Infeasibility baseline_failure(const Task& task, Algorithm algorithm) {
+  if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
+  const char* why = algorithm == Algorithm::kUniform ? "" : " does not split tables and";
+  return no_room_found(task, std::string(name_of(algorithm)) + why, "use the algorithm neuroshard");
+}
+
+}  // namespace neuroshard
