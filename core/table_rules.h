@@ -19,6 +19,11 @@ struct Halvings {
   return table.dim >> halvings_of(table).some;
 }
 
+/// Columns of the widest slice once halving has made that as narrow as rules allow.
+[[nodiscard]] inline int least_widest_dim(const Table& table) {
+  return table.dim >> halvings_of(table).all;
+}
+
 /// The rules if there are any, for messages: " (rules: min_width 16; devices 0, 1)"; else nothing.
 [[nodiscard]] std::string rules_text(const TableRules& rules);
 

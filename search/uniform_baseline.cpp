@@ -24,7 +24,7 @@ int uniform_dim(const Table& table, int width) {
   int dim = table.dim;
   while (dim > width && can_split_columns(dim)) dim /= 2;
   if (!table.rules.limit_splits()) return dim;
-  return std::max(dim, table.dim >> halvings_of(table).all);
+  return std::max(dim, least_widest_dim(table));
 }
 
 constexpr int kWidestSlice = 256;

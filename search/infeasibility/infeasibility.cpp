@@ -94,7 +94,7 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   const std::vector<std::int64_t> rooms = largest_rooms_bytes(task);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t piece_bytes = slice_bytes(table, narrowest_dim(table));
+    const std::int64_t piece_bytes = slice_bytes(table, least_widest_dim(table));
     if (piece_bytes > rooms[t] && piece_bytes > why.largest_piece_bytes) {
       why.largest_piece_bytes = piece_bytes;
       why.table = static_cast<int>(t);
@@ -110,7 +110,7 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
   }
   if (why.table >= 0) {
     const Table& table = task.tables[static_cast<std::size_t>(why.table)];
-    return slice_too_large(task, why.table, narrowest_dim(table));
+    return slice_too_large(task, why.table, least_widest_dim(table));
   }
   return proof_by_rules(task);
 }
@@ -123,7 +123,7 @@ Infeasibility packing_failure(const Task& task, bool impossible) {
   LargestSlice largest;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t size_bytes = slice_bytes(table, narrowest_dim(table));
+    const std::int64_t size_bytes = slice_bytes(table, least_widest_dim(table));
     if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
   }
   if (!impossible) return packing_failure(task, largest);

@@ -11,6 +11,7 @@
 #include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
+#include "search/infeasibility/apart_proofs.h"
 #include "search/infeasibility/infeasibility.h"
 
 namespace neuroshard {
@@ -37,6 +38,21 @@ bool is_subset(const std::vector<bool>& some, const std::vector<bool>& of) {
     if (some[d] && !of[d]) return false;
   }
   return true;
+}
+
+/// "device 2", "devices 0, 4 to 7".
+std::string listed_devices(const std::vector<bool>& devices) {
+  const std::string name = std::ranges::count(devices, true) == 1 ? "device " : "devices ";
+  std::string numbers;
+  for (std::size_t first = 0; first < devices.size(); ++first) {
+    if (!devices[first]) continue;
+    std::size_t last = first;
+    while (last + 1 < devices.size() && devices[last + 1]) ++last;
+    numbers += (numbers.empty() ? "" : ", ") + std::to_string(first);
+    if (last > first) numbers += (last > first + 1 ? " to " : ", ") + std::to_string(last);
+    first = last;
+  }
+  return name + numbers;
 }
 
 // Tables that must be on one device need one that has room for all of them.
@@ -68,31 +84,6 @@ std::optional<Infeasibility> proof_by_bundles(const Task& task) {
   return std::nullopt;
 }
 
-// Tables that are kept apart need as many devices as they are.
-std::optional<Infeasibility> proof_by_apart_tables(const Task& task) {
-  for (std::size_t g = 0; g < task.groups.size(); ++g) {
-    const TableGroup& group = task.groups[g];
-    if (group.keep != Keep::kApart) continue;
-    std::vector<bool> any(static_cast<std::size_t>(task.devices), false);
-    for (const int table : group.tables) {
-      const std::vector<bool> allowed =
-          allowed_devices(task.tables[static_cast<std::size_t>(table)].rules, task);
-      for (std::size_t d = 0; d < any.size(); ++d) any[d] = any[d] || allowed[d];
-    }
-    const auto devices = static_cast<std::size_t>(std::ranges::count(any, true));
-    if (group.tables.size() <= devices) continue;
-    Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
-    why.table = group.tables.front();
-    why.largest_piece_bytes = task.tables[static_cast<std::size_t>(why.table)].size_bytes();
-    why.message = group_label(task, g) + " keeps " + counted(group.tables.size(), "table") +
-                  " apart, but there " + (devices == 1 ? "is " : "are ") +
-                  counted(devices, "device") +
-                  " for them; use more devices, or take tables out of the group";
-    return why;
-  }
-  return std::nullopt;
-}
-
 // Tables that may only go to some devices: these must hold all of them.
 std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
   std::map<std::vector<bool>, Guests> guests;
@@ -119,18 +110,20 @@ std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
       if (is_subset(fewer, devices)) all.add(of_fewer, task);
     }
     if (all.bytes <= room) continue;
-    std::string names;
-    for (std::size_t d = 0; d < rooms.size(); ++d) {
-      if (devices[d]) names += (names.empty() ? " " : ", ") + std::to_string(d);
-    }
     Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
     why.table = all.largest;
     why.largest_piece_bytes = task.tables[static_cast<std::size_t>(all.largest)].size_bytes();
-    why.message = counted(all.tables, "table") + ", the largest of which is " +
-                  label_of(task, all.largest) + ", may by their rules only go to the devices" +
-                  names + " and need " + format_bytes(all.bytes) + ", but these hold " +
-                  format_bytes(room) + ": " + format_bytes(all.bytes - room) +
-                  " are short; allow more devices, or give these more memory";
+    const std::string largest = label_of(task, all.largest);
+    const bool one_device = std::ranges::count(devices, true) == 1;
+    why.message = (all.tables == 1 ? largest + " may by its rules only go to "
+                                   : counted(all.tables, "table") + ", the largest of which is " +
+                                         largest + ", may by their rules only go to ") +
+                  listed_devices(devices) + (all.tables == 1 ? " and needs " : " and need ") +
+                  format_bytes(all.bytes) +
+                  (one_device ? ", but that holds " : ", but these hold ") + format_bytes(room) +
+                  ": " + format_bytes(all.bytes - room) +
+                  " are short; allow more devices, or give " + (one_device ? "that" : "these") +
+                  " more memory";
     return why;
   }
   return std::nullopt;

@@ -46,7 +46,8 @@ std::string reason_of(const Task& task, const Table& table, const ShardingMeans&
 }
 
 /// Whether no device has room for what it would have of `table`, however its columns are cut, nor
-/// all of them for the whole table. Never of tables that may be cut by rows.
+/// all of them for the whole table. Never of tables that may be cut by rows, unless even as many
+/// slices as rules allow are too large.
 bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
                   std::int64_t largest_room, std::int64_t least_room) {
   const Table& table = task.tables[t];
@@ -54,7 +55,10 @@ bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
       slice_bytes(table, narrowest_columns(table)) <= largest_room) {
     return false;
   }
-  if (means.row_blocks && table.rows > 1 && task.devices > 1 && may_be_in_blocks(task, table)) {
+  const int most_slices = table.rules.max_slices;
+  const bool too_few_slices = most_slices > 0 && table.size_bytes() / most_slices > largest_room;
+  if (means.row_blocks && table.rows > 1 && task.devices > 1 && !too_few_slices &&
+      may_be_in_blocks(task, table)) {
     return false;
   }
   return !means.replicas || task.devices == 1 ||
@@ -62,17 +66,34 @@ bool fits_nowhere(const Task& task, std::size_t t, const ShardingMeans& means,
          replica_memory(task, static_cast<int>(t)).total_bytes() > least_room;
 }
 
+constexpr ShardingMeans kAllMeans{.row_blocks = true, .replicas = true};
+
+/// Why the tables that are not among `taken` would have no plan if they were alone, as far as that
+/// is proven.
+std::optional<Infeasibility> others_alone(const Task& task, std::span<const std::uint32_t> taken) {
+  Task others = task;
+  for (const std::uint32_t t : taken) {
+    others.tables[t].rows = 1;
+    others.tables[t].dim = kDimMultiple;
+    others.tables[t].rules = {};
+  }
+  std::optional<Infeasibility> why = proof_of_infeasibility(others);
+  if (!why) return std::nullopt;
+  why = as_far_as_proven(others, kAllMeans, *std::move(why));
+  if (why->kind == Infeasibility::Kind::kPacking) return std::nullopt;
+  return why;
+}
+
 /// Whether it is proven that tables that are not among `taken`, ascending, have no room beside
 /// these, which take so much of each device.
 bool others_have_no_room(const Task& task, std::span<const std::uint32_t> taken,
                          std::int64_t taken_bytes) {
-  const ShardingMeans any{.row_blocks = true, .replicas = true};
   if (!has_equal_devices(task)) return false;
   const std::int64_t room = largest_room_bytes(task) - taken_bytes;
   std::int64_t others_bytes = 0;
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
     if (std::ranges::binary_search(taken, t)) continue;
-    if (fits_nowhere(task, t, any, room, room)) return true;
+    if (fits_nowhere(task, t, kAllMeans, room, room)) return true;
     others_bytes += task.tables[t].size_bytes();
   }
   return others_bytes > room * task.devices;
@@ -130,6 +151,9 @@ Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Inf
 
 Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
                              std::string_view how, std::optional<std::int64_t> taken_bytes) {
+  if (taken_bytes && tables.size() < task.tables.size()) {
+    if (std::optional<Infeasibility> why = others_alone(task, tables)) return *std::move(why);
+  }
   const std::uint32_t largest_table =
       std::ranges::max(tables, {}, [&](std::uint32_t t) { return task.tables[t].size_bytes(); });
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);

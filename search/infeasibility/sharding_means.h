@@ -31,7 +31,8 @@ struct ShardingMeans {
                                              Infeasibility why);
 
 /// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
-/// on the devices; or if they take `taken_bytes` of each device, that the others find none.
+/// on the devices; or if they take `taken_bytes` of each device, that the others find none, and if
+/// it is proven that these have none even alone, why.
 [[nodiscard]] Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
                                            std::string_view how,
                                            std::optional<std::int64_t> taken_bytes);

@@ -278,13 +278,13 @@ TEST(Groups, ReasonsNameThem) {
               HasSubstr("groups keep 3 tables together, the largest of which is table 1 ('t1'), "
                         "and they need 1.83 MiB on one device, but the largest device for them has "
                         "room for 1.43 MiB"));
-  // Each pair fits one device, but there are three such pairs on two of them.
-  task.tables.resize(3);
-  task.tables[2].rows = 20'000;
+  // A ring of five on two devices, though no three are kept from each other.
+  task.tables = testing::equal_tables(5, 1000, 16);
   task.devices = 2;
-  task.groups = {{.tables = {0, 1}, .keep = Keep::kApart},
-                 {.tables = {1, 2}, .keep = Keep::kApart},
-                 {.tables = {2, 0}, .keep = Keep::kApart}};
+  task.groups.clear();
+  for (int t = 0; t < 5; ++t) {
+    task.groups.push_back({.tables = {t, (t + 1) % 5}, .keep = Keep::kApart});
+  }
   why = reason();
   EXPECT_THAT(why.message, HasSubstr("however finely they are split as the rules of tables allow"));
 }

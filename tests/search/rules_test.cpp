@@ -240,8 +240,23 @@ TEST(Rules, ReasonsNameThem) {
   task.tables[2].rules.devices = {2};
   Infeasibility why = reason();
   EXPECT_EQ(why.kind, Infeasibility::Kind::kRules);
-  EXPECT_THAT(why.message, HasSubstr("2 tables, the largest of which is table 1 ('t1'), may by "
-                                     "their rules only go to the devices 2"));
+  EXPECT_THAT(why.message,
+              HasSubstr("2 tables, the largest of which is table 1 ('t1'), may by "
+                        "their rules only go to device 2 and need 1.22 MiB, but that holds"));
+  task.memory_bytes = 700'000;
+  for (Table& table : task.tables) table.rules.devices = {0, 1};
+  EXPECT_THAT(reason().message, HasSubstr("only go to devices 0, 1 and need 1.83 MiB, but these "
+                                          "hold 1.34 MiB: 508 KiB are short; allow more devices"));
+  task.memory_bytes = 1'000'000;
+  task.devices = 4;
+  for (Table& table : task.tables) table.rules = {.no_split = true};
+  task.tables[0].rows = 20'000;
+  task.tables[0].rules = {.devices = {1}};
+  EXPECT_THAT(reason().message, HasSubstr("table 0 ('t0') may by its rules only go to device 1 and "
+                                          "needs 1.22 MiB, but that holds 977 KiB"));
+  task.devices = 3;
+  task.tables = testing::equal_tables(3, 10'000, 16);
+  task.tables[1].rules.devices = {2};
   task.tables[2].rules = {.min_width = 16, .devices = {0, 1}};
   task.device_list = {
       {.memory_bytes = 100'000}, {.memory_bytes = 200'000}, {.memory_bytes = 4'000'000}};

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "neuroshard/plan_result.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// Why the groups of `task` that keep tables apart leave it no plan: some tables, each kept from
+/// each of the others by some group, may go to fewer devices than they are. Nothing if no such
+/// tables are found; which are the most that are kept from each other is not searched for to the
+/// end (it is the problem of the largest clique).
+[[nodiscard]] std::optional<Infeasibility> proof_by_apart_tables(const Task& task);
+
+}  // namespace neuroshard
