@@ -30,6 +30,7 @@ std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
 
 // Blames the largest table.
 Infeasibility no_room_found(const Task& task, const std::string& who, const std::string& remedy) {
+  if (auto proof = proof_by_overlapping_rules(task)) return *std::move(proof);
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
@@ -44,6 +45,7 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
 }
 
 Infeasibility no_packing(const Task& task, const LargestSlice& largest, const std::string& what) {
+  if (auto proof = proof_by_overlapping_rules(task)) return *std::move(proof);
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
   why.largest_piece_bytes = largest.size_bytes;
   why.table = largest.table;

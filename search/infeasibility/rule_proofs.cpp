@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/message_text.h"
@@ -16,6 +17,9 @@
 
 namespace neuroshard {
 namespace {
+
+// That FilledDevices looks at: more take too long.
+constexpr std::size_t kMostDeviceRules = 100;
 
 /// Tables that may go to the same devices.
 struct Guests {
@@ -84,9 +88,11 @@ std::optional<Infeasibility> proof_by_bundles(const Task& task) {
   return std::nullopt;
 }
 
-// Tables that may only go to some devices: these must hold all of them.
-std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
-  std::map<std::vector<bool>, Guests> guests;
+/// By the devices that may hold them.
+using GuestsOfDevices = std::map<std::vector<bool>, Guests>;
+
+GuestsOfDevices guests_of_devices(const Task& task) {
+  GuestsOfDevices guests;
   std::vector<std::vector<bool>> of_bundles(task.tables.size());
   for (const TableBundle& bundle : table_bundles(task)) {
     for (const std::uint32_t t : bundle) of_bundles[t] = allowed_devices(task, bundle);
@@ -98,36 +104,129 @@ std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
     guests[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
                         task);
   }
+  return guests;
+}
+
+// `devices` must hold all tables that may go nowhere else.
+std::optional<Infeasibility> proof_for(const Task& task, const GuestsOfDevices& guests,
+                                       const std::vector<bool>& devices) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
-  for (const auto& entry : guests) {
-    const std::vector<bool>& devices = entry.first;
-    std::int64_t room = 0;
-    for (std::size_t d = 0; d < rooms.size(); ++d) {
-      if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
-    }
-    Guests all;
-    for (const auto& [fewer, of_fewer] : guests) {
-      if (is_subset(fewer, devices)) all.add(of_fewer, task);
-    }
-    if (all.bytes <= room) continue;
-    Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
-    why.table = all.largest;
-    why.largest_piece_bytes = task.tables[static_cast<std::size_t>(all.largest)].size_bytes();
-    const std::string largest = label_of(task, all.largest);
-    const bool one_device = std::ranges::count(devices, true) == 1;
-    why.message = (all.tables == 1 ? largest + " may by its rules only go to "
-                                   : counted(all.tables, "table") + ", the largest of which is " +
-                                         largest + ", may by their rules only go to ") +
-                  listed_devices(devices) + (all.tables == 1 ? " and needs " : " and need ") +
-                  format_bytes(all.bytes) +
-                  (one_device ? ", but that holds " : ", but these hold ") + format_bytes(room) +
-                  ": " + format_bytes(all.bytes - room) +
-                  " are short; allow more devices, or give " + (one_device ? "that" : "these") +
-                  " more memory";
-    return why;
+  std::int64_t room = 0;
+  for (std::size_t d = 0; d < rooms.size(); ++d) {
+    if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
+  }
+  Guests all;
+  for (const auto& [allowed, of_allowed] : guests) {
+    if (is_subset(allowed, devices)) all.add(of_allowed, task);
+  }
+  if (all.bytes <= room) return std::nullopt;
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
+  why.table = all.largest;
+  why.largest_piece_bytes = task.tables[static_cast<std::size_t>(all.largest)].size_bytes();
+  const std::string largest = label_of(task, all.largest);
+  const bool one_device = std::ranges::count(devices, true) == 1;
+  why.message = (all.tables == 1 ? largest + " may by its rules only go to "
+                                 : counted(all.tables, "table") + ", the largest of which is " +
+                                       largest + ", may by their rules only go to ") +
+                listed_devices(devices) + (all.tables == 1 ? " and needs " : " and need ") +
+                format_bytes(all.bytes) + (one_device ? ", but that holds " : ", but these hold ") +
+                format_bytes(room) + ": " + format_bytes(all.bytes - room) +
+                " are short; allow more devices, or give " + (one_device ? "that" : "these") +
+                " more memory";
+  return why;
+}
+
+std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
+  const GuestsOfDevices guests = guests_of_devices(task);
+  for (const auto& [devices, of_devices] : guests) {
+    if (auto proof = proof_for(task, guests, devices)) return proof;
   }
   return std::nullopt;
 }
+
+/// Fills devices with the bytes of tables, cut as finely as one likes, by augmenting paths (Ford
+/// and Fulkerson 1956).
+class FilledDevices {
+ public:
+  FilledDevices(const GuestsOfDevices& guests, std::vector<std::int64_t> rooms)
+      : free_(std::move(rooms)) {
+    for (const auto& [devices, of_devices] : guests) {
+      guests_.push_back({devices, of_devices.bytes, std::vector<std::int64_t>(free_.size(), 0)});
+    }
+  }
+
+  /// Devices that have no room for all tables that may go nowhere else; nothing if there are none.
+  std::optional<std::vector<bool>> without_room() {
+    for (std::size_t g = 0; g < guests_.size(); ++g) {
+      while (guests_[g].bytes > 0) {
+        if (!place_some(g)) return reached_;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  struct Filling {
+    const std::vector<bool>& allowed;
+    std::int64_t bytes = 0;              ///< That have no place yet.
+    std::vector<std::int64_t> placed{};  ///< [devices]
+  };
+
+  /// Places some bytes of `first` where there is room, while others make room for it.
+  bool place_some(std::size_t first) {
+    reached_.assign(free_.size(), false);
+    std::vector<std::size_t> device_before(guests_.size(), kNone);
+    std::vector<std::size_t> guest_before(free_.size(), kNone);
+    std::vector<bool> seen(guests_.size(), false);
+    std::vector<std::size_t> queue{first};
+    seen[first] = true;
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+      const std::size_t g = queue[next];
+      for (std::size_t d = 0; d < free_.size(); ++d) {
+        if (reached_[d] || !guests_[g].allowed[d]) continue;
+        reached_[d] = true;
+        guest_before[d] = g;
+        if (free_[d] > 0) {
+          shift_bytes(d, first, guest_before, device_before);
+          return true;
+        }
+        for (std::size_t other = 0; other < guests_.size(); ++other) {
+          if (seen[other] || guests_[other].placed[d] == 0) continue;
+          seen[other] = true;
+          device_before[other] = d;
+          queue.push_back(other);
+        }
+      }
+    }
+    return false;
+  }
+
+  void shift_bytes(std::size_t device, std::size_t first,
+                   const std::vector<std::size_t>& guest_before,
+                   const std::vector<std::size_t>& device_before) {
+    std::int64_t bytes = std::min(free_[device], guests_[first].bytes);
+    for (std::size_t d = device; guest_before[d] != first;) {
+      const std::size_t g = guest_before[d];
+      d = device_before[g];
+      bytes = std::min(bytes, guests_[g].placed[d]);
+    }
+    free_[device] -= bytes;
+    guests_[first].bytes -= bytes;
+    for (std::size_t d = device;;) {
+      const std::size_t g = guest_before[d];
+      guests_[g].placed[d] += bytes;
+      if (g == first) return;
+      d = device_before[g];
+      guests_[g].placed[d] -= bytes;
+    }
+  }
+
+  std::vector<Filling> guests_;
+  std::vector<std::int64_t> free_;  ///< [devices]
+  std::vector<bool> reached_;       ///< [devices], by the last search for room.
+};
 
 }  // namespace
 
@@ -137,6 +236,14 @@ std::optional<Infeasibility> proof_by_rules(const Task& task) {
     if (auto proof = proof_by_apart_tables(task)) return proof;
   }
   return any_limits_devices(task) ? proof_by_device_rules(task) : std::nullopt;
+}
+
+std::optional<Infeasibility> proof_by_overlapping_rules(const Task& task) {
+  if (!any_limits_devices(task)) return std::nullopt;
+  const GuestsOfDevices guests = guests_of_devices(task);
+  if (guests.size() > kMostDeviceRules) return std::nullopt;
+  const auto devices = FilledDevices(guests, rooms_bytes(task)).without_room();
+  return devices ? proof_for(task, guests, *devices) : std::nullopt;
 }
 
 }  // namespace neuroshard
