@@ -9,6 +9,7 @@
 
 #include "core/message_text.h"
 #include "core/node_link_fields.h"
+#include "core/reserved_problem.h"
 #include "core/rule_validation.h"
 #include "core/table_groups.h"
 #include "core/table_label.h"
@@ -248,38 +249,35 @@ void validate(const Table& table, const std::string& where) {
   }
 }
 
-namespace {
-
-void validate_reserved(const Task& task, const std::string& where) {
+std::optional<std::string> reserved_problem_of(const Task& task) {
   const auto& [bytes, share] = task.reserved;
   if (bytes < 0) {
-    throw Error(in_place(where, "reserved memory is " + std::to_string(bytes) +
-                                    " bytes; give a number that is not negative"));
+    return "reserved memory is " + std::to_string(bytes) +
+           " bytes; give a number that is not negative";
   }
   if (!(share >= 0.0 && share < 1.0)) {
-    throw Error(in_place(where, "the reserved share of memory (reserved_share) is " +
-                                    shortest_text(share) +
-                                    "; give a number of at least 0 and less than 1, e.g. 0.15"));
+    return "the reserved share of memory (reserved_share) is " + shortest_text(share) +
+           "; give a number of at least 0 and less than 1, e.g. 0.15";
   }
   const std::size_t devices = std::max<std::size_t>(task.device_list.size(), 1);
   for (std::size_t device = 0; device < devices; ++device) {
     const std::int64_t memory = memory_bytes(task, device);
     if (bytes >= memory || reserved_bytes(task, device) >= memory) {
-      throw Error(in_place(
-          where, "all memory of " +
-                     (task.device_list.empty() ? "a device" : "device " + std::to_string(device)) +
-                     ", " + format_bytes(memory) +
-                     ", is reserved; reserve less, or give more memory"));
+      return "all memory of " +
+             (task.device_list.empty() ? "a device" : "device " + std::to_string(device)) + ", " +
+             format_bytes(memory) + ", is reserved; reserve less, or give more memory";
     }
     if (room_bytes(task, device) < 0) {
-      throw Error(in_place(where, "device " + std::to_string(device) + ": the base load takes " +
-                                      format_bytes(task.device_list[device].base_bytes) + ", and " +
-                                      format_bytes(reserved_bytes(task, device)) +
-                                      " are reserved, but it has " + format_bytes(memory) +
-                                      "; reserve less, or give more memory"));
+      return "device " + std::to_string(device) + ": the base load takes " +
+             format_bytes(task.device_list[device].base_bytes) + ", and " +
+             format_bytes(reserved_bytes(task, device)) + " are reserved, but it has " +
+             format_bytes(memory) + "; reserve less, or give more memory";
     }
   }
+  return std::nullopt;
 }
+
+namespace {
 
 void validate_links(const NodeLinks& links, const std::string& where) {
   for (const auto& [name, field] : kNodeLinkFields) {
@@ -310,7 +308,9 @@ void validate(const Task& task, const std::string& where) {
                                     std::to_string(task.memory_bytes) +
                                     " bytes; give GiB above 0, e.g. 4"));
   }
-  validate_reserved(task, where);
+  if (const std::optional<std::string> problem = reserved_problem_of(task)) {
+    throw Error(in_place(where, *problem));
+  }
   if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
     throw Error(in_place(
         where, "batch_size is " + std::to_string(task.batch_size) +

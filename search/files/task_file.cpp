@@ -58,7 +58,13 @@ ReservedMemory read_reserved(const JsonObject& file) {
     const double gib = file.number("reserved_gb", 0.0, kMostGib);
     if (gib > 0.0) reserved.bytes = bytes_from_gib(gib);
   }
-  if (file.has("reserved_share")) reserved.share = file.number("reserved_share", 0.0, 1.0);
+  if (file.has("reserved_share")) {
+    reserved.share = file.number("reserved_share");
+    if (reserved.share < 0.0 || reserved.share >= 1.0) {
+      throw Error(file.place("reserved_share") + " is " + shortest_text(reserved.share) +
+                  "; give a number of at least 0 and less than 1, e.g. 0.15");
+    }
+  }
   return reserved;
 }
 

@@ -162,7 +162,8 @@ TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
   EXPECT_THAT(task_error(task_with(R"("reserved_gb": -1, )")),
               StartsWith("a.json: reserved_gb is -1; give a number between 0.0 and"));
   EXPECT_THAT(task_error(task_with(R"("reserved_share": 15, )")),
-              StartsWith("a.json: reserved_share is 15; give a number between 0.0 and 1.0"));
+              StartsWith("a.json: reserved_share is 15; give a number of at least 0 and less than "
+                         "1, e.g. 0.15"));
 }
 
 TEST(TaskFile, ReadsEveryField) {

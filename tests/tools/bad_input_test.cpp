@@ -250,12 +250,13 @@ TEST_F(BadInput, NamesFileAndFieldOfDevicesAndBatches) {
         {"--devices-per-node", "0", " is 0; give a number between 1 and 1024"},
         {"--reserved-share", "1.5", " is 1.5; give a number of at least 0 and less than 1"},
         {"--reserved-share", "nan", " is nan; give"},
+        {"--reserved-gb", "1e6", ": all memory of a device, "},
         {"--in-node-gb-s", "nan", " is nan; give GB/s between 0.001 and 1e6"},
         {"--node-gb-s", "nan", " is nan; give"}}) {
     expect_error("plan", {"--task", task, option, value}, "error: " + std::string(option) + reason);
   }
   expect_error("plan", {"--task", with(R"("reserved_share": 1)")},
-               "other.json: the reserved share of memory (reserved_share) is 1; give");
+               "other.json: reserved_share is 1; give a number of at least 0 and less than 1");
   expect_error("plan", {"--task", task, "--memory-gb", "1e300"},
                "--memory-gb: memory is 1e+300 GiB; give a number above 0 and below 8589934592");
   expect_error("plan", {"--task", task, "--memory-gb", "1e-12"},

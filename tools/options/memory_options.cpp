@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/message_text.h"
+#include "core/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 
@@ -65,6 +66,10 @@ void MemoryOptions::apply(Task& task) const {
         kReservedGb, [&] { return *reserved_gb == 0.0 ? 0 : bytes_from_gib(*reserved_gb); });
   }
   if (reserved_share) task.reserved.share = *reserved_share;
+  if (!reserved_gb && !reserved_share) return;
+  if (const std::optional<std::string> problem = reserved_problem_of(task)) {
+    throw Error(std::string(reserved_gb ? kReservedGb : kReservedShare) + ": " + *problem);
+  }
 }
 
 void add_memory_options(CLI::App& command, MemoryOptions& options) {

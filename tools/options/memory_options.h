@@ -23,7 +23,7 @@ struct MemoryOptions {
 
   /// Throws Error naming the option if a number is one that no task may have.
   void require_ranges() const;
-  /// Throws Error naming the option.
+  /// Throws Error naming the option; also if it leaves a device no memory for tables.
   void apply(Task& task) const;
 };
 
