@@ -197,7 +197,7 @@ Residency::Residency(const Task& task, std::span<const std::uint32_t> listed,
       std::sort(ranges_[t].begin(), ranges_[t].end(),
                 [](const Range& a, const Range& b) { return a.first_column < b.first_column; });
     }
-    must_move_bytes_ += missing_bytes(t);
+    least_bytes_ += missing_bytes(t);
   }
 }
 

@@ -63,8 +63,8 @@ class Residency {
   }
   /// Of all columns, without the state of rows.
   [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
-  /// What is on no device.
-  [[nodiscard]] std::int64_t must_move_bytes() const { return must_move_bytes_; }
+  /// What is on no device. No plan moves less.
+  [[nodiscard]] std::int64_t least_bytes() const { return least_bytes_; }
 
  private:
   std::vector<std::vector<Range>> ranges_;
@@ -80,7 +80,7 @@ class Residency {
 
   std::vector<Stored> stored_;
   std::int64_t total_bytes_ = 0;
-  std::int64_t must_move_bytes_ = 0;
+  std::int64_t least_bytes_ = 0;
 };
 
 /// The first column of each slice of a layout: of the ways to hand a table's columns to its slices,

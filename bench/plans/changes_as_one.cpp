@@ -35,7 +35,8 @@ ChangesAsOne::Costs ChangesAsOne::costs(const Planner& planner) const {
   request.most_moved_bytes = moved_bytes_ + unspent_bytes_;
   try {
     const ReplanResult near = planner.replan(task_, first_, request);
-    const std::int64_t spare_bytes = *request.most_moved_bytes - near.must_move_bytes;
+    const std::int64_t spare_bytes =
+        std::max<std::int64_t>(0, *request.most_moved_bytes - near.must_move_bytes);
     const PlanResult anew = planner.plan(RunningKinds(task_, first_).task_within(spare_bytes));
     return {near.result.cost.cost_ms, anew.cost.cost_ms};
   } catch (const Error& error) {

@@ -51,11 +51,15 @@ class TableKeeper {
     for (std::uint32_t t = 0; t < before_.size(); ++t) {
       if (fix(t)) {
         fixed.push_back(t);
-      } else if (std::vector<int> widths = widths_of_parts(t); widths.size() > 1) {
+        continue;
+      }
+      kept_.must_move_bytes += holders_.missing_bytes(whole_[t], before_[t]);
+      if (std::vector<int> widths = widths_of_parts(t); widths.size() > 1) {
         parts[t] = std::move(widths);
       }
     }
     kept_.moved_bytes = moved_bytes(kept_.moves);
+    kept_.must_move_bytes += kept_.moved_bytes;
     const DeviceLoads loads = even_ ? loads_of_devices(backend_, task_, kept_.fixed)
                                     : loads_of_each_device(backend_, task_, kept_.fixed);
     kept_.device_bytes = loads.most_bytes();
@@ -236,7 +240,13 @@ class TableKeeper {
     for (std::size_t i = 0; i < kept_.rest.tables.size(); ++i) {
       std::optional<std::size_t>& of = kept_.running_tables.emplace_back();
       const std::optional<std::size_t> running = before_[kept_.rest.tables[i]];
-      if (!running || std::ranges::binary_search(left_out, *running)) continue;
+      if (!running) continue;
+      if (std::ranges::binary_search(left_out, *running)) {
+        const TableSlice& whole = whole_[kept_.rest.tables[i]];
+        kept_.taken_for_new_bytes +=
+            holders_.missing_bytes(whole, std::nullopt) - holders_.missing_bytes(whole, running);
+        continue;
+      }
       of = table_at(others, *running,
                     kept_.rest.first_columns.empty() ? 0 : kept_.rest.first_columns[i]);
     }
@@ -313,7 +323,6 @@ std::optional<Error> refusal_of(const Task& task, const KeptTables& kept) {
 ReplanResult with_kept_tables(const Backend& backend, const Task& task, const KeptTables& kept,
                               ReplanResult of_rest) {
   ReplanResult result = std::move(of_rest);
-  result.must_move_bytes += kept.moved_bytes;
   if (!result.result.plan) {
     std::optional<Infeasibility>& why = result.result.infeasible;
     if (why && why->table >= 0) {

@@ -76,10 +76,7 @@ std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
     // What devices hold of the rows of columns is not reckoned with.
     holders_.add_moves(whole, -1, std::nullopt, moves);
   } else {
-    // As if one device that holds nothing got it: what no device holds is sent from none.
-    const bool replicated = before_[t] && holders_.is_replicated(*before_[t]);
-    holders_.add_moves(whole, replicated ? 0 : task_.devices, before_[t], moves);
-    std::erase_if(moves, [](const TableMove& move) { return move.from >= 0; });
+    return holders_.missing_bytes(whole, before_[t]);
   }
   return moved_bytes(moves);
 }

@@ -33,7 +33,8 @@ class RunningKinds {
   [[nodiscard]] std::optional<ShardingKind> kind(std::uint32_t table) const {
     return kinds_[table];
   }
-  /// What has to be moved at least for a table that is to be of this kind, in bytes.
+  /// What has to be moved at least for a table that is to be of this kind, in bytes; in columns, by
+  /// the slices that it runs in.
   [[nodiscard]] std::int64_t bytes(std::uint32_t table, ShardingKind kind) const;
   [[nodiscard]] KindChange change(std::uint32_t table, ShardingKind kind) const {
     return {.table = table, .kind = kind, .more_bytes = bytes(table, kind) - least_bytes_[table]};

@@ -18,7 +18,7 @@
 #include "search/parts/best_plans.h"
 #include "search/parts/count_trials.h"
 #include "search/parts/cut_candidates.h"
-#include "search/parts/even_blocks.h"
+#include "search/replanning/first_kinds.h"
 #include "search/replanning/kind_changes.h"
 #include "search/replanning/move_budget.h"
 #include "search/residency.h"
@@ -55,7 +55,7 @@ class KindSearch {
 
  private:
   struct Best {
-    ReplanResult result;
+    ReplanResult result{};
     WantedKinds wanted;
     double judged_ms;
   };
@@ -67,10 +67,9 @@ class KindSearch {
   void search_with_small_moves();
   /// The first plan: of the kinds that run or, if there is none, of others near to these.
   void begin(Effort effort);
-  /// As they run; without row blocks on nodes; and without replicas, too.
-  [[nodiscard]] std::vector<WantedKinds> first_kinds() const;
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
-  void try_kinds(const WantedKinds& wanted, Effort effort);
+  /// Returns what has to be moved for them, as replan_task() counts it.
+  std::int64_t try_kinds(const WantedKinds& wanted, Effort effort);
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
@@ -112,8 +111,8 @@ class KindSearch {
   const KindOrder& order_;
   bool any_kinds_;
   RunningKinds kinds_;
-  /// All as they run; where rules let a table be neither so nor in columns, row-wise or replicated.
-  WantedKinds as_they_run_;
+  std::vector<WantedKinds> first_kinds_;
+  WantedKinds as_they_run_;  ///< The first of these.
   MoveBudget budget_;
   std::optional<Best> best_;
   std::optional<Error> refusal_;    ///< Why tables cannot stay as they run.
@@ -129,24 +128,15 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
       order_(order),
       any_kinds_(order.replicas && order.task.devices > 1),
       kinds_(order.task, order.running),
-      as_they_run_(order.task.tables.size()),
+      first_kinds_(first_kinds(order, kinds_)),
+      as_they_run_(first_kinds_.front()),
       budget_(order.request) {
   stats_.backend = backend.name();
-  if (!order.replicas) return;
-  for (std::uint32_t t = 0; t < as_they_run_.size(); ++t) {
-    const Table& table = order.task.tables[t];
-    if (may_be_in_columns(order.task, table) || !kinds_.kind(t)) continue;
-    const bool row_wise = may_be_cut(order.task, table, order.task.devices);
-    const bool replicated = may_be_sharded(order.task, table, ShardingKind::kReplicate);
-    if (kinds_.kind(t) == ShardingKind::kReplicate && replicated) continue;
-    if (row_wise || replicated) {
-      as_they_run_[t] = row_wise ? ShardingKind::kRow : ShardingKind::kReplicate;
-    }
-  }
 }
 
-void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
+std::int64_t KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
+  const std::int64_t least_bytes = kept.must_move_bytes + kept.taken_for_new_bytes;
   std::optional<Error> refusal = refusal_of(order_.task, kept);
   if (!refusal && budget_.bytes() && kept.moved_bytes > *budget_.bytes()) {
     refusal = Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
@@ -156,7 +146,7 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   }
   if (refusal) {
     if (!refusal_) refusal_ = std::move(refusal);
-    return;
+    return least_bytes;
   }
   RestRequest of_rest{
       .request = order_.request, .moved_beside = kept.moved_bytes, .effort = effort};
@@ -179,6 +169,7 @@ void KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
     with_little_effort_.emplace_back(judged_ms(whole), wanted);
   }
   consider(std::move(whole), wanted);
+  return least_bytes;
 }
 
 Replanned KindSearch::nothing_beside(const KeptTables& kept) const {
@@ -331,42 +322,19 @@ void KindSearch::try_numbers_of_replicas() {
   }
 }
 
-std::vector<WantedKinds> KindSearch::first_kinds() const {
-  std::vector<WantedKinds> all{as_they_run_};
-  WantedKinds kinds = as_they_run_;
-  for (std::uint32_t t = 0; order_.replicas && t < kinds.size(); ++t) {
-    const bool row_wise = may_be_cut(order_.task, order_.task.tables[t], order_.task.devices);
-    if (!kinds_.kind(t) && !kinds[t] && row_wise) kinds[t] = ShardingKind::kRow;
-  }
-  if (kinds != all.back()) all.push_back(kinds);
-  for (std::uint32_t t = 0; t < kinds.size(); ++t) {
-    if (runs_replicated(t) && !kinds[t] && may_be_in_columns(order_.task, order_.task.tables[t])) {
-      kinds[t] = ShardingKind::kColumn;
-    }
-  }
-  if (kinds != all.back()) all.push_back(std::move(kinds));
-  return all;
-}
-
 void KindSearch::begin(Effort effort) {
-  for (const WantedKinds& kinds : first_kinds()) {
+  for (const WantedKinds& kinds : first_kinds_) {
     tried_.insert(kinds);
-    try_kinds(kinds, effort);
-    if (has_plan()) break;
-  }
-  if (has_plan()) {
-    budget_.set_must_move_bytes(best_->result.must_move_bytes);
-    return;
+    budget_.set_least_bytes(try_kinds(kinds, effort));
+    if (has_plan()) return;
   }
   if (!best_ && !any_kinds_) throw *refusal_;
   // Of any kinds, then, and moving anything if no budget was given.
-  budget_.set_must_move_bytes(kinds_.least_bytes());
+  budget_.set_least_bytes(kinds_.least_bytes());
   if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
   if (!any_kinds_) return;
   if (!best_) {
-    best_.emplace(Best{.result = {},
-                       .wanted = as_they_run_,
-                       .judged_ms = std::numeric_limits<double>::infinity()});
+    best_ = Best{.wanted = as_they_run_, .judged_ms = std::numeric_limits<double>::infinity()};
   }
   anew_ = plan_anew(order_.task, order_.effort);
   if (!anew_->plan) best_->result.result = *anew_;
@@ -422,8 +390,8 @@ void KindSearch::try_cheapest_with_all_effort() {
 
 void KindSearch::search_with_small_moves() {
   const ReplanRequest& request = order_.request;
-  if (request.most_moved_bytes || request.ms_per_moved_gib > 0.0 ||
-      budget_.must_move_bytes() == 0 || !has_plan() || order_.stop.reached()) {
+  if (request.most_moved_bytes || request.ms_per_moved_gib > 0.0 || budget_.least_bytes() == 0 ||
+      !has_plan() || order_.stop.reached()) {
     return;
   }
   const std::int64_t more_bytes = small_moves_bytes(request, order_.running, order_.task.devices);
@@ -440,7 +408,7 @@ void KindSearch::search_with_small_moves() {
     if (!anew.plan || !is_gain(anew.cost.cost_ms)) return;
   }
   const std::int64_t own_bytes = *budget_.bytes();
-  budget_.set_bytes(budget_.must_move_bytes() + more_bytes);
+  budget_.set_bytes(budget_.least_bytes() + more_bytes);
   budget_.make_moves_free();
   std::optional<Best> within = std::exchange(best_, std::nullopt);
   search(true);
@@ -452,14 +420,15 @@ ReplanResult KindSearch::run() {
   search(order_.request.unspent_bytes.has_value());
   search_with_small_moves();
   if (!has_plan() && order_.request.most_moved_bytes && refusal_) throw *refusal_;
-  if (!has_plan() && *budget_.bytes() < budget_.must_move_bytes()) {
+  if (!has_plan() && *budget_.bytes() < budget_.least_bytes()) {
     throw Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
-                format_bytes(budget_.must_move_bytes()) +
+                format_bytes(budget_.least_bytes()) +
                 " are on no device that is left and must be moved; give at least as much");
   }
   ReplanResult result = std::move(best_->result);
   result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
-  result.must_move_bytes = std::min(budget_.must_move_bytes(), result.moved_bytes);
+  result.must_move_bytes =
+      keep_tables(backend_, order_.task, order_.running, as_they_run_).must_move_bytes;
   result.result.stats = std::move(stats_);
   result.result.complete = complete_ && !order_.stop.reached();
   return result;

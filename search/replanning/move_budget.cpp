@@ -38,7 +38,7 @@ std::int64_t MoveBudget::unspent_bytes(std::int64_t moved_bytes) const {
   if (is_any()) return 0;
   // Without the share of devices that have been added.
   const std::int64_t own =
-      request_.most_moved_bytes.value_or(must_move_bytes_ + must_move_bytes_ / kShareOnTop);
+      request_.most_moved_bytes.value_or(least_bytes_ + least_bytes_ / kShareOnTop);
   const std::int64_t left = std::max<std::int64_t>(0, own - moved_bytes);
   return std::clamp<std::int64_t>(*bytes_ - moved_bytes, 0, with_unspent(left, request_));
 }

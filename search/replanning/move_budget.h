@@ -19,11 +19,12 @@ class MoveBudget {
   void set_bytes(std::int64_t bytes) { bytes_ = bytes; }
   [[nodiscard]] bool is_any() const { return bytes_ == kAnyBytes; }
 
-  [[nodiscard]] std::int64_t must_move_bytes() const { return must_move_bytes_; }
-  void set_must_move_bytes(std::int64_t bytes) { must_move_bytes_ = bytes; }
+  /// What has to be moved for the kinds that the search begins with, as replan_task() counts it.
+  [[nodiscard]] std::int64_t least_bytes() const { return least_bytes_; }
+  void set_least_bytes(std::int64_t bytes) { least_bytes_ = bytes; }
   /// What may be moved beyond that.
   [[nodiscard]] std::int64_t spare_bytes() const {
-    return is_any() ? kAnyBytes : std::max<std::int64_t>(0, *bytes_ - must_move_bytes_);
+    return is_any() ? kAnyBytes : std::max<std::int64_t>(0, *bytes_ - least_bytes_);
   }
   /// What a plan that moves so much leaves for later changes.
   [[nodiscard]] std::int64_t unspent_bytes(std::int64_t moved_bytes) const;
@@ -37,7 +38,7 @@ class MoveBudget {
  private:
   const ReplanRequest& request_;
   std::optional<std::int64_t> bytes_;
-  std::int64_t must_move_bytes_ = 0;
+  std::int64_t least_bytes_ = 0;
   double ms_per_gib_;
 };
 

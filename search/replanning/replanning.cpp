@@ -135,7 +135,6 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
       most_moved_bytes_(order.request.most_moved_bytes.value_or(kAnyBytes)),
       ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
   catalog_.require_costs();
-  result_.must_move_bytes = residency_.must_move_bytes();
 }
 
 Replanning::Candidate Replanning::candidate(Layout layout) const {
@@ -255,7 +254,7 @@ void Replanning::count(const SearchStats& stats) { add_work(result_.result.stats
 Replanned Replanning::run() {
   PlanResult& result = result_.result;
   result.infeasible = proof_of_infeasibility(order_.task);
-  if (!result.infeasible && result_.must_move_bytes <= most_moved_bytes_) {
+  if (!result.infeasible && residency_.least_bytes() <= most_moved_bytes_) {
     add_kept_plans();
     const bool much_may_move =
         most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan;

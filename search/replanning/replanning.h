@@ -54,8 +54,8 @@ struct Replanned {
 /// a new plan whose devices are numbered so that much stays; improves them by annealing, moves
 /// counted; and returns the plan with the lowest cost, or cost and price of moves. What less effort
 /// does is the beginning of what more effort does, so that more never gives a dearer plan. Writes
-/// all of the result but `running_cost` and the time; no plan if the budget is less than what must
-/// be moved. Throws Error as Residency does.
+/// all of the result but `running_cost`, `must_move_bytes` and the time; no plan if the budget is
+/// less than what no device holds. Throws Error as Residency does.
 [[nodiscard]] Replanned replan_task(const Backend& backend, const ReplanOrder& order);
 
 }  // namespace neuroshard

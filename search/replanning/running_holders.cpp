@@ -81,4 +81,26 @@ void RunningHolders::add_moves(const TableSlice& slice, int to,
   send(-1, slice.first_column, slice.dim, rows_before, end_row);
 }
 
+std::int64_t RunningHolders::missing_bytes(const TableSlice& whole,
+                                           std::optional<std::size_t> running_table) const {
+  std::vector<TableMove> moves;
+  if (!running_table || is_replicated(*running_table)) {
+    add_moves(whole, 0, running_table, moves);
+    return moved_bytes(moves);
+  }
+  const std::int64_t rows_before = running_.task.tables[*running_table].rows;
+  for (const RunningSlice& held : slices_[*running_table]) {
+    TableSlice slice = held.slice;
+    slice.table = whole.table;
+    const bool is_last = slice.first_row + slice.rows == rows_before;
+    const std::int64_t end_row =
+        is_last ? whole.rows : std::min(slice.first_row + slice.rows, whole.rows);
+    slice.rows = end_row - slice.first_row;
+    if (slice.rows <= 0) continue;
+    add_moves(slice, held.device ? static_cast<int>(*held.device) : task_.devices, running_table,
+              moves);
+  }
+  return moved_bytes(moves);
+}
+
 }  // namespace neuroshard

@@ -37,6 +37,10 @@ class RunningHolders {
   /// `running_table`, or new. What several devices hold comes from the first of them.
   void add_moves(const TableSlice& slice, int to, std::optional<std::size_t> running_table,
                  std::vector<TableMove>& moves) const;
+  /// What no device holds of `whole`, a table of the new task, in bytes: all of a new one, what was
+  /// on lost devices, and new rows. State that belongs to rows comes with each slice that runs.
+  [[nodiscard]] std::int64_t missing_bytes(const TableSlice& whole,
+                                           std::optional<std::size_t> running_table) const;
 
  private:
   const Task& task_;

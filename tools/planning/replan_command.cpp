@@ -30,7 +30,7 @@ constexpr const char* kReplanExamples = R"(Examples:
 
 A table keeps what devices hold of it if its name and dim stay. Remaining devices keep their order
 and become 0, 1, ...; the task may have more. Without budget and price, 1.2 times what has to be
-moved if all tables stay sharded as they run may be moved, and beyond that 2 % of what tables
+moved for tables to stay sharded as they run may be moved, and beyond that 2 % of what tables
 take on all devices (--small-moves-share), or 16 MiB for each device (--small-moves-gb) if that is
 more, if that saves 1 % of the cost. With --carry-over, what this leaves of the budget is kept in
 the plan's file for the next change, and what the running plan's file has may be moved, too.

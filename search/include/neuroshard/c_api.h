@@ -160,7 +160,7 @@ typedef struct ns_replan_options {
 /// A plan for `task` near to `running`, so that little has to be moved: for a job whose tables or
 /// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
 /// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
-/// budget nor price, 1.2 times what has to be moved if all tables stay sharded as they run may be,
+/// budget nor price, 1.2 times what has to be moved for tables to stay sharded as they run may be,
 /// or a little of all. `options` may be NULL.
 /// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
@@ -293,9 +293,11 @@ ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capac
 typedef struct ns_move_summary {
   size_t size;
   int64_t moved_bytes;
-  int64_t must_move_bytes;  ///< What has to be if all tables stay sharded as they run.
-  double running_cost_ms;   ///< Of the running plan for its own task.
-  int64_t unspent_bytes;    ///< What is left of the budget for later changes. Since version 5.
+  /// What has to be if all tables stay sharded as they run, which this plan need not have: it moves
+  /// less if it drops replicas or joins slices.
+  int64_t must_move_bytes;
+  double running_cost_ms;  ///< Of the running plan for its own task.
+  int64_t unspent_bytes;   ///< What is left of the budget for later changes. Since version 5.
 } ns_move_summary;
 /// All 0 for a plan that is not of ns_planner_replan(). Since version 3.
 ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary);

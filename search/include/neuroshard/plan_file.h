@@ -22,9 +22,10 @@ namespace neuroshard {
 /// What a plan changes about the one that runs.
 struct PlanMoves {
   double running_cost_ms = 0.0;  ///< Of the running plan for its own task.
+  // As in ReplanResult.
   std::int64_t must_move_bytes = 0;
   std::int64_t moved_bytes = 0;
-  std::int64_t unspent_bytes = 0;  ///< As in ReplanResult.
+  std::int64_t unspent_bytes = 0;
   std::vector<TableMove> moves;
 };
 [[nodiscard]] PlanMoves plan_moves(const ReplanResult& result);

@@ -32,8 +32,9 @@ struct RunningPlan {
 };
 
 /// What is asked of a new plan beside its cost. With neither a budget nor a price, the budget is
-/// 1.2 times what has to be moved in any case, or what devices that have been added would hold if
-/// all held the same, if that is more; and small moves.
+/// 1.2 times what has to be moved for tables to stay sharded as they run, as far as they can, or
+/// what devices that have been added would hold if all held the same, if that is more; and small
+/// moves.
 struct ReplanRequest {
   PlanRequest plan{};  ///< `alternatives` and `on_improvement` have no meaning here.
   /// Bytes that may be moved, those that must be among them.
@@ -78,8 +79,12 @@ struct ReplanResult {
   PlanCost running_cost;         ///< Of the running plan for its own task.
   std::vector<TableMove> moves;  ///< By receiving device, then table, column and row.
   std::int64_t moved_bytes = 0;  ///< Sum of `moves`.
-  /// What no device holds: new tables and rows, and what was on lost devices; and what replicated
-  /// and row-wise tables need on other devices to stay so. Or what this plan moves, if it is less.
+  /// What has to be moved if all tables stay sharded as they run, whatever this plan does with
+  /// them. That is what no device holds: new tables (each one slice, or as rules want it), new
+  /// rows, and what was on lost devices, with state that belongs to rows for each slice that gets
+  /// some; and what replicated and row-wise tables need on other devices. Of a table that rules or
+  /// the number of devices no longer let stay so, only what no device holds. A plan moves less if
+  /// it drops replicas or joins slices, and more if something has to give way.
   std::int64_t must_move_bytes = 0;
   /// What is left of the budget, with what earlier ones left if that was given, for later changes.
   /// The share of devices that have been added is not left to others. 0 without a budget.

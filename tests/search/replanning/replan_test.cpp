@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -161,7 +162,6 @@ TEST(Replan, MovesMakeAValidPlanOfItsCost) {
       ++planned;
       EXPECT_TRUE(result.cost.fits_memory);
       EXPECT_EQ(planner.simulate(job->task, *result.plan).cost_ms, result.cost.cost_ms);
-      EXPECT_GE(replanned.moved_bytes, replanned.must_move_bytes);
       expect_moves_make_the_plan(*job, replanned);
     }
     EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 10);
@@ -273,18 +273,24 @@ std::optional<TableGroup> pair_apart(const Plan& plan, int tables, std::mt19937_
   return std::nullopt;
 }
 
-/// Bytes of what is on no device, row state left out.
-std::int64_t column_bytes_to_move(const ChangedJob& job) {
-  const auto held = columns_held(job);
+/// What is on no device, by the slices of columns that run.
+std::int64_t bytes_on_no_device(const ChangedJob& job) {
+  const RunningPlan& running = job.running;
+  const auto by_device = slices_by_device(running.plan);
   std::int64_t bytes = 0;
   for (const Table& table : job.task.tables) {
-    for (int i = 0; i < table.dim; ++i) {
-      const bool is_held = std::ranges::any_of(held, [&](const auto& columns) {
-        return columns.contains({table.name, i});
-      });
-      const std::int64_t rows =
-          table.rows - (is_held ? std::min(table.rows, rows_before(job, table.name)) : 0);
-      bytes += rows * stored_bytes(table.memory).per_column;
+    const RowBytes row = stored_bytes(table.memory);
+    const std::int64_t before = rows_before(job, table.name);
+    if (before == 0) bytes += table.rows * (row.per_column * table.dim + row.per_row);
+    for (std::size_t device = 0; device < by_device.size(); ++device) {
+      const bool lost =
+          std::ranges::count(running.lost_devices, static_cast<int>(device), std::identity{}) > 0;
+      for (const TableSlice& slice : by_device[device]) {
+        if (running.task.tables[static_cast<std::size_t>(slice.table)].name != table.name) continue;
+        const std::int64_t rows =
+            lost ? table.rows : std::max<std::int64_t>(0, table.rows - before);
+        bytes += rows * (row.per_column * slice.dim + row.per_row);
+      }
     }
   }
   return bytes;
@@ -343,18 +349,18 @@ TEST(Replan, KeepsColumnsOfAnyWidths) {
     expect_moves_make_the_plan(job, replanned);
     const bool row_state = std::ranges::any_of(
         tables, [](const Table& table) { return stored_bytes(table.memory).per_row > 0; });
-    const std::int64_t must = column_bytes_to_move(job);
-    EXPECT_GE(replanned.must_move_bytes, must);
-    EXPECT_GE(replanned.moved_bytes, replanned.must_move_bytes);
-    // State of rows comes with each slice, however many there are.
-    if (row_state) continue;
+    const std::int64_t must = bytes_on_no_device(job);
     EXPECT_EQ(replanned.must_move_bytes, must);
     if (ruled) continue;
     const ReplanResult least = planner.replan(task, job.running, {.most_moved_bytes = must});
     ASSERT_TRUE(least.result.plan);
-    EXPECT_EQ(least.moved_bytes, must);
+    EXPECT_LE(least.moved_bytes, must);
     EXPECT_TRUE(check_plan(*least.result.plan, task).empty());
     expect_moves_make_the_plan(job, least);
+    // Lost slices that are joined need less state of rows.
+    if (row_state) continue;
+    EXPECT_GE(replanned.moved_bytes, must);
+    EXPECT_EQ(least.moved_bytes, must);
     ++no_more_than_must;
     if (must > 0) {
       EXPECT_THAT(message_of([&] {

@@ -101,7 +101,9 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       .def_prop_ro(
           "must_move_bytes",
           [](const TaskReplanResult& result) { return result.moves.must_move_bytes; },
-          "What has to be moved if all tables stay sharded as they run.")
+          "What has to be moved if all tables stay sharded as they run: what no device holds, and "
+          "what replicated and row-wise tables need on other devices. It does not depend on the "
+          "plan, which moves less if it drops replicas or joins slices.")
       .def_prop_ro(
           "unspent_bytes",
           [](const TaskReplanResult& result) { return result.moves.unspent_bytes; },
@@ -131,7 +133,7 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       "A plan for `task` near to `running_plan`, so that little has to be moved. Tables keep what "
       "devices hold of them if name and dim stay. `lost_devices`: of the running plan; the others "
       "keep their order and become 0, 1, ... With neither budget nor price, 1.2 times what has to "
-      "be moved if all tables stay sharded as they run may be; and `small_moves_share` of what "
+      "be moved for tables to stay sharded as they run may be; and `small_moves_share` of what "
       "tables take on all devices, or `small_moves_bytes` for each device if that is more, if that "
       "saves 1 % of the cost. `unspent_bytes`: what budgets of earlier changes left (0 at the "
       "first), which may be moved as well; the plan then leaves what gains little for later "

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "search/replanning/kind_changes.h"
+#include "search/replanning/kind_search.h"
+
+namespace neuroshard {
+
+/// Kinds that the search begins with, one after the other until there is a plan: all tables as they
+/// run, and where rules let one be neither so nor in columns, row-wise or replicated; then without
+/// row blocks on nodes; then without replicas, too. At least the first.
+[[nodiscard]] std::vector<WantedKinds> first_kinds(const KindOrder& order,
+                                                   const RunningKinds& kinds);
+
+}  // namespace neuroshard
