@@ -1,6 +1,6 @@
 #include "search/replanning/first_kinds.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <utility>
 
 #include "core/table_rules.h"
@@ -44,6 +44,32 @@ std::vector<WantedKinds> first_kinds(const KindOrder& order, const RunningKinds&
   }
   if (wanted != all.back()) all.push_back(std::move(wanted));
   return all;
+}
+
+LeastMoves least_moves(const Backend& backend, const KindOrder& order,
+                       std::span<const WantedKinds> kinds) {
+  RestRequest free{.request = order.request};
+  free.request.most_moved_bytes.reset();
+  free.request.unspent_bytes.reset();
+  LeastMoves least;
+  const auto add = [&](std::int64_t bytes) {
+    least.bytes = std::min(least.bytes.value_or(kAnyBytes), bytes);
+  };
+  for (const WantedKinds& wanted : kinds) {
+    const KeptTables kept = keep_tables(backend, order.task, order.running, wanted);
+    if (refusal_of(order.task, kept)) continue;
+    if (kept.rest.tables.empty()) {
+      add(kept.moved_bytes);
+      continue;
+    }
+    Replanned rest = order.replan_rest(kept, free);
+    if (rest.least_start_bytes) {
+      add(kept.moved_bytes + *rest.least_start_bytes);
+    } else {
+      least.none = with_kept_tables(backend, order.task, kept, std::move(rest.result)).result;
+    }
+  }
+  return least;
 }
 
 }  // namespace neuroshard

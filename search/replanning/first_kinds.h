@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "neuroshard/backend.h"
 #include "search/replanning/kind_changes.h"
 #include "search/replanning/kind_search.h"
 
@@ -12,5 +16,15 @@ namespace neuroshard {
 /// row blocks on nodes; then without replicas, too. At least the first.
 [[nodiscard]] std::vector<WantedKinds> first_kinds(const KindOrder& order,
                                                    const RunningKinds& kinds);
+
+/// What it takes to have a plan.
+struct LeastMoves {
+  std::optional<std::int64_t> bytes{};  ///< A budget that is enough; nothing: none is known to be.
+  PlanResult none{};                    ///< Why, unless tables cannot be laid out so.
+};
+
+/// What the plans of `kinds` that leave most where it is have to move, by whichever moves least.
+[[nodiscard]] LeastMoves least_moves(const Backend& backend, const KindOrder& order,
+                                     std::span<const WantedKinds> kinds);
 
 }  // namespace neuroshard

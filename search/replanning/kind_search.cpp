@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/message_text.h"
 #include "core/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
@@ -67,9 +66,12 @@ class KindSearch {
   void search_with_small_moves();
   /// The first plan: of the kinds that run or, if there is none, of others near to these.
   void begin(Effort effort);
+  void begin_without_plan(PlanResult none);
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
   /// Returns what has to be moved for them, as replan_task() counts it.
   std::int64_t try_kinds(const WantedKinds& wanted, Effort effort);
+  /// Throws Error if a larger budget would do, or if tables cannot stay as they run.
+  void refuse_without_plan();
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
   void consider(ReplanResult result, const WantedKinds& wanted);
@@ -137,17 +139,11 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
 std::int64_t KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
   const std::int64_t least_bytes = kept.must_move_bytes + kept.taken_for_new_bytes;
-  std::optional<Error> refusal = refusal_of(order_.task, kept);
-  if (!refusal && budget_.bytes() && kept.moved_bytes > *budget_.bytes()) {
-    refusal = Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
-                    format_bytes(kept.moved_bytes) +
-                    " of replicated and row-wise tables are new or go to other devices; give at "
-                    "least as much");
-  }
-  if (refusal) {
+  if (std::optional<Error> refusal = refusal_of(order_.task, kept)) {
     if (!refusal_) refusal_ = std::move(refusal);
     return least_bytes;
   }
+  if (budget_.bytes() && kept.moved_bytes > *budget_.bytes()) return least_bytes;
   RestRequest of_rest{
       .request = order_.request, .moved_beside = kept.moved_bytes, .effort = effort};
   if (budget_.bytes()) {
@@ -322,20 +318,22 @@ void KindSearch::try_numbers_of_replicas() {
   }
 }
 
+void KindSearch::begin_without_plan(PlanResult none) {
+  best_ = Best{.wanted = as_they_run_, .judged_ms = std::numeric_limits<double>::infinity()};
+  best_->result.result = std::move(none);
+}
+
 void KindSearch::begin(Effort effort) {
   for (const WantedKinds& kinds : first_kinds_) {
     tried_.insert(kinds);
     budget_.set_least_bytes(try_kinds(kinds, effort));
     if (has_plan()) return;
   }
-  if (!best_ && !any_kinds_) throw *refusal_;
   // Of any kinds, then, and moving anything if no budget was given.
   budget_.set_least_bytes(kinds_.least_bytes());
   if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
   if (!any_kinds_) return;
-  if (!best_) {
-    best_ = Best{.wanted = as_they_run_, .judged_ms = std::numeric_limits<double>::infinity()};
-  }
+  if (!best_) begin_without_plan({});
   anew_ = plan_anew(order_.task, order_.effort);
   if (!anew_->plan) best_->result.result = *anew_;
   Task any = order_.task;
@@ -416,15 +414,24 @@ void KindSearch::search_with_small_moves() {
   budget_.set_bytes(own_bytes);
 }
 
+void KindSearch::refuse_without_plan() {
+  if (order_.request.most_moved_bytes) {
+    LeastMoves least = least_moves(backend_, order_, first_kinds_);
+    if (anew_ && anew_->plan) {
+      least.bytes =
+          std::min(least.bytes.value_or(kAnyBytes), moved_bytes(kinds_.moves_to(*anew_->plan)));
+    }
+    if (least.bytes) throw budget_.too_small(*least.bytes);
+    const bool has_reason = best_ && best_->result.result.infeasible;
+    if (!refusal_ && !has_reason) begin_without_plan(std::move(least.none));
+  }
+  if (refusal_ && (!best_ || order_.request.most_moved_bytes)) throw *refusal_;
+}
+
 ReplanResult KindSearch::run() {
   search(order_.request.unspent_bytes.has_value());
   search_with_small_moves();
-  if (!has_plan() && order_.request.most_moved_bytes && refusal_) throw *refusal_;
-  if (!has_plan() && *budget_.bytes() < budget_.least_bytes()) {
-    throw Error("the move budget is " + format_bytes(*budget_.bytes()) + ", but " +
-                format_bytes(budget_.least_bytes()) +
-                " are on no device that is left and must be moved; give at least as much");
-  }
+  if (!has_plan()) refuse_without_plan();
   ReplanResult result = std::move(best_->result);
   result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
   result.must_move_bytes =

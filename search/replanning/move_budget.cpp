@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "core/message_text.h"
+#include "core/stated_gib.h"
 #include "search/parts/device_loads.h"
 
 namespace neuroshard {
@@ -41,6 +44,13 @@ std::int64_t MoveBudget::unspent_bytes(std::int64_t moved_bytes) const {
       request_.most_moved_bytes.value_or(least_bytes_ + least_bytes_ / kShareOnTop);
   const std::int64_t left = std::max<std::int64_t>(0, own - moved_bytes);
   return std::clamp<std::int64_t>(*bytes_ - moved_bytes, 0, with_unspent(left, request_));
+}
+
+Error MoveBudget::too_small(std::int64_t enough_bytes) const {
+  return Error("no plan was found within the move budget of " + format_bytes(*bytes_) +
+               (request_.unspent_bytes.value_or(0) > 0 ? ", what earlier ones left included" : "") +
+               "; give at least " + std::to_string(enough_bytes) + " bytes (" +
+               shortest_text(stated_gib(enough_bytes)) + " GiB)");
 }
 
 double MoveBudget::price_ms(std::int64_t moved_bytes) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "neuroshard/error.h"
 #include "neuroshard/replan.h"
 #include "search/replanning/replanning.h"
 
@@ -28,6 +29,9 @@ class MoveBudget {
   }
   /// What a plan that moves so much leaves for later changes.
   [[nodiscard]] std::int64_t unspent_bytes(std::int64_t moved_bytes) const;
+
+  /// Why there is no plan within it, if so many bytes are enough for one.
+  [[nodiscard]] Error too_small(std::int64_t enough_bytes) const;
 
   [[nodiscard]] double ms_per_gib() const { return ms_per_gib_; }
   [[nodiscard]] double price_ms(std::int64_t moved_bytes) const;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/message_text.h"
 #include "search/canonical_task.h"
 #include "search/improvement/annealing.h"
 #include "search/infeasibility/infeasibility.h"
@@ -123,6 +122,7 @@ class Replanning {
   double ms_per_byte_;
   std::vector<Candidate> starts_;
   std::optional<Candidate> best_;
+  std::optional<std::int64_t> least_start_bytes_;
   ReplanResult result_;
 };
 
@@ -168,13 +168,12 @@ void Replanning::add_kept_plans() {
     kept.push_back(candidate(std::move(layout)));
   }
   if (kept.empty()) return;
+  const std::int64_t least =
+      std::ranges::min_element(kept, {}, &Candidate::moved_bytes)->moved_bytes;
+  least_start_bytes_ = least;
   if (!order_.request.most_moved_bytes && ms_per_byte_ == 0.0) {
     // Beyond what is on no device, somebody may have to give way to what has grown, and a device
     // that has been added is of use only if it gets something.
-    const std::int64_t least =
-        std::min_element(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) {
-          return a.moved_bytes < b.moved_bytes;
-        })->moved_bytes;
     const int added = order_.task.devices - (order_.running.task.devices -
                                              static_cast<int>(order_.running.lost_devices.size()));
     const std::int64_t wanted =
@@ -203,7 +202,10 @@ void Replanning::add_new_plan(Effort effort) {
       layout.push_back({catalog_.piece(table, slice.dim), table, device});
     }
   }
-  consider(candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_)));
+  Candidate start =
+      candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_));
+  if (!least_start_bytes_) least_start_bytes_ = start.moved_bytes;
+  consider(std::move(start));
 }
 
 std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, Effort effort,
@@ -271,13 +273,7 @@ Replanned Replanning::run() {
   if (order_.stop.reached()) result.complete = false;
   if (!best_) {
     result.cost.cost_ms = std::numeric_limits<double>::infinity();
-    if (!result.infeasible) {
-      result.infeasible = packing_failure(order_.task, false);
-      result.infeasible->message = "no plan was found that moves at most " +
-                                   format_bytes(most_moved_bytes_) +
-                                   " and fits the memory; allow more moves";
-    }
-    return {std::move(result_), most_moved_bytes_};
+    return {std::move(result_), most_moved_bytes_, least_start_bytes_};
   }
   result.infeasible.reset();
   result.plan =
@@ -289,7 +285,7 @@ Replanned Replanning::run() {
         static_cast<int>(canonical_.original[static_cast<std::size_t>(move.columns.table)]);
   }
   result_.moved_bytes = best_->moved_bytes;
-  return {std::move(result_), most_moved_bytes_};
+  return {std::move(result_), most_moved_bytes_, least_start_bytes_};
 }
 
 }  // namespace

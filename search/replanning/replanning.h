@@ -48,14 +48,17 @@ struct Replanned {
   ReplanResult result;
   /// The budget, of these tables, that it was made with.
   std::int64_t most_moved_bytes = kAnyBytes;
+  /// What the start moves that moves least, for which that budget is enough; nothing: there is no
+  /// start, or, with a budget that no plan can do with, none was made.
+  std::optional<std::int64_t> least_start_bytes{};
 };
 
 /// Starts from plans that leave slices where they are and, where the budget may allow as much, from
 /// a new plan whose devices are numbered so that much stays; improves them by annealing, moves
 /// counted; and returns the plan with the lowest cost, or cost and price of moves. What less effort
 /// does is the beginning of what more effort does, so that more never gives a dearer plan. Writes
-/// all of the result but `running_cost`, `must_move_bytes` and the time; no plan if the budget is
-/// less than what no device holds. Throws Error as Residency does.
+/// all of the result but `running_cost`, `must_move_bytes` and the time; neither plan nor reason if
+/// the budget is too small. Throws Error as Residency does.
 [[nodiscard]] Replanned replan_task(const Backend& backend, const ReplanOrder& order);
 
 }  // namespace neuroshard

@@ -42,7 +42,7 @@ def test_a_budget_is_kept_or_refused() -> None:
     saved = planner.replan(task, task, running.plan, move_budget_bytes=0, unspent_bytes=10**6)
     assert saved.moved_bytes + saved.unspent_bytes == 10**6
     assert json.loads(saved.to_json())["replan"]["unspent_bytes"] == saved.unspent_bytes
-    with pytest.raises(ns.Error, match="moved"):
+    with pytest.raises(ns.Error, match="move budget of 0 B; give at least"):
         planner.replan(on_devices(task, 3), task, running.plan, lost_devices=[0], move_budget_bytes=0)
     with pytest.raises(ns.Error, match="deadline_ms"):
         planner.replan(task, task, running.plan, deadline_ms=-1.0)

@@ -123,7 +123,7 @@ TEST(CApiReplan, KeepsToABudget) {
   too_little.lost_devices = lost.data();
   too_little.lost_device_count = 1;
   EXPECT_EQ(replan(planner, running, task_on(1), too_little, NS_INVALID_INPUT), nullptr);
-  EXPECT_THAT(ns_last_error(), HasSubstr("moved"));
+  EXPECT_THAT(ns_last_error(), HasSubstr("move budget of 0 B; give at least "));
 }
 
 TEST(CApiReplan, SpendsWhatEarlierBudgetsLeft) {

@@ -161,7 +161,7 @@ typedef struct ns_replan_options {
 /// devices have changed (docs/search.md). Devices that remain keep their order and become 0, 1,
 /// ... of `task`; a table keeps what devices hold of it if its name and dim stay. With neither
 /// budget nor price, 1.2 times what has to be moved for tables to stay sharded as they run may be,
-/// or a little of all. `options` may be NULL.
+/// or a little of all. Fails if all plans found move more than the budget. `options` may be NULL.
 /// Returns as ns_planner_plan() does. The plan has moves (ns_plan_get_moves). Since version 3.
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
                             const ns_replan_options* options, ns_plan** plan);

@@ -45,8 +45,8 @@ class Planner {
   /// A plan for what has become of a running job: another task, other devices, or both, near to
   /// `running`, so that little has to be moved. Algorithm::kNeuroshard's efforts count; the others
   /// do not re-plan. Throws Error as plan() does, if the running plan is invalid or its lost
-  /// devices and the task's contradict each other, if budget or price are negative, and if the
-  /// budget is less than `must_move_bytes`.
+  /// devices and the task's contradict each other, if budget or price are negative, and if all
+  /// plans found move more than the budget: the message says what is enough for one.
   [[nodiscard]] ReplanResult replan(const Task& task, const RunningPlan& running,
                                     const ReplanRequest& request = {}) const;
 

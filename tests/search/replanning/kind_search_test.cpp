@@ -112,22 +112,16 @@ void expect_moves_are_what_is_missing(const SmallChangedJob& job, const ReplanRe
 TEST(KindSearch, MovesAreWhatIsMissingWithinTheBudget) {
   const Planner planner = planner_of();
   int kinds_changed = 0;
-  int within_budgets = 0;
-  int jobs = 0;
   for (std::uint64_t seed = 0; seed < testing::repetitions(60); ++seed) {
     SCOPED_TRACE(seed);
     const auto job = small_changed_job(planner, seed);
     if (!job) continue;
-    ++jobs;
     const ReplanResult replanned = planner.replan(job->task, job->running);
     ASSERT_TRUE(replanned.result.plan);
     const std::int64_t must = replanned.must_move_bytes;
     for (const std::int64_t budget : {must, must + must / 5, 2 * must + 10'000, kAnyBytes}) {
       const ReplanResult within =
           planner.replan(job->task, job->running, {.most_moved_bytes = budget});
-      // Of what must be moved as the tables run, plans may have left something out.
-      if (budget < kAnyBytes && !within.result.plan) continue;
-      within_budgets += budget < kAnyBytes ? 1 : 0;
       ASSERT_TRUE(within.result.plan);
       EXPECT_TRUE(check_plan(*within.result.plan, job->task).empty());
       EXPECT_EQ(planner.simulate(job->task, *within.result.plan).cost_ms,
@@ -140,7 +134,6 @@ TEST(KindSearch, MovesAreWhatIsMissingWithinTheBudget) {
     expect_moves_are_what_is_missing(*job, replanned);
   }
   EXPECT_GT(kinds_changed, NEUROSHARD_SANITIZED ? 0 : 20);
-  EXPECT_GE(within_budgets, NEUROSHARD_SANITIZED ? 1 : 2 * jobs);  // Of three each.
 }
 
 TEST(KindSearch, WhereAllMayMoveNoPlanIsDearerThanOneMadeAnew) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "message_of.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
@@ -15,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kSmallTablesBytes;
+using testing::message_of;
 using testing::planner_of;
 using testing::small_changed_job;
 using testing::whole_tables_job;
@@ -49,6 +51,21 @@ TEST(MoveBudget, WhatEarlierBudgetsLeftPaysForReplicas) {
   EXPECT_THAT(all.result.plan.value().replicas, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
   EXPECT_EQ(all.moved_bytes, 8 * kSmallTablesBytes);
   EXPECT_EQ(all.unspent_bytes, kSmallTablesBytes / 5);
+}
+
+TEST(MoveBudget, ThatIsTooSmallSaysWhatIsEnough) {
+  const RunningPlan running = whole_tables_job();
+  const Task task = with_small_tables(running.task);
+  const auto message = [&](const ReplanRequest& request) {
+    return message_of([&] { (void)planner_of().replan(task, running, request); });
+  };
+  EXPECT_EQ(message({.most_moved_bytes = 0}),
+            "no plan was found within the move budget of 0 B; give at least 20480 bytes "
+            "(1.90735e-05 GiB)");
+  EXPECT_EQ(
+      message({.most_moved_bytes = 10'000, .unspent_bytes = 10'000}),
+      "no plan was found within the move budget of 19.5 KiB, what earlier ones left included; "
+      "give at least 20480 bytes (1.90735e-05 GiB)");
 }
 
 // What tables take on all devices is far more than a hundred times their replicas.

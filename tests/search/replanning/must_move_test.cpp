@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "message_of.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
@@ -24,6 +25,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::message_of;
 using testing::planner_of;
 using testing::small_changed_job;
 using testing::SmallChangedJob;
@@ -63,9 +65,13 @@ TEST(MustMove, EachSliceThatGrowsNeedsStateOfItsRows) {
   EXPECT_EQ(result.must_move_bytes, kMust);
   EXPECT_LE(result.moved_bytes, kMust + kMust / 5);
   EXPECT_EQ(result.unspent_bytes, kMust + kMust / 5 - result.moved_bytes);
-  // It is enough.
+  // It is enough, and the least that there is.
   const ReplanResult least = planner.replan(task, running, {.most_moved_bytes = kMust});
   EXPECT_EQ(least.moved_bytes, kMust);
+  EXPECT_THAT(
+      message_of([&] { (void)planner.replan(task, running, {.most_moved_bytes = kMust - 1}); }),
+      HasSubstr(
+          "no plan was found within the move budget of 15.6 KiB; give at least 16000 bytes ("));
 }
 
 TEST(MustMove, LostSlicesAreCountedOneByOne) {
@@ -229,11 +235,21 @@ TEST(MustMove, IsTheSameWhateverIsAskedOfThePlan) {
       try {
         const ReplanResult result = planner.replan(job->task, job->running, request);
         EXPECT_EQ(result.must_move_bytes, *must);
-        plans += result.result.plan ? 1 : 0;
+        ++plans;
         with_less += result.moved_bytes < *must ? 1 : 0;
       } catch (const Error& error) {
         ++refused;
-        EXPECT_THAT(error.what(), HasSubstr("give at least as much"));
+        // It is not said in vain.
+        const std::string text = error.what();
+        const std::string before = "; give at least ";
+        const std::size_t at = text.find(before);
+        ASSERT_NE(at, std::string::npos) << text;
+        const std::int64_t enough = std::stoll(text.substr(at + before.size()));
+        EXPECT_GT(enough, *request.most_moved_bytes);
+        const ReplanResult result =
+            planner.replan(job->task, job->running, {.most_moved_bytes = enough});
+        EXPECT_TRUE(result.result.plan);
+        EXPECT_LE(result.moved_bytes, enough);
       }
     }
   }

@@ -157,7 +157,7 @@ TEST_F(ReplanCommand, BadOptionsAreNamed) {
   EXPECT_THAT(error({"--ms-per-moved-gb", "-1"}), HasSubstr("price of a moved GiB"));
   EXPECT_THAT(error({"--format", "jsonl"}), HasSubstr("use table or json"));
   EXPECT_THAT(error({"--devices", "7", "--lost-devices", "3", "--move-budget-gb", "0"}),
-              HasSubstr("must be moved; give at least as much"));
+              HasSubstr("no plan was found within the move budget of 0 B; give at least "));
 }
 
 }  // namespace

@@ -137,7 +137,8 @@ void bind_replanning(nb::module_& module, nb::class_<PythonPlanner>& planner) {
       "tables take on all devices, or `small_moves_bytes` for each device if that is more, if that "
       "saves 1 % of the cost. `unspent_bytes`: what budgets of earlier changes left (0 at the "
       "first), which may be moved as well; the plan then leaves what gains little for later "
-      "ones. Raises Error on what is invalid, and on a budget below what has to be moved.");
+      "ones. Raises Error on what is invalid, and if all plans found move more than the budget, "
+      "which says what is enough for one.");
 }
 
 }  // namespace neuroshard::python
