@@ -90,7 +90,8 @@ void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
   struct Run {
     Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
         : job(of_task),
-          search(*impl.cpu, of_task.task, wanted, impl.cut_search_options(impl.options.effort)) {}
+          search(*impl.cpu, of_task.task, wanted,
+                 impl.cut_search_options(impl.options.effort, of_task.start)) {}
 
     SearchDriver::Job job;
     CutSearch search;
@@ -143,6 +144,29 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   validate(request);
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
+  std::vector<Task> without_links;
+  std::map<std::size_t, std::size_t> blind_of;  // Of tasks, the same without links.
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      impls[i] = root.for_task(tasks[i]);
+      outcomes[i] = PlanResult{};
+    } catch (const Error& error) {
+      outcomes[i] = error;
+      continue;
+    }
+    if (std::optional<Task> blind = impls[i]->without_links(tasks[i])) {
+      blind_of[i] = without_links.size();
+      without_links.push_back(*std::move(blind));
+    }
+  }
+  std::vector<PlanOutcome> blind_plans;
+  if (!without_links.empty()) {
+    blind_plans = plan_batch(without_links, Impl::request_without_links(request));
+  }
+  const auto blind_plan = [&](std::size_t i) {
+    const auto at = blind_of.find(i);
+    return at == blind_of.end() || !blind_plans[at->second] ? nullptr : &*blind_plans[at->second];
+  };
   struct Jobs {
     std::vector<SearchDriver::Job> for_cut_search;
     std::vector<SearchDriver::Job> for_columns;
@@ -150,19 +174,21 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   std::map<const Impl*, Jobs> jobs;
   std::deque<Task> with_rules;  // Borrowed by jobs.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!outcomes[i]) continue;
     try {
-      impls[i] = root.for_task(tasks[i]);
       const Task& task = tasks[i].groups.empty()
                              ? tasks[i]
                              : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
+      const PlanResult* const blind = blind_plan(i);
       if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
         outcomes[i] = *std::move(none);
-      } else if (searches(root.options.algorithm)) {
-        Jobs& of_impl = jobs[impls[i].get()];
-        (impls[i]->needs_cut_search(task) ? of_impl.for_cut_search : of_impl.for_columns)
-            .push_back({task, outcomes[i]});
-      } else {
+      } else if (!searches(root.options.algorithm)) {
         outcomes[i] = impls[i]->plan_by_baseline(task);
+      } else if (impls[i]->needs_cut_search(task)) {
+        const Plan* const known = blind != nullptr && blind->plan ? &*blind->plan : nullptr;
+        jobs[impls[i].get()].for_cut_search.push_back({task, outcomes[i], known});
+      } else {
+        jobs[impls[i].get()].for_columns.push_back({task, outcomes[i]});
       }
     } catch (const Error& error) {
       outcomes[i] = error;
@@ -176,6 +202,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;
     PlanResult result = std::move(outcomes[i]).value();
+    if (const PlanResult* const blind = blind_plan(i)) {
+      impls[i]->take_if_cheaper(tasks[i], *blind, result);
+    }
     impls[i]->settle_reason(tasks[i], result);
     impls[i]->add_warnings(tasks[i], result);
     outcomes[i] = std::move(result);

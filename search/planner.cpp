@@ -256,14 +256,47 @@ PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request
 }
 
 PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request,
-                                             Effort effort, PlanLaunches& launches) const {
-  CutSearch search(*cpu, task, request, cut_search_options(effort));
+                                             Effort effort, PlanLaunches& launches,
+                                             const Plan* known) const {
+  CutSearch search(*cpu, task, request, cut_search_options(effort, known));
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
     search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
                           options_with(part->effort), launches, part->start));
   }
   return search.finish();
+}
+
+std::optional<Task> Planner::Impl::without_links(const Task& task) const {
+  if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
+  Task blind = task;
+  blind.links.reset();
+  return blind;
+}
+
+PlanRequest Planner::Impl::request_without_links(const PlanRequest& request) {
+  PlanRequest blind;
+  blind.stop = request.stop;
+  if (request.deadline) {
+    const Clock::time_point now = Clock::now();
+    blind.deadline = now + (*request.deadline - now) / 2;
+  }
+  return blind;
+}
+
+void Planner::Impl::take_if_cheaper(const Task& task, const PlanResult& without_links,
+                                    PlanResult& result) const {
+  result.complete = result.complete && without_links.complete;
+  result.stats.search_ms += without_links.stats.search_ms;
+  SearchStats stats = without_links.stats;
+  stats.warning.clear();  // It is of another task.
+  add_work(result.stats, stats);
+  if (!without_links.plan) return;
+  PlanCost cost = neuroshard::simulate(*cpu, task, *without_links.plan);
+  if (result.plan && result.cost.cost_ms <= cost.cost_ms) return;
+  result.plan = without_links.plan;
+  result.cost = std::move(cost);
+  result.infeasible.reset();
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
@@ -309,11 +342,17 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Task& planned = with_rules ? *with_rules : task;
   const bool tries_cuts = impl->any_cuts || impl->needs_cut_search(planned);
   PlanLaunches launches(kMostLaunches, /*asked_again=*/tries_cuts);
+  std::optional<PlanResult> blind;
+  if (const std::optional<Task> without_links = impl->without_links(task)) {
+    blind = plan(*without_links, Impl::request_without_links(request));
+  }
+  const Plan* const known = blind && blind->plan ? &*blind->plan : nullptr;
   PlanResult result =
       !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
       : impl->needs_cut_search(planned)
-          ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches)
+          ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches, known)
           : impl->plan_part(planned, request, impl->options, launches, nullptr);
+  if (blind) impl->take_if_cheaper(task, *blind, result);
   impl->settle_reason(task, result);
   impl->add_warnings(task, result);
   return result;

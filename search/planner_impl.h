@@ -87,12 +87,22 @@ struct Planner::Impl {
   [[nodiscard]] bool needs_cut_search(const Task& task) const {
     return replicas || (options.algorithm == Algorithm::kNeuroshard && equalized_task(task));
   }
-  [[nodiscard]] CutSearch::Options cut_search_options(Effort effort) const {
-    return {.effort = effort, .equal_widths = options.equal_widths, .columns_only = !replicas};
+  [[nodiscard]] CutSearch::Options cut_search_options(Effort effort, const Plan* known) const {
+    return {.effort = effort,
+            .equal_widths = options.equal_widths,
+            .columns_only = !replicas,
+            .known = known};
   }
-  /// By CutSearch, each of whose parts is planned by plan_part().
+  /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
+  /// dearer. Nothing if it has no links, or baselines plan it, which do not look at them.
+  [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
+  /// What planning that first may take of the time that there is.
+  [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);
+  /// Takes that plan if it costs less than the one with links in mind, and adds the work for it.
+  void take_if_cheaper(const Task& task, const PlanResult& without_links, PlanResult& result) const;
+  /// By CutSearch, each of whose parts is planned by plan_part(). `known`: as in its options.
   PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
-                                PlanLaunches& launches) const;
+                                PlanLaunches& launches, const Plan* known = nullptr) const;
   void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
                           const PlanRequest& request) const;
   /// By columns alone.

@@ -21,12 +21,9 @@ constexpr std::size_t kMostGroups = 2000;
 /// In units of kDimMultiple columns.
 int units(int dim) { return dim / kDimMultiple; }
 
-/// Whether halving ends for want of halves that are multiples of kDimMultiple, and not because
-/// rules or the last columns end it.
-bool halves_badly(const Table& table) {
-  const int narrowest = narrowest_dim(table);
-  return narrowest > kDimMultiple && !can_split_columns(narrowest);
-}
+/// Whether parts of about equal width may be narrower than the widest one that halving leaves: it
+/// ends for want of halves that are multiples of kDimMultiple, or rules allow one part more.
+bool halves_badly(const Table& table) { return narrowest_columns(table) < least_widest_dim(table); }
 
 /// The widest of so many parts.
 int width_of(const Table& table, int parts) {
@@ -144,7 +141,7 @@ std::optional<PartialTask> with_column_parts(const Backend& backend, const Parti
       parts = static_cast<int>(wanted);
       while (parts < units(table.dim) && slice_bytes(table, width_of(table, parts)) > room) ++parts;
       // Halving does it.
-      if (width_of(table, parts) >= narrowest_dim(table)) parts = 1;
+      if (width_of(table, parts) >= least_widest_dim(table)) parts = 1;
       parts = number_of_parts(table, parts, equal_widths);
       // Parts that may be in columns alone are of no use if they have no room: the table may have
       // some in blocks of rows.

@@ -13,6 +13,7 @@
 #include "neuroshard/table_features.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
+#include "search/parts/required_blocks.h"
 #include "search/parts/table_loads.h"
 
 namespace neuroshard {
@@ -139,17 +140,24 @@ class ShardedTables {
 
   /// What each device saves if these tables have no slices.
   [[nodiscard]] std::vector<double> saved_ms(std::span<const CutCandidate> candidates) const {
+    std::vector<double> saved = waited_ms(candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      saved[i] = std::max(ms_[candidates[i].table], saved[i]);
+    }
+    return saved;
+  }
+
+  /// What the narrowest slices of these tables take, if that is more than a device's share of
+  /// everything, so that a plan waits for them; else 0.
+  [[nodiscard]] std::vector<double> waited_ms(std::span<const CutCandidate> candidates) const {
     std::vector<Table> narrowest;
     for (const CutCandidate& one : candidates) {
       narrowest.push_back(task_.tables[one.table]);
       narrowest.back().dim = narrowest_part(task_.tables[one.table]);
     }
-    std::vector<double> saved = loads_ms(narrowest);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      // A plan waits for a slice that is more than a device's share of everything.
-      saved[i] = std::max(ms_[candidates[i].table], saved[i] > mean_ms_ ? saved[i] : 0.0);
-    }
-    return saved;
+    std::vector<double> waited = loads_ms(narrowest);
+    for (double& ms : waited) ms = ms > mean_ms_ ? ms : 0.0;
+    return waited;
   }
 
   /// What the blocks of these tables on groups of `group` devices take of each device, shared out
@@ -198,7 +206,7 @@ void erase_losing(std::vector<CutCandidate>& candidates) {
 }  // namespace
 
 std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
-                                             const PlanCost& sharded) {
+                                             const Plan& sharded, const PlanCost& cost) {
   std::vector<CutCandidate> candidates;
   if (task.devices < 2) return candidates;
   const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
@@ -228,15 +236,20 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   }
   const PricedBlocks row_wise = row_wise_blocks(backend, task);
   const PricedBlocks on_nodes = node_blocks(backend, task);
-  const ExchangePrices prices = exchange_prices(backend, sharded);
+  const ExchangePrices prices = exchange_prices(backend, cost);
+  const std::vector<double> waited_ms =
+      ShardedTables(backend, task, sharded, cost).waited_ms(candidates);
   const Speeds speeds = speeds_of(task);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
     const double in_columns_ms = (whole_ms[i] / speeds.mean + prices.column_ms * table.dim +
                                   prices.ids_ms(table.pooling_factor)) /
                                  task.devices;
-    const double saved_ms = std::min({in_columns_ms, row_wise.mean_ms(candidates[i].table),
-                                      on_nodes.mean_ms(candidates[i].table)});
+    // Cutting rows spares a plan the waiting.
+    const bool in_blocks = may_be_in_blocks(task, table);
+    const double sliced_ms = in_blocks ? in_columns_ms : std::max(in_columns_ms, waited_ms[i]);
+    const double saved_ms = std::min(
+        {sliced_ms, row_wise.mean_ms(candidates[i].table), on_nodes.mean_ms(candidates[i].table)});
     const double cost_ms = replica_ms[i] / speeds.slowest +
                            gradients_ms(*backend.all_reduce(), task.devices, table, touched);
     candidates[i].gain = gain_of(saved_ms, cost_ms);
@@ -244,6 +257,13 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   }
   sort_by_gain(task, candidates);
   return candidates;
+}
+
+std::vector<double> column_loads_ms(const Backend& backend, const Task& task, const Plan& sharded,
+                                    const PlanCost& cost) {
+  std::vector<CutCandidate> all(task.tables.size());
+  for (std::uint32_t t = 0; t < all.size(); ++t) all[t].table = t;
+  return ShardedTables(backend, task, sharded, cost).saved_ms(all);
 }
 
 std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,

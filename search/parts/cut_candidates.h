@@ -20,12 +20,14 @@ struct CutCandidate {
 };
 
 /// All tables that rules and memory let be replicated, by falling gain. What a table's slices take
-/// is taken to be shared out evenly over the devices of a plan that costs `sharded`: its operator,
-/// and its columns at the price that one more has in the all-to-alls; or if row blocks of it have a
-/// price and take less, what they do. Of replicas, all devices wait for the slowest. On one device:
-/// none.
+/// is taken to be shared out evenly over the devices of `sharded`, a plan that costs `cost`: its
+/// operator, and its columns at the price that one more has in the all-to-alls; but if its
+/// narrowest slice alone takes a device longer than its share of all tables, and its rows may not
+/// be cut, that. Or if row blocks of it have a price and take less, what they do. Of replicas, all
+/// devices wait for the slowest. On one device: none.
 [[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
-                                                           const PlanCost& sharded);
+                                                           const Plan& sharded,
+                                                           const PlanCost& cost);
 
 /// Tables that may be cheaper row-wise, a block of rows on each device, by falling gain: those with
 /// more lookups than columns, whose ids each slice of columns is sent; and those whose narrowest
@@ -43,5 +45,10 @@ struct CutCandidate {
 [[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
                                                               const Task& task, const Plan& sharded,
                                                               const PlanCost& cost);
+
+/// [tables]: what each takes of a device on average in `sharded`, a plan that costs `cost`: its
+/// slices, or its narrowest one if a plan waits for that.
+[[nodiscard]] std::vector<double> column_loads_ms(const Backend& backend, const Task& task,
+                                                  const Plan& sharded, const PlanCost& cost);
 
 }  // namespace neuroshard

@@ -24,13 +24,15 @@ constexpr std::size_t kFewShares = 1;
 
 std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
   std::optional<CutChoice> choice = next_of_round(best, planned);
-  if (!choice && go_on()) choice = next_of_round(best, planned);
+  if (!choice && go_on(best)) choice = next_of_round(best, planned);
   if (choice) last_ = *choice;
   return choice;
 }
 
-bool CutChoices::go_on() {
+bool CutChoices::go_on(const CutChoice& best) {
   if (few_ || !std::exchange(first_round_, false)) return false;
+  // What did not pay beside other cuts may do so beside these.
+  if (best.parts_share == 0.0 && best != CutChoice{}) shares_tried_ = 0;
   kind_ = Kind::kColumnParts;
   for (CountTrials* trials : {&replicas_, &row_wise_, &node_blocks_}) {
     trials->allow(kTrials - kFewTrials);
@@ -66,7 +68,13 @@ std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
     if (choice) return choice;
     kind_ = Kind::kNodeBlocks;
   }
-  return next_node_blocks(best);
+  if (kind_ == Kind::kNodeBlocks) {
+    choice = next_node_blocks(best);
+    if (choice || first_round_) return choice;
+    kind_ = Kind::kSingleTables;
+    before_single_tables_ = best;
+  }
+  return single_tables_.next(best);
 }
 
 void CutChoices::last_is_best() {
@@ -79,6 +87,8 @@ void CutChoices::last_is_best() {
       return row_wise_.last_is_best();
     case Kind::kNodeBlocks:
       return node_blocks_.last_is_best();
+    case Kind::kSingleTables:
+      return single_tables_.last_is_best();
   }
 }
 
@@ -176,10 +186,11 @@ void CutChoices::list_candidates(const PlanResult& planned) {
   };
   const std::size_t trials = first_round_ ? kFewTrials : kTrials;
   const PlanCost& cost = planned.cost;
-  replicas_ = {without_required(replica_candidates(backend_, task_, cost)), trials};
+  replicas_ = {without_required(replica_candidates(backend_, task_, *planned.plan, cost)), trials};
   row_wise_ = {without_required(row_wise_candidates(backend_, task_, *planned.plan, cost)), trials};
   node_blocks_ = {without_required(node_block_candidates(backend_, task_, *planned.plan, cost)),
                   trials};
+  if (!few_) single_tables_ = {backend_, task_, required_, planned};
 }
 
 }  // namespace neuroshard

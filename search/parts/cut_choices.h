@@ -9,27 +9,16 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
 #include "search/parts/count_trials.h"
-#include "search/parts/partial_task.h"
+#include "search/parts/cut_choice.h"
+#include "search/parts/single_tables.h"
 
 namespace neuroshard {
-
-/// What a search by halving columns is not to decide; nothing: it plans the whole task.
-struct CutChoice {
-  std::vector<std::uint32_t> replicas;  ///< These tables are replicated,
-  std::vector<std::uint32_t> row_wise;  ///< and these, if they are not, row-wise;
-  /// but these, ascending, if they are not replicated, in row blocks on the devices of a node.
-  std::vector<std::uint32_t> node_blocks;
-  double parts_share = 0.0;  ///< Of with_column_parts(); 0: no table is cut so.
-  /// By ascending tables, those that are cut to parts of such widths; if there are any, no others.
-  std::vector<TableWidths> widths;
-
-  friend bool operator==(const CutChoice&, const CutChoice&) = default;
-};
 
 /// Which choices are worth a trial, one after another, each the best one so far with something
 /// changed: how its tables are cut into parts of columns, which ones are replicated, which ones are
 /// row-wise, which ones are in row blocks on nodes. Few are tried in a first round; if there are to
-/// be more, in a second one, so that those few are the beginning of all.
+/// be more, in a second one, so that those few are the beginning of all; then single tables of
+/// another kind.
 class CutChoices {
  public:
   /// Borrows all. `required`: tables that must be replicated, ascending. `few`: one number of
@@ -45,10 +34,14 @@ class CutChoices {
   void last_is_best();
   /// All kinds once more, after they came to an end without a plan, and there is one now.
   void begin_again();
-  [[nodiscard]] bool started() const { return shares_tried_ > 0; }
+  [[nodiscard]] bool started() const { return shares_tried_ > 0 || !first_round_; }
+  /// The best one before single tables were tried; nothing: they were not.
+  [[nodiscard]] const std::optional<CutChoice>& before_single_tables() const {
+    return before_single_tables_;
+  }
 
  private:
-  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks };
+  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks, kSingleTables };
 
   /// The next one of this round.
   [[nodiscard]] std::optional<CutChoice> next_of_round(const CutChoice& best,
@@ -58,7 +51,7 @@ class CutChoices {
   [[nodiscard]] std::optional<CutChoice> next_row_wise(const CutChoice& best);
   [[nodiscard]] std::optional<CutChoice> next_node_blocks(const CutChoice& best);
   /// Begins the second round. False if there is none.
-  bool go_on();
+  bool go_on(const CutChoice& best);
   /// Tables that may be replicated, or in row blocks, by what `planned` costs.
   void list_candidates(const PlanResult& planned);
   /// What is left of the devices for candidates beside `replicas` and all other tables.
@@ -76,12 +69,14 @@ class CutChoices {
   CountTrials replicas_;
   CountTrials row_wise_;
   CountTrials node_blocks_;
+  SingleTables single_tables_;
   std::size_t row_wise_count_ = 0;  ///< Of the last trial of such.
   bool listed_ = false;
   bool all_replicas_tried_ = false;
   bool all_node_blocks_tried_ = false;
   bool replicas_limited_ = false;  ///< By memory.
   bool row_wise_alone_ = false;    ///< The last trial's are to be tried without replicas.
+  std::optional<CutChoice> before_single_tables_;
   CutChoice last_;
 };
 

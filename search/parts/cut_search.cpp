@@ -31,6 +31,9 @@ constexpr double kClose = 1.05;
 // Here plans near to it may still gain as much.
 constexpr double kCloseHere = 1.15;
 
+// A search for equal devices whose plan costs no more than this here is done with all effort.
+constexpr double kWorthAllEffort = 1.05;
+
 constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
 /// Of a table that may be in row blocks on nodes: nothing else.
@@ -105,7 +108,7 @@ void CutSearch::take(PlanResult planned) {
       return plan_near_equalized();
     case Phase::kBest:
       consider_parts(planned, most_ms_);
-      return plan_whole_again();
+      return improve_next();
     case Phase::kBestOnly:
       consider_parts(planned, kAnyCost);
       return end();
@@ -129,6 +132,7 @@ void CutSearch::after_whole(PlanResult planned) {
   }
   if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
   whole_part_ = best_part_;
+  consider_known();
   if (stop_.reached() || task_.devices < 2) return end();
   // Where devices that differ find no packing, equal ones may, sooner than other cuts are tried.
   if (options_.columns_only || found_.empty()) return try_equalized();
@@ -137,7 +141,19 @@ void CutSearch::after_whole(PlanResult planned) {
 
 void CutSearch::begin_trials() {
   phase_ = Phase::kTrials;
+  if (options_.known != nullptr && !std::exchange(known_kinds_tried_, true)) {
+    CutChoice choice = choice_of(task_, *options_.known);
+    choice.replicas = without_required(std::move(choice.replicas));
+    if (choice != CutChoice{} && ask_for_rest(choice, Effort::kFast)) return;
+  }
   try_more();
+}
+
+void CutSearch::consider_known() {
+  if (options_.known == nullptr || std::exchange(known_considered_, true)) return;
+  trial_ = choice_of(task_, *options_.known);
+  trial_.replicas = without_required(std::move(trial_.replicas));
+  (void)consider(*options_.known, kAnyCost);
 }
 
 void CutSearch::try_more() {
@@ -212,7 +228,6 @@ void CutSearch::price_equalized() {
   PlanCost cost = simulate(backend_, task_, plan);
   equalized_ms_ = std::min(equalized_ms_, cost.cost_ms);
   if (!found_.consider(plan, std::move(cost))) return;
-  equalized_is_better_ = true;
   best_ = of_equalized_->best_;
 }
 
@@ -223,7 +238,7 @@ void CutSearch::ask_for_equalized() {
     return;
   }
   price_equalized();
-  if (equalized_again_) return after_equalized();
+  if (std::exchange(starts_listed_, true)) return after_equalized();
   list_starts();
   plan_near_equalized();
 }
@@ -270,12 +285,14 @@ void CutSearch::after_equalized() {
   if (stop_.reached()) return end();
   // Equal devices may all be as slow as one that is best left alone.
   if (!std::exchange(heuristics_tried_, true) && heuristic_is_cheaper()) return plan_whole_again();
-  if (equalized_is_better_ && !equalized_again_ && options_.effort != Effort::kFast &&
-      equalized_ms_ <= found_.best().cost.cost_ms) {
-    equalized_again_ = true;
-    phase_ = Phase::kEqualized;
-    of_equalized_->go_on_with_best(options_.effort);
-    return ask_for_equalized();
+  if (equalized_ms_ < kAnyCost && !equalized_done_ && options_.effort != Effort::kFast &&
+      equalized_ms_ <= kWorthAllEffort * found_.best().cost.cost_ms) {
+    if (const std::optional<Effort> effort = next_effort()) {
+      phase_ = Phase::kEqualized;
+      of_equalized_->go_on_with_best(*effort);
+      return ask_for_equalized();
+    }
+    equalized_done_ = true;
   }
   if (options_.columns_only) return end();
   if (found_.empty() && !choices_.started()) return begin_trials();
@@ -300,8 +317,32 @@ bool CutSearch::heuristic_is_cheaper() {
 
 void CutSearch::improve_best() {
   phase_ = Phase::kBest;
-  if (best_ != CutChoice{} && ask_for_rest(best_, options_.effort)) return;
+  improved_with_.reset();
+  // With little effort one table more or less may seem to pay that does not.
+  if (const auto& before = choices_.before_single_tables(); before && *before != best_) {
+    to_improve_ = {*before};
+  }
+  to_improve_.push_back(best_);
+  improve_next();
+}
+
+void CutSearch::improve_next() {
+  while (!to_improve_.empty() && !stop_.reached()) {
+    const CutChoice choice = to_improve_.back();
+    const std::optional<Effort> effort = next_effort();
+    if (!effort) to_improve_.pop_back();
+    if (effort && choice != CutChoice{} && ask_for_rest(choice, *effort)) return;
+  }
   plan_whole_again();
+}
+
+std::optional<Effort> CutSearch::next_effort() {
+  if (improved_with_ == options_.effort) {
+    improved_with_.reset();
+    return std::nullopt;
+  }
+  improved_with_ = improved_with_ ? options_.effort : std::min(options_.effort, Effort::kDefault);
+  return improved_with_;
 }
 
 void CutSearch::plan_whole_again() {
@@ -454,6 +495,7 @@ void CutSearch::start_from(PlanResult planned) {
 }
 
 PlanResult CutSearch::finish() {
+  consider_known();
   PlanResult result = found_.take();
   result.stats = std::move(stats_);
   result.complete = complete_ && !(next_ || stop_.reached());

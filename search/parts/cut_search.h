@@ -27,17 +27,19 @@ namespace neuroshard {
 /// them; at last the best of these, and the whole task, with all effort, so that no plan is dearer
 /// than by halving alone. Tables that rules leave nothing else are replicated in all of that, and
 /// the whole task is then what is left. Where devices differ, a search of little effort for equal
-/// devices is part of it, with plans near to its own, and one of all effort if its plan is the best
-/// so far: no plan is dearer than all of their plans. With little effort that is all, if equal
-/// devices have plans by columns, and no simple heuristic has a cheaper one. Where none of that has
-/// room for all tables, plan_for_room() may: then plans near to its own are made, and other choices
-/// tried from there.
+/// devices is part of it, with plans near to its own, and one of all effort if its plan is nearly
+/// the best so far: no plan is dearer than all of their plans. With little effort that is all, if
+/// equal devices have plans by columns, and no simple heuristic has a cheaper one. Where none of
+/// that has room for all tables, plan_for_room() may: then plans near to its own are made, and
+/// other choices tried from there.
 class CutSearch {
  public:
   struct Options {
     Effort effort = Effort::kDefault;
     bool equal_widths = false;  ///< PlannerOptions'.
     bool columns_only = false;  ///< The whole task by halving columns is all that is tried.
+    /// A plan of the task that was made otherwise, to be beaten; its kinds of sharding are tried.
+    const Plan* known = nullptr;
   };
 
   /// Borrows all but `options`.
@@ -87,6 +89,7 @@ class CutSearch {
   void begin();
   void after_whole(PlanResult planned);
   void begin_trials();
+  void consider_known();
   void try_more();
   /// Where no choice has led to a plan: looks at nothing but room first.
   void try_for_room();
@@ -109,6 +112,10 @@ class CutSearch {
   /// Than all plans so far, which it is then one of.
   [[nodiscard]] bool heuristic_is_cheaper();
   void improve_best();
+  void improve_next();
+  /// Of plans for one choice after another: the default one before more, so that more effort gives
+  /// no dearer plan. The best plan of a part need not be the best of the whole.
+  [[nodiscard]] std::optional<Effort> next_effort();
   void plan_whole_again();
   void end();
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
@@ -143,15 +150,19 @@ class CutSearch {
   CutChoices choices_;
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
-  CutChoice best_;    ///< Of the best plan.
-  CutChoice trial_;   ///< Of the part that is asked for.
-  PartialTask rest_;  ///< That part.
-  Plan fixed_;        ///< The other tables.
+  CutChoice best_;                       ///< Of the best plan.
+  std::vector<CutChoice> to_improve_;    ///< With all effort, the last one first.
+  std::optional<Effort> improved_with_;  ///< The last of them, so far.
+  CutChoice trial_;                      ///< Of the part that is asked for.
+  PartialTask rest_;                     ///< That part.
+  Plan fixed_;                           ///< The other tables.
 
   bool keeps_parts_ = false;  ///< For another search to start from:
   std::optional<PlannedPart> whole_part_;
   std::optional<PlannedPart> best_part_;
 
+  bool known_considered_ = false;
+  bool known_kinds_tried_ = false;
   bool replicas_for_room_tried_ = false;
   bool room_searched_ = false;
   std::optional<RoomyPlan> roomy_;
@@ -159,8 +170,8 @@ class CutSearch {
 
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
-  bool equalized_is_better_ = false;  ///< Its best plan, than those of before.
-  bool equalized_again_ = false;      ///< Its best choice is planned with all effort.
+  bool equalized_done_ = false;  ///< Its best choice is planned with all effort.
+  bool starts_listed_ = false;
   double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
   bool whole_planned_ = false;  ///< Or near to its plan for equal devices.
   bool heuristics_tried_ = false;

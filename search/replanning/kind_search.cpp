@@ -217,7 +217,8 @@ void KindSearch::consider(ReplanResult result, const WantedKinds& wanted) {
 std::vector<KindChange> KindSearch::by_gain(std::vector<KindChange> changes) const {
   std::map<std::pair<std::uint32_t, ShardingKind>, double> net_ms;
   if (const PlanResult& best = best_->result.result; best.plan) {
-    for (const CutCandidate& one : replica_candidates(backend_, order_.task, best.cost)) {
+    for (const CutCandidate& one :
+         replica_candidates(backend_, order_.task, *best.plan, best.cost)) {
       net_ms[{one.table, ShardingKind::kReplicate}] = one.net_ms;
     }
     for (const CutCandidate& one :
@@ -270,8 +271,8 @@ bool KindSearch::try_kinds_of_new_plan(Task& within, PlanResult anew) {
 }
 
 std::vector<CutCandidate> KindSearch::free_to_be_replicas() const {
-  std::vector<CutCandidate> candidates =
-      replica_candidates(backend_, order_.task, best_->result.result.cost);
+  std::vector<CutCandidate> candidates = replica_candidates(
+      backend_, order_.task, *best_->result.result.plan, best_->result.result.cost);
   std::erase_if(candidates, [&](const CutCandidate& one) {
     const std::uint32_t t = one.table;
     if (!kinds_.kind(t) || !may_be_in_columns(order_.task, order_.task.tables[t])) return true;

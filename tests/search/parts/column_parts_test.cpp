@@ -1,6 +1,6 @@
 #include "search/parts/column_parts.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <map>
@@ -17,6 +17,7 @@ namespace neuroshard {
 namespace {
 
 using testing::cpu_backend_of;
+using ::testing::ElementsAre;
 using testing::random_task;
 using testing::repetitions;
 
@@ -81,6 +82,27 @@ TEST(ColumnParts, OfTablesThatHalveWellAreNone) {
   Task task = random_task(3);
   for (Table& table : task.tables) table.dim = 64;
   EXPECT_FALSE(with_column_parts(backend, whole(task), 0.01, false));
+}
+
+TEST(ColumnParts, AreMadeWhereRulesAllowMoreThanHalvingUses) {
+  const CpuBackend backend = cpu_backend_of(builtin_weights());
+  Task task = random_task(3);
+  task.devices = 8;
+  for (Table& table : task.tables) table.dim = 64;
+  const auto widths_of_first = [&] {
+    std::vector<int> widths;
+    const auto cut = with_column_parts(backend, whole(task), 0.01, false);
+    for (std::size_t i = 0; cut && i < cut->tables.size() && cut->tables[i] == 0; ++i) {
+      widths.push_back(cut->task.tables[i].dim);
+    }
+    return widths;
+  };
+  task.tables[0].dim = 96;
+  task.tables[0].rules.min_width = 32;  // Halves of a half are too narrow.
+  EXPECT_THAT(widths_of_first(), ElementsAre(32, 32, 32));
+  task.tables[0].dim = 64;
+  task.tables[0].rules = {.max_slices = 3};  // A half and two quarters.
+  EXPECT_THAT(widths_of_first(), ElementsAre(20, 20, 24));
 }
 
 TEST(ColumnParts, OfOneDeviceBecomeOneSlice) {
