@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/message_text.h"
 #include "core/zipf_law.h"
 #include "neuroshard/error.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 void require(bool good, const char* what, double value, const char* remedy) {
   if (!good) {
-    throw Error(std::string("access histogram: ") + what + " is " + std::to_string(value) +
+    throw Error(std::string("access histogram: ") + what + " is " + shortest_text(value) +
                 "; give " + remedy);
   }
 }

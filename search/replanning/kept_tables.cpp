@@ -54,6 +54,9 @@ class TableKeeper {
         continue;
       }
       kept_.must_move_bytes += holders_.missing_bytes(whole_[t], before_[t]);
+      if (before_[t] && runs_in_blocks(*before_[t])) {
+        kept_.out_of_blocks.push_back(t);
+      }
       if (std::vector<int> widths = widths_of_parts(t); widths.size() > 1) {
         parts[t] = std::move(widths);
       }
@@ -82,6 +85,12 @@ class TableKeeper {
   }
 
  private:
+  [[nodiscard]] bool runs_in_blocks(std::size_t running) const {
+    return std::ranges::any_of(holders_.slices(running), [&](const RunningSlice& held) {
+      return held.slice.rows < running_.task.tables[running].rows;
+    });
+  }
+
   /// Adds the table to what is fixed, if it is to be replicated or cut by rows.
   bool fix(std::uint32_t t) {
     if (wanted_[t]) {

@@ -81,6 +81,19 @@ std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
   return moved_bytes(moves);
 }
 
+std::int64_t RunningKinds::bytes_out_of_blocks(std::uint32_t t) const {
+  const TableSlice& whole = whole_[t];
+  std::int64_t least = allows(t, ShardingKind::kRow) ? bytes(t, ShardingKind::kRow)
+                                                     : std::numeric_limits<std::int64_t>::max();
+  for (int device = 0; allows(t, ShardingKind::kColumn) && device < task_.devices; ++device) {
+    std::vector<TableMove> moves;
+    holders_.add_moves(whole, device, before_[t], moves);
+    least = std::min(least, moved_bytes(moves));
+  }
+  const std::int64_t missing = holders_.missing_bytes(whole, before_[t]);
+  return std::max(least, missing) - missing;
+}
+
 std::int64_t RunningKinds::least_bytes() const {
   std::int64_t least = 0;
   for (std::uint32_t t = 0; t < kinds_.size(); ++t) {

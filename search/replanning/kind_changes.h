@@ -39,6 +39,10 @@ class RunningKinds {
   [[nodiscard]] KindChange change(std::uint32_t table, ShardingKind kind) const {
     return {.table = table, .kind = kind, .more_bytes = bytes(table, kind) - least_bytes_[table]};
   }
+  /// What has to be moved beyond what no device holds of a table in blocks of rows that leaves
+  /// these: in one slice on the device that holds most of it, or row-wise on all, whichever is
+  /// less.
+  [[nodiscard]] std::int64_t bytes_out_of_blocks(std::uint32_t table) const;
   /// What no device holds, in bytes.
   [[nodiscard]] std::int64_t least_bytes() const;
   /// Whether rules let any table be of another kind for which no more than `spare_bytes` have to be

@@ -435,8 +435,11 @@ ReplanResult KindSearch::run() {
   if (!has_plan()) refuse_without_plan();
   ReplanResult result = std::move(best_->result);
   result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
-  result.must_move_bytes =
-      keep_tables(backend_, order_.task, order_.running, as_they_run_).must_move_bytes;
+  const KeptTables kept = keep_tables(backend_, order_.task, order_.running, as_they_run_);
+  result.must_move_bytes = kept.must_move_bytes;
+  for (const std::uint32_t t : kept.out_of_blocks) {
+    result.must_move_bytes += kinds_.bytes_out_of_blocks(t);
+  }
   result.result.stats = std::move(stats_);
   result.result.complete = complete_ && !order_.stop.reached();
   return result;

@@ -255,6 +255,9 @@ def test_improvements_are_told() -> None:
     costs = [better.cost_ms for better in seen]
     assert costs == sorted(costs, reverse=True) and seen[0].stage == "uniform"
     assert all(better.elapsed_ms >= 0.0 for better in seen)
+    again: list[ns.Improvement] = []
+    ns.plan(random_task(11), on_improvement=again.append)
+    assert [better.cost_ms for better in again] == costs
 
 
 def test_what_a_callback_raises_ends_the_search() -> None:

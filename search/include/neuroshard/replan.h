@@ -82,9 +82,10 @@ struct ReplanResult {
   /// What has to be moved if all tables stay sharded as they run, whatever this plan does with
   /// them. That is what no device holds: new tables (each one slice, or as rules want it), new
   /// rows, and what was on lost devices, with state that belongs to rows for each slice that gets
-  /// some; and what replicated and row-wise tables need on other devices. Of a table that rules or
-  /// the number of devices no longer let stay so, only what no device holds. A plan moves less if
-  /// it drops replicas or joins slices, and more if something has to give way.
+  /// some; and what replicated and row-wise tables need on other devices. A table in blocks of
+  /// rows that rules or the number of devices no longer let stay so counts as one slice on the
+  /// device that holds most of it, or row-wise, whichever is less. A plan moves less if it drops
+  /// replicas or joins slices, and more if something has to give way.
   std::int64_t must_move_bytes = 0;
   /// What is left of the budget, with what earlier ones left if that was given, for later changes.
   /// The share of devices that have been added is not left to others. 0 without a budget.

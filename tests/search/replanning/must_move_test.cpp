@@ -111,7 +111,7 @@ TEST(MustMove, ReplicasCountThoughAPlanDropsThem) {
 }
 
 // Blocks of rows on a node of which one is lost; or that rules forbid, of which none is.
-TEST(MustMove, OfTablesThatCannotStayItIsWhatNoDeviceHolds) {
+TEST(MustMove, OfTablesThatCannotStayItIsTheLeastThatAnotherWayNeeds) {
   RunningPlan running;
   running.task.devices = 4;
   running.task.devices_per_node = 2;
@@ -134,12 +134,12 @@ TEST(MustMove, OfTablesThatCannotStayItIsWhatNoDeviceHolds) {
   task.tables[1].rules.kinds = {ShardingKind::kColumn};
   const Planner planner = planner_of();
   constexpr std::int64_t kRow = 8 * 4;
-  EXPECT_EQ(planner.replan(task, running).must_move_bytes, (50 + 100) * kRow);
-  running.lost_devices = {2};
-  EXPECT_EQ(planner.replan(task, running).must_move_bytes, (100 + 30) * kRow);
+  EXPECT_EQ(planner.replan(task, running).must_move_bytes, (50 + 300) * kRow);
+  running.lost_devices = {2};  // Row-wise, a block is 34 rows; of the first two 16 are to be sent.
+  EXPECT_EQ(planner.replan(task, running).must_move_bytes, (16 + 32 + 300 + 30) * kRow);
   running.lost_devices = {};
   task.devices = 4;
-  EXPECT_EQ(planner.replan(task, running).must_move_bytes, 0);
+  EXPECT_EQ(planner.replan(task, running).must_move_bytes, 300 * kRow);
 }
 
 /// Row-wise: how many rows device `device` of `devices` has, and from which on.

@@ -1,9 +1,9 @@
 """plan(), plan_batch() and simulate() without a planner of one's own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from neuroshard._core import Plan, PlanCost, Planner, PlanResult, Task, Weights
+from neuroshard._core import Improvement, Plan, PlanCost, Planner, PlanResult, Task, Weights
 
 
 @lru_cache(maxsize=8)
@@ -25,10 +25,11 @@ def plan(
     cuts: str | None = None,
     deadline_ms: float | None = None,
     alternatives: int = 0,
+    on_improvement: Callable[[Improvement], None] | None = None,
 ) -> PlanResult:
     """The plan of lowest predicted cost that was found: Planner(...).plan(...)."""
     planner = shared_planner(weights, algorithm, effort, backend, equal_widths, cuts)
-    return planner.plan(task, deadline_ms=deadline_ms, alternatives=alternatives)
+    return planner.plan(task, deadline_ms=deadline_ms, alternatives=alternatives, on_improvement=on_improvement)
 
 
 def plan_batch(
