@@ -144,8 +144,8 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   validate(request);
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
-  std::vector<Task> without_links;
-  std::map<std::size_t, std::size_t> blind_of;  // Of tasks, the same without links.
+  std::vector<Task> unlinked;
+  std::map<std::size_t, std::size_t> unlinked_of;  // Of tasks with links, the same without.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       impls[i] = root.for_task(tasks[i]);
@@ -154,18 +154,16 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       outcomes[i] = error;
       continue;
     }
-    if (std::optional<Task> blind = impls[i]->without_links(tasks[i])) {
-      blind_of[i] = without_links.size();
-      without_links.push_back(*std::move(blind));
+    if (std::optional<Task> without = impls[i]->without_links(tasks[i])) {
+      unlinked_of[i] = unlinked.size();
+      unlinked.push_back(*std::move(without));
     }
   }
-  std::vector<PlanOutcome> blind_plans;
-  if (!without_links.empty()) {
-    blind_plans = plan_batch(without_links, Impl::request_without_links(request));
-  }
-  const auto blind_plan = [&](std::size_t i) {
-    const auto at = blind_of.find(i);
-    return at == blind_of.end() || !blind_plans[at->second] ? nullptr : &*blind_plans[at->second];
+  std::vector<PlanOutcome> plans;
+  if (!unlinked.empty()) plans = plan_batch(unlinked, Impl::request_without_links(request));
+  const auto without_links = [&](std::size_t i) {
+    const auto at = unlinked_of.find(i);
+    return at == unlinked_of.end() || !plans[at->second] ? nullptr : &*plans[at->second];
   };
   struct Jobs {
     std::vector<SearchDriver::Job> for_cut_search;
@@ -179,13 +177,13 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       const Task& task = tasks[i].groups.empty()
                              ? tasks[i]
                              : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
-      const PlanResult* const blind = blind_plan(i);
+      const PlanResult* const without = without_links(i);
+      const Plan* const known = without != nullptr && without->plan ? &*without->plan : nullptr;
       if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
         outcomes[i] = *std::move(none);
       } else if (!searches(root.options.algorithm)) {
         outcomes[i] = impls[i]->plan_by_baseline(task);
-      } else if (impls[i]->needs_cut_search(task)) {
-        const Plan* const known = blind != nullptr && blind->plan ? &*blind->plan : nullptr;
+      } else if (impls[i]->needs_cut_search(task) || known != nullptr) {
         jobs[impls[i].get()].for_cut_search.push_back({task, outcomes[i], known});
       } else {
         jobs[impls[i].get()].for_columns.push_back({task, outcomes[i]});
@@ -202,8 +200,8 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;
     PlanResult result = std::move(outcomes[i]).value();
-    if (const PlanResult* const blind = blind_plan(i)) {
-      impls[i]->take_if_cheaper(tasks[i], *blind, result);
+    if (const PlanResult* const without = without_links(i)) {
+      Impl::add_work_without_links(*without, result);
     }
     impls[i]->settle_reason(tasks[i], result);
     impls[i]->add_warnings(tasks[i], result);

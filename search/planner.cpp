@@ -269,34 +269,27 @@ PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest
 
 std::optional<Task> Planner::Impl::without_links(const Task& task) const {
   if (!task.links || options.algorithm != Algorithm::kNeuroshard) return std::nullopt;
-  Task blind = task;
-  blind.links.reset();
-  return blind;
+  Task unlinked = task;
+  unlinked.links.reset();
+  return unlinked;
 }
 
 PlanRequest Planner::Impl::request_without_links(const PlanRequest& request) {
-  PlanRequest blind;
-  blind.stop = request.stop;
+  PlanRequest half;
+  half.stop = request.stop;
   if (request.deadline) {
     const Clock::time_point now = Clock::now();
-    blind.deadline = now + (*request.deadline - now) / 2;
+    half.deadline = now + (*request.deadline - now) / 2;
   }
-  return blind;
+  return half;
 }
 
-void Planner::Impl::take_if_cheaper(const Task& task, const PlanResult& without_links,
-                                    PlanResult& result) const {
+void Planner::Impl::add_work_without_links(const PlanResult& without_links, PlanResult& result) {
   result.complete = result.complete && without_links.complete;
   result.stats.search_ms += without_links.stats.search_ms;
   SearchStats stats = without_links.stats;
-  stats.warning.clear();  // It is of another task.
+  stats.warning.clear();  // Of where that was planned.
   add_work(result.stats, stats);
-  if (!without_links.plan) return;
-  PlanCost cost = neuroshard::simulate(*cpu, task, *without_links.plan);
-  if (result.plan && result.cost.cost_ms <= cost.cost_ms) return;
-  result.plan = without_links.plan;
-  result.cost = std::move(cost);
-  result.infeasible.reset();
 }
 
 // A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
@@ -342,17 +335,21 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Task& planned = with_rules ? *with_rules : task;
   const bool tries_cuts = impl->any_cuts || impl->needs_cut_search(planned);
   PlanLaunches launches(kMostLaunches, /*asked_again=*/tries_cuts);
-  std::optional<PlanResult> blind;
-  if (const std::optional<Task> without_links = impl->without_links(task)) {
-    blind = plan(*without_links, Impl::request_without_links(request));
+  std::optional<PlanResult> without_links;
+  if (const std::optional<Task> unlinked = impl->without_links(task)) {
+    try {
+      without_links = plan(*unlinked, Impl::request_without_links(request));
+    } catch (const Error&) {
+      without_links.reset();  // A plan of the task itself may do without.
+    }
   }
-  const Plan* const known = blind && blind->plan ? &*blind->plan : nullptr;
+  const Plan* const known = without_links && without_links->plan ? &*without_links->plan : nullptr;
   PlanResult result =
       !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
-      : impl->needs_cut_search(planned)
+      : impl->needs_cut_search(planned) || known != nullptr
           ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches, known)
           : impl->plan_part(planned, request, impl->options, launches, nullptr);
-  if (blind) impl->take_if_cheaper(task, *blind, result);
+  if (without_links) Impl::add_work_without_links(*without_links, result);
   impl->settle_reason(task, result);
   impl->add_warnings(task, result);
   return result;

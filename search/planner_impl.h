@@ -94,12 +94,13 @@ struct Planner::Impl {
             .known = known};
   }
   /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
-  /// dearer. Nothing if it has no links, or baselines plan it, which do not look at them.
+  /// dearer, so that CutSearch is given its plan. Nothing if it has no links, or another algorithm
+  /// plans it.
   [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
   /// What planning that first may take of the time that there is.
   [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);
-  /// Takes that plan if it costs less than the one with links in mind, and adds the work for it.
-  void take_if_cheaper(const Task& task, const PlanResult& without_links, PlanResult& result) const;
+  /// `without_links`: the plan of that.
+  static void add_work_without_links(const PlanResult& without_links, PlanResult& result);
   /// By CutSearch, each of whose parts is planned by plan_part(). `known`: as in its options.
   PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
                                 PlanLaunches& launches, const Plan* known = nullptr) const;

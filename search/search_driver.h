@@ -31,7 +31,8 @@ class SearchDriver {
   struct Job {
     const Task& task;  ///< Valid.
     PlanOutcome& outcome;
-    const Plan* start = nullptr;  ///< SearchOrder's; not of the published search.
+    /// SearchOrder's, not of the published search; or CutSearch's known plan.
+    const Plan* start = nullptr;
   };
   /// Starts searches; their embeddings are computed together.
   void add(std::span<const Job> jobs);

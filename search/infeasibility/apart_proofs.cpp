@@ -179,6 +179,9 @@ std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int d
           clique.push_back(next);
         }
       }
+      const bool too_few = std::ranges::all_of(
+          clique, [&](std::size_t i) { return clique.size() <= guests[i].devices.size(); });
+      if (too_few) continue;
       if (std::optional<Crowd> crowd = crowd_among(guests, clique, devices)) return crowd;
     }
   }

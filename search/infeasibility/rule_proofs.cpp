@@ -22,12 +22,12 @@ namespace {
 constexpr std::size_t kMostDeviceRules = 100;
 
 /// Tables that may go to the same devices.
-struct Guests {
+struct TableTotals {
   std::int64_t bytes = 0;
   std::size_t tables = 0;
   int largest = -1;  ///< Table.
 
-  void add(const Guests& more, const Task& task) {
+  void add(const TableTotals& more, const Task& task) {
     bytes += more.bytes;
     tables += more.tables;
     const auto size = [&](int table) {
@@ -63,7 +63,7 @@ std::string listed_devices(const std::vector<bool>& devices) {
 std::optional<Infeasibility> proof_by_bundles(const Task& task) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   for (const TableBundle& bundle : table_bundles(task)) {
-    Guests all;
+    TableTotals all;
     for (const std::uint32_t t : bundle) {
       all.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
               task);
@@ -89,10 +89,10 @@ std::optional<Infeasibility> proof_by_bundles(const Task& task) {
 }
 
 /// By the devices that may hold them.
-using GuestsOfDevices = std::map<std::vector<bool>, Guests>;
+using TotalsOfDevices = std::map<std::vector<bool>, TableTotals>;
 
-GuestsOfDevices guests_of_devices(const Task& task) {
-  GuestsOfDevices guests;
+TotalsOfDevices totals_of_devices(const Task& task) {
+  TotalsOfDevices totals;
   std::vector<std::vector<bool>> of_bundles(task.tables.size());
   for (const TableBundle& bundle : table_bundles(task)) {
     for (const std::uint32_t t : bundle) of_bundles[t] = allowed_devices(task, bundle);
@@ -101,22 +101,22 @@ GuestsOfDevices guests_of_devices(const Task& task) {
     const Table& table = task.tables[t];
     const std::vector<bool> allowed =
         of_bundles[t].empty() ? allowed_devices(table.rules, task) : of_bundles[t];
-    guests[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
+    totals[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
                         task);
   }
-  return guests;
+  return totals;
 }
 
 // `devices` must hold all tables that may go nowhere else.
-std::optional<Infeasibility> proof_for(const Task& task, const GuestsOfDevices& guests,
+std::optional<Infeasibility> proof_for(const Task& task, const TotalsOfDevices& totals,
                                        const std::vector<bool>& devices) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   std::int64_t room = 0;
   for (std::size_t d = 0; d < rooms.size(); ++d) {
     if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
   }
-  Guests all;
-  for (const auto& [allowed, of_allowed] : guests) {
+  TableTotals all;
+  for (const auto& [allowed, of_allowed] : totals) {
     if (is_subset(allowed, devices)) all.add(of_allowed, task);
   }
   if (all.bytes <= room) return std::nullopt;
@@ -137,9 +137,9 @@ std::optional<Infeasibility> proof_for(const Task& task, const GuestsOfDevices& 
 }
 
 std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
-  const GuestsOfDevices guests = guests_of_devices(task);
-  for (const auto& [devices, of_devices] : guests) {
-    if (auto proof = proof_for(task, guests, devices)) return proof;
+  const TotalsOfDevices totals = totals_of_devices(task);
+  for (const auto& [devices, of_devices] : totals) {
+    if (auto proof = proof_for(task, totals, devices)) return proof;
   }
   return std::nullopt;
 }
@@ -148,17 +148,17 @@ std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
 /// and Fulkerson 1956).
 class FilledDevices {
  public:
-  FilledDevices(const GuestsOfDevices& guests, std::vector<std::int64_t> rooms)
+  FilledDevices(const TotalsOfDevices& totals, std::vector<std::int64_t> rooms)
       : free_(std::move(rooms)) {
-    for (const auto& [devices, of_devices] : guests) {
-      guests_.push_back({devices, of_devices.bytes, std::vector<std::int64_t>(free_.size(), 0)});
+    for (const auto& [devices, of_devices] : totals) {
+      fillings_.push_back({devices, of_devices.bytes, std::vector<std::int64_t>(free_.size(), 0)});
     }
   }
 
   /// Devices that have no room for all tables that may go nowhere else; nothing if there are none.
   std::optional<std::vector<bool>> without_room() {
-    for (std::size_t g = 0; g < guests_.size(); ++g) {
-      while (guests_[g].bytes > 0) {
+    for (std::size_t g = 0; g < fillings_.size(); ++g) {
+      while (fillings_[g].bytes > 0) {
         if (!place_some(g)) return reached_;
       }
     }
@@ -177,23 +177,23 @@ class FilledDevices {
   /// Places some bytes of `first` where there is room, while others make room for it.
   bool place_some(std::size_t first) {
     reached_.assign(free_.size(), false);
-    std::vector<std::size_t> device_before(guests_.size(), kNone);
-    std::vector<std::size_t> guest_before(free_.size(), kNone);
-    std::vector<bool> seen(guests_.size(), false);
+    std::vector<std::size_t> device_before(fillings_.size(), kNone);
+    std::vector<std::size_t> reached_from(free_.size(), kNone);
+    std::vector<bool> seen(fillings_.size(), false);
     std::vector<std::size_t> queue{first};
     seen[first] = true;
     for (std::size_t next = 0; next < queue.size(); ++next) {
       const std::size_t g = queue[next];
       for (std::size_t d = 0; d < free_.size(); ++d) {
-        if (reached_[d] || !guests_[g].allowed[d]) continue;
+        if (reached_[d] || !fillings_[g].allowed[d]) continue;
         reached_[d] = true;
-        guest_before[d] = g;
+        reached_from[d] = g;
         if (free_[d] > 0) {
-          shift_bytes(d, first, guest_before, device_before);
+          shift_bytes(d, first, reached_from, device_before);
           return true;
         }
-        for (std::size_t other = 0; other < guests_.size(); ++other) {
-          if (seen[other] || guests_[other].placed[d] == 0) continue;
+        for (std::size_t other = 0; other < fillings_.size(); ++other) {
+          if (seen[other] || fillings_[other].placed[d] == 0) continue;
           seen[other] = true;
           device_before[other] = d;
           queue.push_back(other);
@@ -204,26 +204,26 @@ class FilledDevices {
   }
 
   void shift_bytes(std::size_t device, std::size_t first,
-                   const std::vector<std::size_t>& guest_before,
+                   const std::vector<std::size_t>& reached_from,
                    const std::vector<std::size_t>& device_before) {
-    std::int64_t bytes = std::min(free_[device], guests_[first].bytes);
-    for (std::size_t d = device; guest_before[d] != first;) {
-      const std::size_t g = guest_before[d];
+    std::int64_t bytes = std::min(free_[device], fillings_[first].bytes);
+    for (std::size_t d = device; reached_from[d] != first;) {
+      const std::size_t g = reached_from[d];
       d = device_before[g];
-      bytes = std::min(bytes, guests_[g].placed[d]);
+      bytes = std::min(bytes, fillings_[g].placed[d]);
     }
     free_[device] -= bytes;
-    guests_[first].bytes -= bytes;
+    fillings_[first].bytes -= bytes;
     for (std::size_t d = device;;) {
-      const std::size_t g = guest_before[d];
-      guests_[g].placed[d] += bytes;
+      const std::size_t g = reached_from[d];
+      fillings_[g].placed[d] += bytes;
       if (g == first) return;
       d = device_before[g];
-      guests_[g].placed[d] -= bytes;
+      fillings_[g].placed[d] -= bytes;
     }
   }
 
-  std::vector<Filling> guests_;
+  std::vector<Filling> fillings_;
   std::vector<std::int64_t> free_;  ///< [devices]
   std::vector<bool> reached_;       ///< [devices], by the last search for room.
 };
@@ -240,10 +240,10 @@ std::optional<Infeasibility> proof_by_rules(const Task& task) {
 
 std::optional<Infeasibility> proof_by_overlapping_rules(const Task& task) {
   if (!any_limits_devices(task)) return std::nullopt;
-  const GuestsOfDevices guests = guests_of_devices(task);
-  if (guests.size() > kMostDeviceRules) return std::nullopt;
-  const auto devices = FilledDevices(guests, rooms_bytes(task)).without_room();
-  return devices ? proof_for(task, guests, *devices) : std::nullopt;
+  const TotalsOfDevices totals = totals_of_devices(task);
+  if (totals.size() > kMostDeviceRules) return std::nullopt;
+  const auto devices = FilledDevices(totals, rooms_bytes(task)).without_room();
+  return devices ? proof_for(task, totals, *devices) : std::nullopt;
 }
 
 }  // namespace neuroshard

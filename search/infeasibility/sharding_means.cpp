@@ -73,8 +73,7 @@ constexpr ShardingMeans kAllMeans{.row_blocks = true, .replicas = true};
 std::optional<Infeasibility> others_alone(const Task& task, std::span<const std::uint32_t> taken) {
   Task others = task;
   for (const std::uint32_t t : taken) {
-    others.tables[t].rows = 1;
-    others.tables[t].dim = kDimMultiple;
+    others.tables[t].rows = 0;  // Takes nothing.
     others.tables[t].rules = {};
   }
   std::optional<Infeasibility> why = proof_of_infeasibility(others);

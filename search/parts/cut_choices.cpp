@@ -51,12 +51,17 @@ void CutChoices::begin_again() {
 // rows for want of them.
 std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
                                                    const PlanResult* planned) {
+  known_is_last_ = false;
   std::optional<CutChoice> choice;
   if (kind_ == Kind::kColumnParts) {
     choice = next_parts(best, planned != nullptr);
     if (choice) return choice;
     if (planned != nullptr && !std::exchange(listed_, true)) list_candidates(*planned);
     kind_ = Kind::kReplicas;
+    if (listed_ && known_ && *known_ != best) {
+      known_is_last_ = true;
+      return std::exchange(known_, std::nullopt);
+    }
   }
   if (kind_ == Kind::kReplicas) {
     choice = next_replicas(best);
@@ -77,7 +82,12 @@ std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
   return single_tables_.next(best);
 }
 
+void CutChoices::last_was_not_planned() {
+  if (kind_ == Kind::kSingleTables) single_tables_.last_was_not_planned();
+}
+
 void CutChoices::last_is_best() {
+  if (known_is_last_) return;
   switch (kind_) {
     case Kind::kColumnParts:
       return;

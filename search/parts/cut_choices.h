@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -32,6 +33,11 @@ class CutChoices {
   [[nodiscard]] std::optional<CutChoice> next(const CutChoice& best, const PlanResult* planned);
   /// The last one led to the best plan so far.
   void last_is_best();
+  /// The last one took no planning: there was no room for it, or nothing left to be planned.
+  void last_was_not_planned();
+  /// To be tried as soon as candidates are listed.
+  void try_known(CutChoice choice) { known_ = std::move(choice); }
+  [[nodiscard]] bool known_is_last() const { return known_is_last_; }
   /// All kinds once more, after they came to an end without a plan, and there is one now.
   void begin_again();
   [[nodiscard]] bool started() const { return shares_tried_ > 0 || !first_round_; }
@@ -76,6 +82,8 @@ class CutChoices {
   bool all_node_blocks_tried_ = false;
   bool replicas_limited_ = false;  ///< By memory.
   bool row_wise_alone_ = false;    ///< The last trial's are to be tried without replicas.
+  std::optional<CutChoice> known_;
+  bool known_is_last_ = false;
   std::optional<CutChoice> before_single_tables_;
   CutChoice last_;
 };

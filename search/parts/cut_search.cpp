@@ -8,33 +8,19 @@
 
 #include "core/table_rules.h"
 #include "neuroshard/simulator.h"
-#include "search/baselines.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/sharding_means.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/device_loads.h"
-#include "search/parts/equalized_task.h"
 #include "search/parts/even_blocks.h"
 #include "search/parts/node_blocks.h"
 #include "search/parts/required_blocks.h"
-#include "search/uniform_baseline.h"
 
 namespace neuroshard {
 namespace {
 
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
-
-// A plan for equal devices that costs no more than this beside the best one is a start, too.
-constexpr double kClose = 1.05;
-
-// Here plans near to it may still gain as much.
-constexpr double kCloseHere = 1.15;
-
-// A search for equal devices whose plan costs no more than this here is done with all effort.
-constexpr double kWorthAllEffort = 1.05;
-
-constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
 /// Of a table that may be in row blocks on nodes: nothing else.
 void leave_node_blocks(TableRules& rules) {
@@ -56,6 +42,11 @@ CutChoice with_necessary_widths(const Task& task, CutChoice choice) {
 
 }  // namespace
 
+std::vector<Effort> CutSearch::efforts_to(Effort effort) {
+  if (effort <= Effort::kDefault) return {effort};
+  return {effort, Effort::kDefault};
+}
+
 CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
                      const Options& options)
     : backend_(backend),
@@ -68,6 +59,7 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       choices_(backend, task, required_, options.effort == Effort::kFast) {
   stats_.backend = backend.name();
   quiet_request_.on_improvement = nullptr;
+  if (options_.known != nullptr) choices_.try_known(known_choice());
   // With little effort, devices that differ are planned near to plans for equal ones.
   if (options.effort == Effort::kFast && task.devices > 1) {
     try_equalized();
@@ -132,7 +124,7 @@ void CutSearch::after_whole(PlanResult planned) {
   }
   if (!found_.empty()) most_ms_ = (1.0 - kLeastSaving) * found_.best().cost.cost_ms;
   whole_part_ = best_part_;
-  consider_known();
+  if (found_.empty()) consider_known();
   if (stop_.reached() || task_.devices < 2) return end();
   // Where devices that differ find no packing, equal ones may, sooner than other cuts are tried.
   if (options_.columns_only || found_.empty()) return try_equalized();
@@ -141,19 +133,19 @@ void CutSearch::after_whole(PlanResult planned) {
 
 void CutSearch::begin_trials() {
   phase_ = Phase::kTrials;
-  if (options_.known != nullptr && !std::exchange(known_kinds_tried_, true)) {
-    CutChoice choice = choice_of(task_, *options_.known);
-    choice.replicas = without_required(std::move(choice.replicas));
-    if (choice != CutChoice{} && ask_for_rest(choice, Effort::kFast)) return;
-  }
   try_more();
 }
 
 void CutSearch::consider_known() {
   if (options_.known == nullptr || std::exchange(known_considered_, true)) return;
-  trial_ = choice_of(task_, *options_.known);
-  trial_.replicas = without_required(std::move(trial_.replicas));
+  trial_ = known_choice();
   (void)consider(*options_.known, kAnyCost);
+}
+
+CutChoice CutSearch::known_choice() const {
+  CutChoice choice = choice_of(task_, *options_.known);
+  choice.replicas = without_required(std::move(choice.replicas));
+  return choice;
 }
 
 void CutSearch::try_more() {
@@ -161,7 +153,10 @@ void CutSearch::try_more() {
     const std::optional<CutChoice> choice =
         choices_.next(best_, found_.empty() ? nullptr : &found_.best());
     if (!choice) break;
+    // Before that, candidates are listed by the plan by columns.
+    if (choices_.known_is_last()) consider_known();
     if (ask_for_rest(*choice, Effort::kFast)) return;
+    choices_.last_was_not_planned();
   }
   if (stop_.reached()) return end();
   // A search for equal devices is but a start.
@@ -209,140 +204,28 @@ bool CutSearch::ask_near_roomy() {
   return false;
 }
 
-void CutSearch::try_equalized() {
-  if (of_equalized_) return after_equalized();
-  phase_ = Phase::kEqualized;
-  equalized_ = equalized_task(task_);
-  if (!equalized_) return after_equalized();
-  Options options = options_;
-  options.effort = Effort::kFast;
-  of_equalized_ = std::make_unique<CutSearch>(backend_, *equalized_, quiet_request_, options);
-  of_equalized_->keeps_parts_ = true;
-  ask_for_equalized();
-}
-
-void CutSearch::price_equalized() {
-  const BestPlans& found = of_equalized_->found_;
-  if (found.empty()) return;
-  const Plan& plan = *found.best().plan;
-  PlanCost cost = simulate(backend_, task_, plan);
-  equalized_ms_ = std::min(equalized_ms_, cost.cost_ms);
-  if (!found_.consider(plan, std::move(cost))) return;
-  best_ = of_equalized_->best_;
-}
-
-void CutSearch::ask_for_equalized() {
-  if (of_equalized_->next() && !stop_.reached()) {
-    next_ = of_equalized_->next();
-    next_->whole = false;
-    return;
-  }
-  price_equalized();
-  if (std::exchange(starts_listed_, true)) return after_equalized();
-  list_starts();
-  plan_near_equalized();
-}
-
-// Where equal devices need row blocks for want of memory, others may have better plans.
-void CutSearch::list_starts() {
-  std::optional<PlannedPart>& whole = of_equalized_->whole_part_;
-  std::optional<PlannedPart>& best = of_equalized_->best_part_;
-  if (!whole || !whole->by_columns) return;
-  whole_planned_ = true;
-  const auto is_close_here = [&] {
-    return whole->tables.empty() && required_.empty() &&
-           simulate(backend_, task_, whole->plan).cost_ms <=
-               kCloseHere * found_.best().cost.cost_ms;
-  };
-  const bool worth_it = options_.effort != Effort::kFast ||
-                        whole->cost_ms <= kClose * best->cost_ms || is_close_here();
-  if (best->choice != CutChoice{}) starts_.push_back(*std::move(best));
-  if (worth_it || starts_.empty()) starts_.push_back(*std::move(whole));
-}
-
-void CutSearch::plan_near_equalized() {
-  phase_ = Phase::kNearEqualized;
-  while (!starts_.empty() && !stop_.reached()) {
-    start_ = std::move(starts_.back());
-    starts_.pop_back();
-    if (!ask_for_rest(start_.choice, Effort::kFast)) continue;
-    const bool same =
-        next_->whole ? start_.tables.empty()
-                     : start_.tables == rest_.tables && start_.first_columns == rest_.first_columns;
-    if (same && start_.by_columns) next_->start = &start_.plan;
-    return;
-  }
-  after_equalized();
-}
-
-void CutSearch::go_on_with_best(Effort effort) {
-  phase_ = Phase::kBestOnly;
-  if (!ask_for_rest(best_, effort)) end();
-}
-
-void CutSearch::after_equalized() {
-  if (!whole_planned_) return begin();
-  if (stop_.reached()) return end();
-  // Equal devices may all be as slow as one that is best left alone.
-  if (!std::exchange(heuristics_tried_, true) && heuristic_is_cheaper()) return plan_whole_again();
-  if (equalized_ms_ < kAnyCost && !equalized_done_ && options_.effort != Effort::kFast &&
-      equalized_ms_ <= kWorthAllEffort * found_.best().cost.cost_ms) {
-    if (const std::optional<Effort> effort = next_effort()) {
-      phase_ = Phase::kEqualized;
-      of_equalized_->go_on_with_best(*effort);
-      return ask_for_equalized();
-    }
-    equalized_done_ = true;
-  }
-  if (options_.columns_only) return end();
-  if (found_.empty() && !choices_.started()) return begin_trials();
-  if (options_.effort == Effort::kFast) return end();
-  improve_best();
-}
-
-bool CutSearch::heuristic_is_cheaper() {
-  const auto in_columns = [&](const Table& table) { return may_be_in_columns(task_, table); };
-  if (!std::ranges::all_of(task_.tables, in_columns)) return false;
-  trial_ = {};
-  bool cheaper = false;
-  const auto consider_one = [&](std::optional<Plan> plan) {
-    if (plan) cheaper |= consider(*std::move(plan), kAnyCost);
-  };
-  consider_one(cheapest_uniform_plan(backend_, task_));
-  for (const Algorithm baseline : kGreedyBaselines) {
-    consider_one(place_by_baseline(task_, baseline, 0));
-  }
-  return cheaper;
-}
-
 void CutSearch::improve_best() {
   phase_ = Phase::kBest;
-  improved_with_.reset();
+  const auto improve_later = [&](const CutChoice& choice) {
+    for (const Effort effort : efforts_to(options_.effort)) {
+      to_improve_.emplace_back(choice, effort);
+    }
+  };
   // With little effort one table more or less may seem to pay that does not.
   if (const auto& before = choices_.before_single_tables(); before && *before != best_) {
-    to_improve_ = {*before};
+    improve_later(*before);
   }
-  to_improve_.push_back(best_);
+  improve_later(best_);
   improve_next();
 }
 
 void CutSearch::improve_next() {
   while (!to_improve_.empty() && !stop_.reached()) {
-    const CutChoice choice = to_improve_.back();
-    const std::optional<Effort> effort = next_effort();
-    if (!effort) to_improve_.pop_back();
-    if (effort && choice != CutChoice{} && ask_for_rest(choice, *effort)) return;
+    const auto [choice, effort] = std::move(to_improve_.back());
+    to_improve_.pop_back();
+    if (choice != CutChoice{} && ask_for_rest(choice, effort)) return;
   }
   plan_whole_again();
-}
-
-std::optional<Effort> CutSearch::next_effort() {
-  if (improved_with_ == options_.effort) {
-    improved_with_.reset();
-    return std::nullopt;
-  }
-  improved_with_ = improved_with_ ? options_.effort : std::min(options_.effort, Effort::kDefault);
-  return improved_with_;
 }
 
 void CutSearch::plan_whole_again() {
@@ -426,6 +309,7 @@ bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
     } else {
       trial_.parts_share = 0.0;  // What is left has no use for it.
       trial_.widths.clear();
+      if (phase_ == Phase::kTrials && trial_ == best_) return false;
     }
   }
   next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};

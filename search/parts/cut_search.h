@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -85,11 +86,16 @@ class CutSearch {
     double cost_ms = 0.0;     ///< Of all tables.
   };
 
+  static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+  /// The last one is to be first: the default one before more, so that more effort gives no dearer
+  /// plan. The best plan of a part need not be that of the whole.
+  [[nodiscard]] static std::vector<Effort> efforts_to(Effort effort);
   /// Asks for the whole task.
   void begin();
   void after_whole(PlanResult planned);
   void begin_trials();
   void consider_known();
+  [[nodiscard]] CutChoice known_choice() const;
   void try_more();
   /// Where no choice has led to a plan: looks at nothing but room first.
   void try_for_room();
@@ -113,9 +119,6 @@ class CutSearch {
   [[nodiscard]] bool heuristic_is_cheaper();
   void improve_best();
   void improve_next();
-  /// Of plans for one choice after another: the default one before more, so that more effort gives
-  /// no dearer plan. The best plan of a part need not be the best of the whole.
-  [[nodiscard]] std::optional<Effort> next_effort();
   void plan_whole_again();
   void end();
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
@@ -150,19 +153,17 @@ class CutSearch {
   CutChoices choices_;
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
-  CutChoice best_;                       ///< Of the best plan.
-  std::vector<CutChoice> to_improve_;    ///< With all effort, the last one first.
-  std::optional<Effort> improved_with_;  ///< The last of them, so far.
-  CutChoice trial_;                      ///< Of the part that is asked for.
-  PartialTask rest_;                     ///< That part.
-  Plan fixed_;                           ///< The other tables.
+  CutChoice best_;                                        ///< Of the best plan.
+  std::vector<std::pair<CutChoice, Effort>> to_improve_;  ///< With all effort, the last one first.
+  CutChoice trial_;                                       ///< Of the part that is asked for.
+  PartialTask rest_;                                      ///< That part.
+  Plan fixed_;                                            ///< The other tables.
 
   bool keeps_parts_ = false;  ///< For another search to start from:
   std::optional<PlannedPart> whole_part_;
   std::optional<PlannedPart> best_part_;
 
   bool known_considered_ = false;
-  bool known_kinds_tried_ = false;
   bool replicas_for_room_tried_ = false;
   bool room_searched_ = false;
   std::optional<RoomyPlan> roomy_;
@@ -170,7 +171,7 @@ class CutSearch {
 
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
-  bool equalized_done_ = false;  ///< Its best choice is planned with all effort.
+  std::vector<Effort> equalized_efforts_;  ///< For its best choice, the last one first.
   bool starts_listed_ = false;
   double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
   bool whole_planned_ = false;  ///< Or near to its plan for equal devices.

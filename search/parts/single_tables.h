@@ -27,6 +27,11 @@ class SingleTables {
   [[nodiscard]] std::optional<CutChoice> next(CutChoice best);
   /// The last one led to the best plan so far.
   void last_is_best();
+  /// The last one took no planning, and does not count.
+  void last_was_not_planned() {
+    --trials_;
+    if (without_gain_ > 0) --without_gain_;
+  }
 
  private:
   struct Change {

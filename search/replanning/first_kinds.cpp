@@ -32,8 +32,14 @@ std::vector<WantedKinds> first_kinds(const KindOrder& order, const RunningKinds&
   std::vector<WantedKinds> all{as_they_run(order, kinds)};
   WantedKinds wanted = all.front();
   for (std::uint32_t t = 0; order.replicas && t < wanted.size(); ++t) {
-    const bool row_wise = may_be_cut(task, task.tables[t], task.devices);
-    if (!kinds.kind(t) && !wanted[t] && row_wise) wanted[t] = ShardingKind::kRow;
+    if (kinds.kind(t) || wanted[t]) continue;
+    const Table& table = task.tables[t];
+    if (may_be_cut(task, table, task.devices)) {
+      wanted[t] = ShardingKind::kRow;
+    } else if (!may_be_in_columns(task, table) &&
+               may_be_sharded(task, table, ShardingKind::kReplicate)) {
+      wanted[t] = ShardingKind::kReplicate;
+    }
   }
   if (wanted != all.back()) all.push_back(wanted);
   for (std::uint32_t t = 0; t < wanted.size(); ++t) {

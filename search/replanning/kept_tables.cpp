@@ -87,7 +87,7 @@ class TableKeeper {
  private:
   [[nodiscard]] bool runs_in_blocks(std::size_t running) const {
     return std::ranges::any_of(holders_.slices(running), [&](const RunningSlice& held) {
-      return held.slice.rows < running_.task.tables[running].rows;
+      return is_row_block(running_.task, held.slice);
     });
   }
 

@@ -31,7 +31,7 @@ struct KeptTables {
   std::int64_t moved_bytes = 0;  ///< All of `moves`; they must be moved.
   /// These, and what no device holds of the others, by the slices that they run in.
   std::int64_t must_move_bytes = 0;
-  /// Tables that run in blocks of rows and cannot stay so, ascending.
+  /// Tables of `rest` that run in blocks of rows, ascending.
   std::vector<std::uint32_t> out_of_blocks;
   /// What devices hold of those: in `rest` they are new ones.
   std::int64_t taken_for_new_bytes = 0;

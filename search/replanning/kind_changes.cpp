@@ -83,8 +83,8 @@ std::int64_t RunningKinds::bytes(std::uint32_t t, ShardingKind kind) const {
 
 std::int64_t RunningKinds::bytes_out_of_blocks(std::uint32_t t) const {
   const TableSlice& whole = whole_[t];
-  std::int64_t least = allows(t, ShardingKind::kRow) ? bytes(t, ShardingKind::kRow)
-                                                     : std::numeric_limits<std::int64_t>::max();
+  std::int64_t least = holders_.missing_bytes(whole, std::nullopt);  // As a new table.
+  if (allows(t, ShardingKind::kRow)) least = std::min(least, bytes(t, ShardingKind::kRow));
   for (int device = 0; allows(t, ShardingKind::kColumn) && device < task_.devices; ++device) {
     std::vector<TableMove> moves;
     holders_.add_moves(whole, device, before_[t], moves);

@@ -41,7 +41,7 @@ class RunningKinds {
   }
   /// What has to be moved beyond what no device holds of a table in blocks of rows that leaves
   /// these: in one slice on the device that holds most of it, or row-wise on all, whichever is
-  /// less.
+  /// less; if rules allow neither, as a new table.
   [[nodiscard]] std::int64_t bytes_out_of_blocks(std::uint32_t table) const;
   /// What no device holds, in bytes.
   [[nodiscard]] std::int64_t least_bytes() const;
