@@ -25,6 +25,11 @@ constexpr std::size_t kFewShares = 1;
 std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
   std::optional<CutChoice> choice = next_of_round(best, planned);
   if (!choice && go_on(best)) choice = next_of_round(best, planned);
+  known_is_last_ = false;
+  if (!choice && listed_ && known_ && *known_ != best) {
+    choice = std::exchange(known_, std::nullopt);
+    known_is_last_ = true;
+  }
   if (choice) last_ = *choice;
   return choice;
 }
@@ -51,17 +56,12 @@ void CutChoices::begin_again() {
 // rows for want of them.
 std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
                                                    const PlanResult* planned) {
-  known_is_last_ = false;
   std::optional<CutChoice> choice;
   if (kind_ == Kind::kColumnParts) {
     choice = next_parts(best, planned != nullptr);
     if (choice) return choice;
     if (planned != nullptr && !std::exchange(listed_, true)) list_candidates(*planned);
     kind_ = Kind::kReplicas;
-    if (listed_ && known_ && *known_ != best) {
-      known_is_last_ = true;
-      return std::exchange(known_, std::nullopt);
-    }
   }
   if (kind_ == Kind::kReplicas) {
     choice = next_replicas(best);
@@ -83,7 +83,7 @@ std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
 }
 
 void CutChoices::last_was_not_planned() {
-  if (kind_ == Kind::kSingleTables) single_tables_.last_was_not_planned();
+  if (kind_ == Kind::kSingleTables && !known_is_last_) single_tables_.last_was_not_planned();
 }
 
 void CutChoices::last_is_best() {

@@ -35,9 +35,8 @@ class CutChoices {
   void last_is_best();
   /// The last one took no planning: there was no room for it, or nothing left to be planned.
   void last_was_not_planned();
-  /// To be tried as soon as candidates are listed.
+  /// To be tried at last: other choices that began with it would be near to it.
   void try_known(CutChoice choice) { known_ = std::move(choice); }
-  [[nodiscard]] bool known_is_last() const { return known_is_last_; }
   /// All kinds once more, after they came to an end without a plan, and there is one now.
   void begin_again();
   [[nodiscard]] bool started() const { return shares_tried_ > 0 || !first_round_; }

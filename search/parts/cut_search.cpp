@@ -136,6 +136,7 @@ void CutSearch::begin_trials() {
   try_more();
 }
 
+// Not before there are choices: none of them, planned with little effort, would seem to be better.
 void CutSearch::consider_known() {
   if (options_.known == nullptr || std::exchange(known_considered_, true)) return;
   trial_ = known_choice();
@@ -153,8 +154,6 @@ void CutSearch::try_more() {
     const std::optional<CutChoice> choice =
         choices_.next(best_, found_.empty() ? nullptr : &found_.best());
     if (!choice) break;
-    // Before that, candidates are listed by the plan by columns.
-    if (choices_.known_is_last()) consider_known();
     if (ask_for_rest(*choice, Effort::kFast)) return;
     choices_.last_was_not_planned();
   }

@@ -43,8 +43,8 @@ struct Improvement {
 /// What a caller asks of one plan beside the task. Algorithm::kPublished and the baselines know of
 /// none of it.
 struct PlanRequest {
-  /// When to return with the best plan found so far. Of a task with links, half of the time is for a
-  /// plan without them.
+  /// When to return with the best plan found so far. Of a task with links, half of the time is for
+  /// a plan without them.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Another way to end early, looked at after some tenths of a millisecond; by a GPU after one.
   std::stop_token stop{};
