@@ -136,7 +136,7 @@ void CutSearch::begin_trials() {
   try_more();
 }
 
-// Not before there are choices: none of them, planned with little effort, would seem to be better.
+// At last: beside a plan made with all effort no trial with little effort would seem to be better.
 void CutSearch::consider_known() {
   if (options_.known == nullptr || std::exchange(known_considered_, true)) return;
   trial_ = known_choice();
