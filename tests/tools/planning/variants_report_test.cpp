@@ -78,7 +78,7 @@ TEST(WhatIfs, JsonHasAllOfPlansThatNoColumnSplitsMake) {
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
   for (const json& variant : json::parse(outcome.out)["variants"]) {
     const int devices = variant["devices"].get<int>();
-    EXPECT_EQ(variant["replicas"], json({0}));
+    EXPECT_EQ(variant["replicas"], json::array({0}));
     EXPECT_EQ(variant["slices"], devices);
     const json alone =
         json::parse(run_command("plan", {"--task", file, "--devices", std::to_string(devices),
