@@ -76,7 +76,8 @@ TEST(WhatIfs, JsonHasAllOfPlansThatNoColumnSplitsMake) {
   const Outcome outcome =
       run_command("plan", {"--task", file, "--devices", "2,4", "--format", "json"});
   ASSERT_EQ(outcome.code, kExitOk) << outcome.err;
-  for (const json& variant : json::parse(outcome.out)["variants"]) {
+  const json document = json::parse(outcome.out);
+  for (const json& variant : document["variants"]) {
     const int devices = variant["devices"].get<int>();
     EXPECT_EQ(variant["replicas"], json::array({0}));
     EXPECT_EQ(variant["slices"], devices);
