@@ -85,20 +85,20 @@ void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const Pla
 }
 
 // In rounds, so that what all tasks ask for next can be planned together.
-void Planner::Impl::plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
+void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
                                        const PlanRequest& request) const {
   struct Run {
-    Run(const Impl& impl, const SearchDriver::Job& of_task, const PlanRequest& wanted)
+    Run(const Impl& impl, const CutJob& of_task, const PlanRequest& wanted)
         : job(of_task),
           search(*impl.cpu, of_task.task, wanted,
-                 impl.cut_search_options(impl.options.effort, of_task.start)) {}
+                 impl.cut_search_options(impl.options.effort, of_task.known)) {}
 
-    SearchDriver::Job job;
+    CutJob job;
     CutSearch search;
     PlanOutcome of_part{};
   };
   std::deque<Run> runs;  // Borrowed from, and not to be moved.
-  for (const SearchDriver::Job& job : jobs) {
+  for (const CutJob& job : jobs) {
     runs.emplace_back(*this, job, request);
   }
   for (Run& run : runs) {
@@ -166,7 +166,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     return at == unlinked_of.end() || !plans[at->second] ? nullptr : &*plans[at->second];
   };
   struct Jobs {
-    std::vector<SearchDriver::Job> for_cut_search;
+    std::vector<Impl::CutJob> for_cut_search;
     std::vector<SearchDriver::Job> for_columns;
   };
   std::map<const Impl*, Jobs> jobs;

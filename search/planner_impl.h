@@ -104,8 +104,12 @@ struct Planner::Impl {
   /// By CutSearch, each of whose parts is planned by plan_part(). `known`: as in its options.
   PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
                                 PlanLaunches& launches, const Plan* known = nullptr) const;
-  void plan_by_cut_search(std::span<const SearchDriver::Job> jobs,
-                          const PlanRequest& request) const;
+  struct CutJob {
+    const Task& task;  ///< Valid.
+    PlanOutcome& outcome;
+    const Plan* known = nullptr;
+  };
+  void plan_by_cut_search(std::span<const CutJob> jobs, const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                         const PlannerOptions& with) const;

@@ -31,8 +31,7 @@ class SearchDriver {
   struct Job {
     const Task& task;  ///< Valid.
     PlanOutcome& outcome;
-    /// SearchOrder's, not of the published search; or CutSearch's known plan.
-    const Plan* start = nullptr;
+    const Plan* start = nullptr;  ///< SearchOrder's; not of the published search.
   };
   /// Starts searches; their embeddings are computed together.
   void add(std::span<const Job> jobs);

@@ -321,4 +321,11 @@ std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Ta
   return candidates;
 }
 
+CutCandidates cut_candidates(const Backend& backend, const Task& task, const Plan& sharded,
+                             const PlanCost& cost) {
+  return {.replicas = replica_candidates(backend, task, sharded, cost),
+          .row_wise = row_wise_candidates(backend, task, sharded, cost),
+          .node_blocks = node_block_candidates(backend, task, sharded, cost)};
+}
+
 }  // namespace neuroshard

@@ -46,6 +46,15 @@ struct CutCandidate {
                                                               const Task& task, const Plan& sharded,
                                                               const PlanCost& cost);
 
+/// The three of them.
+struct CutCandidates {
+  std::vector<CutCandidate> replicas;
+  std::vector<CutCandidate> row_wise;
+  std::vector<CutCandidate> node_blocks;
+};
+[[nodiscard]] CutCandidates cut_candidates(const Backend& backend, const Task& task,
+                                           const Plan& sharded, const PlanCost& cost);
+
 /// [tables]: what each takes of a device on average in `sharded`, a plan that costs `cost`: its
 /// slices, or its narrowest one if a plan waits for that.
 [[nodiscard]] std::vector<double> column_loads_ms(const Backend& backend, const Task& task,

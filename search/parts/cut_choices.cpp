@@ -25,10 +25,9 @@ constexpr std::size_t kFewShares = 1;
 std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
   std::optional<CutChoice> choice = next_of_round(best, planned);
   if (!choice && go_on(best)) choice = next_of_round(best, planned);
-  known_is_last_ = false;
   if (!choice && listed_ && known_ && *known_ != best) {
     choice = std::exchange(known_, std::nullopt);
-    known_is_last_ = true;
+    kind_ = Kind::kKnown;
   }
   if (choice) last_ = *choice;
   return choice;
@@ -79,17 +78,18 @@ std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
     kind_ = Kind::kSingleTables;
     before_single_tables_ = best;
   }
-  return single_tables_.next(best);
+  if (kind_ == Kind::kSingleTables) choice = single_tables_.next(best);
+  return choice;
 }
 
 void CutChoices::last_was_not_planned() {
-  if (kind_ == Kind::kSingleTables && !known_is_last_) single_tables_.last_was_not_planned();
+  if (kind_ == Kind::kSingleTables) single_tables_.last_was_not_planned();
 }
 
 void CutChoices::last_is_best() {
-  if (known_is_last_) return;
   switch (kind_) {
     case Kind::kColumnParts:
+    case Kind::kKnown:
       return;
     case Kind::kReplicas:
       return replicas_.last_is_best();
@@ -188,19 +188,18 @@ CutRoom CutChoices::room_beside(const std::vector<std::uint32_t>& replicas) cons
 }
 
 void CutChoices::list_candidates(const PlanResult& planned) {
-  const auto without_required = [&](std::vector<CutCandidate> candidates) {
-    std::erase_if(candidates, [&](const CutCandidate& one) {
+  CutCandidates candidates = cut_candidates(backend_, task_, *planned.plan, planned.cost);
+  if (!few_) single_tables_ = {backend_, task_, required_, planned, candidates};
+  const std::size_t trials = first_round_ ? kFewTrials : kTrials;
+  const auto trials_of = [&](std::vector<CutCandidate> of_kind) {
+    std::erase_if(of_kind, [&](const CutCandidate& one) {
       return std::ranges::binary_search(required_, one.table);
     });
-    return candidates;
+    return CountTrials(std::move(of_kind), trials);
   };
-  const std::size_t trials = first_round_ ? kFewTrials : kTrials;
-  const PlanCost& cost = planned.cost;
-  replicas_ = {without_required(replica_candidates(backend_, task_, *planned.plan, cost)), trials};
-  row_wise_ = {without_required(row_wise_candidates(backend_, task_, *planned.plan, cost)), trials};
-  node_blocks_ = {without_required(node_block_candidates(backend_, task_, *planned.plan, cost)),
-                  trials};
-  if (!few_) single_tables_ = {backend_, task_, required_, planned};
+  replicas_ = trials_of(std::move(candidates.replicas));
+  row_wise_ = trials_of(std::move(candidates.row_wise));
+  node_blocks_ = trials_of(std::move(candidates.node_blocks));
 }
 
 }  // namespace neuroshard

@@ -46,7 +46,7 @@ class CutChoices {
   }
 
  private:
-  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks, kSingleTables };
+  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks, kSingleTables, kKnown };
 
   /// The next one of this round.
   [[nodiscard]] std::optional<CutChoice> next_of_round(const CutChoice& best,
@@ -82,7 +82,6 @@ class CutChoices {
   bool replicas_limited_ = false;  ///< By memory.
   bool row_wise_alone_ = false;    ///< The last trial's are to be tried without replicas.
   std::optional<CutChoice> known_;
-  bool known_is_last_ = false;
   std::optional<CutChoice> before_single_tables_;
   CutChoice last_;
 };

@@ -6,7 +6,6 @@
 
 #include "core/table_kind.h"
 #include "core/table_rules.h"
-#include "search/parts/cut_candidates.h"
 
 namespace neuroshard {
 namespace {
@@ -34,19 +33,19 @@ CutChoice with_kind(CutChoice choice, std::uint32_t table, ShardingKind kind) {
 }  // namespace
 
 SingleTables::SingleTables(const Backend& backend, const Task& task,
-                           const std::vector<std::uint32_t>& required, const PlanResult& planned) {
-  const Plan& plan = *planned.plan;
-  const std::vector<double> loads_ms = column_loads_ms(backend, task, plan, planned.cost);
+                           const std::vector<std::uint32_t>& required, const PlanResult& planned,
+                           const CutCandidates& candidates) {
+  const std::vector<double> loads_ms = column_loads_ms(backend, task, *planned.plan, planned.cost);
   std::map<std::uint32_t, std::vector<Change>> of_tables;
-  const auto add = [&](ShardingKind kind, const std::vector<CutCandidate>& candidates) {
-    for (const CutCandidate& one : candidates) {
+  const auto add = [&](ShardingKind kind, const std::vector<CutCandidate>& of_kind) {
+    for (const CutCandidate& one : of_kind) {
       if (std::ranges::binary_search(required, one.table) || one.gain < kLeastGain) continue;
       of_tables[one.table].push_back({one.table, kind});
     }
   };
-  add(ShardingKind::kReplicate, replica_candidates(backend, task, plan, planned.cost));
-  add(ShardingKind::kRow, row_wise_candidates(backend, task, plan, planned.cost));
-  add(ShardingKind::kTableRow, node_block_candidates(backend, task, plan, planned.cost));
+  add(ShardingKind::kReplicate, candidates.replicas);
+  add(ShardingKind::kRow, candidates.row_wise);
+  add(ShardingKind::kTableRow, candidates.node_blocks);
   std::vector<std::uint32_t> order;
   for (auto& [table, changes] : of_tables) {
     if (may_be_in_columns(task, task.tables[table])) {

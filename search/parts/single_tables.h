@@ -8,6 +8,7 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
+#include "search/parts/cut_candidates.h"
 #include "search/parts/cut_choice.h"
 
 namespace neuroshard {
@@ -18,10 +19,10 @@ namespace neuroshard {
 class SingleTables {
  public:
   SingleTables() = default;
-  /// `required`: tables that must be replicated, ascending, which are left alone. `planned`: a plan
-  /// by columns.
+  /// `required`: tables that must be replicated, ascending, which are left alone. `candidates`: of
+  /// `planned`, a plan by columns.
   SingleTables(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required,
-               const PlanResult& planned);
+               const PlanResult& planned, const CutCandidates& candidates);
 
   /// Nothing: no other table is worth a trial, or there were enough of them.
   [[nodiscard]] std::optional<CutChoice> next(CutChoice best);

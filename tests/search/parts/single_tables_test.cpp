@@ -44,7 +44,8 @@ TEST(SingleTables, AreOfAnotherKindThatRulesAllow) {
     const PlanResult planned = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
     if (!planned.plan) continue;
     const std::vector<std::uint32_t> required{0};
-    SingleTables single(backend, task, required, planned);
+    SingleTables single(backend, task, required, planned,
+                        cut_candidates(backend, task, *planned.plan, planned.cost));
     CutChoice best;
     std::size_t without_gain = 0;
     while (const auto choice = single.next(best)) {
