@@ -352,6 +352,16 @@ std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle) {
   return allowed;
 }
 
+bool share_a_group(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  auto of_a = a.begin();
+  auto of_b = b.begin();
+  while (of_a != a.end() && of_b != b.end()) {
+    if (*of_a == *of_b) return true;
+    *of_a < *of_b ? ++of_a : ++of_b;
+  }
+  return false;
+}
+
 ApartTables::ApartTables(const Task& task) {
   for (const TableGroup& group : task.groups) {
     if (group.keep != Keep::kApart) continue;
@@ -361,16 +371,6 @@ ApartTables::ApartTables(const Task& task) {
     }
     ++groups_;
   }
-}
-
-bool ApartTables::apart(std::size_t a, std::size_t b) const {
-  auto of_a = groups_of_[a].begin();
-  auto of_b = groups_of_[b].begin();
-  while (of_a != groups_of_[a].end() && of_b != groups_of_[b].end()) {
-    if (*of_a == *of_b) return true;
-    *of_a < *of_b ? ++of_a : ++of_b;
-  }
-  return false;
 }
 
 // What is connected is counted first, which refinement alone does not see.

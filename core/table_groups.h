@@ -35,6 +35,10 @@ using TableBundle = std::vector<std::uint32_t>;
 /// [devices]: whether each may hold slices of all tables of a bundle.
 [[nodiscard]] std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle);
 
+/// Whether two lists of groups, ascending, have one in common.
+[[nodiscard]] bool share_a_group(const std::vector<std::uint32_t>& a,
+                                 const std::vector<std::uint32_t>& b);
+
 /// Which tables groups keep apart.
 class ApartTables {
  public:
@@ -47,7 +51,9 @@ class ApartTables {
     return groups_of_[table];
   }
   /// Whether a group keeps `a` from `b`, which are two tables.
-  [[nodiscard]] bool apart(std::size_t a, std::size_t b) const;
+  [[nodiscard]] bool apart(std::size_t a, std::size_t b) const {
+    return share_a_group(groups_of_[a], groups_of_[b]);
+  }
 
  private:
   std::size_t groups_ = 0;

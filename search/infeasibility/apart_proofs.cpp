@@ -82,16 +82,6 @@ void keep_the_crowded(std::vector<Guest>& guests, std::size_t groups) {
   } while (guests.size() < before);
 }
 
-bool share_a_group(const Guest& a, const Guest& b) {
-  auto of_a = a.groups.begin();
-  auto of_b = b.groups.begin();
-  while (of_a != a.groups.end() && of_b != b.groups.end()) {
-    if (*of_a == *of_b) return true;
-    *of_a < *of_b ? ++of_a : ++of_b;
-  }
-  return false;
-}
-
 /// Gives guests devices, one to each, by augmenting paths (Kuhn 1955).
 class GivenDevices {
  public:
@@ -162,7 +152,7 @@ std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int d
   std::vector<std::vector<bool>> apart(n, std::vector<bool>(n, false));
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      apart[a][b] = apart[b][a] = share_a_group(guests[a], guests[b]);
+      apart[a][b] = apart[b][a] = share_a_group(guests[a].groups, guests[b].groups);
     }
   }
   for (const bool fewest_devices : {true, false}) {
