@@ -17,7 +17,7 @@ double stated_gib(std::int64_t bytes) {
                                 .ptr;
     double rounded = 0.0;
     (void)std::from_chars(text.data(), end, rounded);
-    if (rounded > 0.0 && rounded < 8589934592.0 && bytes_from_gib(rounded) == bytes) return rounded;
+    if (rounded > 0.0 && rounded < kGibLimit && bytes_from_gib(rounded) == bytes) return rounded;
   }
   return exact;
 }

@@ -11,6 +11,7 @@
 #include "core/node_link_fields.h"
 #include "core/reserved_problem.h"
 #include "core/rule_validation.h"
+#include "core/stated_gib.h"
 #include "core/table_groups.h"
 #include "core/table_label.h"
 #include "core/table_problem.h"
@@ -186,7 +187,7 @@ ComputeOnDevices compute_on_devices(const Task& task) {
 }
 
 std::int64_t bytes_from_gib(double gib) {
-  if (!std::isfinite(gib) || gib <= 0.0 || gib >= 8589934592.0) {
+  if (!std::isfinite(gib) || gib <= 0.0 || gib >= kGibLimit) {
     throw Error("memory is " + shortest_text(gib) +
                 " GiB; give a number above 0 and below 8589934592, e.g. 4");
   }
@@ -247,34 +248,6 @@ void validate(const Table& table, const std::string& where) {
   if (const std::optional<std::string> problem = problem_of(table)) {
     throw Error(in_place(where, *problem));
   }
-}
-
-std::optional<std::string> reserved_problem_of(const Task& task) {
-  const auto& [bytes, share] = task.reserved;
-  if (bytes < 0) {
-    return "reserved memory is " + std::to_string(bytes) +
-           " bytes; give a number that is not negative";
-  }
-  if (!(share >= 0.0 && share < 1.0)) {
-    return "the reserved share of memory (reserved_share) is " + shortest_text(share) +
-           "; give a number of at least 0 and less than 1, e.g. 0.15";
-  }
-  const std::size_t devices = std::max<std::size_t>(task.device_list.size(), 1);
-  for (std::size_t device = 0; device < devices; ++device) {
-    const std::int64_t memory = memory_bytes(task, device);
-    if (bytes >= memory || reserved_bytes(task, device) >= memory) {
-      return "all memory of " +
-             (task.device_list.empty() ? "a device" : "device " + std::to_string(device)) + ", " +
-             format_bytes(memory) + ", is reserved; reserve less, or give more memory";
-    }
-    if (room_bytes(task, device) < 0) {
-      return "device " + std::to_string(device) + ": the base load takes " +
-             format_bytes(task.device_list[device].base_bytes) + ", and " +
-             format_bytes(reserved_bytes(task, device)) + " are reserved, but it has " +
-             format_bytes(memory) + "; reserve less, or give more memory";
-    }
-  }
-  return std::nullopt;
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/message_text.h"
 #include "core/node_link_fields.h"
+#include "core/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
@@ -60,9 +61,8 @@ ReservedMemory read_reserved(const JsonObject& file) {
   }
   if (file.has("reserved_share")) {
     reserved.share = file.number("reserved_share");
-    if (reserved.share < 0.0 || reserved.share >= 1.0) {
-      throw Error(file.place("reserved_share") + " is " + shortest_text(reserved.share) +
-                  "; give a number of at least 0 and less than 1, e.g. 0.15");
+    if (const std::optional<std::string> problem = reserved_share_problem_of(reserved.share)) {
+      throw Error(file.place("reserved_share") + *problem);
     }
   }
   return reserved;

@@ -42,9 +42,9 @@ void MemoryOptions::require_ranges() const {
                 "; give the samples of an iteration; costs can be predicted for " +
                 format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch));
   }
-  if (reserved_share && !(*reserved_share >= 0.0 && *reserved_share < 1.0)) {
-    throw Error(kReservedShare + (" is " + shortest_text(*reserved_share)) +
-                "; give a number of at least 0 and less than 1, e.g. 0.15");
+  if (!reserved_share) return;
+  if (const std::optional<std::string> problem = reserved_share_problem_of(*reserved_share)) {
+    throw Error(kReservedShare + *problem);
   }
 }
 
