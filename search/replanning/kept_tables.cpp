@@ -53,7 +53,7 @@ class TableKeeper {
         fixed.push_back(t);
         continue;
       }
-      kept_.must_move_bytes += holders_.missing_bytes(whole_[t], before_[t]);
+      kept_.missing_bytes += holders_.missing_bytes(whole_[t], before_[t]);
       if (before_[t] && runs_in_blocks(*before_[t])) {
         kept_.out_of_blocks.push_back(t);
       }
@@ -62,7 +62,7 @@ class TableKeeper {
       }
     }
     kept_.moved_bytes = moved_bytes(kept_.moves);
-    kept_.must_move_bytes += kept_.moved_bytes;
+    kept_.missing_bytes += kept_.moved_bytes;
     const DeviceLoads loads = even_ ? loads_of_devices(backend_, task_, kept_.fixed)
                                     : loads_of_each_device(backend_, task_, kept_.fixed);
     kept_.device_bytes = loads.most_bytes();

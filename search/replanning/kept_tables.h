@@ -30,7 +30,7 @@ struct KeptTables {
   std::vector<TableMove> moves;
   std::int64_t moved_bytes = 0;  ///< All of `moves`; they must be moved.
   /// These, and what no device holds of the others, by the slices that they run in.
-  std::int64_t must_move_bytes = 0;
+  std::int64_t missing_bytes = 0;
   /// Tables of `rest` that run in blocks of rows, ascending.
   std::vector<std::uint32_t> out_of_blocks;
   /// What devices hold of those: in `rest` they are new ones.

@@ -68,7 +68,8 @@ class KindSearch {
   void begin(Effort effort);
   void begin_without_plan(PlanResult none);
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
-  /// Returns what has to be moved for them, as replan_task() counts it.
+  /// Returns what has to be moved for them, by the slices that run; tables that leave row blocks
+  /// are new ones.
   std::int64_t try_kinds(const WantedKinds& wanted, Effort effort);
   /// Throws Error if a larger budget would do, or if tables cannot stay as they run.
   void refuse_without_plan();
@@ -138,7 +139,7 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
 
 std::int64_t KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
-  const std::int64_t least_bytes = kept.must_move_bytes + kept.taken_for_new_bytes;
+  const std::int64_t least_bytes = kept.missing_bytes + kept.taken_for_new_bytes;
   if (std::optional<Error> refusal = refusal_of(order_.task, kept)) {
     if (!refusal_) refusal_ = std::move(refusal);
     return least_bytes;
@@ -436,7 +437,7 @@ ReplanResult KindSearch::run() {
   ReplanResult result = std::move(best_->result);
   result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, as_they_run_);
-  result.must_move_bytes = kept.must_move_bytes;
+  result.must_move_bytes = kept.missing_bytes;
   for (const std::uint32_t t : kept.out_of_blocks) {
     result.must_move_bytes += kinds_.bytes_out_of_blocks(t);
   }

@@ -20,7 +20,7 @@ class MoveBudget {
   void set_bytes(std::int64_t bytes) { bytes_ = bytes; }
   [[nodiscard]] bool is_any() const { return bytes_ == kAnyBytes; }
 
-  /// What has to be moved for the kinds that the search begins with, as replan_task() counts it.
+  /// What has to be moved for the kinds that the search begins with, by the slices that run.
   [[nodiscard]] std::int64_t least_bytes() const { return least_bytes_; }
   void set_least_bytes(std::int64_t bytes) { least_bytes_ = bytes; }
   /// What may be moved beyond that.
