@@ -5,6 +5,7 @@
 #include "core/cpu_kernels.h"
 #include "cuda/beam_launches.h"
 #include "cuda/device_context.h"
+#include "cuda/place_candidates.h"
 #include "cuda/placement_launches.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"
