@@ -112,9 +112,21 @@ def test_damaged_files_are_errors_that_name_them(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     whole = path.read_text()
     document = json.loads(whole)
+
+    def with_shard(**fields: object) -> str:
+        first, *others = document["tables"]
+        shards = [{**first["shards"][0], **fields}, *first["shards"][1:]]
+        return json.dumps({**document, "tables": [{**first, "shards": shards}, *others]})
+
     for damaged, text in (
         (whole[: len(whole) // 2], "not JSON"),
         ("[]", "not a stored plan"),
+        ("[" * 200_000, "not JSON"),
+        (with_shard(rank=1e20), "rank is 1e"),
+        (with_shard(rank=4), "has a shard on rank 4 of 4"),
+        (with_shard(size=[-1, 4]), "size is -1"),
+        (with_shard(size=[1 << 40, 4]), "ends before a shard"),
+        (with_shard(storage={"tape": 1}), "tape"),
         (json.dumps({**document, "version": 2}), "this program reads version 1"),
         (json.dumps({**document, "tables": [{}]}), "KeyError: 'path'"),
         (json.dumps({**document, "fingerprint": "0" * 16}), "files are named by theirs"),

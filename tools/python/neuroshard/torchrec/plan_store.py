@@ -3,76 +3,53 @@
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 from torchrec.distributed.planner.types import Perf, PlanLoader, Shard, ShardingOption, Storage
 
 from neuroshard.errors import Error
+from neuroshard.sharding_plan_file import StoredPlan, StoredShard, StoredTable, load_stored_plan, save_stored_plan
 from neuroshard.torchrec.model_tables import ModelTable, with_shards
 
-FORMAT = "neuroshard.sharding_plan"
-VERSION = 1
 
-
-@dataclass(frozen=True)
-class StoredShard:
-    size: list[int]
-    offset: list[int]
-    rank: int
-    storage: dict[str, int]
-    """Bytes, by TorchRec's names of memory."""
-    perf: dict[str, float]
-    """Milliseconds, by TorchRec's names of what takes them."""
-
-    def shard(self) -> Shard:
+def shard_of(stored: StoredShard) -> Shard:
+    """Raises Error if it speaks of memory or times that this TorchRec does not know."""
+    try:
         return Shard(
-            size=list(self.size),
-            offset=list(self.offset),
-            rank=self.rank,
-            storage=Storage(**self.storage),
-            perf=Perf(**self.perf),
+            size=list(stored.size),
+            offset=list(stored.offset),
+            rank=stored.rank,
+            storage=Storage(**stored.storage),
+            perf=Perf(**stored.perf),
         )
+    except TypeError as error:
+        raise Error(f"stored plan: {error}; delete its file") from error
 
 
-@dataclass(frozen=True)
-class StoredTable:
-    path: str
-    name: str
-    sharding_type: str
-    compute_kernel: str
-    option: int
-    """storage_hash() of the option of TorchRec's search space that the shards are of."""
-    shards: list[StoredShard]
-
-
-@dataclass(frozen=True)
-class StoredPlan:
-    """What a planner selected."""
-
-    fingerprint: str
-    planner_context: str
-    """What TorchRec's planners make of their inputs: hash_planner_context_inputs_str()."""
-    tables: list[StoredTable]
-
-    def options(self, tables: Sequence[ModelTable]) -> list[ShardingOption]:
-        """Those of `tables`, with the stored shards. Raises Error if the plan is one of other tables."""
-        of_model = {option.storage_hash(): option for table in tables for option in table.options}
-        for stored in self.tables:
-            option = of_model.get(stored.option)
-            if option is None or (option.path, option.name) != (stored.path, stored.name):
-                raise Error(f"stored plan {self.fingerprint}: table {stored.name} is none of the model; delete its file")
-        planned = sorted((stored.path, stored.name) for stored in self.tables)
-        if planned != sorted((table.path, table.name) for table in tables):
-            raise Error(f"stored plan {self.fingerprint}: its tables are not those of the model; delete its file")
-        return [
-            with_shards(of_model[stored.option], [shard.shard() for shard in stored.shards]) for stored in self.tables
-        ]
+def options_of(plan: StoredPlan, tables: Sequence[ModelTable], ranks: int) -> list[ShardingOption]:
+    """Those of `tables`, with the stored shards. Raises Error if the plan is one of other tables or ranks."""
+    of_model = {option.storage_hash(): option for table in tables for option in table.options}
+    for stored in plan.tables:
+        option = of_model.get(stored.option)
+        if option is None or (option.path, option.name) != (stored.path, stored.name):
+            raise Error(f"stored plan {plan.fingerprint}: table {stored.name} is none of the model; delete its file")
+        for shard in stored.shards:
+            if shard.rank >= ranks:
+                raise Error(
+                    f"stored plan {plan.fingerprint}: table {stored.name} has a shard on rank {shard.rank} of {ranks}; "
+                    "delete its file"
+                )
+            ends = [first + extent for first, extent in zip(shard.offset, shard.size)]
+            if any(end > extent for end, extent in zip(ends, option.tensor.shape)):
+                raise Error(f"stored plan {plan.fingerprint}: table {stored.name} ends before a shard; delete its file")
+    planned = sorted((stored.path, stored.name) for stored in plan.tables)
+    if planned != sorted((table.path, table.name) for table in tables):
+        raise Error(f"stored plan {plan.fingerprint}: its tables are not those of the model; delete its file")
+    return [with_shards(of_model[stored.option], [shard_of(shard) for shard in stored.shards]) for stored in plan.tables]
 
 
 class PlanStore:
@@ -89,46 +66,16 @@ class PlanStore:
     def load(self, fingerprint: str) -> StoredPlan | None:
         """None if there is none. Raises Error if its file is damaged or cannot be read."""
         path = self._path(fingerprint)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        stored = load_stored_plan(path)
+        if stored is None:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise Error(f"{path}: cannot be read: {error}") from error
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise Error(f"{path}: not JSON: {error}; delete it, and the plan is sought anew") from error
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise Error(f"{path}: not a stored plan; delete it, and the plan is sought anew")
-        if document.get("version") != VERSION:
-            raise Error(f"{path}: version is {document.get('version')}; this program reads version {VERSION}")
-        try:
-            stored = plan_of_document(document)
-        except (KeyError, TypeError, ValueError) as error:
-            raise Error(f"{path}: {type(error).__name__}: {error}; delete it, and the plan is sought anew") from error
         if stored.fingerprint != fingerprint:
             raise Error(f"{path}: has the fingerprint {stored.fingerprint}; files are named by theirs")
         return stored
 
     def save(self, plan: StoredPlan) -> None:
         """Takes the place of one with the same fingerprint. Raises Error if it cannot be written."""
-        path = self._path(plan.fingerprint)
-        document = {"format": FORMAT, "version": VERSION, **asdict(plan)}
-        partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}.partial")
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with partial.open("x", encoding="utf-8") as file:
-                    json.dump(document, file)
-                    file.write("\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                partial.replace(path)
-            finally:
-                partial.unlink(missing_ok=True)
-        except OSError as error:
-            raise Error(f"{path}: cannot be written: {error}") from error
+        save_stored_plan(self._path(plan.fingerprint), plan)
 
     def loader(self, fingerprint: str) -> "StoredPlanLoader":
         """For `plan_loader` of EmbeddingShardingPlanner, which then takes this plan instead of seeking one."""
@@ -163,7 +110,7 @@ class StoredPlanLoader(PlanLoader):
                 sharding_type=table.sharding_type,
                 partition_by="",
                 compute_kernel=table.compute_kernel,
-                shards=[shard.shard() for shard in table.shards],
+                shards=[shard_of(shard) for shard in table.shards],
                 is_pooled=True,
             )
             for table in stored.tables
@@ -226,33 +173,5 @@ def stored_plan(
                 ],
             )
             for option in selected
-        ],
-    )
-
-
-def plan_of_document(document: dict[str, Any]) -> StoredPlan:
-    """Raises KeyError, TypeError or ValueError if something is missing or of another kind."""
-    return StoredPlan(
-        fingerprint=str(document["fingerprint"]),
-        planner_context=str(document["planner_context"]),
-        tables=[
-            StoredTable(
-                path=str(table["path"]),
-                name=str(table["name"]),
-                sharding_type=str(table["sharding_type"]),
-                compute_kernel=str(table["compute_kernel"]),
-                option=int(table["option"]),
-                shards=[
-                    StoredShard(
-                        size=[int(extent) for extent in shard["size"]],
-                        offset=[int(first) for first in shard["offset"]],
-                        rank=int(shard["rank"]),
-                        storage={str(kind): int(count) for kind, count in shard["storage"].items()},
-                        perf={str(kind): float(ms) for kind, ms in shard["perf"].items()},
-                    )
-                    for shard in table["shards"]
-                ],
-            )
-            for table in document["tables"]
         ],
     )

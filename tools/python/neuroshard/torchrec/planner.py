@@ -33,7 +33,7 @@ from neuroshard.errors import Error
 from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, estimate_times
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import DATA_PARALLEL, FUSED, AccessHistograms, ModelTable, model_tables, wrong_means
-from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, stored_plan
+from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
 from neuroshard.torchrec.sharding_plans import plan_of_options
 from neuroshard.torchrec.table_search import Chosen, Planners, TableSearch, task_of
 
@@ -268,7 +268,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._fingerprint = fingerprint_of(by_search, context, rooms, option_bytes, self._candidates)
         try:
             stored = self._plan_store.load(self._fingerprint)
-            return None if stored is None else stored.options(tables)
+            return None if stored is None else options_of(stored, tables, len(rooms))
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.PLAN_LOADING_FAILED) from error
 
