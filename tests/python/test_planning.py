@@ -342,3 +342,24 @@ def test_weights() -> None:
     with pytest.raises(ns.Error) as raised:
         ns.Weights.load("absent.safetensors")
     assert raised.value.kind == "io" and "absent.safetensors" in str(raised.value)
+
+
+def test_functions_of_the_package_are_those_of_a_planner() -> None:
+    task = random_task(5)
+    planner = ns.Planner()
+    plan = planner.plan(task).plan
+    assert plan is not None
+    shrunk = random_task(5, devices=3)
+    ours = ns.replan(shrunk, task, plan, lost_devices=[1])
+    assert repr(ours.moves) == repr(planner.replan(shrunk, task, plan, lost_devices=[1]).moves)
+    limited = ns.replan(shrunk, task, plan, lost_devices=[1], small_moves_bytes=0, small_moves_share=0.0)
+    assert limited.moved_bytes <= ours.moved_bytes
+    variants = [(2, 8 * GIB), (4, 8 * GIB)]
+    costs = [result.cost for result in ns.plan_variants(task, variants) if isinstance(result, ns.PlanResult)]
+    assert [cost and cost.cost_ms for cost in costs] == [
+        result.cost and result.cost.cost_ms
+        for result in planner.plan_variants(task, variants)
+        if isinstance(result, ns.PlanResult)
+    ]
+    assert ns.explain(task, plan).to_json() == planner.explain(task, plan).to_json()
+    assert ns.explain(task).to_json() == planner.explain(task).to_json()

@@ -11,6 +11,9 @@ void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);
 void bind_analytic_costs(nanobind::module_& module);
 
+/// copy.copy(), copy.deepcopy() and pickle, of classes that are bound.
+void bind_states();
+
 // Methods of the class Planner, and what they return.
 struct PythonPlanner;
 void bind_replanning(nanobind::module_& module, nanobind::class_<PythonPlanner>& planner);

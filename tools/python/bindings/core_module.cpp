@@ -26,4 +26,5 @@ NB_MODULE(_core, module) {
   neuroshard::python::bind_plans(module);
   neuroshard::python::bind_planner(module);
   neuroshard::python::bind_analytic_costs(module);
+  neuroshard::python::bind_states();
 }

@@ -91,40 +91,26 @@ void set_devices(Task& task, std::vector<Device> devices,
   task.device_list = std::move(devices);
 }
 
-std::shared_ptr<NamedTask> make_task(std::vector<Table> tables, Devices devices,
-                                     const std::optional<MemoryBytes>& memory_bytes,
-                                     std::string name, std::vector<std::string> notes,
-                                     const ReservedMemory& reserved, std::int64_t batch_size,
-                                     int devices_per_node, std::optional<NodeLinks> links,
-                                     std::vector<TableGroup> groups) {
-  auto task = std::make_shared<NamedTask>(NamedTask{{.tables = std::move(tables),
-                                                     .reserved = reserved,
-                                                     .batch_size = batch_size,
-                                                     .devices_per_node = devices_per_node,
-                                                     .links = links,
-                                                     .groups = std::move(groups)},
-                                                    std::move(name),
-                                                    std::move(notes)});
-  std::visit([&](auto& given) { set_devices(task->task, std::move(given), memory_bytes); },
-             devices);
-  validate(task->task, "task");
-  return task;
-}
-
-std::shared_ptr<NamedTask> make_sized_task(std::vector<Table> tables, Devices devices,
-                                           const std::optional<MemoryBytes>& memory_bytes,
-                                           std::string name, std::vector<std::string> notes,
-                                           std::int64_t reserved_bytes, double reserved_share,
-                                           std::optional<std::int64_t> batch_size,
-                                           int devices_per_node, std::optional<NodeLinks> links,
-                                           std::vector<TableGroup> groups) {
+NamedTask make_task(std::vector<Table> tables, Devices devices,
+                    const std::optional<MemoryBytes>& memory_bytes, std::string name,
+                    std::vector<std::string> notes, std::int64_t reserved_bytes,
+                    double reserved_share, std::optional<std::int64_t> batch_size,
+                    int devices_per_node, std::optional<NodeLinks> links,
+                    std::vector<TableGroup> groups) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
-  return make_task(std::move(tables), std::move(devices), memory_bytes, std::move(name),
-                   std::move(notes), {.bytes = reserved_bytes, .share = reserved_share},
-                   batch_size.value_or(kDefaultBatchSize), devices_per_node, links,
-                   std::move(groups));
+  NamedTask task{{.tables = std::move(tables),
+                  .reserved = {.bytes = reserved_bytes, .share = reserved_share},
+                  .batch_size = batch_size.value_or(kDefaultBatchSize),
+                  .devices_per_node = devices_per_node,
+                  .links = links,
+                  .groups = std::move(groups)},
+                 std::move(name),
+                 std::move(notes)};
+  std::visit([&](auto& given) { set_devices(task.task, std::move(given), memory_bytes); }, devices);
+  validate(task.task, "task");
+  return task;
 }
 
 std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devices,
@@ -339,22 +325,33 @@ void bind_group(nb::module_& module) {
 
 void bind_task(nb::module_& module) {
   nb::class_<NamedTask>(module, "Task", "Tables to be placed on devices. Not changed once made.")
-      .def(nb::new_(&make_sized_task), "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(),
-           nb::kw_only(), "name"_a = "", "notes"_a = std::vector<std::string>{},
-           "reserved_bytes"_a = 0, "reserved_share"_a = 0.0, "batch_size"_a = nb::none(),
-           "devices_per_node"_a = kDefaultDevicesPerNode, "links"_a = nb::none(),
-           "groups"_a = std::vector<TableGroup>{},
-           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
-           "list of "
-           "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
-           "pages and plans repeat. `reserved_bytes` and `reserved_share`, which add up: what of "
-           "each device tables may not take. `batch_size`: samples of an iteration, on all "
-           "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
-           "are of 65,536, and memory counts none, or as tables of another task say. "
-           "`devices_per_node`: devices that share a node, within which rows may be cut. "
-           "`links`: what connects them; None: as in the network that the cost models know, where "
-           "it does not matter which devices share a node. `groups`: tables that every plan keeps "
-           "together or apart.")
+      .def(
+          "__init__",
+          [](NamedTask* self, std::vector<Table> tables, Devices devices,
+             const std::optional<MemoryBytes>& memory_bytes, std::string name,
+             std::vector<std::string> notes, std::int64_t reserved_bytes, double reserved_share,
+             std::optional<std::int64_t> batch_size, int devices_per_node,
+             std::optional<NodeLinks> links, std::vector<TableGroup> groups) {
+            new (self) NamedTask(make_task(std::move(tables), std::move(devices), memory_bytes,
+                                           std::move(name), std::move(notes), reserved_bytes,
+                                           reserved_share, batch_size, devices_per_node, links,
+                                           std::move(groups)));
+          },
+          "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(), nb::kw_only(), "name"_a = "",
+          "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0, "reserved_share"_a = 0.0,
+          "batch_size"_a = nb::none(), "devices_per_node"_a = kDefaultDevicesPerNode,
+          "links"_a = nb::none(), "groups"_a = std::vector<TableGroup>{},
+          "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
+          "list of "
+          "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
+          "pages and plans repeat. `reserved_bytes` and `reserved_share`, which add up: what of "
+          "each device tables may not take. `batch_size`: samples of an iteration, on all "
+          "devices, of which costs are and whose ids and pooled outputs take memory; None: costs "
+          "are of 65,536, and memory counts none, or as tables of another task say. "
+          "`devices_per_node`: devices that share a node, within which rows may be cut. "
+          "`links`: what connects them; None: as in the network that the cost models know, where "
+          "it does not matter which devices share a node. `groups`: tables that every plan keeps "
+          "together or apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
       .def_prop_ro("devices_per_node",

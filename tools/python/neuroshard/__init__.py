@@ -48,7 +48,7 @@ from neuroshard._core import (
 from neuroshard._core import version as __version__
 from neuroshard.errors import Error
 from neuroshard.placed_slices import plan_from_slices
-from neuroshard.shared_planner import plan, plan_batch, simulate
+from neuroshard.shared_planner import explain, plan, plan_batch, plan_variants, replan, simulate
 
 __all__ = [
     "ChangedCost",
@@ -81,6 +81,7 @@ __all__ = [
     "backends",
     "bytes_from_gib",
     "check",
+    "explain",
     "load_plan",
     "load_task",
     "parse_plan",
@@ -88,6 +89,8 @@ __all__ = [
     "plan",
     "plan_batch",
     "plan_from_slices",
+    "plan_variants",
+    "replan",
     "simulate",
     "slices_by_device",
     "zipf_histogram",

@@ -1,9 +1,19 @@
-"""plan(), plan_batch() and simulate() without a planner of one's own."""
+"""What a Planner does, without one of one's own."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from neuroshard._core import Improvement, Plan, PlanCost, Planner, PlanResult, Task, Weights
+from neuroshard._core import (
+    Improvement,
+    Plan,
+    PlanCost,
+    PlanExplanation,
+    Planner,
+    PlanResult,
+    ReplanResult,
+    Task,
+    Weights,
+)
 
 
 @lru_cache(maxsize=8)
@@ -52,3 +62,70 @@ def plan_batch(
 def simulate(task: Task, plan: Plan, *, weights: Weights | None = None, backend: str = "auto") -> PlanCost:
     """Predicted cost of any plan for `task`: Planner(...).simulate(...)."""
     return shared_planner(weights, "neuroshard", "default", backend, False, None).simulate(task, plan)
+
+
+def replan(
+    task: Task,
+    running_task: Task,
+    running_plan: Plan,
+    *,
+    lost_devices: Sequence[int] = (),
+    move_budget_bytes: int | None = None,
+    unspent_bytes: int | None = None,
+    small_moves_share: float | None = None,
+    small_moves_bytes: int | None = None,
+    ms_per_moved_gib: float = 0.0,
+    weights: Weights | None = None,
+    effort: str = "default",
+    backend: str = "auto",
+    equal_widths: bool = False,
+    cuts: str | None = None,
+    deadline_ms: float | None = None,
+) -> ReplanResult:
+    """A plan for `task` near to one that runs: Planner(...).replan(...). None: what that has by default."""
+    planner = shared_planner(weights, "neuroshard", effort, backend, equal_widths, cuts)
+    limits = {"small_moves_share": small_moves_share, "small_moves_bytes": small_moves_bytes}
+    return planner.replan(
+        task,
+        running_task,
+        running_plan,
+        lost_devices=lost_devices,
+        move_budget_bytes=move_budget_bytes,
+        unspent_bytes=unspent_bytes,
+        ms_per_moved_gib=ms_per_moved_gib,
+        deadline_ms=deadline_ms,
+        **{name: limit for name, limit in limits.items() if limit is not None},  # type: ignore[arg-type]
+    )
+
+
+def plan_variants(
+    task: Task,
+    variants: Sequence[tuple[int, int]],
+    *,
+    weights: Weights | None = None,
+    effort: str = "default",
+    backend: str = "auto",
+    equal_widths: bool = False,
+    cuts: str | None = None,
+    deadline_ms: float | None = None,
+) -> list[PlanResult | Exception]:
+    """What `task` would cost on other (devices, bytes of one device): Planner(...).plan_variants(...)."""
+    planner = shared_planner(weights, "neuroshard", effort, backend, equal_widths, cuts)
+    return planner.plan_variants(task, variants, deadline_ms=deadline_ms)
+
+
+def explain(
+    task: Task,
+    plan: Plan | None = None,
+    *,
+    rules: bool = False,
+    weights: Weights | None = None,
+    effort: str = "default",
+    backend: str = "auto",
+    equal_widths: bool = False,
+    cuts: str | None = None,
+    deadline_ms: float | None = None,
+) -> PlanExplanation:
+    """Why `plan`, or the one that is found, costs what it does: Planner(...).explain(...)."""
+    planner = shared_planner(weights, "neuroshard", effort, backend, equal_widths, cuts)
+    return planner.explain(task, plan, rules=rules, deadline_ms=deadline_ms)
