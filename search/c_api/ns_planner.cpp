@@ -16,6 +16,8 @@ namespace {
 // Sizes in the first version of the interface.
 constexpr std::size_t kFirstPlannerOptions = 48;
 constexpr std::size_t kFirstPlanOptions = 32;
+// Of a batch; more than memory holds.
+constexpr std::size_t kMostTasks = std::size_t{1} << 24;
 // Longer than anybody waits, and no trouble for clocks.
 constexpr double kLongestDeadlineMs = 1e9;
 
@@ -164,7 +166,7 @@ ns_status ns_planner_plan_batch(const ns_planner* planner, const ns_task* const*
       throw Error("on_improvement is for one plan; set it to NULL for a batch");
     }
     const ns_planner& with = required(planner, "planner");
-    if (count == 0) return NS_OK;
+    if (required_count(count, kMostTasks, "count") == 0) return NS_OK;
     std::fill_n(&required(plans, "plans"), count, nullptr);
     (void)required(statuses, "statuses");
     std::vector<Task> all(count);

@@ -22,8 +22,11 @@ RunningPlan running_plan(const ns_plan& running, const ns_replan_options& given)
   }
   RunningPlan result{document->task, document->plan, {}};
   if (given.lost_device_count > 0) {
+    const std::size_t count =
+        required_count(given.lost_device_count, static_cast<std::size_t>(document->task.devices),
+                       "lost_device_count");
     const int32_t* lost = &required(given.lost_devices, "lost_devices");
-    result.lost_devices.assign(lost, lost + given.lost_device_count);
+    result.lost_devices.assign(lost, lost + count);
   }
   return result;
 }

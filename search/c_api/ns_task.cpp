@@ -6,6 +6,8 @@
 #include "neuroshard/task_file.h"
 #include "search/c_api/handles.h"
 #include "search/c_api/status.h"
+#include "weights/files/json_document.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::c_api {
 namespace {
@@ -32,9 +34,13 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   return handle;
 }
 
+// Not longer than files may be.
+std::string_view given_json(const char* json, std::size_t length, std::size_t most) {
+  return {&required(json, "json"), required_count(length, most, "length")};
+}
+
 PlanRecord record_from_json(const char* json, std::size_t length) {
-  std::vector<PlanRecord> records =
-      parse_plans(std::string_view(&required(json, "json"), length), "plan");
+  std::vector<PlanRecord> records = parse_plans(given_json(json, length, kMaxFileBytes), "plan");
   if (records.size() != 1) {
     throw Error("plan: there are " + std::to_string(records.size()) + "; give one");
   }
@@ -71,8 +77,7 @@ using namespace neuroshard::c_api;
 ns_status ns_task_from_json(const char* json, size_t length, ns_task** task) {
   return guarded([&] {
     clear_handle(task, "task");
-    const std::string_view text(&required(json, "json"), length);
-    *task = task_handle(parse_task(text, "task")).release();
+    *task = task_handle(parse_task(given_json(json, length, kMaxJsonBytes), "task")).release();
     return NS_OK;
   });
 }

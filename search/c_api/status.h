@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <string>
@@ -35,6 +36,14 @@ template <typename T>
 T& required(T* argument, const char* name) {
   if (argument == nullptr) throw Error(std::string(name) + " is NULL");
   return *argument;
+}
+
+/// `count`, called `name` in the error if it is more than `most`: what a negative number or a wrong
+/// multiplication makes of it would be read or written far beyond an array.
+inline std::size_t required_count(std::size_t count, std::size_t most, const char* name) {
+  if (count <= most) return count;
+  throw Error(std::string(name) + " is " + std::to_string(count) + "; give at most " +
+              std::to_string(most));
 }
 
 /// Of the argument through which a function returns a handle: NULL until it is made.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "search/c_api_handles.h"
 
@@ -151,6 +152,37 @@ TEST(CApi, NullIsAnErrorOrNothing) {
   ns_stop_source_free(nullptr);
   ns_plan_free(nullptr);
   ns_string_free(nullptr);
+}
+
+TEST(CApi, LengthsThatNoTextHasAreErrors) {
+  const auto planner = new_planner();
+  const auto task = task_from(kTask);
+  for (const std::size_t length : {SIZE_MAX, std::size_t{1} << 62, (std::size_t{1} << 28) + 1}) {
+    ns_task* made = nullptr;
+    ns_plan* plan = nullptr;
+    char* problems = nullptr;
+    const std::string error = "length is " + std::to_string(length) + "; give at most ";
+    EXPECT_EQ(ns_task_from_json(kTask, length, &made), NS_INVALID_INPUT);
+    EXPECT_THAT(ns_last_error(), HasSubstr(error + "67108864"));
+    EXPECT_EQ(ns_task_check_plan(task.get(), "{}", length), NS_INVALID_INPUT);
+    EXPECT_THAT(ns_last_error(), HasSubstr(error + "268435456"));
+    EXPECT_EQ(ns_task_list_problems(task.get(), "{}", length, &problems), NS_INVALID_INPUT);
+    EXPECT_EQ(ns_planner_simulate(planner.get(), task.get(), "{}", length, &plan),
+              NS_INVALID_INPUT);
+    EXPECT_THAT(ns_last_error(), HasSubstr(error));
+  }
+}
+
+// Whatever room there is said to be, no more is written than there are.
+TEST(CApi, RoomForMoreThanMemoryHoldsIsRoom) {
+  const auto plan = plan_of(new_planner(), task_from(kTask));
+  std::size_t count = 0;
+  ASSERT_EQ(ns_plan_get_blocks(plan.get(), nullptr, 0, &count), NS_OK);
+  std::vector<ns_block> blocks(count);
+  EXPECT_EQ(ns_plan_get_blocks(plan.get(), blocks.data(), SIZE_MAX, &count), NS_OK);
+  EXPECT_EQ(count, blocks.size());
+  ns_plan* alternative = nullptr;
+  EXPECT_EQ(ns_plan_get_alternative(plan.get(), SIZE_MAX, &alternative), NS_INVALID_INPUT);
 }
 
 TEST(CApi, AVeryLongMessageIsCutBetweenCharacters) {

@@ -164,6 +164,15 @@ TEST(CApiReplan, SaysWhatIsWrong) {
   nowhere.lost_devices = &seven;
   EXPECT_EQ(replan(planner, running, task, nowhere, NS_INVALID_INPUT), nullptr);
   EXPECT_THAT(ns_last_error(), HasSubstr("7"));
+  // Counts whose bytes are none, or fewer than those of one, in 64 bits; -1; one more than there
+  // are.
+  for (const std::size_t count :
+       {std::size_t{1} << 62, (std::size_t{1} << 62) + 1, SIZE_MAX, std::size_t{3}}) {
+    nowhere.lost_device_count = count;
+    EXPECT_EQ(replan(planner, running, task, nowhere, NS_INVALID_INPUT), nullptr);
+    EXPECT_EQ(ns_last_error(),
+              "lost_device_count is " + std::to_string(count) + "; give at most 2");
+  }
   EXPECT_EQ(replan(planner, running, task, with(&ns_replan_options::ms_per_moved_gib, -1.0),
                    NS_INVALID_INPUT),
             nullptr);
@@ -224,6 +233,10 @@ TEST(CApiBatch, SaysWhatIsWrongWithAllOfIt) {
   EXPECT_EQ(batch(2), NS_INVALID_INPUT);
   EXPECT_STREQ(ns_last_error(), "a task is NULL");
   EXPECT_EQ(batch(0), NS_OK);
+  for (const std::size_t count : {std::size_t{1} << 61, SIZE_MAX, (std::size_t{1} << 24) + 1}) {
+    EXPECT_EQ(batch(count), NS_INVALID_INPUT);
+    EXPECT_EQ(ns_last_error(), "count is " + std::to_string(count) + "; give at most 16777216");
+  }
   ns_plan_options told =
       with(&ns_plan_options::on_improvement, [](const ns_plan*, double, void*) {});
   EXPECT_EQ(batch(1, &told), NS_INVALID_INPUT);

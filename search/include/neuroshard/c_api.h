@@ -56,7 +56,7 @@ const char* ns_last_error(void);
 /// Tables, number of devices, memory of a device.
 typedef struct ns_task ns_task;
 
-/// From JSON as in docs/task_format.md, `length` bytes.
+/// From JSON as in docs/task_format.md, `length` bytes, at most 2^26.
 ns_status ns_task_from_json(const char* json, size_t length, ns_task** task);
 /// In place of those in the JSON: 1 to 1,024 devices, bytes of each of them. What the JSON reserves
 /// stays reserved.
@@ -126,10 +126,11 @@ ns_status ns_planner_plan(const ns_planner* planner, const ns_task* task,
                           const ns_plan_options* options, ns_plan** plan);
 
 /// Many tasks at once, on all threads of the planner, with options that are those of all together;
-/// `on_improvement` must be NULL. `plans` and `statuses` have room for `count`, and get for each
-/// task what ns_planner_plan() would give for it alone: there is a plan with NS_OK and
-/// NS_INFEASIBLE, else NULL. Returns NS_OK, though tasks may have failed; ns_last_error() is then
-/// that of the last of them. Another status means that nothing was done. Since version 3.
+/// `on_improvement` must be NULL, `count` at most 2^24. `plans` and `statuses` have room for
+/// `count`, and get for each task what ns_planner_plan() would give for it alone: there is a plan
+/// with NS_OK and NS_INFEASIBLE, else NULL. Returns NS_OK, though tasks may have failed;
+/// ns_last_error() is then that of the last of them. Another status means that nothing was done.
+/// Since version 3.
 ns_status ns_planner_plan_batch(const ns_planner* planner, const ns_task* const* tasks,
                                 size_t count, const ns_plan_options* options, ns_plan** plans,
                                 ns_status* statuses);
@@ -139,7 +140,7 @@ typedef struct ns_replan_options {
   double deadline_ms;               ///< As in ns_plan_options.
   const ns_stop_source* stop;       ///< May be NULL.
   const int32_t* lost_devices;      ///< Devices of the running plan that are no longer there.
-  size_t lost_device_count;         ///< 0: none, and `lost_devices` may be NULL.
+  size_t lost_device_count;         ///< At most all. 0: none, and `lost_devices` may be NULL.
   const int64_t* most_moved_bytes;  ///< Bytes that may be moved. NULL: no budget was given.
   double ms_per_moved_gib;          ///< What a moved GiB is worth. 0: moves are free.
   int64_t reserved;
@@ -166,9 +167,9 @@ typedef struct ns_replan_options {
 ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, const ns_task* task,
                             const ns_replan_options* options, ns_plan** plan);
 
-/// The same plan that JSON as in docs/plan_format.md states, with its costs. Fails if it does not
-/// place every row and column of every table once; it may need more memory than there is
-/// (ns_plan_summary).
+/// The same plan that JSON as in docs/plan_format.md states, at most 2^28 bytes, with its costs.
+/// Fails if it does not place every row and column of every table once; it may need more memory
+/// than there is (ns_plan_summary).
 ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, const char* json,
                               size_t length, ns_plan** plan);
 
