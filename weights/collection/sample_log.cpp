@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "weights/files/atomic_file.h"
 
 namespace neuroshard {
 namespace {
@@ -46,7 +47,8 @@ void require_costs(std::span<const double> costs_ms) {
 }  // namespace
 
 SampleLog::SampleLog(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = ::open(output_target(path_).c_str(),
+                       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (descriptor_ < 0) fail("cannot be opened", errno);
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {

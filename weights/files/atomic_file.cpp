@@ -20,10 +20,36 @@ namespace {
 
 std::string name_in_proc(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
+// The kernel's own rule for links in world-writable folders (fs.protected_symlinks).
+bool may_follow(const fs::path& link) {
+  const fs::path folder = link.has_parent_path() ? link.parent_path() : fs::path(".");
+  struct stat of_folder {};
+  struct stat of_link {};
+  if (::stat(folder.c_str(), &of_folder) != 0 || ::lstat(link.c_str(), &of_link) != 0) return true;
+  if ((of_folder.st_mode & S_ISVTX) == 0) return true;
+  return of_link.st_uid == ::geteuid() || of_link.st_uid == of_folder.st_uid;
+}
+
 }  // namespace
 
+// Not fs::canonical: the link may point to a file that is yet to be written.
+fs::path output_target(const fs::path& path) {
+  constexpr int kMaxLinks = 40;
+  fs::path target = path;
+  std::error_code ignored;
+  for (int link = 0; link < kMaxLinks && fs::is_symlink(target, ignored); ++link) {
+    if (!may_follow(target)) {
+      throw Error(path.string() + ": cannot be written: " + target.string() +
+                      " is a link of another user in a shared folder; give a path without it",
+                  ErrorKind::kIo);
+    }
+    target = target.parent_path() / fs::read_symlink(target, ignored);
+  }
+  return target;
+}
+
 AtomicFile::AtomicFile(fs::path path, mode_t mode)
-    : mode_(mode), path_(std::move(path)), target_(path_) {
+    : mode_(mode), path_(std::move(path)), target_(output_target(path_)) {
   struct stat existing {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail(EISDIR);
@@ -31,12 +57,6 @@ AtomicFile::AtomicFile(fs::path path, mode_t mode)
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) fail(errno);
     return;
-  }
-  // Not fs::canonical: the link may point to a file that is yet to be written.
-  constexpr int kMaxLinks = 40;
-  std::error_code ignored;
-  for (int link = 0; link < kMaxLinks && fs::is_symlink(target_, ignored); ++link) {
-    target_ = target_.parent_path() / fs::read_symlink(target_, ignored);
   }
   renames_ = true;
   open_unnamed();

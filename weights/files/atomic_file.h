@@ -8,6 +8,11 @@
 
 namespace neuroshard {
 
+/// The file that an output path names, links followed; it need not be there. Throws Error (kIo) if
+/// that follows a link in a sticky folder which belongs neither to this user nor to the folder's
+/// owner: anybody may have put it there, so that what it points to is overwritten.
+[[nodiscard]] std::filesystem::path output_target(const std::filesystem::path& path);
+
 /// A file that appears under its name whole or not at all: written without a name, where the file
 /// system can do that (so that not even a kill leaves anything behind), else under a temporary name
 /// in the same folder, and renamed at the end. An existing device or pipe is written to directly; a

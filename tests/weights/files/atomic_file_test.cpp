@@ -38,6 +38,42 @@ TEST(AtomicFile, AppearsWholeAtTheEnd) {
   EXPECT_THAT(folder.names(), ElementsAre("out"));
 }
 
+// Anybody can put a link to somebody's file where its owner will write.
+TEST(AtomicFile, RefusesLinksOfOthersInSharedFolders) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes links of other users";
+  constexpr uid_t kOther = 65534;
+  const TemporaryFolder folder;
+  folder.write("precious", "mine");
+  fs::create_directory(folder / "shared");
+  const std::string link = folder / "shared/out";
+  const auto expect_refused = [&] {
+    const std::string error = io_error([&] { write_file(link, "theirs"); });
+    EXPECT_THAT(error, HasSubstr("shared/out is a link of another user in a shared folder"));
+  };
+  for (const char* target : {"precious", "not yet there", "/dev/null"}) {
+    SCOPED_TRACE(target);
+    fs::create_symlink(fs::path(folder / "") / target, link);
+    ASSERT_EQ(::lchown(link.c_str(), kOther, kOther), 0);
+    fs::permissions(folder / "shared", fs::perms(01777));
+    expect_refused();
+    // By way of a link of this user's, too.
+    fs::create_symlink("shared/out", folder / "own");
+    EXPECT_THAT(io_error([&] { write_file(folder / "own", "theirs"); }), HasSubstr("another user"));
+    fs::remove(folder / "own");
+    // Links of one's own, of the folder's owner, and in folders that are not sticky are followed.
+    fs::permissions(folder / "shared", fs::perms(0777));
+    EXPECT_NO_THROW(AtomicFile{link});
+    fs::permissions(folder / "shared", fs::perms(01777));
+    ASSERT_EQ(::chown((folder / "shared").c_str(), kOther, kOther), 0);
+    EXPECT_NO_THROW(AtomicFile{link});
+    ASSERT_EQ(::lchown(link.c_str(), 0, 0), 0);
+    EXPECT_NO_THROW(AtomicFile{link});
+    ASSERT_EQ(::chown((folder / "shared").c_str(), 0, 0), 0);
+    fs::remove(link);
+  }
+  EXPECT_EQ(read_file(folder / "precious"), "mine");
+}
+
 TEST(AtomicFile, LeavesNothingWithoutCommit) {
   const TemporaryFolder folder;
   { AtomicFile(folder / "out").write("half"); }
