@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "core/fingerprint.h"
 #include "core/table_kind.h"
@@ -35,16 +37,18 @@ std::vector<PlanOutcome> plan_one_by_one(const PlanCommand& command, const Plann
   return outcomes;
 }
 
-// Plans the tasks from `first` on in order and hands every outcome to `take(i, outcome)`.
+// Plans the tasks `numbers`, in order, and hands every outcome to `take(i, outcome)`.
 template <typename Take>
 void plan_in_chunks(const PlanCommand& command, const Planner& planner, const LoadedTasks& loaded,
-                    std::size_t first, ProgressBar& progress, const Take& take) {
+                    std::span<const std::size_t> numbers, ProgressBar& progress, const Take& take) {
   using Clock = std::chrono::steady_clock;
   std::size_t chunk = 16;
-  while (first < loaded.tasks.size()) {
-    const std::size_t end = std::min(first + chunk, loaded.tasks.size());
+  std::size_t done = loaded.tasks.size() - numbers.size();
+  while (!numbers.empty()) {
+    const auto now = numbers.first(std::min(chunk, numbers.size()));
+    numbers = numbers.subspan(now.size());
     std::vector<Task> valid;
-    for (std::size_t i = first; i < end; ++i) {
+    for (const std::size_t i : now) {
       if (!loaded.errors[i]) valid.push_back(loaded.tasks[i]);
     }
     const Clock::time_point start = Clock::now();
@@ -52,10 +56,10 @@ void plan_in_chunks(const PlanCommand& command, const Planner& planner, const Lo
         command.deadline_ms ? plan_one_by_one(command, planner, valid) : planner.plan_batch(valid);
     if (std::chrono::duration<double>(Clock::now() - start).count() < kChunkSeconds) chunk *= 2;
     auto next = outcomes.begin();
-    for (; first < end; ++first) {
-      take(first, loaded.errors[first] ? PlanOutcome(*loaded.errors[first]) : *next++);
+    for (const std::size_t i : now) {
+      take(i, loaded.errors[i] ? PlanOutcome(*loaded.errors[i]) : *next++);
     }
-    progress.update(first);
+    progress.update(done += now.size());
   }
 }
 
@@ -132,7 +136,9 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
       bar_console.err_is_terminal = false;
     }
     ProgressBar progress(bar_console, "planning", loaded.tasks.size());
-    plan_in_chunks(command, planner, loaded, 0, progress,
+    std::vector<std::size_t> all(loaded.tasks.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    plan_in_chunks(command, planner, loaded, all, progress,
                    [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);
                      if (format == OutputFormat::kJsonl) {
@@ -152,23 +158,29 @@ int plan_many(const PlanCommand& command, OutputFormat format, const LoadedTasks
 int plan_resumably(const PlanCommand& command, const LoadedTasks& loaded, const Planner& planner,
                    const CostModels& models, Console& console) {
   const ResultOutput probe(console, command.output);
-  ResumableLines lines(command.output, fingerprint_of(command, loaded, models));
+  ResumableLines lines(command.output, fingerprint_of(command, loaded, models),
+                       loaded.tasks.size());
+  if (!lines.damage().empty()) warn(lines.damage(), console);
   BatchEnd end;
-  const std::size_t earlier = lines.lines().size();
-  for (std::size_t i = 0; i < earlier; ++i) {
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < loaded.tasks.size(); ++i) {
+    if (!lines.lines()[i]) {
+      missing.push_back(i);
+      continue;
+    }
     const std::string where = command.output + ": line " + std::to_string(i + 1);
-    for (const PlanRecord& record : parse_plans(lines.lines()[i], where)) end.count(record);
+    for (const PlanRecord& record : parse_plans(*lines.lines()[i], where)) end.count(record);
   }
-  if (earlier > 0) {
+  if (missing.size() < loaded.tasks.size()) {
     console.err << "neuroshard: " << printable(command.output) << ": going on after "
-                << counted(earlier, "finished task") << '\n';
+                << counted(loaded.tasks.size() - missing.size(), "finished task") << '\n';
   }
   {
     ProgressBar progress(console, "planning", loaded.tasks.size());
-    plan_in_chunks(command, planner, loaded, earlier, progress,
+    plan_in_chunks(command, planner, loaded, missing, progress,
                    [&](std::size_t i, const PlanOutcome& outcome) {
                      end.count(outcome);
-                     lines.add(line_of(loaded.indices[i], loaded.tasks[i], outcome));
+                     lines.add(i, line_of(loaded.indices[i], loaded.tasks[i], outcome));
                    });
   }
   lines.finish();
