@@ -4,7 +4,9 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <numeric>
 #include <vector>
 
@@ -76,13 +78,22 @@ void check_nccl(ncclResult_t result, const char* call) {
 }
 #define NEUROSHARD_NCCL_CHECK(call) check_nccl((call), #call)
 
+// Between two looks at whether NCCL is up.
+constexpr std::chrono::milliseconds kLook{1};
+
 class NcclExchange : public Exchange {
  public:
-  explicit NcclExchange(const RankGroup& group) : group_(group) {
+  NcclExchange(const MpiGroup& group, int gpu) : group_(group) {
     ncclUniqueId id{};
     if (group.rank() == 0) NEUROSHARD_NCCL_CHECK(nccl().get_unique_id(&id));
     group.broadcast(std::as_writable_bytes(std::span(&id, 1)));
-    NEUROSHARD_NCCL_CHECK(nccl().init_rank(&communicator_, group.size(), id, group.rank()));
+    // NCCL waits for all ranks, and would do so for ever.
+    auto made = std::async(std::launch::async, [&] {
+      NEUROSHARD_CUDA_CHECK(cudaSetDevice(gpu));
+      NEUROSHARD_NCCL_CHECK(nccl().init_rank(&communicator_, group.size(), id, group.rank()));
+    });
+    group.await([&] { return made.wait_for(kLook) == std::future_status::ready; });
+    made.get();
   }
   ~NcclExchange() override { (void)nccl().destroy(communicator_); }
   NcclExchange(const NcclExchange&) = delete;
@@ -138,11 +149,16 @@ class NcclExchange : public Exchange {
     }
     NEUROSHARD_NCCL_CHECK(nccl().group_end());
     end_.record(stream_);
-    stream_.synchronize();
+    group_.await([&] {
+      const cudaError_t idle = cudaStreamQuery(stream_.get());
+      if (idle == cudaErrorNotReady) return false;
+      NEUROSHARD_CUDA_CHECK(idle);
+      return true;
+    });
     return end_.ms_since(start_);
   }
 
-  const RankGroup& group_;
+  const MpiGroup& group_;
   ncclComm_t communicator_ = nullptr;
   gpu::Stream stream_;
   gpu::Event start_;
@@ -170,9 +186,10 @@ CudaDevice device_of_rank(const RankGroup& group) {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_nccl_exchange(const RankGroup& group) {
-  NEUROSHARD_CUDA_CHECK(cudaSetDevice(device_of_rank(group).index));
-  return std::make_unique<NcclExchange>(group);
+std::unique_ptr<Exchange> make_nccl_exchange(const MpiGroup& group) {
+  const int gpu = device_of_rank(group).index;
+  NEUROSHARD_CUDA_CHECK(cudaSetDevice(gpu));
+  return std::make_unique<NcclExchange>(group, gpu);
 }
 
 std::string gpu_of_rank(const RankGroup& group) {

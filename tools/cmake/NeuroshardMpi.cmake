@@ -1,5 +1,5 @@
-# Decides whether neuroshard-mpi is built (NEUROSHARD_HAS_MPI), and whether the programs can measure
-# NCCL (NEUROSHARD_HAS_NCCL), whose library they load when they do.
+# Decides whether neuroshard-mpi is built (NEUROSHARD_HAS_MPI), and whether it can measure NCCL
+# (NEUROSHARD_HAS_NCCL), whose library it loads when it does.
 set(NEUROSHARD_HAS_MPI OFF)
 set(NEUROSHARD_HAS_NCCL OFF)
 if(NOT NEUROSHARD_MPI STREQUAL "OFF")

@@ -5,7 +5,7 @@
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_on_ranks.h"
-#include "tools/ranks/tcp_ranks.h"
+#include "tools/ranks/rank_timeout.h"
 #include "weights/collection/collection_folder.h"
 
 namespace neuroshard::tools {
@@ -14,8 +14,6 @@ namespace {
 constexpr const char* kCollectCommExamples = R"(Examples:
   Measured between 4 threads of this process, in host memory
   neuroshard collect comm --backend local --devices 4 --output data/comm_4
-  Measured by TCP between 16 processes of some machines, which need no MPI
-  srun -n 16 neuroshard collect comm --backend tcp --rendezvous data/ranks --output data/comm_16
   Measured between the 8 GPUs of a machine, one rank each
   mpirun -np 8 neuroshard collect comm --backend nccl --output data/comm_8
   Measured between 4 processes, in host memory
@@ -26,28 +24,19 @@ constexpr const char* kCollectCommExamples = R"(Examples:
 
 Protocol and what is measured: docs/collecting.md. The models: docs/analytic_costs.md.)";
 
-int collect_measured(const CollectComm& command, Console& console) {
-  const bool meets = !command.rendezvous.empty();
-  if (command.backend == "local") {
-    if (!command.devices) throw Error("--devices is missing; --backend local needs it");
-    return collect_locally(command, console);
-  }
-  if (command.backend == "tcp") require_rendezvous(command.rendezvous);
-  return meets ? collect_over_tcp(command, console) : collect_over_ranks(command, console);
-}
+// Backends whose ranks are those of MPI.
+constexpr const char* kCollectOverMpi = "--backend mpi and nccl";
 
 int run(const CollectComm& given, Console& console) {
   const std::string& backend = given.backend;
-  if (!given.rendezvous.empty() && backend != "tcp" && backend != "nccl") {
-    throw Error("--rendezvous is for --backend tcp and nccl; leave it out");
+  const bool over_mpi = backend == "mpi" || backend == "nccl";
+  require_rank_timeout(given.rank_timeout_s, over_mpi, kCollectOverMpi);
+  if (over_mpi) return collect_over_ranks(given, console);
+  if (backend != "analytic" && backend != "local") {
+    throw Error("--backend '" + backend + "' is not known; give analytic, local, mpi or nccl");
   }
-  if (backend == "mpi" || backend == "nccl" || backend == "tcp" || backend == "local") {
-    return collect_measured(given, console);
-  }
-  if (backend != "analytic") {
-    throw Error("--backend '" + backend + "' is not known; give analytic, local, tcp, mpi or nccl");
-  }
-  if (!given.devices) throw Error("--devices is missing; --backend analytic needs it");
+  if (!given.devices) throw Error("--devices is missing; --backend " + backend + " needs it");
+  if (backend == "local") return collect_locally(given, console);
   CollectComm command = given;
   command.draw.devices = *given.devices;
   const NetworkSpec& network = network_named(command.network);
@@ -83,14 +72,13 @@ void add_collect_comm(CLI::App& collect, Action& chosen) {
   CLI::App* command = collect.add_subcommand("comm", "Cost of the all-to-all between the devices");
   command->footer(kCollectCommExamples);
   add_collection_options(*command, options->collection);
-  command->add_option("--backend", options->backend, "local, tcp, mpi, nccl or analytic")
-      ->required();
+  command->add_option("--backend", options->backend, "local, mpi, nccl or analytic")->required();
   add_network_option(*command, options->network);
   add_comm_draw_options(*command, options->draw, options->batch);
   command->add_option("--devices", options->devices,
-                      "Devices that take part; tcp, mpi, nccl: one per rank, may be left out");
+                      "Devices that take part; mpi, nccl: one per rank, may be left out");
   const char* measured = "Measured backends";
-  add_rendezvous_option(*command, options->rendezvous, "tcp, nccl")->group(measured);
+  add_rank_timeout_option(*command, options->rank_timeout_s, kCollectOverMpi)->group(measured);
   command->add_option("--warm-up", options->protocol.warm_up, "Runs before the timed ones")
       ->capture_default_str()
       ->group(measured);

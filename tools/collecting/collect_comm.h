@@ -16,7 +16,7 @@ struct CollectComm {
   CommDrawOptions draw;
   std::optional<int> devices;  ///< Measured backends: as many as there are ranks.
   std::string backend;
-  std::string rendezvous;  ///< File by which processes meet without MPI; empty: by MPI.
+  std::optional<int> rank_timeout_s;  ///< Of ranks of MPI.
   std::string network = std::string(kDefaultNetwork);
   std::int64_t batch = kDefaultBatchSize;
   MeasurementProtocol protocol;
@@ -25,10 +25,10 @@ struct CollectComm {
 /// Throws Error unless a sample of `devices` devices can be drawn and its batch divided.
 void require_comm_options(const CollectComm& command);
 
-/// `collect comm` on the backend "mpi", and on "nccl" without a rendezvous. There are two of it:
-/// the program `neuroshard` has mpi_elsewhere.cpp, which hands over to the program `neuroshard-mpi`
-/// beside it, so that neither starting nor running `neuroshard` needs an MPI library;
-/// `neuroshard-mpi` has collect_over_ranks.cpp. Returns an exit code; throws Error.
+/// `collect comm` on the backends "mpi" and "nccl". There are two of it: the program `neuroshard`
+/// has mpi_elsewhere.cpp, which hands over to the program `neuroshard-mpi` beside it, so that
+/// neither starting nor running `neuroshard` needs an MPI library; `neuroshard-mpi` has
+/// collect_over_ranks.cpp. Returns an exit code; throws Error.
 [[nodiscard]] int collect_over_ranks(const CollectComm& command, Console& console);
 
 }  // namespace neuroshard::tools

@@ -5,9 +5,8 @@
 
 #include "neuroshard/error.h"
 #include "tools/measuring/measure_inputs.h"
-#include "tools/ranks/tcp_ranks.h"
+#include "tools/ranks/rank_timeout.h"
 #include "weights/collection/ranks/local_group.h"
-#include "weights/collection/ranks/tcp_group.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -17,9 +16,6 @@ constexpr const char* kMeasureExamples = R"(Examples:
   neuroshard measure --task my_model.json --plan plan.json --weights cpu.safetensors
   The same by 4 processes, on any machines that mpirun knows
   mpirun -np 4 neuroshard measure --exchange mpi --task my_model.json --plan plan.json
-  Without MPI, by processes that srun starts and that connect by TCP
-  srun -n 4 neuroshard measure --exchange tcp --rendezvous ranks --task my_model.json \
-      --plan plan.json
   Plans of two searches for many tasks, in turn, so that all see the same machine
   neuroshard measure --tables table_configs.json --tasks tasks.txt --devices 2 --memory-gb 4 \
       --plans ours.jsonl greedy.jsonl --rounds 5 --json measured.json
@@ -38,22 +34,14 @@ int measure_locally(const MeasureCommand& command, Console& console) {
   return code;
 }
 
-int measure_over_tcp(const MeasureCommand& command, Console& console) {
-  require_rendezvous(command.rendezvous);
-  const ranks::LaunchedRank self = ranks::launched_rank();
-  if (self.size == 1) throw only_rank_error("measure with --exchange local");
-  ranks::TcpGroup group(self, command.rendezvous);
-  return measure_between_processes(command, group, console);
-}
+constexpr const char* kMeasureOverMpi = "--exchange mpi";
 
 int run_measure(const MeasureCommand& command, Console& console) {
-  if (!command.rendezvous.empty() && command.exchange != "tcp") {
-    throw Error("--rendezvous is for --exchange tcp; leave it out");
-  }
+  const bool over_mpi = command.exchange == "mpi";
+  require_rank_timeout(command.rank_timeout_s, over_mpi, kMeasureOverMpi);
+  if (over_mpi) return measure_over_mpi(command, console);
   if (command.exchange == "local") return measure_locally(command, console);
-  if (command.exchange == "mpi") return measure_over_mpi(command, console);
-  if (command.exchange == "tcp") return measure_over_tcp(command, console);
-  throw Error("--exchange '" + command.exchange + "' is not there; give local, tcp or mpi");
+  throw Error("--exchange '" + command.exchange + "' is not there; give local or mpi");
 }
 
 }  // namespace
@@ -75,11 +63,10 @@ void add_measure_command(CLI::App& program, Action& chosen) {
   const char* run = "Run";
   command
       ->add_option("--exchange", options->exchange,
-                   "local: ranks are threads of this process; tcp: processes that are connected "
-                   "by TCP; mpi: processes that mpirun starts")
+                   "local: ranks are threads of this process; mpi: processes that mpirun starts")
       ->capture_default_str()
       ->group(run);
-  add_rendezvous_option(*command, options->rendezvous, "tcp")->group(run);
+  add_rank_timeout_option(*command, options->rank_timeout_s, kMeasureOverMpi)->group(run);
   command->add_option("--backend", options->backend, "What runs the operators: cpu")
       ->capture_default_str()
       ->group(run);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ struct MeasureCommand {
   ModelOptions models;
   std::vector<std::string> plans;
   std::string exchange = "local";
-  std::string rendezvous;  ///< File by which processes meet, of the exchange "tcp".
+  std::optional<int> rank_timeout_s;  ///< Of ranks of MPI.
   std::string backend = "cpu";
   AccessFiles accesses;  ///< Its `batch`: of the measurement, too.
   std::uint64_t seed = 0;
@@ -37,14 +36,6 @@ struct MeasureInputs;
 /// exit code, at rank 0 that of the command.
 [[nodiscard]] int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
                                    ranks::RankGroup& group, Console& console);
-
-/// The same of processes that were started together, each of which reads its own inputs, which must
-/// be the same. Throws Error; `give_up` is called before, with what is wrong, if the other ranks
-/// cannot know that this one has failed. If rank 0 cannot use its inputs, it alone throws, and the
-/// others return kExitBadInput; with `give_up` kExitOk, for then one exit code counts.
-[[nodiscard]] int measure_between_processes(const MeasureCommand& command, ranks::RankGroup& group,
-                                            Console& console,
-                                            const std::function<void(const char*)>& give_up = {});
 
 /// `measure --exchange mpi`. There are two of it, as of collect_over_ranks
 /// (tools/collecting/collect_comm.h): tools/ranks/measure_over_mpi.cpp and mpi_elsewhere.cpp.

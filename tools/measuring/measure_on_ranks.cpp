@@ -1,13 +1,9 @@
-#include <exception>
 #include <optional>
-#include <span>
 
-#include "neuroshard/error.h"
 #include "tools/console/progress_bar.h"
 #include "tools/console/result_output.h"
 #include "tools/measuring/measure_inputs.h"
 #include "tools/measuring/measurement_report.h"
-#include "tools/measuring/same_inputs.h"
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
 
@@ -48,17 +44,6 @@ int exit_code(const MeasurementReport& report) {
   return kExitOk;
 }
 
-MeasureInputs inputs_for(const MeasureCommand& command, const ranks::RankGroup& group) {
-  if (command.tasks.task == "-") {
-    throw Error("--task -: one process alone gets the standard input; give a file");
-  }
-  MeasureInputs inputs = load_measure_inputs(command, group.local_size());
-  if (inputs.devices == 0 || inputs.devices == group.size()) return inputs;
-  throw Error(command.plans.front() + ": is for " + std::to_string(inputs.devices) +
-              " devices, but " + std::to_string(group.size()) +
-              " ranks were started; start one for each device");
-}
-
 }  // namespace
 
 int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
@@ -93,46 +78,6 @@ int measure_on_ranks(const MeasureCommand& command, const MeasureInputs& inputs,
   }
   outputs.write(report);
   return exit_code(report);
-}
-
-int measure_between_processes(const MeasureCommand& command, ranks::RankGroup& group,
-                              Console& console, const std::function<void(const char*)>& give_up) {
-  std::optional<MeasureInputs> inputs;
-  std::optional<Error> failure;
-  InputHashes hashes{};
-  try {
-    inputs = inputs_for(command, group);
-    hashes = input_hashes(command, *inputs);
-  } catch (const Error& error) {
-    failure = error;
-  }
-  // mpirun kills all others as soon as one ends with another code than 0.
-  const int silent_code = give_up ? kExitOk : kExitBadInput;
-  bool any_failed = group.any(failure.has_value());
-  if (any_failed) {
-    // One speaks: rank 0 if it has failed.
-    bool first_failed = failure.has_value();
-    group.broadcast(std::as_writable_bytes(std::span(&first_failed, 1)));
-    if (first_failed) {
-      if (group.rank() == 0) throw Error(*failure);
-      return silent_code;
-    }
-  } else {
-    try {
-      require_same_inputs(group, hashes);
-    } catch (const Error& error) {
-      failure = error;
-    }
-    any_failed = group.any(failure.has_value());
-  }
-  try {
-    if (failure) throw Error(*failure);
-    if (any_failed) (void)group.any(false);  // Until that rank ends all.
-    return any_failed ? silent_code : measure_on_ranks(command, *inputs, group, console);
-  } catch (const std::exception& error) {
-    if (give_up) give_up(error.what());
-    throw;
-  }
 }
 
 }  // namespace neuroshard::tools

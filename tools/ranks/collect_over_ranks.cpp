@@ -1,15 +1,65 @@
 // Part of the program neuroshard-mpi, in place of mpi_elsewhere.cpp.
+#include <array>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_on_ranks.h"
 #include "tools/console/interrupt.h"
 #include "tools/ranks/mpi_ranks.h"
+#include "weights/collection/cpu_source.h"
+#include "weights/collection/ranks/host_exchange.h"
+#ifdef NEUROSHARD_HAS_NCCL
+#include "cuda/nccl_exchange.h"
+#endif
 
 namespace neuroshard::tools {
+namespace {
+
+// What ranks measure, and the hardware that it belongs to.
+struct MeasuredExchange {
+  std::unique_ptr<ranks::Exchange> exchange;
+  std::string hardware;
+};
+
+// Of all ranks at once: between GPUs by NCCL if `command.backend` is "nccl", else in host memory.
+// Throws Error (kBackend) on all ranks if one of them has no GPU to use.
+MeasuredExchange make_exchange(const CollectComm& command, const ranks::MpiGroup& group) {
+  if (command.backend != "nccl") return {ranks::make_host_exchange(group), cpu_name()};
+#ifdef NEUROSHARD_HAS_NCCL
+  std::string gpu;
+  std::string failure;
+  try {
+    gpu = ranks::gpu_of_rank(group);
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  // All ranks must know before the first of them waits for the others in NCCL.
+  if (group.any(!failure.empty())) {
+    throw Error(failure.empty() ? "another rank has no GPU to use" : failure, ErrorKind::kBackend);
+  }
+  std::array<char, 256> first{};
+  gpu.copy(first.data(), first.size() - 1);
+  group.broadcast(std::as_writable_bytes(std::span(first)));
+  if (group.any(gpu != first.data())) {
+    throw Error("the ranks have GPUs of different names; measure between GPUs of one kind",
+                ErrorKind::kBackend);
+  }
+  return {ranks::make_nccl_exchange(group), gpu};
+#else
+  throw Error(
+      "--backend nccl: this build has no NCCL; it needs CUDA and NCCL when it is configured, or "
+      "collect with --backend mpi, local or analytic",
+      ErrorKind::kBackend);
+#endif
+}
+
+}  // namespace
 
 int collect_over_ranks(const CollectComm& command, Console& console) {
-  ranks::MpiGroup group;
+  ranks::MpiGroup group = start_mpi(command.rank_timeout_s, console);
   CollectComm complete = command;
   MeasuredExchange made;
   try {

@@ -7,6 +7,7 @@
 
 #include "core/message_text.h"
 #include "tools/command_line/exit_code.h"
+#include "tools/ranks/rank_timeout.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -18,12 +19,22 @@ std::string place(const ranks::RankGroup& group) {
          host.data();
 }
 
+void say_error(Console& console, const std::string& what) {
+  console.err << "neuroshard: error: " << printable(what) << '\n' << std::flush;
+}
+
 }  // namespace
 
+ranks::MpiGroup start_mpi(const std::optional<int>& timeout_s, Console& console) {
+  return ranks::MpiGroup(
+      {.timeout = std::chrono::seconds(timeout_s.value_or(kDefaultRankTimeoutSeconds)),
+       .say = [&](const std::string& what) { say_error(console, what); },
+       .exit_code = kExitBadInput});
+}
+
 void abort_all(const ranks::RankGroup& group, Console& console, const char* what) {
-  console.err << "neuroshard: error: " << printable(place(group) + ": " + what) << '\n'
-              << std::flush;
-  ranks::MpiGroup::abort(kExitBadInput);
+  say_error(console, place(group) + ": " + what);
+  ranks::abort_ranks(kExitBadInput);
 }
 
 }  // namespace neuroshard::tools

@@ -186,14 +186,11 @@ TEST(Collect, RefusesBadOptionsBeforeItWritesAnything) {
       {{"comm", "--backend", "mpi", "--output", folder / "data"}, "this build has no MPI"},
       {{"comm", "--backend", "nccl", "--output", folder / "data"}, "this build has no MPI"},
       {{"comm", "--backend", "local", "--output", folder / "data"}, "--devices is missing"},
-      {{"comm", "--backend", "tcp", "--output", folder / "data"}, "--rendezvous is missing"},
-      {{"comm", "--backend", "mpi", "--rendezvous", folder / "ranks", "--output", folder / "data"},
-       "--rendezvous is for --backend tcp and nccl"},
-      {{"comm", "--backend", "tcp", "--rendezvous", folder / "ranks", "--devices", "3", "--output",
+      {{"comm", "--backend", "local", "--devices", "2", "--rank-timeout-s", "9", "--output",
         folder / "data"},
-       "NEUROSHARD_RANK and NEUROSHARD_RANKS are not set"},
-      {{"comm", "--backend", "tcp", "--rendezvous", folder / "ranks", "--output", folder / "data"},
-       "--devices 1"},
+       "--rank-timeout-s is for --backend mpi and nccl; leave it out"},
+      {{"comm", "--backend", "mpi", "--rank-timeout-s", "-1", "--output", folder / "data"},
+       "--rank-timeout-s is -1; give seconds"},
   };
   for (const auto& [arguments, reason] : bad) {
     const Outcome outcome = run_command("collect", arguments);

@@ -1,5 +1,5 @@
-// The archive of tools/collect_kit unpacked into an empty folder and really run: 4 ranks of this
-// machine, a few tiny samples.
+// The archive of tools/collect_kit unpacked into an empty folder and really run: 4 ranks, a few
+// tiny samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -7,12 +7,14 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
 
 #include "tools/built_programs.h"
-#include "tools/over_mpi.h"
+#include "tools/run_command.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -26,7 +28,7 @@ using ::testing::StartsWith;
 constexpr int kWrong = 2;
 constexpr int kMore = 3;
 
-class CollectKit : public OverMpi {
+class CollectKit : public ::testing::Test {
  protected:
   void SetUp() override {
     if (NEUROSHARD_SANITIZED) GTEST_SKIP() << "a program of its own C library has no sanitizers";
@@ -87,10 +89,12 @@ class CollectKit : public OverMpi {
     const std::string path = results() + "/" + name + "/data.txt";
     return std::filesystem::exists(path) ? lines_of(contents_of(path)).size() : 0;
   }
+
+  TemporaryFolder folder_;
 };
 
 TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) {
-  const std::string options = "--launcher local --oversubscribe";
+  const std::string options = "--oversubscribe";
   const pid_t child = start(collect(1'000'000, options));
   // Ends at the latest when collect does.
   int status = 0;
@@ -130,8 +134,8 @@ TEST_F(CollectKit, CollectsGoesOnAfterAnInterruptAndTrainsOnTheFileBroughtBack) 
   EXPECT_TRUE(std::filesystem::exists(weights));
 }
 
-TEST_F(CollectKit, CtrlCLeavesNoRanksAndTheSameCommandGoesOn) {
-  const std::string options = "--launcher local --oversubscribe";
+TEST_F(CollectKit, CtrlCLeavesNoProcessAndTheSameCommandGoesOn) {
+  const std::string options = "--oversubscribe";
   for (const int signal : {SIGINT, SIGHUP}) {
     const std::size_t before = samples("comm_4");
     const pid_t child = start(collect(1'000'000, options));
@@ -140,8 +144,8 @@ TEST_F(CollectKit, CtrlCLeavesNoRanksAndTheSameCommandGoesOn) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     ASSERT_GT(samples("comm_4"), before) << contents_of(folder_ / "first");
-    // collect, timeout, local_ranks and the ranks.
-    EXPECT_GE(processes(), 6U);
+    // collect, timeout and the program.
+    EXPECT_GE(processes(), 3U);
     ASSERT_EQ(::kill(-child, signal), 0);
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status));
@@ -151,75 +155,24 @@ TEST_F(CollectKit, CtrlCLeavesNoRanksAndTheSameCommandGoesOn) {
   EXPECT_EQ(run(collect(static_cast<int>(samples("comm_4")) + 1, options)), 0) << output();
 }
 
-TEST_F(CollectKit, ALocalRankThatFailsEndsTheOthers) {
-  EXPECT_EQ(
-      run(kit() + "/local_ranks 3 sh -c '[ $NEUROSHARD_RANK = 1 ] && exit 4; exec sleep 1000'"), 1)
-      << output();
-}
-
-TEST_F(CollectKit, RanksOfMpirunFindEachOtherWithoutMpi) {
-  ASSERT_NO_FATAL_FAILURE(OverMpi::SetUp());
-  if (IsSkipped()) return;
-  std::filesystem::create_directory(folder_ / "bin");
-  folder_.write("bin/mpirun", "#!/bin/sh\nexec " NEUROSHARD_MPIRUN " \"$@\"\n");
-  EXPECT_EQ(run("chmod +x " + folder_ / "bin/mpirun" + " && export PATH=" + folder_ / "bin" +
-                ":$PATH && " + collect(2, "--oversubscribe --launcher mpirun")),
-            0)
-      << output();
-  EXPECT_EQ(samples("comm_4"), 2U);
-}
-
-TEST_F(CollectKit, RanksOfSrunFindEachOtherWithoutMpi) {
-  // In place of Slurm, which tests do not have: what its srun says to each task, and no more.
-  std::filesystem::create_directory(folder_ / "bin");
-  folder_.write("bin/srun",
-                "#!/bin/sh\n"
-                "count=${1#--ntasks=}; shift; [ \"$1\" = --kill-on-bad-exit=1 ] && shift\n"
-                "for rank in 3 1 0 2; do\n"
-                "  SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=$count \"$@\" &\n"
-                "done\nwait\n");
-  EXPECT_EQ(run("chmod +x " + folder_ / "bin/srun" + " && export PATH=" + folder_ / "bin" +
-                ":$PATH && " + collect(4, "--oversubscribe --launcher srun")),
-            0)
-      << output();
-  EXPECT_EQ(samples("comm_4"), 4U);
-  EXPECT_EQ(samples("comm_wide_4"), 4U);
-}
-
 TEST_F(CollectKit, SaysWhatIsWrongAndWhatHelps) {
   const auto expect_error = [&](const std::string& command, const std::vector<std::string>& parts) {
     EXPECT_EQ(run(command), kWrong) << output();
     for (const std::string& part : parts) EXPECT_THAT(output(), HasSubstr(part));
   };
-  // A folder of programs without mpirun.
-  ASSERT_EQ(run("mkdir " + folder_ / "few" +
-                " && for program in bash env uname nproc grep sed "
-                "dirname; do ln -s \"$(command -v $program)\" " +
-                folder_ / "few" + "; done"),
-            0)
-      << output();
-  expect_error("PATH=" + folder_ / "few; " + collect(2, ""),
-               {"mpirun is not on PATH", "--launcher local"});
-  expect_error(collect(2, "--launcher local --ranks 4000"),
+  expect_error(collect(2, "--ranks 4000"),
                {"--ranks has 4000", "this machine has", "--oversubscribe"});
-  expect_error(collect(2, "--launcher local --oversubscribe --ranks 1"), {"--ranks has '1'"});
-  expect_error(collect(2, "--launcher smoke"), {"--launcher is 'smoke'", "srun, mpirun or local"});
-  expect_error(collect(2, "--launcher local --launcher-options '-x A'"),
-               {"--launcher local", "--launcher-options"});
+  expect_error(collect(2, "--oversubscribe --ranks 1"), {"--ranks has '1'"});
   // Without kernels, or without a GPU.
-  expect_error("PATH=" + folder_ / "few; " + collect(2, "--backend cuda"),
-               {"--backend cuda", "cpu"});
-  expect_error(collect(2, "--launcher local --oversubscribe --minutes soon"),
-               {"--minutes is 'soon'"});
+  expect_error(collect(2, "--backend cuda"), {"--backend cuda", "cpu"});
+  expect_error(collect(2, "--oversubscribe --minutes soon"), {"--minutes is 'soon'"});
   expect_error(collect(2, "--smoke 1"), {"--smoke is not an option"});
-  expect_error("cd / && " + kit() +
-                   "/collect /proc/results --launcher local --ranks 2 "
-                   "--oversubscribe",
+  expect_error("cd / && " + kit() + "/collect /proc/results --ranks 2 --oversubscribe",
                {"/proc/results: cannot be written"});
   std::filesystem::create_directory(results());
   std::filesystem::copy_file(kit() + "/kit", results() + "/kit");
   ASSERT_EQ(run("sed -i 's/^version .*/version 0.0.9/' " + results() + "/kit"), 0);
-  expect_error(collect(2, "--launcher local --oversubscribe"),
+  expect_error(collect(2, "--oversubscribe"),
                {"was begun with the kit of 0.0.9", "another folder"});
 }
 

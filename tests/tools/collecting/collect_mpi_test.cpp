@@ -135,6 +135,26 @@ TEST_F(CollectOverMpi, GoesOnAfterARankWasKilled) {
   EXPECT_EQ(samples_of(log).size(), whole + 3);
 }
 
+TEST_F(CollectOverMpi, AStoppedRankEndsTheRunAndWhatIsLoggedStays) {
+  const std::string log = folder_ / "data/data.txt";
+  const pid_t mpirun = start({{"--samples", "100000"}, {"--rank-timeout-s", "10"}});
+  bool stopped = false;
+  while (!stopped && ::waitpid(mpirun, nullptr, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::error_code none;
+    if (std::filesystem::file_size(log, none) < 200 || none) continue;
+    const std::vector<pid_t> ranks = children_of(mpirun);
+    const auto second = std::ranges::find(ranks, 1, rank_of);
+    stopped = second != ranks.end() && ::kill(*second, SIGSTOP) == 0;
+  }
+  ASSERT_TRUE(stopped) << contents_of(folder_ / "err");
+  int status = 0;
+  ASSERT_TRUE(ends_by_itself(mpirun, status)) << contents_of(folder_ / "err");
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == kExitBadInput) << status;
+  EXPECT_THAT(contents_of(folder_ / "err"), HasSubstr("have waited 10 s for rank 1 on "));
+  EXPECT_FALSE(samples_of(log).empty());
+}
+
 TEST_F(CollectOverMpi, BadOptionsEndAllRanksWithOneMessage) {
   const std::vector<std::tuple<std::string, std::string, std::string>> bad = {
       {"--devices", "5", "mpirun has started 4 ranks"},

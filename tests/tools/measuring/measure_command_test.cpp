@@ -182,11 +182,8 @@ TEST_F(MeasureCommandTest, BadInputNamesFileFieldAndRemedy) {
     args.insert(args.end(), more.begin(), more.end());
     return args;
   };
-  expect_error(with({"--exchange", "smoke"}), {"--exchange 'smoke'", "give local, tcp or mpi"});
-  expect_error(with({"--exchange", "tcp"}), {"--rendezvous is missing"});
-  expect_error(with({"--rendezvous", "ranks"}), {"--rendezvous is for --exchange tcp"});
-  expect_error(with({"--exchange", "tcp", "--rendezvous", folder_ / "ranks"}),
-               {"NEUROSHARD_RANK and NEUROSHARD_RANKS are not set", "--exchange local"});
+  expect_error(with({"--exchange", "smoke"}), {"--exchange 'smoke'", "give local or mpi"});
+  expect_error(with({"--rank-timeout-s", "9"}), {"--rank-timeout-s is for --exchange mpi"});
   expect_error(with({"--backend", "cuda"}), {"--backend 'cuda'", "give cpu"});
   expect_error(with({"--rounds", "0"}), {"--rounds is 0", "at least 1"});
   expect_error(with({"--lengths", plan_}), {"--access"});

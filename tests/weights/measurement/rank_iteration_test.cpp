@@ -4,7 +4,6 @@
 
 #include "repetitions.h"
 #include "weights/collection/ranks/local_group.h"
-#include "weights/collection/ranks/tcp_ranks.h"
 #include "weights/measurement/training_case.h"
 
 namespace neuroshard::ranks {
@@ -67,16 +66,6 @@ TEST(RankIteration, TrainsRandomPlansOverAnyNumberOfRanks) {
     SCOPED_TRACE(seed);
     const int devices = std::array{1, 2, 3, 4, 7}[seed % 5];
     train_locally(random_plan(devices, seed), devices, 1 + static_cast<int>(seed % 2));
-  }
-}
-
-class TcpIteration : public ::testing::Test, protected TcpRanks {};
-
-TEST_F(TcpIteration, TrainsRandomPlansAsAnUnshardedOperatorDoes) {
-  for (std::uint64_t seed = 0; seed < neuroshard::testing::repetitions(10); ++seed) {
-    SCOPED_TRACE(seed);
-    TrainingCase test(4, random_plan(4, seed));
-    run_well(4, [&](TcpGroup& group) { train_and_check(group, test); });
   }
 }
 

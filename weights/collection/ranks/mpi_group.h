@@ -1,15 +1,19 @@
 #pragma once
 
+#include <memory>
+
 #include "weights/collection/ranks/clock_difference.h"
+#include "weights/collection/ranks/hung_ranks.h"
 #include "weights/collection/ranks/rank_group.h"
 
 namespace neuroshard::ranks {
 
 /// All processes that mpirun has started. MPI is up while one lives; one a process. A failure of
-/// MPI itself ends all ranks with a message of MPI's, and so does the death of a rank.
+/// MPI itself ends all ranks with a message of MPI's, and so does the death of a rank; a rank that
+/// hangs ends them as the policy says.
 class MpiGroup : public RankGroup {
  public:
-  MpiGroup();
+  explicit MpiGroup(HangPolicy policy);
   ~MpiGroup() override;
   MpiGroup(const MpiGroup&) = delete;
   MpiGroup& operator=(const MpiGroup&) = delete;
@@ -23,14 +27,17 @@ class MpiGroup : public RankGroup {
   [[nodiscard]] Clock::time_point common_start(std::chrono::nanoseconds ahead) const override;
   void compare_clocks() override;
 
+  /// Returns once `done` returns true, which it does when all ranks have come to where this one is:
+  /// for work of GPUs, of which MPI does not know. A rank that hangs ends it as other waits.
+  void await(const std::function<bool()>& done) const { waits_->await(done); }
+
   /// What rank 0's clock shows more than that of `other`, as compare_clocks does for other
   /// machines: on rank `other`. Called by both.
   [[nodiscard]] ClockDifference compare_clock_with(int other, int rounds) const;
 
-  /// Ends all ranks at once with this exit code.
-  [[noreturn]] static void abort(int exit_code);
-
  private:
+  HangPolicy policy_;
+  std::unique_ptr<RankWaits> waits_;
   std::chrono::nanoseconds ahead_{0};
 };
 

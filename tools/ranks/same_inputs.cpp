@@ -1,4 +1,4 @@
-#include "tools/measuring/same_inputs.h"
+#include "tools/ranks/same_inputs.h"
 
 #include <concepts>
 #include <span>
