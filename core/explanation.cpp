@@ -194,16 +194,6 @@ void add_slices(const Plan& plan, const Slices& slices, const std::vector<Change
   }
 }
 
-/// [devices]: when each is ready for the forward all-to-all. Replicas' operators run later.
-std::vector<double> ready_ms(const std::vector<DeviceCost>& devices) {
-  std::vector<double> ready;
-  ready.reserve(devices.size());
-  for (const DeviceCost& device : devices) {
-    ready.push_back(device.compute_ms - device.replicas_ms + device.backward_ms);
-  }
-  return ready;
-}
-
 void rank_devices(PlanExplanation& explanation) {
   const std::vector<DeviceCost>& devices = explanation.cost.devices;
   explanation.by_cost.resize(devices.size());
@@ -211,9 +201,7 @@ void rank_devices(PlanExplanation& explanation) {
   std::ranges::stable_sort(explanation.by_cost, std::greater<>(), [&](int device) {
     return devices[static_cast<std::size_t>(device)].total_ms();
   });
-  const std::vector<double> ready = ready_ms(devices);
-  const double first = *std::ranges::min_element(ready);
-  for (const double ms : ready) explanation.start_offset_ms.push_back(ms - first);
+  explanation.start_offset_ms = start_offsets_ms(explanation.cost);
   explanation.deciding = deciding_device(explanation.cost);
 }
 
@@ -247,29 +235,6 @@ void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const
 }
 
 }  // namespace
-
-std::vector<double> waits_ms(const PlanCost& cost) {
-  const std::vector<double> ready = ready_ms(cost.devices);
-  const double last = ready.empty() ? 0.0 : *std::ranges::max_element(ready);
-  std::vector<double> waits;
-  for (std::size_t device = 0; device < ready.size(); ++device) {
-    waits.push_back(
-        std::clamp(last - ready[device], 0.0, std::max(0.0, cost.devices[device].forward_ms)));
-  }
-  return waits;
-}
-
-int deciding_device(const PlanCost& cost) {
-  const std::vector<double> waits = waits_ms(cost);
-  const auto own_ms = [&](std::size_t device) {
-    return cost.devices[device].total_ms() - waits[device];
-  };
-  std::size_t deciding = 0;
-  for (std::size_t device = 1; device < waits.size(); ++device) {
-    if (own_ms(device) > own_ms(deciding)) deciding = device;
-  }
-  return static_cast<int>(deciding);
-}
 
 PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan) {
   PlanExplanation explanation{.cost = simulate(backend, task, plan)};

@@ -1,6 +1,7 @@
 #include "core/stated_gib.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
+#include "neuroshard/waiting.h"
 #include "search/files/json_text.h"
 
 namespace neuroshard {
@@ -37,23 +38,26 @@ Fields memory_fields(const DeviceCost& cost, bool listed) {
   return fields.add("free_bytes", cost.free_bytes);
 }
 
-Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, bool replicas) {
+Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, double wait_ms,
+                   bool replicas) {
   Fields fields;
   fields.add("total_ms", cost.total_ms());
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
+  fields.add("wait_ms", wait_ms);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;
 }
 
 /// `indices` are what the file calls the slices of the device's shard.
 void append_device(std::string& text, const PlanDocument& document, int version,
-                   const std::vector<CostTerm>& terms, const std::vector<int>& indices,
-                   std::size_t device) {
+                   const std::vector<CostTerm>& terms, double wait_ms,
+                   const std::vector<int>& indices, std::size_t device) {
   const std::vector<int>& shard = document.plan.shards[device];
   const DeviceCost& cost = document.cost.devices[device];
   const bool listed = !document.task.device_list.empty();
   append(text += "    {\n      \"device\": ", static_cast<std::int64_t>(device));
-  text += ",\n      \"cost\": " + cost_fields(terms, cost, !document.plan.replicas.empty()).text();
+  const bool replicas = !document.plan.replicas.empty();
+  text += ",\n      \"cost\": " + cost_fields(terms, cost, wait_ms, replicas).text();
   append(text += ",\n      \"memory_gb\": ", gib_from_bytes(cost.memory_bytes));
   text += ",\n      \"memory\": " + memory_fields(cost, listed).text();
   if (listed) {
@@ -178,11 +182,12 @@ std::string plan_to_json(const PlanDocument& document) {
   if (halved) fields.add("column_splits", halved->column_splits);
   if (!document.plan.replicas.empty()) fields.add("replicas", document.plan.replicas);
   const std::vector<CostTerm> terms = cost_terms(document.cost);
+  const std::vector<double> waits = waits_ms(document.cost);
   std::string& text = fields.fields();
   text += ",\n  \"devices\": [\n";
   for (std::size_t device = 0; device < shards.size(); ++device) {
     if (device > 0) text += ",\n";
-    append_device(text, document, version, terms, shards[device], device);
+    append_device(text, document, version, terms, waits[device], shards[device], device);
   }
   text += "\n  ]";
   const char* separator = ",\n  \"alternatives\": [\n    ";

@@ -166,29 +166,6 @@ TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
   }
 }
 
-TEST_F(Explanation, DevicesThatWaitDoNotDecide) {
-  // Device 0 waits 5 ms for device 1, and is the dearest by little.
-  PlanCost cost;
-  cost.devices = {{.compute_ms = 1.0, .forward_ms = 6.1, .slices = 2},
-                  {.compute_ms = 6.0, .forward_ms = 1.0, .base_ms = 6.0},
-                  {.compute_ms = 2.0, .forward_ms = 4.5, .slices = 1}};
-  EXPECT_THAT(waits_ms(cost), ::testing::ElementsAre(5.0, 0.0, 4.0));
-  EXPECT_EQ(deciding_device(cost), 1);
-  // No longer than its all-to-all takes, and not where it has more to do for all that.
-  cost.devices[0].forward_ms = 3.0;
-  EXPECT_EQ(waits_ms(cost)[0], 3.0);
-  cost.devices[0].forward_ms = 13.0;
-  EXPECT_EQ(deciding_device(cost), 0);
-}
-
-TEST_F(Explanation, NobodyWaitsForReplicas) {
-  PlanCost cost;
-  cost.devices = {{.compute_ms = 1.0, .forward_ms = 1.0, .replicas_ms = 0.25},
-                  {.compute_ms = 2.0, .forward_ms = 1.0, .replicas_ms = 1.25}};
-  EXPECT_THAT(waits_ms(cost), ::testing::ElementsAre(0.0, 0.0));
-  EXPECT_EQ(deciding_device(cost), 1);
-}
-
 TEST_F(Explanation, PricesThePlanWithoutBaseLoadsLowSpeedsAndAllSlices) {
   task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
                        {.memory_bytes = task_.memory_bytes, .speed = 3.0},

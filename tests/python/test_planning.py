@@ -40,6 +40,18 @@ def test_a_plan_places_every_column_within_memory() -> None:
     assert result.complete and result.stats.candidates > 0 and result.stats.backend in ns.backends()
 
 
+def test_waiting_is_no_work() -> None:
+    # Two of four devices have nothing to do but to wait for device 0.
+    tables = [ns.Table(rows=1_000_000, dim=64, pooling_factor=5.0 + i, name=f"t{i}") for i in range(8)]
+    task = ns.Task(tables, devices=4, memory_bytes=16 * GIB)
+    slices = [(0 if i < 7 else 1, i, 0, 64, 0, 1_000_000) for i in range(8)]
+    cost = ns.simulate(task, ns.plan_from_slices(task, slices, []))
+    assert np.all(cost.wait_ms <= cost.forward_ms) and cost.wait_ms[0] == 0.0 and cost.wait_ms[2] > 0.0
+    work = cost.total_ms - cost.wait_ms
+    assert cost.imbalance == pytest.approx(work.max() / work.mean()) and cost.imbalance > 1.3
+    assert f"imbalance {cost.imbalance:.3f}" in str(cost) and "waiting" in str(cost)
+
+
 def test_arrays_cannot_be_written_and_outlive_their_plan() -> None:
     result = ns.plan(random_task(2))
     assert result.cost is not None

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/message_text.h"
-#include "neuroshard/cost_terms.h"
+#include "neuroshard/waiting.h"
 #include "tools/plan_pages/plan_report.h"
 #include "tools/plan_pages/rules_page.h"
 
@@ -27,7 +27,7 @@ std::string columns_text(const TableSlice& slice) {
 std::string why_text(const PlanExplanation& explained) {
   const auto deciding = static_cast<std::size_t>(explained.deciding);
   const DeviceCost& cost = explained.cost.devices[deciding];
-  std::string text = terms_text(cost_terms(explained.cost), cost);
+  std::string text = terms_text(shown_terms(explained.cost), deciding);
   std::string parts;
   if (cost.base_ms > 0.0) parts = format_ms(cost.base_ms) + " ms of its compute are its base load";
   if (cost.speed != 1.0) {
@@ -47,10 +47,8 @@ std::string why_text(const PlanExplanation& explained) {
 /// Other devices, those first that take longest by themselves.
 std::string next_text(const PlanExplanation& explained) {
   constexpr std::size_t kShown = 4;
-  const auto own_ms = [&](int device) {
-    const auto d = static_cast<std::size_t>(device);
-    return explained.cost.devices[d].total_ms() - explained.devices[d].wait_ms;
-  };
+  const std::vector<double> work = work_ms(explained.cost);
+  const auto own_ms = [&](int device) { return work[static_cast<std::size_t>(device)]; };
   std::vector<int> others = explained.by_cost;
   std::erase(others, explained.deciding);
   std::ranges::stable_sort(others, std::greater<>(), own_ms);

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "core/message_text.h"
-#include "neuroshard/cost_terms.h"
-#include "neuroshard/explanation.h"
 #include "neuroshard/version.h"
+#include "neuroshard/waiting.h"
 #include "tools/charts/svg.h"
 #include "tools/plan_pages/moves_report.h"
 #include "tools/plan_pages/plan_report.h"
@@ -61,7 +60,6 @@ std::string figure(std::string_view name, const std::string& value, std::string_
 
 std::string figure_list(const PlanCost& cost) {
   const int deciding = deciding_device(cost);
-  const DeviceCost& device = cost.devices[static_cast<std::size_t>(deciding)];
   const auto full = [](const DeviceCost& of) {
     const std::int64_t used = of.memory_bytes + of.reserved_bytes + of.base_bytes;
     return static_cast<double>(used) / static_cast<double>(used + of.free_bytes);
@@ -70,8 +68,8 @@ std::string figure_list(const PlanCost& cost) {
   return "<dl class=\"figures\">\n" +
          figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
          figure("Decided by", "device " + std::to_string(deciding),
-                terms_text(cost_terms(cost), device)) +
-         figure("Imbalance", format_number(imbalance(cost), 3), "slowest device / mean") +
+                terms_text(shown_terms(cost), static_cast<std::size_t>(deciding))) +
+         figure("Imbalance", format_number(imbalance(cost), 3), "most work of a device / mean") +
          figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",
                 "memory of device " + std::to_string(fullest - cost.devices.begin())) +
          "</dl>\n";
@@ -85,7 +83,7 @@ std::string device_section(const PlanCost& cost) {
       "<h2 id=\"devices-title\">Devices</h2>\n"
       "<div class=\"table\" role=\"region\" aria-labelledby=\"devices-title\" tabindex=\"0\">\n"
       "<table aria-labelledby=\"devices-title\">\n<thead><tr><th scope=\"col\">device";
-  const std::vector<CostTerm> terms = cost_terms(cost);
+  const std::vector<ShownTerm> terms = shown_terms(cost);
   for (const std::string& head : cost_heads(terms)) html += "<th scope=\"col\">" + head;
   for (const char* head : kMemoryHeads) html += std::string("<th scope=\"col\">") + head;
   html += "<th scope=\"col\">slices</thead>\n<tbody>\n";
@@ -94,7 +92,7 @@ std::string device_section(const PlanCost& cost) {
     const DeviceCost& of = cost.devices[device];
     html += static_cast<int>(device) == deciding ? "<tr class=\"deciding\">" : "<tr>";
     html += "<th scope=\"row\">" + std::to_string(device);
-    for (const std::string& cell : cost_cells(terms, of)) html += "<td>" + cell;
+    for (const std::string& cell : cost_cells(terms, cost, device)) html += "<td>" + cell;
     for (const std::string& cell : memory_cells(of)) html += "<td>" + cell;
     html += "<td>" + format_count(static_cast<std::uint64_t>(of.slices)) + '\n';
   }

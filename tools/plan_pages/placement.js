@@ -1,15 +1,17 @@
-// What sits where: every slice, found by name of its table or by device.
+// What sits where: every slice and replicated table, found by name of its table or by device. A replica is on all
+// devices, and its device is -1.
 class Placement {
   constructor(section, { tables, slices }, devices) {
     this.tables = tables;
     this.slices = slices;
+    this.devices = devices;
     const tableOf = (slice) => slices.table[slice];
     this.list = new DataTable({
       label: "What sits where",
       rows: slices.table.length,
       columns: [
         { name: "table", text: true, key: (i) => tables.name[tableOf(i)], cell: (i) => tables.name[tableOf(i)] },
-        { name: "device", key: (i) => slices.device[i], cell: (i) => String(slices.device[i]) },
+        { name: "device", key: (i) => slices.device[i], cell: (i) => (slices.device[i] < 0 ? "all" : String(slices.device[i])) },
         {
           name: "columns",
           key: (i) => slices.dim[i],
@@ -52,10 +54,15 @@ class Placement {
     const wanted = this.search.value.trim().toLowerCase();
     const device = this.device.value;
     const names = tables.name.map((name) => name.toLowerCase().includes(wanted));
+    const replicated = (i) => slices.device[i] < 0;
     const kept = this.list.filter((i) =>
-      names[slices.table[i]] && (device === "" || slices.device[i] === Number(device)));
-    const bytes = kept.reduce((sum, i) => sum + slices.bytes[i], 0);
+      names[slices.table[i]] && (device === "" || replicated(i) || slices.device[i] === Number(device)));
+    const copies = device === "" ? this.devices : 1;
+    const bytes = kept.reduce((sum, i) => sum + slices.bytes[i] * (replicated(i) ? copies : 1), 0);
     const found = new Set(kept.map((i) => slices.table[i])).size;
-    this.count.textContent = `${counted(kept.length, "slice")} of ${counted(found, "table")}, ${formatBytes(bytes)}`;
+    const replicas = kept.filter(replicated).length;
+    this.count.textContent = counted(kept.length - replicas, "slice") +
+      (replicas > 0 ? ` and ${counted(replicas, "replicated table")}, ` : ` of ${counted(found, "table")}, `) +
+      formatBytes(bytes);
   }
 }

@@ -7,14 +7,14 @@
 
 #include "core/devices_text.h"
 #include "core/table_groups.h"
-#include "neuroshard/explanation.h"
+#include "neuroshard/cost_terms.h"
+#include "neuroshard/waiting.h"
 
 namespace neuroshard::tools {
 namespace {
 
 constexpr int kMinBarCells = 8;
 constexpr int kMaxBarCells = 48;
-constexpr int kMemoryBarCells = 6;
 
 std::string share_text(double share) { return format_number(100.0 * share, 0) + "%"; }
 
@@ -24,27 +24,29 @@ double full_share(std::size_t device, const DeviceCost& cost, const Task& task) 
          static_cast<double>(memory_bytes(task, device));
 }
 
-std::vector<std::string> device_row(int device, const std::vector<CostTerm>& terms,
-                                    const DeviceCost& cost, const Task& task) {
-  std::vector<std::string> row = cost_cells(terms, cost);
+std::vector<std::string> device_row(std::size_t device, const std::vector<ShownTerm>& terms,
+                                    const PlanDocument& document) {
+  const DeviceCost& cost = document.cost.devices[device];
+  const Task& task = document.task;
+  std::vector<std::string> row = cost_cells(terms, document.cost, device);
   row.insert(row.begin(), std::to_string(device));
-  const auto index = static_cast<std::size_t>(device);
-  row.insert(row.end(), {format_bytes(cost.memory_bytes), share_text(full_share(index, cost, task)),
-                         format_count(static_cast<std::uint64_t>(cost.slices))});
+  row.insert(row.end(),
+             {format_bytes(cost.memory_bytes), share_text(full_share(device, cost, task)),
+              format_count(static_cast<std::uint64_t>(cost.slices))});
   if (!task.device_list.empty()) {
-    row.insert(row.end(), {format_number(cost.speed, 2), format_ms(cost.base_ms),
-                           format_bytes(cost.base_bytes), format_bytes(memory_bytes(task, index))});
+    row.insert(row.end(),
+               {format_number(cost.speed, 2), format_ms(cost.base_ms),
+                format_bytes(cost.base_bytes), format_bytes(memory_bytes(task, device))});
   }
   return row;
 }
 
-// The cost bars take the columns that the figures leave.
+// The bars take the columns that the figures leave.
 std::string device_table(const PlanDocument& document, const TextStyle& style) {
   using enum TextTable::Align;
   std::vector<std::string> head = {"device"};
-  const std::vector<CostTerm> terms = cost_terms(document.cost);
+  const std::vector<ShownTerm> terms = shown_terms(document.cost);
   std::ranges::move(cost_heads(terms), std::back_inserter(head));
-  const std::size_t full = head.size() + 1;  // Its column.
   head.insert(head.end(), {"memory", "full", "slices"});
   if (!document.task.device_list.empty()) {
     head.insert(head.end(), {"speed", "base ms", "base memory", "of memory"});
@@ -55,43 +57,45 @@ std::string device_table(const PlanDocument& document, const TextStyle& style) {
   for (const std::string& cell : head) widths.push_back(display_width(cell));
   double slowest_ms = 0.0;
   for (std::size_t device = 0; device < document.cost.devices.size(); ++device) {
-    const DeviceCost& cost = document.cost.devices[device];
-    rows.push_back(device_row(static_cast<int>(device), terms, cost, document.task));
+    rows.push_back(device_row(device, terms, document));
     for (std::size_t i = 0; i < head.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(rows.back()[i]));
     }
-    slowest_ms = std::max(slowest_ms, cost.total_ms());
+    slowest_ms = std::max(slowest_ms, document.cost.devices[device].total_ms());
   }
-  int left = style.columns - 2 - kMemoryBarCells;
+  int left = style.columns;
   for (const int width : widths) left -= width + 2;
   const int cells = std::min(left, kMaxBarCells);
   const bool bars = cells >= kMinBarCells;
 
-  const auto with_bars = [&](std::vector<std::string> row, std::string cost_bar,
-                             std::string memory_bar) {
-    if (!bars) return row;
-    row.insert(row.begin() + static_cast<std::ptrdiff_t>(full) + 1, std::move(memory_bar));
-    row.insert(row.begin() + 1, std::move(cost_bar));
+  const auto with_bar = [&](std::vector<std::string> row, std::string bar) {
+    if (bars) row.insert(row.begin() + 1, std::move(bar));
     return row;
   };
-  std::vector<TextTable::Align> aligns(head.size() + (bars ? 2 : 0), kRight);
-  if (bars) aligns[1] = aligns[full + 2] = kLeft;
+  std::vector<TextTable::Align> aligns(head.size() + (bars ? 1 : 0), kRight);
+  if (bars) aligns[1] = kLeft;
   TextTable table(aligns);
-  table.add_row(with_bars(head, "", ""));
+  table.add_row(with_bar(head, ""));
   for (std::size_t device = 0; device < rows.size(); ++device) {
-    const DeviceCost& cost = document.cost.devices[device];
-    const auto share = [&](double ms) { return slowest_ms > 0.0 ? ms / slowest_ms : 0.0; };
-    std::vector<double> shares(terms.size());
-    std::ranges::transform(terms, shares.begin(),
-                           [&](const CostTerm& term) { return share(cost.*term.ms); });
-    table.add_row(with_bars(rows[device], stacked_bar(shares, cells, style),
-                            bar(full_share(device, cost, document.task), kMemoryBarCells, style)));
+    std::vector<double> shares;
+    double idle_share = 0.0;
+    for (const auto& [name, ms] : terms) {
+      const double share = slowest_ms > 0.0 ? ms[device] / slowest_ms : 0.0;
+      if (name == kWaiting) {
+        idle_share = share;
+      } else {
+        shares.push_back(share);
+      }
+    }
+    table.add_row(with_bar(rows[device], stacked_bar(shares, idle_share, cells, style)));
   }
   std::string text = table.str();
   if (bars) {
     text += "      ";
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      text += "  " + stacked_bar_key(static_cast<int>(i), style) + ' ';
+      const bool idle = terms[i].name == kWaiting;
+      text +=
+          "  " + (idle ? idle_bar_key(style) : stacked_bar_key(static_cast<int>(i), style)) + ' ';
       text.append(terms[i].name);
     }
     text += '\n';
@@ -120,7 +124,7 @@ std::string memory_table(const PlanDocument& document) {
 std::string cost_line(const PlanCost& cost, const TextStyle& style) {
   return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by device " +
          std::to_string(deciding_device(cost)) + "; imbalance " +
-         format_number(imbalance(cost), 3) + " (slowest device / mean)";
+         format_number(imbalance(cost), 3) + " (most work / mean)";
 }
 
 std::string memory_line(const PlanCost& cost) {
@@ -200,10 +204,19 @@ std::string table_label(const Task& task, int table) {
   return name.empty() ? "table " + std::to_string(table) : printable(name);
 }
 
-double imbalance(const PlanCost& cost) {
-  double sum = 0.0;
-  for (const DeviceCost& device : cost.devices) sum += device.total_ms();
-  return sum > 0.0 ? cost.cost_ms * static_cast<double>(cost.devices.size()) / sum : 1.0;
+std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
+  std::vector<double> waits = waits_ms(cost);
+  std::vector<ShownTerm> shown;
+  for (const CostTerm& term : cost_terms(cost)) {
+    std::vector<double>& ms = shown.emplace_back(term.name).ms;
+    for (std::size_t device = 0; device < waits.size(); ++device) {
+      const double waiting = term.ms == &DeviceCost::forward_ms ? waits[device] : 0.0;
+      ms.push_back(cost.devices[device].*term.ms - waiting);
+    }
+  }
+  const bool any = std::ranges::any_of(waits, [](double ms) { return ms > 0.0; });
+  if (any) shown.emplace_back(kWaiting, std::move(waits));
+  return shown;
 }
 
 std::vector<std::string> plan_notes(std::vector<std::string> assumptions, const PlanCost& cost) {
@@ -237,24 +250,25 @@ std::string shard_lists(const PlanDocument& document) {
   return text + '\n';
 }
 
-std::string terms_text(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
+std::string terms_text(const std::vector<ShownTerm>& terms, std::size_t device) {
   std::string text;
   for (const auto& [name, ms] : terms) {
     if (!text.empty()) text += ", ";
-    text.append(name).append(" ").append(format_ms(cost.*ms));
+    text.append(name).append(" ").append(format_ms(ms[device]));
   }
   return text + " ms";
 }
 
-std::vector<std::string> cost_heads(const std::vector<CostTerm>& terms) {
+std::vector<std::string> cost_heads(const std::vector<ShownTerm>& terms) {
   std::vector<std::string> heads = {"total ms"};
-  for (const CostTerm& term : terms) heads.emplace_back(term.name);
+  for (const ShownTerm& term : terms) heads.emplace_back(term.name);
   return heads;
 }
 
-std::vector<std::string> cost_cells(const std::vector<CostTerm>& terms, const DeviceCost& cost) {
-  std::vector<std::string> cells = {format_ms(cost.total_ms())};
-  for (const CostTerm& term : terms) cells.push_back(format_ms(cost.*term.ms));
+std::vector<std::string> cost_cells(const std::vector<ShownTerm>& terms, const PlanCost& cost,
+                                    std::size_t device) {
+  std::vector<std::string> cells = {format_ms(cost.devices[device].total_ms())};
+  for (const ShownTerm& term : terms) cells.push_back(format_ms(term.ms[device]));
   return cells;
 }
 

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
 #include "tools/text/text.h"
 
@@ -36,14 +35,24 @@ inline constexpr std::string_view kEndedEarly =
 /// "26 tables, 97.4 GiB, on 8 devices of 40.0 GiB".
 [[nodiscard]] std::string task_line(const Task& task);
 
-/// "compute 2.00, forward 0.75, backward 0.50 ms".
-[[nodiscard]] std::string terms_text(const std::vector<CostTerm>& terms, const DeviceCost& cost);
+/// A part of what devices take, as pages show it: all that a device has add up to its total.
+struct ShownTerm {
+  std::string_view name;
+  std::vector<double> ms;  ///< [devices]
+};
+inline constexpr std::string_view kWaiting = "waiting";
+/// cost_terms() with waits_ms() taken out of the forward all-to-all. Waiting is the last of them,
+/// and left out if no device waits.
+[[nodiscard]] std::vector<ShownTerm> shown_terms(const PlanCost& cost);
+
+/// "compute 2.00, forward 0.75, backward 0.50 ms": of one device.
+[[nodiscard]] std::string terms_text(const std::vector<ShownTerm>& terms, std::size_t device);
 
 /// Heads of columns for each device, and cells below them. Reserved is all that tables may not
 /// take, base loads included.
-[[nodiscard]] std::vector<std::string> cost_heads(const std::vector<CostTerm>& terms);
-[[nodiscard]] std::vector<std::string> cost_cells(const std::vector<CostTerm>& terms,
-                                                  const DeviceCost& cost);
+[[nodiscard]] std::vector<std::string> cost_heads(const std::vector<ShownTerm>& terms);
+[[nodiscard]] std::vector<std::string> cost_cells(const std::vector<ShownTerm>& terms,
+                                                  const PlanCost& cost, std::size_t device);
 inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimizer", "buffers",
                                                             "reserved", "free"};
 [[nodiscard]] std::vector<std::string> memory_cells(const DeviceCost& cost);
@@ -54,8 +63,5 @@ inline constexpr std::array<const char*, 5> kMemoryHeads = {"weights", "optimize
 /// `assumptions` and the warning of `cost`, if there is one.
 [[nodiscard]] std::vector<std::string> plan_notes(std::vector<std::string> assumptions,
                                                   const PlanCost& cost);
-
-/// Cost of the slowest device over the mean of all; 1 is perfect balance.
-[[nodiscard]] double imbalance(const PlanCost& cost);
 
 }  // namespace neuroshard::tools

@@ -15,14 +15,16 @@ function showDevices(section, devices, onChoose) {
   const chart = (options) => new ColumnChart({ ...options, textOf, onPoint: point, onChoose });
   const series = (names, columns) => names.map((name) => ({ name, values: columns[name] }));
   const terms = Object.keys(devices.terms);
-  const total = (device) => terms.reduce((sum, name) => sum + devices.terms[name][device], 0);
+  const sumOf = (names, device) => names.reduce((sum, name) => sum + devices.terms[name][device], 0);
+  const total = (device) => sumOf(terms, device);
+  const ofWork = terms.filter((name) => name !== "waiting");
   const memory = ["weights", "optimizer", "buffers", "reserved", "free"];
   const capacity = rows.map((_, device) => memory.reduce((sum, name) => sum + devices[name][device], 0));
   const charts = [
     chart({
-      title: "Cost of each device (triangle: it decides; dashes: the mean)",
+      title: "Cost of each device (triangle: it decides; dashes: mean work)",
       series: series(terms, devices.terms),
-      mean: rows.reduce((sum, _, device) => sum + total(device), 0) / rows.length,
+      mean: rows.reduce((sum, _, device) => sum + sumOf(ofWork, device), 0) / rows.length,
       marked: rows.findIndex((row) => row.classList.contains("deciding")),
       unit: { size: 1, name: "ms" },
     }),

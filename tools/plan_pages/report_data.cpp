@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/cost_terms.h"
+#include "core/replicas.h"
 #include "tools/plan_pages/plan_report.h"
 
 namespace neuroshard::tools {
@@ -26,9 +26,7 @@ ReportJson column_of(const std::vector<Item>& items, const Figure& figure) {
 ReportJson devices_json(const PlanCost& cost) {
   const auto column = [&](const auto& figure) { return column_of(cost.devices, figure); };
   ReportJson terms = ReportJson::object();
-  for (const CostTerm& term : cost_terms(cost)) {
-    terms[term.name] = column([&](const DeviceCost& of) { return rounded_ms(of.*term.ms); });
-  }
+  for (const auto& [name, ms] : shown_terms(cost)) terms[name] = column_of(ms, rounded_ms);
   return {
       {"terms", std::move(terms)},
       {"weights", column([](const DeviceCost& of) { return of.memory.weight_bytes; })},
@@ -50,13 +48,23 @@ ReportJson tables_json(const Task& task) {
           {"rows", column_of(task.tables, [](const Table& table) { return table.rows; })}};
 }
 
+/// Replicas come first.
 ReportJson slices_json(const Task& task, const Plan& plan) {
   std::vector<TableSlice> slices;
+  std::vector<std::int64_t> bytes;
   ReportJson device_column = ReportJson::array();
+  const TouchedGradients touched(task);
+  for (const int table : plan.replicas) {
+    const Table& whole = task.tables[static_cast<std::size_t>(table)];
+    slices.push_back({.table = table, .dim = whole.dim, .rows = whole.rows});
+    bytes.push_back(replica_memory(task, table, touched).total_bytes());
+    device_column.push_back(-1);
+  }
   const auto by_device = slices_by_device(plan);
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& slice : by_device[device]) {
       slices.push_back(slice);
+      bytes.push_back(slice_bytes(task, slice));
       device_column.push_back(device);
     }
   }
@@ -67,7 +75,7 @@ ReportJson slices_json(const Task& task, const Plan& plan) {
           {"dim", column([](const TableSlice& slice) { return slice.dim; })},
           {"first_row", column([](const TableSlice& slice) { return slice.first_row; })},
           {"rows", column([](const TableSlice& slice) { return slice.rows; })},
-          {"bytes", column([&](const TableSlice& slice) { return slice_bytes(task, slice); })}};
+          {"bytes", bytes}};
 }
 
 ReportJson moves_json(const std::vector<TableMove>& moves) {

@@ -1,5 +1,6 @@
 #include "tools/planning/batch_report.h"
 
+#include "neuroshard/waiting.h"
 #include "tools/plan_pages/plan_report.h"
 
 namespace neuroshard::tools {

@@ -8,6 +8,7 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
+#include "neuroshard/waiting.h"
 #include "tools/charts/line_chart.h"
 #include "tools/plan_pages/plan_report.h"
 

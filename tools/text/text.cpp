@@ -103,21 +103,27 @@ std::string bar(double share, int cells, const TextStyle& style) {
   return repeat("█", eighths / 8) + std::string(kEighths[static_cast<std::size_t>(eighths % 8)]);
 }
 
-std::string stacked_bar(const std::vector<double>& shares, int cells, const TextStyle& style) {
+std::string stacked_bar(const std::vector<double>& shares, double idle_share, int cells,
+                        const TextStyle& style) {
   std::string result;
   double sum = 0.0;
   int drawn = 0;
   int part = 0;
-  for (const double share : shares) {
+  const auto more_cells = [&](double share) {
     sum = clamp_share(sum + clamp_share(share));
-    const int end = static_cast<int>(std::lround(sum * cells));
-    result += fill(part++, end - drawn, style);
-    drawn = end;
+    return static_cast<int>(std::lround(sum * cells)) - drawn;
+  };
+  for (const double share : shares) {
+    const int more = more_cells(share);
+    result += fill(part++, more, style);
+    drawn += more;
   }
-  return result;
+  return result + repeat(idle_bar_key(style), more_cells(idle_share));
 }
 
 std::string stacked_bar_key(int part, const TextStyle& style) { return fill(part, 1, style); }
+
+std::string idle_bar_key(const TextStyle& style) { return style.unicode ? "·" : "."; }
 
 std::string bold(std::string_view text, const TextStyle& style) {
   if (!style.color) return std::string(text);

@@ -6,6 +6,7 @@
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
+#include "neuroshard/waiting.h"
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
@@ -56,14 +57,6 @@ struct PlanExplanation {
   std::vector<std::vector<SliceExplanation>> slices{};  ///< [devices], in the order of the shards.
   std::vector<CutExplanation> cuts{};                   ///< In the order of the tables.
 };
-
-/// [devices]: how long each waits, in its forward all-to-all, for the device that is ready for it
-/// last; at most what that all-to-all takes. `cost` is that of a plan.
-[[nodiscard]] std::vector<double> waits_ms(const PlanCost& cost);
-
-/// The device that decides what a plan costs: the one that takes longest, not counting how long it
-/// waits for others. Where devices wait, it may cost less than they do.
-[[nodiscard]] int deciding_device(const PlanCost& cost);
 
 /// Prices `plan` with each slice left out, without what a device is late by, and with the cuts of
 /// the deciding device's tables undone. Slices together save more or less than the sum of what each

@@ -51,6 +51,7 @@
 #include "neuroshard/training_data.h"
 #include "neuroshard/training_ranges.h"
 #include "neuroshard/version.h"
+#include "neuroshard/waiting.h"
 #include "neuroshard/weights.h"
 #include "neuroshard/what_if.h"
 #include "neuroshard/zipf_histogram.h"

@@ -22,7 +22,7 @@ constexpr std::string_view kHostileHtml =
     "</script><script>window.attacked = true</script><b><img src=x "
     "onerror='window.attacked = true'>";
 
-// Three devices, and many slices on the last of them.
+// Three devices, many slices on the last of them, and a table on all.
 PlanDocument hostile_plan(int small_tables) {
   PlanDocument document = reported_plan();
   document.task_name = document.task.tables[0].name = kHostileHtml;
@@ -33,6 +33,8 @@ PlanDocument hostile_plan(int small_tables) {
     document.task.tables.push_back(
         {.name = i == 250 ? "a needle" : "small", .rows = 10 + i, .dim = 8, .pooling_factor = 1.0});
   }
+  document.plan.replicas = {static_cast<int>(document.task.tables.size())};
+  document.task.tables.push_back({.name = "copied", .rows = 4, .dim = 8, .pooling_factor = 1.0});
   return document;
 }
 
@@ -84,8 +86,10 @@ class HtmlReportInChromium : public ::testing::Test {
 };
 
 TEST_F(HtmlReportInChromium, ShowsFindsAndSorts) {
-  const json page =
-      seen(html_report(hostile_plan(300)), "--screenshot='" + folder_ / "light.png" + "'");
+  const PlanDocument plan = hostile_plan(300);
+  const std::string copied_bytes =
+      format_bytes(replica_memory(plan.task, plan.plan.replicas[0]).total_bytes());
+  const json page = seen(html_report(plan), "--screenshot='" + folder_ / "light.png" + "'");
   ASSERT_TRUE(page.contains("bytes")) << dom_ << log_;
   EXPECT_THAT(log_, Not(HasSubstr("CONSOLE"))) << log_;
   EXPECT_EQ(page["background"], "rgb(255, 255, 255)");
@@ -93,18 +97,20 @@ TEST_F(HtmlReportInChromium, ShowsFindsAndSorts) {
   EXPECT_EQ(page["markup"], 0);
   EXPECT_EQ(page["attacked"], false);
   EXPECT_EQ(page["rows"], 200);
-  EXPECT_EQ(page["allRows"], 304);
-  EXPECT_THAT(page["count"].get<std::string>(), HasSubstr("304 slices of 302 tables, "));
-  EXPECT_EQ(page["charts"], 8);
+  EXPECT_EQ(page["allRows"], 305);
+  EXPECT_THAT(page["count"].get<std::string>(), HasSubstr("304 slices and 1 replicated table, "));
+  EXPECT_EQ(page["charts"], 9);
   EXPECT_EQ(page["needle"], json({"a needle|2|all 8|all 260|8.12 KiB"}));
   EXPECT_EQ(page["deviceOne"],
-            json({std::string(kHostileHtml) + "|1|16 to 63 of 64|all 1,000|188 KiB"}));
-  EXPECT_EQ(page["smallest"], "small|2|all 8|all 10|320 B");
-  EXPECT_EQ(page["largest"], page["deviceOne"][0]);
+            json({"copied|all|all 8|all 4|" + copied_bytes,
+                  std::string(kHostileHtml) + "|1|16 to 63 of 64|all 1,000|188 KiB"}));
+  EXPECT_EQ(page["smallest"], "copied|all|all 8|all 4|" + copied_bytes);
+  EXPECT_EQ(page["largest"], page["deviceOne"][1]);
   EXPECT_EQ(page["sorted"], "descending");
   EXPECT_EQ(page["devices"], json({"0", "2", "1"}));  // Equal ones in their order.
   EXPECT_THAT(page["cheapest"].get<std::string>(),
-              HasSubstr("device 0: total ms 3.00, compute 1.00, forward 1.00, backward 1.00, "));
+              HasSubstr("device 0: total ms 3.00, compute 1.00, forward 0.0000, backward 1.00, "
+                        "waiting 1.00, "));
   EXPECT_EQ(page["dearest"], "1");
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
     EXPECT_EQ(page["bytes"][i], format_bytes(bytes_[i]));
@@ -112,6 +118,15 @@ TEST_F(HtmlReportInChromium, ShowsFindsAndSorts) {
   const std::string png = contents_of(folder_ / "light.png");
   EXPECT_TRUE(png.starts_with("\x89PNG"));
   EXPECT_GT(png.size(), 20'000U);
+}
+
+TEST_F(HtmlReportInChromium, CutsNoHeadOfAColumn) {
+  PlanDocument plan = hostile_plan(3);
+  for (DeviceCost& device : plan.cost.devices) device.ids_ms = device.all_reduce_ms = 0.25;
+  const json page = seen(html_report(plan));
+  ASSERT_TRUE(page.contains("clipped")) << dom_ << log_;
+  EXPECT_EQ(page["clipped"], json::array());
+  EXPECT_EQ(page["sideways"], false);
 }
 
 // What is not from the script is there although the script fails; and such a failure is seen.

@@ -43,12 +43,14 @@ TEST(HtmlReport, HasEveryDeviceWithoutScripts) {
   EXPECT_THAT(html, ::testing::StartsWith("<!doctype html>\n"));
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>reported</h1>"), HasSubstr("on 3 devices of 1.00 GiB"),
                           HasSubstr("<dd>6.00 ms<small>"), HasSubstr("<dd>device 1<small>"),
-                          HasSubstr("<dd>1.500<small>"), HasSubstr("20 candidates")));
+                          HasSubstr("<dd>1.895<small>"), HasSubstr("20 candidates")));
   const std::string table = between(html, "<tbody>", "</tbody>");
   EXPECT_EQ(count(table, "<tr"), 3U);
   EXPECT_EQ(count(table, "<tr class=\"deciding\"><th scope=\"row\">1<td>6.00<td>3.00"), 1U);
+  EXPECT_EQ(count(html, "<th scope=\"col\">waiting<th scope=\"col\">weights"), 1U);
+  EXPECT_THAT(table, AllOf(HasSubstr("<td>0.500<td>0.0000<td>1.00<td>1.50<td>"),
+                           HasSubstr("<td>3.00<td>2.00<td>1.00<td>0.0000<td>")));
   for (const DeviceCost& device : document.cost.devices) {
-    EXPECT_THAT(table, HasSubstr("<td>" + format_ms(device.forward_ms) + "<td>"));
     EXPECT_THAT(table, HasSubstr("<td>" + format_bytes(device.memory.optimizer_bytes) + "<td>"));
     EXPECT_THAT(table, HasSubstr("<td>" + format_bytes(device.free_bytes) + "<td>"));
   }
@@ -58,6 +60,8 @@ TEST(HtmlReport, DataIsThatOfThePlan) {
   const PlanDocument document = reported_plan();
   const json data = data_of(html_report(document));
   EXPECT_EQ(data["devices"]["terms"]["compute"], json({1.0, 3.0, 0.5}));
+  EXPECT_EQ(data["devices"]["terms"]["forward"], json({0.0, 2.0, 0.0}));
+  EXPECT_EQ(data["devices"]["terms"]["waiting"], json({1.0, 0.0, 1.5}));
   EXPECT_EQ(data["devices"]["buffers"], json({5, 6, 7}));
   EXPECT_EQ(data["devices"]["slices"], json({2, 1, 1}));
   EXPECT_EQ(data["tables"]["name"], json({"user", "table 1"}));
@@ -70,6 +74,18 @@ TEST(HtmlReport, DataIsThatOfThePlan) {
   EXPECT_EQ(data["slices"]["rows"], json({1000, 100, 1000, 400}));
   EXPECT_EQ(data["slices"]["bytes"][0], slice_bytes(document.task, document.plan.slices[0]));
   EXPECT_FALSE(data.contains("moves"));
+}
+
+TEST(HtmlReport, ReplicasSitOnEveryDevice) {
+  PlanDocument document = reported_plan();
+  document.task.tables.push_back({.name = "copied", .rows = 300, .dim = 8, .pooling_factor = 1.0});
+  document.plan.replicas = {2};
+  const json slices = data_of(html_report(document))["slices"];
+  EXPECT_EQ(slices["table"], json({2, 0, 1, 0, 1}));
+  EXPECT_EQ(slices["device"], json({-1, 0, 0, 1, 2}));
+  EXPECT_EQ(slices["dim"][0], 8);
+  EXPECT_EQ(slices["rows"][0], 300);
+  EXPECT_EQ(slices["bytes"][0], replica_memory(document.task, 2).total_bytes());
 }
 
 TEST(HtmlReport, NamesAreText) {

@@ -18,6 +18,12 @@ if (one("#search")) {
   one("#placement .more").click();
   seen.allRows = rows().length;
   seen.count = one("output").textContent;
+  seen.clipped = [...document.querySelectorAll("thead th")]
+    .filter((head) => {
+      const [cell, text] = [head, head.querySelector("button")].map((of) => of.getBoundingClientRect());
+      return text.left < cell.left || text.right > cell.right;
+    })
+    .map((head) => head.textContent);
   seen.charts = document.querySelectorAll("svg .series").length;
   enter("#search", "NEEDLE");
   seen.needle = rows();

@@ -41,11 +41,13 @@ TEST(Text, BarGrowsWithItsShare) {
 }
 
 TEST(Text, StackedBarIsAsLongAsItsSum) {
-  EXPECT_EQ(stacked_bar({0.5, 0.25, 0.25}, 8, kAscii), "####==--");
+  EXPECT_EQ(stacked_bar({0.5, 0.25, 0.25}, 0.0, 8, kAscii), "####==--");
   // Three parts of 0.4 cells each: together 1.2 cells, not 0.
-  EXPECT_EQ(display_width(stacked_bar({0.04, 0.04, 0.04}, 10, kAscii)), 1);
-  EXPECT_EQ(display_width(stacked_bar({0.3, 0.3, 0.4}, 30, kColor)), 30);
-  EXPECT_EQ(stacked_bar({0.0, 0.0, 0.0}, 8, kColor), "");
+  EXPECT_EQ(display_width(stacked_bar({0.04, 0.04, 0.04}, 0.0, 10, kAscii)), 1);
+  EXPECT_EQ(display_width(stacked_bar({0.3, 0.3, 0.4}, 0.0, 30, kColor)), 30);
+  EXPECT_EQ(stacked_bar({0.0, 0.0, 0.0}, 0.0, 8, kColor), "");
+  EXPECT_EQ(stacked_bar({0.5, 0.2}, 0.3, 10, kAscii), "#####==...");
+  EXPECT_EQ(stacked_bar({0.5}, 0.9, 4, kAscii), "##..");
 }
 
 TEST(Text, NumbersHaveUnitsPeopleRead) {

@@ -15,6 +15,7 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/plan_file.h"
+#include "neuroshard/waiting.h"
 #include "tools/plan_pages/html_report.h"
 #include "tools/plan_pages/plan_report.h"
 #include "tools/python/bindings/arrays.h"
@@ -175,12 +176,18 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro(
           "cost_ms", [](const CostedTaskPlan& plan) { return plan.cost.cost_ms; },
           "Of the slowest device.")
+      .def_prop_ro(
+          "imbalance", [](const CostedTaskPlan& plan) { return imbalance(plan.cost); },
+          "Work of the device that has most over the mean of all; waiting is no work.")
       .def_prop_ro("compute_ms",
                    by_device<double>([](const DeviceCost& d) { return d.compute_ms; }), kOwned,
                    "Forward and backward of the embedding operators.")
       .def_prop_ro("forward_ms",
                    by_device<double>([](const DeviceCost& d) { return d.forward_ms; }), kOwned,
-                   "All-to-all of the forward pass.")
+                   "All-to-all of the forward pass, `wait_ms` included.")
+      .def_prop_ro(
+          "wait_ms", [](const CostedTaskPlan& plan) { return array_of(waits_ms(plan.cost)); },
+          kOwned, "How long each waits for the one that is ready last; part of `forward_ms`.")
       .def_prop_ro("backward_ms",
                    by_device<double>([](const DeviceCost& d) { return d.backward_ms; }), kOwned,
                    "All-to-all of the backward pass.")

@@ -1,0 +1,48 @@
+#include "tools/plan_pages/plan_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/reported_plan.h"
+
+namespace neuroshard::tools {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(PlanReport, ShowsWaitingApartFromTheForwardAllToAll) {
+  const PlanDocument document = reported_plan();
+  const std::vector<ShownTerm> terms = shown_terms(document.cost);
+  ASSERT_EQ(terms.size(), 4U);
+  EXPECT_EQ(terms[1].name, "forward");
+  EXPECT_THAT(terms[1].ms, ElementsAre(0.0, 2.0, 0.0));
+  EXPECT_EQ(terms[3].name, kWaiting);
+  EXPECT_THAT(terms[3].ms, ElementsAre(1.0, 0.0, 1.5));
+  const std::string page = plan_page(document, {.columns = 120});
+  // Device 1 works for 6 ms, device 0 for 2 of its 3.
+  EXPECT_THAT(page, HasSubstr("device 1; imbalance 1.895 (most work / mean)"));
+  EXPECT_THAT(page, HasSubstr("  . waiting\n"));
+  const auto bar_of = [&](int device) {
+    const std::size_t at = page.find("\n     " + std::to_string(device) + "  ") + 9;
+    return page.substr(at, page.find(' ', at) - at);
+  };
+  const std::string longest = bar_of(1);
+  EXPECT_THAT(longest, Not(HasSubstr(".")));
+  const std::string waits = bar_of(0);
+  EXPECT_EQ(waits.size(), (longest.size() + 1) / 2);
+  const std::size_t work = waits.find('.');
+  EXPECT_NEAR(static_cast<double>(work), static_cast<double>(longest.size()) / 3.0, 1.0);
+  EXPECT_EQ(waits.substr(work).find_first_not_of('.'), std::string::npos);
+}
+
+TEST(PlanReport, SaysNothingOfWaitingWhereNobodyWaits) {
+  PlanDocument document = reported_plan();
+  for (DeviceCost& device : document.cost.devices) device = document.cost.devices[1];
+  EXPECT_EQ(shown_terms(document.cost).size(), 3U);
+  EXPECT_THAT(plan_page(document, {.columns = 120}), Not(HasSubstr("waiting")));
+}
+
+}  // namespace
+}  // namespace neuroshard::tools
