@@ -137,10 +137,11 @@ void add_shifted(int bin, double rows, double factor, Histogram& shares) {
 
 }  // namespace
 
-HistogramScale::HistogramScale(double samples)
-    : factor_(samples / static_cast<double>(kDefaultBatchSize)) {
-  if (!(samples > 0.0 && samples <= static_cast<double>(kMaxBatchSize))) {
-    throw Error("access histogram of " + std::to_string(samples) +
+HistogramScale::HistogramScale(double samples, double of_samples)
+    : of_samples_(of_samples), factor_(samples / of_samples) {
+  for (const double number : {samples, of_samples}) {
+    if (number > 0.0 && number <= static_cast<double>(kMaxBatchSize)) continue;
+    throw Error("access histogram of " + std::to_string(number) +
                 " samples; give a number above 0 and up to 2^40");
   }
   if (factor_ >= 1.0) return;
@@ -170,7 +171,7 @@ Histogram HistogramScale::grown(const Table& table) const {
     return result;
   }
   const RatesOfRareRows rates = RatesOfRareRows::fitted(shares);
-  const double touched = access_profile(table, kDefaultBatchSize).distinct_rows;
+  const double touched = access_profile(table, of_samples_).distinct_rows;
   const double untouched = (static_cast<double>(table.rows) - touched) / touched;
 
   // Rows that join. All unseen rows together are looked up `shares[0] * more` times.

@@ -4,6 +4,7 @@
 
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 
 namespace neuroshard {
@@ -43,18 +44,9 @@ std::vector<int> parse_integers(std::string_view list, const char* what, const s
   return numbers;
 }
 
-TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std::string& where,
-                         const TableConfigs& configs) {
-  if (columns.size() != 2) {
-    throw Error(where + ": has " + std::to_string(columns.size()) +
-                " columns; expected two, 'id,id,... dim,dim,...'");
-  }
-  const std::vector<int> ids = parse_integers(columns[0], "id", where);
-  const std::vector<int> dims = parse_integers(columns[1], "dim", where);
-  if (ids.size() != dims.size()) {
-    throw Error(where + ": has " + std::to_string(ids.size()) + " ids, but " +
-                std::to_string(dims.size()) + " dims; give one dim for each id");
-  }
+/// Dims are those of `dims`, or, if it is empty, those of the list.
+TaskFile task_of_ids(const std::vector<int>& ids, const std::vector<int>& dims,
+                     const std::string& where, const TableConfigs& configs) {
   TaskFile task;
   task.where = where;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -64,7 +56,12 @@ TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std
     }
     Table table = configs.tables[static_cast<std::size_t>(ids[i])];
     table.name = "id " + std::to_string(ids[i]);
-    table.dim = dims[i];
+    if (!dims.empty()) table.dim = dims[i];
+    if (table.dim == 0 && dims.empty()) {
+      throw Error(where + ": id " + std::to_string(i) + " is " + std::to_string(ids[i]) +
+                  ", a table without a dim; give each table of the list one, or the task's line "
+                  "dims: 'id,id,... dim,dim,...'");
+    }
     validate(table, where + ": table " + std::to_string(i) + " (" + table.name + ")");
     if (std::binary_search(configs.derived_histograms.begin(), configs.derived_histograms.end(),
                            ids[i])) {
@@ -75,26 +72,89 @@ TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std
   return task;
 }
 
+TaskFile parse_task_line(const std::vector<std::string_view>& columns, const std::string& where,
+                         const TableConfigs& configs) {
+  if (columns.size() > 2) {
+    throw Error(where + ": has " + std::to_string(columns.size()) +
+                " columns; expected 'id,id,... dim,dim,...', or ids alone");
+  }
+  const std::vector<int> ids = parse_integers(columns[0], "id", where);
+  std::vector<int> dims;
+  if (columns.size() == 2) {
+    dims = parse_integers(columns[1], "dim", where);
+    if (ids.size() != dims.size()) {
+      throw Error(where + ": has " + std::to_string(ids.size()) + " ids, but " +
+                  std::to_string(dims.size()) + " dims; give one dim for each id");
+    }
+  }
+  return task_of_ids(ids, dims, where, configs);
+}
+
+/// `read` makes the task, or throws what is wrong with it.
+template <typename Read>
+void add_task(std::vector<TaskLine>& lines, const std::string& place, const Read& read) {
+  TaskLine& line = lines.emplace_back();
+  try {
+    line.task = read();
+  } catch (const Error& error) {
+    line.task.where = place;
+    line.error = error;
+  }
+}
+
+/// AutoShard's file: tasks to train on, then those to test with.
+std::vector<TaskLine> parse_json_tasks(std::string_view text, const std::string& where,
+                                       const TableConfigs& configs) {
+  const JsonDocument document = parse_json(text, where);
+  const JsonObject file(document.root(), where);
+  std::vector<TaskLine> lines;
+  for (const char* name : {"train", "test"}) {
+    if (!file.has(name)) continue;
+    std::size_t number = 0;
+    for (const JsonValue task : file.array(name)) {
+      const std::string place = file.place(name) + ": task " + std::to_string(number++);
+      add_task(lines, place, [&] {
+        JsonArray list;
+        if (task.get(list) != simdjson::SUCCESS || list.size() == 0) {
+          throw Error(place + ": is no list of ids; give [id, id, ...]");
+        }
+        std::vector<int> ids;
+        for (const JsonValue id : list) {
+          ids.push_back(
+              static_cast<int>(json_integer(id, place + ": id " + std::to_string(ids.size()), 0,
+                                            static_cast<std::int64_t>(configs.tables.size()) - 1)));
+        }
+        return task_of_ids(ids, {}, place, configs);
+      });
+    }
+  }
+  file.reject_unknown_fields();
+  if (lines.empty()) {
+    throw Error(where + ": has no tasks; give {\"train\": [[id, ...], ...], \"test\": ...}");
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::vector<TaskLine> parse_each_task_line(std::string_view text, const std::string& where,
                                            const TableConfigs& configs) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') {
+    return parse_json_tasks(text, where, configs);
+  }
   std::vector<TaskLine> lines;
   int line_number = 0;
   for (const std::string_view line : split(text, "\n")) {
     ++line_number;
     const std::vector<std::string_view> columns = columns_of(line);
     if (columns.empty()) continue;
-    TaskLine& read = lines.emplace_back();
     const std::string place = where + ": line " + std::to_string(line_number);
-    try {
-      read.task = parse_task_line(columns, place, configs);
-    } catch (const Error& error) {
-      read.task.where = place;
-      read.error = error;
-    }
+    add_task(lines, place, [&] { return parse_task_line(columns, place, configs); });
   }
-  if (lines.empty()) throw Error(where + ": has no tasks; give lines 'id,id,... dim,dim,...'");
+  if (lines.empty()) {
+    throw Error(where + ": has no tasks; give lines 'id,id,... dim,dim,...', or ids alone");
+  }
   return lines;
 }
 

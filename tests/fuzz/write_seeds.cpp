@@ -67,7 +67,25 @@ void add_tasks_and_plans(Seeds& seeds) {
   seeds.add("table_configs", serialize_table_configs(tables, true));
   seeds.add("table_configs", serialize_table_configs(tables, false));
   seeds.add("table_configs", R"([{"row": 5, "pooling_factor": 1e2, "zipf_exponent": 1.05}])");
+  seeds.add("table_configs", serialize_table_configs(tables, false, 4096));
+  seeds.add("table_configs",
+            R"({"tables": [{"index": 0, "row": 5, "dim": 4, "pooling_factor": 1}]})");
   seeds.add("task_lines", "0,1,2 8,64,128\n\n1,1 4,8\n");
+  seeds.add("task_lines", R"({"train": [[0, 1, 2], [1]], "test": [[2, 2]]})");
+  seeds.add("hugectr_model", R"({"solver": {"gpu": [[0, 1], [0, 1]], "batchsize": 4096},
+    "optimizer": {"type": "SGD"}, "layers": [
+      {"slot_size_array": [7, 8, 9], "sparse": [{"top": "a", "slot_num": 2, "max_nnz": 3},
+                                                {"top": "b", "slot_num": 1, "nnz_per_slot": [2]}]},
+      {"bottom": "a", "top": "x", "sparse_embedding_hparam": {"embedding_vec_size": 11}},
+      {"bottom": "b", "top": "y", "slot_size": [4], "sparse_embedding_hparam": {"embedding_vec_size": 4}}]})");
+  seeds.add("torchrec_plan", R"({"plan": {"ebc": {
+    "a": {"sharding_type": "column_wise", "compute_kernel": "fused_uvm", "sharding_spec": {"shards": [
+      {"shard_offsets": [0, 0], "shard_sizes": [1000, 32], "placement": "rank:0/cuda:0"},
+      {"shard_offsets": [0, 32], "shard_sizes": [1000, 32], "placement": {"rank": 1}}]}},
+    "b": {"sharding_type": "data_parallel", "sharding_spec": null}}, "": {
+    "c": {"sharding_type": "row_wise", "sharding_spec": {"shards": [
+      {"shard_offsets": [0, 0], "shard_sizes": [600, 64], "placement": "rank:0/cuda:0"},
+      {"shard_offsets": [600, 0], "shard_sizes": [400, 64], "placement": "rank:1/cuda:1"}]}}}}})");
   seeds.add("task_lines", first_lines(read_file(golden_path("tasks/2gpu_dim64.txt")), 2));
 
   Task task;

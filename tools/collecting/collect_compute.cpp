@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "neuroshard/error.h"
+#include "neuroshard/histogram_scale.h"
 #include "neuroshard/task_file.h"
 #include "tools/collecting/access_files.h"
 #include "tools/collecting/bandwidth_report.h"
@@ -112,6 +113,15 @@ std::vector<Table> tables_of(const CollectCompute& command) {
   return draw_row_blocks(configs.tables, blocks);
 }
 
+// As the sources are to have them: with histograms of the batch that is measured. Those of files
+// are of kDefaultBatchSize samples.
+std::vector<Table> in_batch(std::vector<Table> tables, std::int64_t batch) {
+  if (batch == kDefaultBatchSize) return tables;
+  const HistogramScale scale(static_cast<double>(batch));
+  for (Table& table : tables) table.access_histogram = scale(table);
+  return tables;
+}
+
 CollectionDescription description_of(const CollectCompute& command,
                                      const ComputeSourceOptions& source,
                                      const ComputeDrawOptions& draw, const std::string& hardware) {
@@ -144,7 +154,9 @@ int run(const CollectCompute& command, Console& console) {
   const std::vector<Table> tables = augment_dims(base, command.max_dim);
   Random random(command.collection.seed);
   (void)draw_shard(tables, draw, random);  // Bad options fail before there is a folder.
-  const ComputeSources made = make_compute_sources(source, base, tables);
+  const std::vector<Table> measured_base = in_batch(base, source.batch);
+  const std::vector<Table> measured = in_batch(tables, source.batch);
+  const ComputeSources made = make_compute_sources(source, measured_base, measured);
   prepare_collection(command.collection.output,
                      description_of(command, source, draw, made.hardware), tables);
   const int code =
@@ -159,7 +171,7 @@ int run(const CollectCompute& command, Console& console) {
     }
   }
   if (command.report_bandwidth) {
-    report_bandwidth(console.out, *made.cuda.front(), tables, base.size(), draw,
+    report_bandwidth(console.out, *made.cuda.front(), measured, base.size(), draw,
                      command.collection.seed);
   }
   return code;

@@ -76,7 +76,7 @@ int generate_wide_tables(const GenerateCommand& command, Console& console) {
     throw Error(command.output + ": cannot be created: " + error.message(), ErrorKind::kIo);
   }
   write_file(std::filesystem::path(command.output) / "table_configs.json",
-             serialize_table_configs(tables, false));
+             serialize_table_configs(tables, false, command.population.batch));
   console.out << printable(command.output) << ": " << counted(tables.size(), "table")
               << " of every kind\n";
   return kExitOk;

@@ -88,7 +88,7 @@ TableStatistics write_generated_tables(const std::filesystem::path& folder,
     }
   }
   if (files) files->commit();
-  write_file(folder / "table_configs.json", serialize_table_configs(tables, false));
+  write_file(folder / "table_configs.json", serialize_table_configs(tables, false, options.batch));
   return sum.result();
 }
 

@@ -46,7 +46,7 @@ int run_profile(const ProfileCommand& command, Console& console) {
     };
     tables = profile_accesses(data, options);
   }
-  output.write(serialize_table_configs(tables, false));
+  output.write(serialize_table_configs(tables, false, data.batch));
   output.finish();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   console.err << printable(command.files.accesses) << ": " << format_count(tables.size())

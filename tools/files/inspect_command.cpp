@@ -43,11 +43,17 @@ std::string checkpoint_page(std::string_view bytes, const std::string& file) {
   }
 }
 
-// The value of "format" in a JSON object, as far as one can be seen.
-std::string stated_format(std::string_view bytes) {
+// What a JSON object is, as far as one can see, is for its reader to check.
+std::string object_page(const std::string& bytes, const std::string& file) {
   const auto root = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object() || !root.contains("format") || !root["format"].is_string()) return "";
-  return root["format"].get<std::string>();
+  const auto has = [&](const char* field) { return root.is_object() && root.contains(field); };
+  if (has("format") && root["format"] == "neuroshard.task") {
+    return task_page(parse_task(bytes, file), file);
+  }
+  if (has("tables") && !has("format") && root["tables"].is_array()) {
+    return table_configs_page(parse_table_configs(bytes, file), file);
+  }
+  return plans_page(parse_plans(bytes, file), file);
 }
 
 std::string page_of(const std::string& bytes, const std::string& file) {
@@ -56,10 +62,7 @@ std::string page_of(const std::string& bytes, const std::string& file) {
   const std::size_t start = bytes.find_first_not_of(" \t\r\n");
   const char first = start == std::string::npos ? '\0' : bytes[start];
   if (first == '[') return table_configs_page(parse_table_configs(bytes, file), file);
-  if (first == '{') {
-    if (stated_format(bytes) == "neuroshard.task") return task_page(parse_task(bytes, file), file);
-    return plans_page(parse_plans(bytes, file), file);
-  }
+  if (first == '{') return object_page(bytes, file);
   throw Error(file + ": is no weights file, checkpoint, task, table list or plan" +
               (std::isdigit(static_cast<unsigned char>(first)) != 0
                    ? "; lines of table ids are read by 'plan --tables FILE --tasks FILE'"

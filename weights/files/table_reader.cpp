@@ -143,6 +143,13 @@ const TableReader::Histogram& TableReader::derive(const Kind& kind) {
   return known->second;
 }
 
+TableReader::Histogram TableReader::rescaled(const Table& table, std::int64_t samples) {
+  if (scales_.size() == kMostLaws) scales_.clear();
+  return scales_
+      .try_emplace(samples, static_cast<double>(kDefaultBatchSize), static_cast<double>(samples))
+      .first->second(table);
+}
+
 namespace {
 
 /// One of an enum's names, if the field is there.
@@ -184,6 +191,15 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
                 ": gives both a histogram, bin_0 to bin_16, and a zipf_exponent; keep one");
   }
   if (!object.all_known()) {
+    if (object.has("bin_batch_size")) {
+      const std::int64_t samples = object.integer("bin_batch_size", 1, kMaxBatchSize);
+      if (result.derived_histogram) {
+        throw Error(object.place("bin_batch_size") +
+                    ": there are no bins that it could be of; give bin_0 to bin_16, or leave it "
+                    "out");
+      }
+      table.access_histogram = rescaled(table, samples);
+    }
     if (object.has("row_shares")) table.row_shares = read_row_shares(object);
     read_named(object, "replica_gradients", table.replica_gradients, replica_gradients_from_name);
   }

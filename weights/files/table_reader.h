@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/zipf_law.h"
+#include "neuroshard/histogram_scale.h"
 #include "neuroshard/task.h"
 #include "neuroshard/zipf_histogram.h"
 #include "weights/files/json_reader.h"
@@ -44,9 +45,13 @@ class TableReader {
   using Histogram = std::array<double, kHistogramBins>;
   [[nodiscard]] const Histogram& derive(const Kind& kind);
 
+  /// The histogram of `table`, which `samples` samples have, in kDefaultBatchSize of them.
+  [[nodiscard]] Histogram rescaled(const Table& table, std::int64_t samples);
+
   std::unordered_map<Kind, Histogram, Hash> derived_;  ///< Large models repeat few kinds of tables.
   static constexpr std::size_t kMostLaws = 64;
-  std::map<double, ZipfLaw> laws_;  ///< By exponent; of 3 KiB each.
+  std::map<double, ZipfLaw> laws_;                 ///< By exponent; of 3 KiB each.
+  std::map<std::int64_t, HistogramScale> scales_;  ///< By samples; of 2 KiB each.
   double zipf_exponent_;
   TableMemory memory_;
 };

@@ -19,10 +19,10 @@ struct ProfileOptions {
 };
 
 /// Rows (largest index + 1, at least 100 as in the published program), pooling factor and access
-/// histogram of every table; `dim` is 128, as accesses say nothing of it. A table never looked up
-/// has 100 rows, an all-zero histogram and no row shares. Memory: about 130 MiB a thread, and more
-/// only for tables that touch rows beyond 2^26. Throws Error naming table and position on a
-/// negative or absurd index, or if `row_parts` is out of range.
+/// histogram, of `data.batch` samples, of every table; `dim` is 128, as accesses say nothing of it.
+/// A table never looked up has 100 rows, an all-zero histogram and no row shares. Memory: about 130
+/// MiB a thread, and more only for tables that touch rows beyond 2^26. Throws Error naming table
+/// and position on a negative or absurd index, or if `row_parts` is out of range.
 [[nodiscard]] std::vector<Table> profile_accesses(const AccessData& data,
                                                   const ProfileOptions& options = {});
 

@@ -7,15 +7,18 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// Turns access histograms of kDefaultBatchSize samples into those of another number of samples:
-/// each lookup is kept with the same probability (fewer samples), or rows go on being looked up as
-/// often as before and others join them (more). Formulas and errors: docs/zipf_histogram.md.
+/// Turns access histograms of some samples into those of another number of samples: each lookup is
+/// kept with the same probability (fewer samples), or rows go on being looked up as often as before
+/// and others join them (more). Formulas and errors: docs/zipf_histogram.md.
 class HistogramScale {
  public:
-  /// Throws Error unless `samples`, which need not be whole, is positive and at most kMaxBatchSize.
-  explicit HistogramScale(double samples);
+  /// Throws Error unless `samples` and `of_samples`, which need not be whole, are positive and at
+  /// most kMaxBatchSize.
+  explicit HistogramScale(double samples,
+                          double of_samples = static_cast<double>(kDefaultBatchSize));
 
-  /// Of `table` in so many samples. Sums to 1; all zero if the table's is.
+  /// Of `table`, whose histogram is of `of_samples`, in `samples` samples. Sums to 1; all zero if
+  /// the table's is.
   [[nodiscard]] std::array<double, kHistogramBins> operator()(const Table& table) const;
 
  private:
@@ -24,7 +27,8 @@ class HistogramScale {
   [[nodiscard]] Histogram thinned(const Histogram& shares) const;
   [[nodiscard]] Histogram grown(const Table& table) const;
 
-  double factor_;  ///< Samples over kDefaultBatchSize.
+  double of_samples_;
+  double factor_;  ///< Samples over `of_samples_`.
   /// Below 1: of the rows in a bin, the share that is in each bin afterwards.
   std::array<Histogram, kHistogramBins> kept_{};
 };

@@ -1,15 +1,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
+#include "core/access_statistics.h"
+#include "core/random.h"
 #include "neuroshard/table_configs.h"
 #include "tools/run_command.h"
+#include "weights/lookups/npy_writer.h"
 
 namespace neuroshard::tools {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What `generate` says of its tables is what `profile` finds in their lookups, to the last bit.
 TEST(Profile, FindsInGeneratedLookupsWhatGenerateSays) {
@@ -53,7 +58,43 @@ TEST(Profile, WritesRowSharesThatTasksRead) {
     const double all = std::accumulate(table.row_shares.begin(), table.row_shares.end(), 0.0);
     EXPECT_NEAR(all, 1.0, 1e-12);
   }
-  EXPECT_EQ(serialize_table_configs(configs.tables, false), contents_of(folder / "configs.json"));
+}
+
+// Profiles so many samples of lookups that are always drawn in the same way; what the file says is
+// in `text`.
+Table profiled(std::int64_t samples, std::string& text) {
+  constexpr double kRows = 200'000.0;
+  const TemporaryFolder folder;
+  Random random(1);
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(samples));
+  for (std::int64_t& id : ids)
+    id = static_cast<std::int64_t>(kRows * std::pow(random.uniform(), 3));
+  ids[0] = static_cast<std::int64_t>(kRows) - 1;
+  NpyWriter indices(folder / "indices.npy", {samples});
+  indices.write(ids);
+  indices.commit();
+  NpyWriter lengths(folder / "lengths.npy", {1, samples});
+  lengths.write(std::vector<std::int64_t>(static_cast<std::size_t>(samples), 1));
+  lengths.commit();
+  EXPECT_EQ(run_command("profile", {folder / "indices.npy", "--lengths", folder / "lengths.npy",
+                                    "--output", folder / "configs.json"})
+                .code,
+            kExitOk);
+  text = contents_of(folder / "configs.json");
+  return load_table_configs(folder / "configs.json").tables.at(0);
+}
+
+// However many samples were recorded, 65,536 of them are taken to touch as many rows.
+TEST(Profile, SaysOfWhichBatchBinsAreAndReadersRescaleThem) {
+  std::string text;
+  const double whole = access_profile(profiled(65536, text), 65536.0).distinct_rows;
+  EXPECT_THAT(text, Not(HasSubstr("bin_batch_size")));
+  for (const int samples : {8192, 262'144}) {
+    SCOPED_TRACE(samples);
+    const Table table = profiled(samples, text);
+    EXPECT_THAT(text, HasSubstr("\"bin_batch_size\":" + std::to_string(samples)));
+    EXPECT_NEAR(access_profile(table, 65536.0).distinct_rows / whole, 1.0, 0.06);
+  }
 }
 
 TEST(Profile, RefusesOptionsThatDoNotFitTogether) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -25,8 +26,10 @@ struct TableConfigs {
 [[nodiscard]] TableConfigs parse_table_configs(std::string_view json, const std::string& where);
 
 /// Such a file: row, pooling_factor, bin_0 ... bin_16, and dim if `with_dim`; other fields where
-/// they are not at their defaults, but no names, rules and batches.
-[[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim);
+/// they are not at their defaults, but no names, rules and batches. `bin_batch_size`: the samples
+/// that the tables' histograms are of, which the file states if they are not kDefaultBatchSize.
+[[nodiscard]] std::string serialize_table_configs(std::span<const Table> tables, bool with_dim,
+                                                  std::int64_t bin_batch_size = kDefaultBatchSize);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop
