@@ -2,26 +2,42 @@
 #include <memory>
 
 #include "neuroshard/error.h"
+#include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
 #include "tools/commands.h"
+#include "tools/console/result_output.h"
+#include "tools/files/hugectr_model.h"
+#include "tools/files/torchrec_plan.h"
 #include "tools/files/weights_page.h"
+#include "tools/text/text.h"
+#include "weights/files/json_reader.h"
+#include "weights/files/read_file.h"
 
 namespace neuroshard::tools {
 namespace {
 
-constexpr const char* kConvertExamples = R"(Example: one weights file for 4 and 8 devices
+constexpr const char* kConvertExamples = R"(Examples:
+  One weights file for 4 and 8 devices
   neuroshard convert --compute-model compute.pt \
       --forward-comm-model comm_4_fw.pt --backward-comm-model comm_4_bw.pt \
       --forward-comm-model comm_8_fw.pt --backward-comm-model comm_8_bw.pt \
       --metadata hardware="8x H200, NVLink" --output weights.safetensors
+  A task of a HugeCTR model that states slot_size_array
+  neuroshard convert --hugectr-model model.json --output task.json
+  A plan of TorchRec, of json.dumps(dataclasses.asdict(plan), default=str), to be simulated
+  neuroshard convert --torchrec-plan torchrec.json --task task.json --output plan.jsonl
 
-The device counts are read from the checkpoints. Formats: docs/weights_format.md.)";
+The device counts are read from the checkpoints. Formats: docs/weights_format.md,
+docs/task_format.md, docs/plan_format.md.)";
 
 struct ConvertCommand {
   std::string compute_model;
   std::vector<std::string> forward_comm_models;
   std::vector<std::string> backward_comm_models;
   std::vector<std::string> metadata;
+  std::string hugectr_model;
+  std::string torchrec_plan;
+  std::string task;
   std::string output;
 };
 
@@ -33,8 +49,38 @@ void add_metadata(const std::string& assignment, CostModels& models) {
   models.metadata[assignment.substr(0, equals)] = assignment.substr(equals + 1);
 }
 
-int run_convert(const ConvertCommand& command, Console& console) {
+int convert_hugectr_model(const ConvertCommand& command, Console& console) {
+  const std::string task =
+      task_of_hugectr_model(read_file(command.hugectr_model, kMaxJsonBytes), command.hugectr_model);
+  const TaskFile read = parse_task(task, command.output);
+  ResultOutput output(console, command.output);
+  output.write(task);
+  output.finish();
+  console.err << printable(command.output) << ": " << counted(read.tables.size(), "table") << ". "
+              << printable(read.notes) << '\n';
+  return kExitOk;
+}
+
+int convert_torchrec_plan(const ConvertCommand& command, Console& console) {
+  if (command.task.empty()) {
+    throw Error("--torchrec-plan names tables of a task; give the task with --task");
+  }
+  const ConvertedPlan plan = plan_of_torchrec(read_file(command.torchrec_plan, kMaxJsonBytes),
+                                              command.torchrec_plan, load_task(command.task));
+  ResultOutput output(console, command.output);
+  output.write(plan.line);
+  output.finish();
+  for (const std::string& note : plan.notes) console.err << "note: " << note << '\n';
+  return kExitOk;
+}
+
+int convert_checkpoints(const ConvertCommand& command, Console& console) {
   const std::size_t pairs = command.forward_comm_models.size();
+  if (command.compute_model.empty() || pairs == 0) {
+    throw Error(
+        "checkpoints belong together; give --compute-model, --forward-comm-model and "
+        "--backward-comm-model");
+  }
   if (command.backward_comm_models.size() != pairs) {
     throw Error("there are " + std::to_string(pairs) + " --forward-comm-model and " +
                 std::to_string(command.backward_comm_models.size()) +
@@ -56,34 +102,63 @@ int run_convert(const ConvertCommand& command, Console& console) {
   return kExitOk;
 }
 
+/// Which of the three is asked for.
+int run_convert(const ConvertCommand& command, Console& console) {
+  const bool checkpoints = !command.compute_model.empty() || !command.forward_comm_models.empty() ||
+                           !command.backward_comm_models.empty() || !command.metadata.empty();
+  const bool hugectr = !command.hugectr_model.empty();
+  const bool torchrec = !command.torchrec_plan.empty();
+  if (checkpoints + hugectr + torchrec != 1) {
+    throw Error(
+        "convert takes one kind of input; give checkpoints (--compute-model, "
+        "--forward-comm-model, --backward-comm-model), --hugectr-model or --torchrec-plan");
+  }
+  if (!torchrec && !command.task.empty()) {
+    throw Error("--task belongs to --torchrec-plan; leave it out");
+  }
+  if (hugectr) return convert_hugectr_model(command, console);
+  if (torchrec) return convert_torchrec_plan(command, console);
+  return convert_checkpoints(command, console);
+}
+
 }  // namespace
 
 void add_convert_command(CLI::App& program, Action& chosen) {
   const auto options = std::make_shared<ConvertCommand>();
   CLI::App* command = program.add_subcommand(
-      "convert", "Turn checkpoints of the published training code (.pt) into one weights file");
+      "convert",
+      "Turn files of other programs into ours: checkpoints, HugeCTR's models, TorchRec's plans");
   command->footer(kConvertExamples);
   command->add_option("--compute-model", options->compute_model, "Compute checkpoint")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
   command
       ->add_option("--forward-comm-model", options->forward_comm_models,
                    "Forward communication checkpoint; once per device count")
       ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   command
       ->add_option("--backward-comm-model", options->backward_comm_models,
                    "Backward communication checkpoint; as many, in the same order")
       ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   command
       ->add_option("--metadata", options->metadata,
                    "Kept in the file, e.g. hardware=..., source=...; may be repeated")
       ->type_name("KEY=TEXT")
       ->allow_extra_args(false);
-  command->add_option("--output", options->output, "Weights file to write (.safetensors)")
+  command
+      ->add_option("--hugectr-model", options->hugectr_model,
+                   "HugeCTR model with slot_size_array (JSON)")
+      ->type_name("FILE");
+  command
+      ->add_option("--torchrec-plan", options->torchrec_plan,
+                   "ShardingPlan of TorchRec (JSON), with --task")
+      ->type_name("FILE");
+  command->add_option("--task", options->task, "Task whose tables the plan names")
+      ->type_name("FILE");
+  command
+      ->add_option("--output", options->output,
+                   "File to write: weights (.safetensors), task or plan")
       ->type_name("FILE")
       ->required();
   command->callback([options, &chosen] {
