@@ -1,10 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/histogram_scale.h"
+#include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
 #include "tools/run_command.h"
+#include "weights/collection/analytic_compute.h"
+#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::tools {
 namespace {
@@ -47,6 +53,31 @@ TEST(Collect, ComputesAndResumes) {
     EXPECT_EQ(contents_of(output + "/data.txt").substr(0, first.size()), first);
     EXPECT_EQ(lines_of(contents_of(output + "/data.txt")).size(), 50u);
     std::filesystem::remove_all(output);
+  }
+}
+
+// Files have histograms of 65,536 samples; another batch touches rows less often.
+TEST(Collect, CostsAreOfWhatTheirBatchTouches) {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = compute(folder / "data", "5");
+  arguments.insert(arguments.end(), {"--batch", "1024", "--gpu", "h100-sxm-80gb"});
+  ASSERT_EQ(run_command("collect", arguments).code, kExitOk);
+  std::vector<Table> tables = load_table_configs(folder / "data/table_configs.json").tables;
+  const HistogramScale scale(1024.0);
+  for (Table& table : tables) table.access_histogram = scale(table);
+  const std::vector<std::string> lines = lines_of(contents_of(folder / "data/data.txt"));
+  ASSERT_EQ(lines.size(), 5U);
+  for (const std::string& line : lines) {
+    std::istringstream words(line);
+    std::vector<Table> shard;
+    char comma = ',';
+    for (std::size_t id = 0; comma == ',' && words >> id; comma = static_cast<char>(words.get())) {
+      shard.push_back(tables.at(id));
+    }
+    double cost_ms = 0.0;
+    ASSERT_TRUE(words >> cost_ms) << line;
+    const double expected = analytic_compute(gpu_named("h100-sxm-80gb"), shard, 1024.0).total_ms();
+    EXPECT_NEAR(cost_ms / expected, 1.0, 1e-5) << line;
   }
 }
 

@@ -12,6 +12,7 @@ import argparse
 import json
 import random
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,27 +24,31 @@ SAMPLES = 65536
 DIMS = (4, 8, 16, 32, 64, 128)
 
 
-def table_of(config: dict[str, Any], dim: int) -> neuroshard.Table:
-    return neuroshard.Table(
-        config["row"],
-        dim,
-        config["pooling_factor"],
-        access_histogram=[config[f"bin_{bin}"] for bin in range(17)],
-    )
+def tables_of(configs: list[dict[str, Any]]) -> list[neuroshard.Table]:
+    """As the library reads them, whatever batch their bins are of. Those that state no dim have 4 columns."""
+    task = {"format": "neuroshard.task", "version": 1, "tables": [{"dim": 4, **config} for config in configs]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "task.json"
+        path.write_text(json.dumps(task))
+        return list(neuroshard.load_task(path, devices=1, memory_bytes=1 << 60).tables)
+
+
+def table_of(table: neuroshard.Table, dim: int) -> neuroshard.Table:
+    return neuroshard.Table(table.rows, dim, table.pooling_factor, access_histogram=table.access_histogram)
 
 
 def drawn_tasks(
-    configs: list[dict[str, Any]], options: argparse.Namespace
+    configs: list[dict[str, Any]], whole: list[neuroshard.Table], options: argparse.Namespace
 ) -> Iterator[tuple[neuroshard.Task, list[int]]]:
-    """Tasks, and which of `configs` their tables are. Tables have the dim that they state, or else all of a task the
-    widest or each one of its own."""
+    """Tasks, and which of `configs`, and of `whole`, their tables are. Tables have the dim that they state, or else all
+    of a task the widest or each one of its own."""
     draw = random.Random(options.seed)
     for number in range(options.tasks):
         most = min(len(configs), options.max_tables)
         chosen = sorted(draw.sample(range(len(configs)), most if number % 2 == 0 else draw.randint(1, most)))
         widest = draw.random() < 0.5
         dims = [configs[i].get("dim", DIMS[-1] if widest else draw.choice(DIMS)) for i in chosen]
-        tables = [table_of(configs[i], dim) for i, dim in zip(chosen, dims)]
+        tables = [table_of(whole[i], dim) for i, dim in zip(chosen, dims)]
         yield neuroshard.Task(
             tables,
             options.devices,
@@ -69,6 +74,7 @@ def main() -> None:
     configs = json.loads(options.table_configs.read_text())
     if not configs:
         sys.exit(f"plan_samples.py: {options.table_configs}: has no tables")
+    tables = tables_of(configs)
     weights = neuroshard.Weights.load(options.weights)
     # What TorchRec can run, what it can load, too, and columns alone, without replicas and row blocks.
     planners = [
@@ -77,7 +83,7 @@ def main() -> None:
     ]
     slices_of: dict[tuple[int, int], int] = {}
     lines = []
-    for number, (task, chosen) in enumerate(drawn_tasks(configs, options)):
+    for number, (task, chosen) in enumerate(drawn_tasks(configs, tables, options)):
         result = planners[number % len(planners)].plan(task)
         if result.plan is None or result.cost is None:
             continue
@@ -86,7 +92,7 @@ def main() -> None:
             if not columns:
                 continue
             ids = [slices_of.setdefault((chosen[piece.table], piece.dim), len(slices_of)) for piece in columns]
-            alone = neuroshard.Task([table_of(configs[chosen[p.table]], p.dim) for p in columns], 1, 1 << 60)
+            alone = neuroshard.Task([table_of(tables[chosen[p.table]], p.dim) for p in columns], 1, 1 << 60)
             whole = neuroshard.plan_from_slices(alone, [(0, i, 0, piece.dim) for i, piece in enumerate(columns)])
             cost_ms = neuroshard.simulate(alone, whole, weights=weights).compute_ms[0]
             lines.append(f"{','.join(map(str, sorted(ids)))} {cost_ms:.9g}")
