@@ -27,7 +27,8 @@ mean, over the tasks that both found a plan for, of its cost divided by neurosha
 
 Examples:
   nsbench quality
-  nsbench quality --sets 4gpu_dim128,8gpu_dim128 --tasks 20 --svg quality.svg)";
+  nsbench quality --sets 4gpu_dim128,8gpu_dim128 --tasks 20 --svg quality.svg
+  nsbench quality --tasks 30 --svg quality.svg --chart neuroshard --chart uniform)";
 
 struct QualityOptions {
   CommonOptions common;
@@ -35,6 +36,7 @@ struct QualityOptions {
   PlannerOptions planner;
   int random_runs = 5;
   std::string svg;
+  std::vector<std::string> charted;  ///< Algorithms; empty: all.
 };
 
 std::string quality_table(const std::vector<QualityRow>& rows) {
@@ -69,6 +71,13 @@ void add_to_chart(BarChart& chart, const QualityRow& row, std::size_t sets_befor
   bars->values.push_back(row.relative_cost);
 }
 
+void require_rows(const std::vector<std::string>& names, const std::vector<QualityRow>& rows) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(rows, name, &QualityRow::name) != rows.end()) continue;
+    throw Error("--chart: no algorithm is called '" + name + "'; give names of the table");
+  }
+}
+
 void run_quality(const QualityOptions& options, std::ostream& out) {
   const CostModels models = load_models(options.common);
   const GoldenFolder folder(options.common.data);
@@ -91,8 +100,12 @@ void run_quality(const QualityOptions& options, std::ostream& out) {
     for (const AlgorithmRuns& algorithm : runs) {
       rows.push_back(summarize(algorithm, runs.front()));
       add_to_report(report, rows.back(), set);
-      add_to_chart(chart, rows.back(), chart.groups.size());
+      const std::vector<std::string>& charted = options.charted;
+      if (charted.empty() || std::ranges::find(charted, algorithm.name) != charted.end()) {
+        add_to_chart(chart, rows.back(), chart.groups.size());
+      }
     }
+    require_rows(options.charted, rows);
     chart.groups.push_back(name);
     out << "\n## " << name << ": " << set.tasks.size() << " tasks, " << set.tasks.front().devices
         << " devices\n\n"
@@ -119,6 +132,12 @@ void add_quality_command(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--svg", options->svg, "Chart of the relative costs")->type_name("FILE");
+  command
+      ->add_option(
+          "--chart", options->charted,
+          "An algorithm of the chart, as the table calls it; may be repeated (default: all)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   add_search_options(*command, options->planner.search);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_quality(*options, out); };

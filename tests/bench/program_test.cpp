@@ -72,6 +72,13 @@ TEST(Program, ReportThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(outcome.err, HasSubstr("/no/such/folder/x"));
 }
 
+TEST(Program, ChartsOnlyAlgorithmsThatThereAre) {
+  const Outcome outcome = run({"quality", "--data", golden_folder(), "--sets", "2gpu_dim32",
+                               "--tasks", "1", "--max-splits", "1", "--chart", "nobody"});
+  EXPECT_EQ(outcome.code, kExitBadInput);
+  EXPECT_THAT(outcome.err, HasSubstr("--chart: no algorithm is called 'nobody'"));
+}
+
 TEST(Program, AccuracyPricesPlansOfBothKinds) {
   const std::string data = std::string(NEUROSHARD_TEST_DATA) + "/../../tools/examples";
   const Outcome outcome = run({"accuracy", "--data", data, "--devices", "8", "--random-tasks", "2",

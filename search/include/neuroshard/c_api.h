@@ -249,7 +249,7 @@ ns_status ns_plan_get_replicas(const ns_plan* plan, int32_t* tables, size_t capa
 
 typedef struct ns_device_cost {
   double compute_ms;   ///< Forward and backward of the embedding operator.
-  double forward_ms;   ///< All-to-all of the forward pass.
+  double forward_ms;   ///< All-to-all of the forward pass, with the wait for others in it.
   double backward_ms;  ///< All-to-all of the backward pass.
   int64_t memory_bytes;
   int64_t dim_sum;  ///< Columns of all slices.
