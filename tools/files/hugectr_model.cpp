@@ -1,9 +1,12 @@
 #include "tools/files/hugectr_model.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/error.h"
@@ -33,7 +36,7 @@ std::vector<std::int64_t> sizes_of(const JsonObject& object, const char* field) 
   return sizes;
 }
 
-/// What an object says of the sizes of slots, under its name of today or the one of old models.
+/// Sizes of slots that an object states, under their name of today or the one of old models.
 std::vector<std::int64_t> stated_sizes(const JsonObject& object) {
   for (const char* field : {"slot_size_array", "slot_size"}) {
     if (object.has(field)) return sizes_of(object, field);

@@ -43,7 +43,7 @@ std::string checkpoint_page(std::string_view bytes, const std::string& file) {
   }
 }
 
-// What a JSON object is, as far as one can see, is for its reader to check.
+// By the kind of file that the object seems to be, which its reader checks.
 std::string object_page(const std::string& bytes, const std::string& file) {
   const auto root = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
   const auto has = [&](const char* field) { return root.is_object() && root.contains(field); };

@@ -10,7 +10,7 @@ namespace neuroshard::tools {
 
 struct ConvertedPlan {
   std::string line;                ///< As `plan --format jsonl` writes it, without costs.
-  std::vector<std::string> notes;  ///< What a plan of ours cannot say.
+  std::vector<std::string> notes;  ///< Facts that a plan of ours cannot state.
 };
 
 /// TorchRec's ShardingPlan as JSON: what `json.dumps(dataclasses.asdict(plan), default=str)` makes

@@ -1,5 +1,5 @@
-// What sits where: every slice and replicated table, found by name of its table or by device. A replica is on all
-// devices, and its device is -1.
+// Every slice and replicated table, found by name of its table or by device. A replica is on all devices, and its
+// device is -1.
 class Placement {
   constructor(section, { tables, slices }, devices) {
     this.tables = tables;

@@ -17,8 +17,8 @@ class HistogramScale {
   explicit HistogramScale(double samples,
                           double of_samples = static_cast<double>(kDefaultBatchSize));
 
-  /// Of `table`, whose histogram is of `of_samples`, in `samples` samples. Sums to 1; all zero if
-  /// the table's is.
+  /// The histogram of `table`, which is of `of_samples`, in `samples` samples. Sums to 1; all zero
+  /// if the table's is.
   [[nodiscard]] std::array<double, kHistogramBins> operator()(const Table& table) const;
 
  private:

@@ -7,9 +7,9 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-// What devices do, and what they wait for the others. A device that is ready for the forward
-// all-to-all before the last one waits for it, and its DeviceCost::forward_ms has that in it. All
-// else that a device takes is its work. `cost` is that of a plan.
+// A device that is ready for the forward all-to-all before the last one waits for it, and its
+// DeviceCost::forward_ms has that in it. All else that a device takes is its work. `cost` is that
+// of a plan.
 
 /// [devices]: how much later than the first one each begins its forward all-to-all: compute without
 /// replicas, which run later, and backward.

@@ -1,5 +1,7 @@
 #include "tools/files/hugectr_model.h"
 
+#include <cstdlib>
+
 #include "fuzz/fuzz_reader.h"
 #include "neuroshard/task_file.h"
 
@@ -8,7 +10,7 @@ using namespace neuroshard;  // NOLINT(google-build-using-namespace)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return fuzz::run(data, size, [](std::string_view bytes) {
     const std::string task = tools::task_of_hugectr_model(bytes, "model");
-    // What is made is a task.
+    // The result is a task.
     try {
       (void)parse_task(task, "task");
     } catch (const Error&) {

@@ -1,5 +1,7 @@
 #include "tools/files/torchrec_plan.h"
 
+#include <cstdlib>
+
 #include "fuzz/fuzz_reader.h"
 #include "neuroshard/plan_file.h"
 
@@ -15,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }();
   return fuzz::run(data, size, [](std::string_view bytes) {
     const tools::ConvertedPlan plan = tools::plan_of_torchrec(bytes, "plan", task);
-    // What is made is a plan.
+    // The result is a plan.
     try {
       (void)parse_plans(plan.line, "converted");
     } catch (const Error&) {
