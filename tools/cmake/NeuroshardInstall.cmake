@@ -29,7 +29,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/neuroshardConfigVersion.c
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/neuroshardConfig.cmake
               ${PROJECT_BINARY_DIR}/neuroshardConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindLibZip.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindMinizip.cmake
         DESTINATION ${package_folder} COMPONENT development)
 
 include(NeuroshardPkgConfig)

@@ -6,12 +6,12 @@ foreach(library neuroshard neuroshard_shared)
   endif()
 endforeach()
 
-# Programs that read neither checkpoints nor recorded lookups take nothing from zlib and libzip, so where
+# Programs that read neither checkpoints nor recorded lookups take nothing from zlib and minizip, so where
 # these are not installed, users of the installed library do without.
 target_link_libraries(neuroshard
   PRIVATE simdjson::simdjson Threads::Threads
-          $<BUILD_INTERFACE:LibZip::zip> $<BUILD_INTERFACE:ZLIB::ZLIB>
-  INTERFACE $<INSTALL_INTERFACE:$<TARGET_NAME_IF_EXISTS:LibZip::zip>>
+          $<BUILD_INTERFACE:Minizip::minizip> $<BUILD_INTERFACE:ZLIB::ZLIB>
+  INTERFACE $<INSTALL_INTERFACE:$<TARGET_NAME_IF_EXISTS:Minizip::minizip>>
             $<INSTALL_INTERFACE:$<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB>>)
 
 # Before 1.0 a new minor version may change the C++ interface, hence the name that the loader looks for.
@@ -24,7 +24,7 @@ set_target_properties(neuroshard_shared PROPERTIES
   OUTPUT_NAME neuroshard EXPORT_NAME neuroshard LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${soversion})
 target_link_libraries(neuroshard_shared PRIVATE
-  LibZip::zip simdjson::simdjson ZLIB::ZLIB Threads::Threads)
+  Minizip::minizip simdjson::simdjson ZLIB::ZLIB Threads::Threads)
 if(NEUROSHARD_SANITIZE)
   target_link_options(neuroshard_shared PRIVATE -fsanitize=${NEUROSHARD_SANITIZE})
 elseif(NOT APPLE)

@@ -11,7 +11,7 @@ else()
 endif()
 
 # The shared library brings along what it needs. Programs linked to the static one need all of it, those
-# linked by a C compiler the C++ library too, but zlib and libzip only if they read checkpoints or recorded
+# linked by a C compiler the C++ library too, but zlib and minizip only if they read checkpoints or recorded
 # lookups: `pkg-config --static`.
 set(pkgconfig_libraries "")
 set(pkgconfig_rarer_libraries "")
@@ -21,7 +21,7 @@ if(NOT NEUROSHARD_SHARED)
     string(APPEND pkgconfig_libraries " ${CUDA_cudart_static_LIBRARY} -lrt -ldl")
   endif()
   string(APPEND pkgconfig_libraries " -lstdc++ -lm -pthread")
-  set(pkgconfig_rarer_libraries "-lzip -lz")
+  set(pkgconfig_rarer_libraries "-lminizip -lz")
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/neuroshard.pc.in ${PROJECT_BINARY_DIR}/neuroshard.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/neuroshard.pc

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-struct zip;
-
 namespace neuroshard {
 
 /// A zip file in memory, read only. Every function throws Error naming the file.
@@ -30,12 +28,10 @@ class ZipArchive {
   [[nodiscard]] std::string read(const std::string& name, std::size_t max_bytes) const;
 
  private:
-  struct Discard {
-    void operator()(struct zip* archive) const;
-  };
+  class Unpacker;
 
   std::string where_;
-  std::unique_ptr<struct zip, Discard> archive_;
+  std::unique_ptr<Unpacker> unpacker_;
   std::map<std::string, std::uint64_t> indices_;
 };
 
