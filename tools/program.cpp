@@ -1,9 +1,12 @@
 #include "tools/program.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "tools/command_line/arguments.h"
 #include "tools/commands.h"
@@ -24,34 +27,54 @@ constexpr const char* kFooter =
 
 constexpr const char* kName = "neuroshard";
 
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App& program, Action& chosen);
+};
+
+constexpr std::array kCommands = {
+    Command{"plan", add_plan_command},
+    Command{"replan", add_replan_command},
+    Command{"simulate", add_simulate_command},
+    Command{"explain", add_explain_command},
+    Command{"measure", add_measure_command},
+    Command{"check", add_check_command},
+    Command{"fingerprint", add_fingerprint_command},
+    Command{"inspect", add_inspect_command},
+    Command{"convert", add_convert_command},
+    Command{"profile", add_profile_command},
+    Command{"generate", add_generate_command},
+    Command{"collect", add_collect_command},
+    Command{"train", add_train_command},
+    Command{"evaluate", add_evaluate_command},
+};
+
+/// To make the options of all commands takes longer than all else before a plan.
+bool may_be_meant(const Command& command, const std::vector<std::string>& args) {
+  if (args.empty()) return true;
+  const std::string& first = args.front();
+  if (first == "--version" && args.size() == 1) return false;
+  return first == command.name ||
+         std::ranges::find(kCommands, first, &Command::name) == kCommands.end();
+}
+
 }  // namespace
 
-std::shared_ptr<CLI::App> make_program(Action& chosen) {
+std::shared_ptr<CLI::App> make_program(Action& chosen, const std::vector<std::string>& args) {
   auto program = std::make_shared<CLI::App>(kDescription, kName);
   program->set_version_flag("--version", version_page);
   program->footer(kFooter);
   program->require_subcommand(1);
-  add_plan_command(*program, chosen);
-  add_replan_command(*program, chosen);
-  add_simulate_command(*program, chosen);
-  add_explain_command(*program, chosen);
-  add_measure_command(*program, chosen);
-  add_check_command(*program, chosen);
-  add_fingerprint_command(*program, chosen);
-  add_inspect_command(*program, chosen);
-  add_convert_command(*program, chosen);
-  add_profile_command(*program, chosen);
-  add_generate_command(*program, chosen);
-  add_collect_command(*program, chosen);
-  add_train_command(*program, chosen);
-  add_evaluate_command(*program, chosen);
+  for (const Command& command : kCommands) {
+    if (may_be_meant(command, args)) command.add(*program, chosen);
+  }
   return program;
 }
 
 int run_program(const std::vector<std::string>& args, Console& console) {
   try {
     Action chosen;
-    const std::shared_ptr<CLI::App> program = make_program(chosen);
+    const std::shared_ptr<CLI::App> program = make_program(chosen, args);
     const auto ended = command_line::parse(*program, args, console.out, console.err);
     if (!ended) require_inputs_kept(*program);
     const int code = ended ? *ended : chosen(console);

@@ -1,6 +1,9 @@
+#include "tools/program.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "neuroshard/version.h"
@@ -10,7 +13,9 @@ namespace neuroshard::tools {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -95,6 +100,25 @@ TEST(Program, ExitCodesAreThoseOfTheCommand) {
   for (const char* command : {"collect", "train", "evaluate"}) {
     EXPECT_THAT(run_command({command, "--help"}).out, Not(HasSubstr("has no plan")));
   }
+}
+
+TEST(Program, MakesOptionsOfTheCommandThatIsMeantAlone) {
+  const auto commands_with = [](const std::vector<std::string>& args) {
+    Action chosen;
+    std::vector<std::string> names;
+    for (const CLI::App* command : make_program(chosen, args)->get_subcommands({})) {
+      names.push_back(command->get_name());
+    }
+    return names;
+  };
+  const std::vector<std::string> all = commands_with({});
+  ASSERT_GT(all.size(), 1U);
+  for (const std::string& name : all) {
+    EXPECT_THAT(commands_with({name, "--help"}), ElementsAre(name));
+  }
+  EXPECT_THAT(commands_with({"--version"}), IsEmpty());
+  EXPECT_EQ(commands_with({"--help"}), all);
+  EXPECT_EQ(commands_with({"pln"}), all);
 }
 
 TEST(Program, LostOutputIsAnError) {
