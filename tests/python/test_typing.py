@@ -25,10 +25,11 @@ def mypy(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [sys.executable, "-m", "mypy", "--config-file", str(CONFIG), "--cache-dir", cache]
 
 
-def test_package_tests_and_report_of_kernels_are_mypy_clean(mypy: list[str]) -> None:
+def test_package_tests_and_scripts_are_mypy_clean(mypy: list[str]) -> None:
     here = sorted(str(path) for path in Path(__file__).parent.glob("*.py"))
-    report = str(CONFIG.parent / "tools" / "kernels" / "report")
-    for what in (["--package", "neuroshard", "--exclude", "torchrec"], here, [report]):
+    tools = CONFIG.parent / "tools"
+    for what in (["--package", "neuroshard", "--exclude", "torchrec"], here, [str(tools / "kernels" / "report")],
+                 [str(tools / "check_includes")]):
         checked = subprocess.run([*mypy, *what], cwd=Path(__file__).parent, capture_output=True, text=True)
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
