@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <sstream>
 
 #include "neuroshard/version.h"
@@ -105,8 +106,9 @@ TEST(Program, ExitCodesAreThoseOfTheCommand) {
 TEST(Program, MakesOptionsOfTheCommandThatIsMeantAlone) {
   const auto commands_with = [](const std::vector<std::string>& args) {
     Action chosen;
+    const std::shared_ptr<CLI::App> program = make_program(chosen, args);
     std::vector<std::string> names;
-    for (const CLI::App* command : make_program(chosen, args)->get_subcommands({})) {
+    for (const CLI::App* command : program->get_subcommands({})) {
       names.push_back(command->get_name());
     }
     return names;

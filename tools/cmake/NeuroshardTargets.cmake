@@ -38,7 +38,7 @@ if(NOT NEUROSHARD_SANITIZE)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 endif()
 
-# What reads files and arguments checks each index; in the search, that would cost more than 1 %.
+# What reads files and arguments checks each index; the search, and operators whose time is measured, do not.
 add_library(neuroshard_checked_flags INTERFACE)
 target_link_libraries(neuroshard_checked_flags INTERFACE neuroshard_hardening_flags)
 if(NOT NEUROSHARD_SANITIZE)
@@ -81,7 +81,7 @@ function(neuroshard_add_module name)
     "${PROJECT_SOURCE_DIR}/core/include" "${PROJECT_SOURCE_DIR}/weights/include"
     "${PROJECT_SOURCE_DIR}/search/include" "${PROJECT_SOURCE_DIR}/cuda/include")
   target_link_libraries(neuroshard_${name} PRIVATE neuroshard_build_flags)
-  if(name STREQUAL "search")
+  if(name MATCHES "^(search|collection)$")
     target_link_libraries(neuroshard_${name} PRIVATE neuroshard_hardening_flags)
   elseif(NOT name MATCHES "^(core|cuda|training)$")
     target_link_libraries(neuroshard_${name} PRIVATE neuroshard_checked_flags)

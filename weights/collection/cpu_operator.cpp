@@ -156,7 +156,7 @@ void CpuOperator::update_bucket(const OperatorShard& shard, std::size_t table_id
   const std::int64_t begin = work.bucket_begin[bucket];
   const std::int64_t end = work.bucket_begin[bucket + 1];
   const int row_bits = std::bit_width(static_cast<std::uint64_t>(table.rows - 1));
-  sort_by_row(&lookups_[begin], &sorted_[begin], end - begin, work.bucket_bits,
+  sort_by_row(lookups_.data() + begin, sorted_.data() + begin, end - begin, work.bucket_bits,
               std::max(0, row_bits - work.bucket_bits));
   for (std::int64_t first = begin; first < end;) {
     const std::uint32_t row = lookups_[first].row;
