@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/seen_offsets.h"
 #include "core/symmetric_comm_features.h"
 
 namespace neuroshard {
@@ -31,6 +32,7 @@ CommRunner::CommRunner(const CpuKernels& kernels, const PackedCommNetwork& netwo
       kernels_(kernels),
       mlp_(kernels, network.mlp, /*relu_last=*/false, block_rows_),
       log2_devices_(log2_of_devices(devices)) {
+  last_offsets_ms_.resize(static_cast<std::size_t>(block_rows_));
   if (network.nodes && network.nodes->devices() == devices) {
     nodes_ = &*network.nodes;
     seen_.resize(static_cast<std::size_t>(block_rows_) * static_cast<std::size_t>(devices));
@@ -58,10 +60,37 @@ void CommRunner::run(const float* dim_sums, const float* start_offsets_ms, int r
     const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(first) * devices_;
     const float* offsets = start_offsets_ms == nullptr ? nullptr : start_offsets_ms + skip;
     const float* columns = seen(dim_sums + skip, block);
+    if (offsets != nullptr) find_last_offsets(offsets, block);
     if (network_.symmetric) {
       run_symmetric(columns, offsets, block, cost_ms + skip);
     } else {
       run_dense(columns, offsets, block, cost_ms + skip);
+    }
+    if (offsets != nullptr) add_unseen_waits(offsets, block, cost_ms + skip);
+  }
+}
+
+void CommRunner::find_last_offsets(const float* start_offsets_ms, int rows) {
+  for (int row = 0; row < rows; ++row) {
+    const float* of_row = start_offsets_ms + static_cast<std::ptrdiff_t>(row) * devices_;
+    float last = 0.0F;
+    for (int d = 0; d < devices_; ++d) last = std::max(last, of_row[d]);
+    last_offsets_ms_[static_cast<std::size_t>(row)] = last;
+  }
+}
+
+float CommRunner::share_of(int row) const {
+  return seen_share(last_offsets_ms_[static_cast<std::size_t>(row)], network_.most_offset_ms);
+}
+
+void CommRunner::add_unseen_waits(const float* start_offsets_ms, int rows, float* cost_ms) const {
+  for (int row = 0; row < rows; ++row) {
+    const float share = share_of(row);
+    if (!(share < 1.0F)) continue;
+    const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(row) * devices_;
+    for (std::ptrdiff_t i = skip; i < skip + devices_; ++i) {
+      cost_ms[i] = with_unseen_wait(cost_ms[i], start_offsets_ms[i],
+                                    last_offsets_ms_[static_cast<std::size_t>(row)], share);
     }
   }
 }
@@ -84,9 +113,10 @@ void CommRunner::run_dense(const float* dim_sums, const float* start_offsets_ms,
     const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(row) * devices_;
     for (int d = 0; d < devices_; ++d) x[d] = (dim_sums[skip + d] - mean[d]) / std[d];
     if (start_offsets_ms == nullptr) continue;
+    const float share = share_of(row);
     for (int d = 0; d < devices_; ++d) {
       const int i = devices_ + d;
-      x[i] = (start_offsets_ms[skip + d] - mean[i]) / std[i];
+      x[i] = (share * start_offsets_ms[skip + d] - mean[i]) / std[i];
     }
   }
   mlp_.run(inputs_.data(), input_stride_, rows, outputs_.data(), output_stride_);
@@ -108,18 +138,22 @@ void CommRunner::run_symmetric(const float* dim_sums, const float* start_offsets
   for (int n = 0; n < columns; ++n) dim_column[n] = normalized(dim_sums[n], 0);
   if (start_offsets_ms == nullptr) {
     std::fill_n(offset_column, columns, normalized(0.0F, 1));
-  } else {
-    for (int n = 0; n < columns; ++n) offset_column[n] = normalized(start_offsets_ms[n], 1);
   }
   for (int row = 0; row < rows; ++row) {
     const std::ptrdiff_t skip = static_cast<std::ptrdiff_t>(row) * devices_;
+    const float share = start_offsets_ms == nullptr ? 1.0F : share_of(row);
+    for (std::ptrdiff_t n = skip; start_offsets_ms != nullptr && n < skip + devices_; ++n) {
+      offset_column[n] = normalized(share * start_offsets_ms[n], 1);
+    }
     const auto shared = shared_comm_features(
         dim_sums + skip, start_offsets_ms == nullptr ? nullptr : start_offsets_ms + skip, devices_,
         log2_devices_);
     float* column = offset_column + skip;
     for (std::size_t i = 0; i < shared.size(); ++i) {
       column += input_stride_;
-      std::fill_n(column, devices_, normalized(shared[i], static_cast<int>(i) + 2));
+      const int input = static_cast<int>(i) + 2;
+      const float raw = is_offset_input(input) ? share * shared[i] : shared[i];
+      std::fill_n(column, devices_, normalized(raw, input));
     }
   }
   kernels_.mlp_columns(layers_.data(), static_cast<int>(layers_.size()), inputs_.data(),

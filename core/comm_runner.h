@@ -24,12 +24,18 @@ class CommRunner {
 
   [[nodiscard]] std::size_t held_bytes() const {
     return mlp_.held_bytes() + heap_bytes(layers_) + heap_bytes(inputs_) + heap_bytes(outputs_) +
-           heap_bytes(seen_) + heap_bytes(scratch_[0]) + heap_bytes(scratch_[1]);
+           heap_bytes(seen_) + heap_bytes(last_offsets_ms_) + heap_bytes(scratch_[0]) +
+           heap_bytes(scratch_[1]);
   }
 
  private:
   /// Columns of rows as the network sees them.
   const float* seen(const float* dim_sums, int rows);
+  /// Of each row, the start offset of the device that is ready last.
+  void find_last_offsets(const float* start_offsets_ms, int rows);
+  /// Of start offsets, as core/seen_offsets.h has it.
+  [[nodiscard]] float share_of(int row) const;
+  void add_unseen_waits(const float* start_offsets_ms, int rows, float* cost_ms) const;
   void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);
   void run_symmetric(const float* dim_sums, const float* start_offsets_ms, int rows,
                      float* cost_ms);
@@ -48,6 +54,7 @@ class CommRunner {
   AlignedVector<float> scratch_[2];
   AlignedVector<float> outputs_;
   AlignedVector<float> seen_;
+  std::vector<float> last_offsets_ms_;  ///< [rows of a block]
 };
 
 }  // namespace neuroshard

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/seen_offsets.h"
+#include "core/symmetric_comm_features.h"
+
 namespace neuroshard {
 namespace {
 
 constexpr std::size_t kRowsOfBlock = 8;
+// Inputs of the symmetric network.
+constexpr std::size_t kOwnOffset = 1;
+constexpr std::size_t kLastOffset = 6;
 constexpr std::size_t kRowStride = padded_width(kSymmetricCommFeatures);
 
 }  // namespace
@@ -51,10 +57,18 @@ void CpuCostRunner::run_rows(const PackedCommNetwork& network, MlpRunner& runner
     for (std::size_t row = 0; row < block; ++row) {
       const float* raw = features.data() + (first + row) * kSymmetricCommFeatures;
       float* x = rows_.data() + row * kRowStride;
-      for (std::size_t i = 0; i < kSymmetricCommFeatures; ++i) x[i] = (raw[i] - mean[i]) / std[i];
+      const float share = seen_share(raw[kLastOffset], network.most_offset_ms);
+      for (int i = 0; i < kSymmetricCommFeatures; ++i) {
+        x[i] = ((is_offset_input(i) ? share * raw[i] : raw[i]) - mean[i]) / std[i];
+      }
     }
     runner.run(rows_.data(), static_cast<int>(kRowStride), static_cast<int>(block),
                cost_ms.data() + first, 1);
+    for (std::size_t row = first; row < first + block; ++row) {
+      const float* raw = features.data() + row * kSymmetricCommFeatures;
+      cost_ms[row] = with_unseen_wait(cost_ms[row], raw[kOwnOffset], raw[kLastOffset],
+                                      seen_share(raw[kLastOffset], network.most_offset_ms));
+    }
   }
 }
 

@@ -16,10 +16,11 @@ const Normalization& features_of(const CommNetwork& network) {
 }  // namespace
 
 PackedCommNetwork::PackedCommNetwork(const CommNetwork& network,
-                                     const std::optional<NodeColumns>& nodes)
+                                     const std::optional<NodeColumns>& nodes, double most_offset_ms)
     : symmetric(std::holds_alternative<SymmetricCommNetwork>(network)),
       features(features_of(network)),
       mlp(mlp_of(network)),
-      nodes(nodes) {}
+      nodes(nodes),
+      most_offset_ms(static_cast<float>(most_offset_ms)) {}
 
 }  // namespace neuroshard

@@ -20,9 +20,10 @@ struct PackedComputeModel {
 };
 
 struct PackedCommModel {
-  explicit PackedCommModel(const CommModel& model,
-                           const std::optional<NodeColumns>& nodes = std::nullopt)
-      : forward(model.forward, nodes), backward(model.backward, nodes) {}
+  /// Backward all devices start at once.
+  PackedCommModel(const CommModel& model, const std::optional<NodeColumns>& nodes,
+                  double most_offset_ms)
+      : forward(model.forward, nodes, most_offset_ms), backward(model.backward, nodes) {}
 
   PackedCommNetwork forward;
   PackedCommNetwork backward;

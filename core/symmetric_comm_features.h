@@ -17,6 +17,12 @@ using SharedCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
                                                       const float* start_offsets_ms, int devices,
                                                       float log2_devices);
 
+/// Whether an input of the symmetric network is a start offset: a device's own, their mean or their
+/// maximum.
+[[nodiscard]] constexpr bool is_offset_input(int input) {
+  return input == 1 || input == 5 || input == 6;
+}
+
 /// The last of them, which depends on the number of devices only.
 [[nodiscard]] float log2_of_devices(int devices);
 

@@ -136,6 +136,7 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
     }
     if (!nodes.same()) models.nodes = std::move(nodes);
   }
+  models.comm_scale = factor;
   if (factor == 1.0) return models;
   for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
   if (models.symmetric_comm) {

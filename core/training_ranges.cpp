@@ -100,7 +100,7 @@ std::string TrainingRange::text() const {
   return shortest_text(low) + std::string(kRangeSeparator) + shortest_text(high);
 }
 
-TrainingRanges::TrainingRanges(const CostModels& models) {
+TrainingRanges::TrainingRanges(const CostModels& models) : comm_scale_(models.comm_scale) {
   for (const auto& [key, text] : models.metadata) {
     if (key.find(kRangeInfix) == std::string::npos) continue;
     const std::optional<TrainingRange> range = parsed_range(text);
@@ -119,6 +119,15 @@ std::string TrainingRanges::key(std::string_view part, std::string_view quantity
   return std::string(part) + std::string(kRangeInfix) + std::string(quantity);
 }
 
+std::string TrainingRanges::comm_part(int devices) const {
+  return dense_comm_.contains(devices) ? "comm." + std::to_string(devices) : "comm.symmetric";
+}
+
+double TrainingRanges::most_start_offset_ms(int devices) const {
+  const TrainingRange* const range = find(comm_part(devices), "start_offset_ms");
+  return range == nullptr ? std::numeric_limits<double>::infinity() : comm_scale_ * range->high;
+}
+
 const TrainingRange* TrainingRanges::find(const std::string& part,
                                           std::string_view quantity) const {
   const auto found = ranges_.find(key(part, quantity));
@@ -129,15 +138,12 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
                                     const PlanCost& cost) const {
   if (!known()) return {};
   const std::string compute = "compute";
-  const std::string comm = dense_comm_.contains(task.devices)
-                               ? "comm." + std::to_string(task.devices)
-                               : "comm.symmetric";
+  const std::string comm = comm_part(task.devices);
   Outliers rows("rows", find(compute, "row"));
   Outliers pooling("pooling factors", find(compute, "pooling_factor"));
   Outliers dims("slices with columns", find(compute, "dim"));
   Outliers slices("devices with slices", find(compute, "slices"));
   Outliers dim_sums("devices with columns", find(comm, "dim_sum"));
-  Outliers offsets("start offsets in ms", find(comm, "start_offset_ms"));
   Outliers samples("operators of samples", find(compute, "samples"));
   Outliers gradients("all-reduces of bytes", find("all_reduce", "bytes"));
   const bool blocks_priced =
@@ -172,10 +178,6 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
   if (!plan.replicas.empty()) look_at_gradients(task, plan, gradients);
   const bool any_slices = !plan.slices.empty();  // Else there is no all-to-all.
   if (any_slices) samples.look_at(static_cast<double>(task.batch_size), "that of slices");
-  double first_ms = std::numeric_limits<double>::infinity();
-  for (const DeviceCost& device : cost.devices) {
-    first_ms = std::min(first_ms, device.compute_ms + device.backward_ms);
-  }
   for (std::size_t i = 0; i < cost.devices.size(); ++i) {
     const DeviceCost& device = cost.devices[i];
     const int index = static_cast<int>(i);
@@ -191,11 +193,10 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
     if (count > 0) slices.look_at(count, "device", index);
     if (!any_slices) continue;
     dim_sums.look_at(static_cast<double>(dim_sum), "device", index);
-    offsets.look_at(device.compute_ms + device.backward_ms - first_ms, "device", index);
   }
   std::string text;
   for (const Outliers* outliers :
-       {&rows, &pooling, &dims, &slices, &samples, &dim_sums, &offsets, &gradients}) {
+       {&rows, &pooling, &dims, &slices, &samples, &dim_sums, &gradients}) {
     outliers->append_to(text);
   }
   const auto look_at_devices = [&](std::string_view of, const TrainingRange* devices) {

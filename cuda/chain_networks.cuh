@@ -24,17 +24,18 @@ __noinline__ __device__ static float chain_rows(const CommNetworkView& network, 
                                                 float* tiles, int stride, bool in, int row,
                                                 int rows, float columns, float offset_ms,
                                                 SharedInputs shared) {
+  const float share = seen_share(shared.max_offset, network.most_offset_ms);
   if (in) {
     float* x = tiles + row * stride;
 #pragma unroll 1
     for (int i = 0; i < 8; ++i) {
-      x[i] = (symmetric_feature(i, columns, offset_ms, shared, log2_devices) -
+      x[i] = (symmetric_feature(i, columns, offset_ms, shared, log2_devices, share) -
               read_only(network.features.mean + i)) /
              read_only(network.features.std + i);
     }
   }
   const float* out = chain_mlp(network.mlp, tiles, stride, rows);
-  return in ? out[row * stride] : 0.0F;
+  return in ? with_unseen_wait(out[row * stride], offset_ms, shared.max_offset, share) : 0.0F;
 }
 
 /// A dense network for all devices, likewise; null offsets are not among its inputs. Starts and
@@ -43,19 +44,24 @@ __noinline__ __device__ static void chain_dense(const CommNetworkView& network, 
                                                 float* tiles, int stride, const float* columns,
                                                 const float* offsets_ms, float* cost_ms) {
   const int inputs = network.mlp.inputs;
+  const float last = last_offset(offsets_ms, devices);
+  const float share = seen_share(last, network.most_offset_ms);
   __syncwarp();
 #pragma unroll 1
   for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
     float x = 0.0F;
     if (i < inputs) {
-      const float raw = i < devices ? columns[i] : offsets_ms[i - devices];
+      const float raw = i < devices ? columns[i] : share * offsets_ms[i - devices];
       x = (raw - read_only(network.features.mean + i)) / read_only(network.features.std + i);
     }
     tiles[i] = x;
   }
   const float* out = chain_mlp(network.mlp, tiles, stride, 1);
 #pragma unroll 1
-  for (int d = lane_index(); d < devices; d += kWarpSize) cost_ms[d] = out[d];
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    cost_ms[d] =
+        offsets_ms == nullptr ? out[d] : with_unseen_wait(out[d], offsets_ms[d], last, share);
+  }
   __syncwarp();
 }
 

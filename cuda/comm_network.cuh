@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cost_range.h"
+#include "core/seen_offsets.h"
 #include "cuda/block_mlp.cuh"
 
 namespace neuroshard::gpu {
@@ -59,13 +60,27 @@ __device__ inline SharedInputs shared_inputs(const float* dim_sums, const float*
   return shared;
 }
 
+/// The latest start of a placement's devices, by one warp, in every lane; 0 without offsets.
+__device__ inline float last_offset(const float* start_offsets_ms, int devices) {
+  if (start_offsets_ms == nullptr) return 0.0F;
+  double last = 0.0;
+#pragma unroll 1
+  for (int d = lane_index(); d < devices; d += kWarpSize) {
+    const double offset = start_offsets_ms[d];
+    last = last < offset ? offset : last;
+  }
+  return static_cast<float>(warp_max(last));
+}
+
+/// `share`: of start offsets, as core/seen_offsets.h has it.
 __device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
-                                          const SharedInputs& shared, float log2_devices) {
+                                          const SharedInputs& shared, float log2_devices,
+                                          float share) {
   switch (i) {
     case 0:
       return dim_sum;
     case 1:
-      return offset_ms;
+      return share * offset_ms;
     case 2:
       return shared.mean_dim_sum;
     case 3:
@@ -73,9 +88,9 @@ __device__ inline float symmetric_feature(int i, float dim_sum, float offset_ms,
     case 4:
       return shared.min_dim_sum;
     case 5:
-      return shared.mean_offset;
+      return share * shared.mean_offset;
     case 6:
-      return shared.max_offset;
+      return share * shared.max_offset;
     default:
       return log2_devices;
   }
@@ -118,12 +133,22 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
       }
       __syncthreads();
     }
+    // By the warp that has the row.
+    const auto last_offset_of = [&](int row) {
+      if (symmetric) return tile.shared[(first + row) / devices - first_placement].max_offset;
+      return last_offset(
+          start_offsets_ms == nullptr
+              ? nullptr
+              : start_offsets_ms + static_cast<std::ptrdiff_t>(first + row) * devices,
+          devices);
+    };
     const auto of_feature = [&](const float* values, int i) {
       return copy != kNoCopy ? in_copy(mlp, copy, values)[i] : read_only(values + i);
     };
     // A warp a row: an index for all rows would have to be divided.
 #pragma unroll 1
     for (int row = warp_index(); row < count; row += warps_in_block()) {
+      const float share = seen_share(last_offset_of(row), network.most_offset_ms);
 #pragma unroll 1
       for (int i = lane_index(); i < round_to_4(inputs); i += kWarpSize) {
         float x = 0.0F;
@@ -133,10 +158,10 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
             const std::ptrdiff_t at = first + row;
             raw = symmetric_feature(
                 i, dim_sums[at], start_offsets_ms == nullptr ? 0.0F : start_offsets_ms[at],
-                tile.shared[(first + row) / devices - first_placement], log2_devices);
+                tile.shared[(first + row) / devices - first_placement], log2_devices, share);
           } else {
             const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * devices;
-            raw = i < devices ? dim_sums[at + i] : start_offsets_ms[at + i - devices];
+            raw = i < devices ? dim_sums[at + i] : share * start_offsets_ms[at + i - devices];
           }
           x = (raw - of_feature(network.features.mean, i)) / of_feature(network.features.std, i);
         }
@@ -154,10 +179,15 @@ __device__ inline void comm_network(const CommNetworkView& network, int devices,
     }
 #pragma unroll 1
     for (int row = warp_index(); row < count; row += warps_in_block()) {
+      const float last = last_offset_of(row);
+      const float share = seen_share(last, network.most_offset_ms);
 #pragma unroll 1
       for (int i = lane_index(); i < outputs; i += kWarpSize) {
-        cost_ms[static_cast<std::ptrdiff_t>(first + row) * outputs + i] =
-            out[row * tile.stride + i];
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(first + row) * outputs + i;
+        const float cost = out[row * tile.stride + i];
+        cost_ms[at] = start_offsets_ms == nullptr
+                          ? cost
+                          : with_unseen_wait(cost, start_offsets_ms[at], last, share);
       }
     }
   }

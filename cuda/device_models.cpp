@@ -5,6 +5,7 @@
 #include <string>
 
 #include "neuroshard/error.h"
+#include "neuroshard/training_ranges.h"
 
 namespace neuroshard::gpu {
 namespace {
@@ -37,7 +38,12 @@ class Packer {
     return view;
   }
 
-  CommView pack(const CommModel& model) { return {pack(model.forward), pack(model.backward)}; }
+  /// Backward all devices start at once.
+  CommView pack(const CommModel& model, double most_offset_ms) {
+    CommView view{pack(model.forward), pack(model.backward)};
+    view.forward.most_offset_ms = static_cast<float>(most_offset_ms);
+    return view;
+  }
 
   CommNetworkView pack(const CommNetwork& network) {
     return std::visit([&](const auto& n) { return pack_network(n); }, network);
@@ -90,14 +96,18 @@ class Packer {
 }  // namespace
 
 DeviceModels::DeviceModels(const CostModels& models) {
+  const TrainingRanges ranges(models);
   const auto pack_all = [&](Packer& packer) {
     table_features_ = packer.pack(models.compute.features);
     table_network_ = packer.pack(models.compute.table_network);
     head_ = packer.pack(models.compute.head);
     for (const auto& [devices, model] : models.dense_comm) {
-      dense_comm_[devices] = packer.pack(model);
+      dense_comm_[devices] = packer.pack(model, ranges.most_start_offset_ms(devices));
     }
-    if (models.symmetric_comm) symmetric_comm_ = packer.pack(*models.symmetric_comm);
+    if (models.symmetric_comm) {
+      symmetric_comm_ =
+          packer.pack(*models.symmetric_comm, ranges.most_start_offset_ms(kAnyOtherDevices));
+    }
   };
   Packer measure(nullptr, 0);
   pack_all(measure);

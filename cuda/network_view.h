@@ -41,6 +41,7 @@ struct CommNetworkView {
   NormalizationView features;
   MlpView mlp;
   bool symmetric = false;
+  float most_offset_ms = 3e38F;  ///< As PackedCommNetwork's.
 };
 
 struct CommView {

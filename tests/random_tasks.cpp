@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "neuroshard/training_ranges.h"
+
 namespace neuroshard::testing {
 namespace {
 
@@ -184,6 +186,16 @@ CostModels random_models(std::uint64_t seed, const ModelShape& shape) {
                                   random_mlp(random, kSymmetricCommFeatures, widths)};
     };
     models.symmetric_comm = CommModel{symmetric(), symmetric()};
+  }
+  return models;
+}
+
+CostModels with_offsets_up_to(CostModels models, double most_offset_ms) {
+  const std::string range = TrainingRange{0.0, most_offset_ms}.text();
+  models.metadata[TrainingRanges::key("comm.symmetric", "start_offset_ms")] = range;
+  for (const auto& [devices, model] : models.dense_comm) {
+    models.metadata[TrainingRanges::key("comm." + std::to_string(devices), "start_offset_ms")] =
+        range;
   }
   return models;
 }

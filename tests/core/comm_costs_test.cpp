@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "every_cpu_backend.h"
@@ -46,12 +47,12 @@ std::vector<float> normalized(std::vector<float> x, const Normalization& feature
   return x;
 }
 
-// Of one placement. No offsets: the backward pass.
-std::vector<float> costs_of(const CommNetwork& network, const std::vector<float>& dims,
-                            const std::vector<float>& offsets) {
+// Of one placement, whose offsets the network knows. No offsets: the backward pass.
+std::vector<float> network_costs(const CommNetwork& network, const std::vector<float>& dims,
+                                 const std::vector<float>& offsets, float share) {
   if (const auto* dense = std::get_if<DenseCommNetwork>(&network)) {
     std::vector<float> x = dims;
-    x.insert(x.end(), offsets.begin(), offsets.end());
+    for (const float offset : offsets) x.push_back(share * offset);
     return outputs_of(dense->network, normalized(x, dense->features));
   }
   const auto& symmetric = std::get<SymmetricCommNetwork>(network);
@@ -68,21 +69,33 @@ std::vector<float> costs_of(const CommNetwork& network, const std::vector<float>
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const std::vector<float> x = {
         dims[d],
-        offsets.empty() ? 0.0F : offsets[d],
+        offsets.empty() ? 0.0F : share * offsets[d],
         static_cast<float>(static_cast<double>(dim_total) / count),
         *std::max_element(dims.begin(), dims.end()),
         *std::min_element(dims.begin(), dims.end()),
-        static_cast<float>(static_cast<double>(offset_total) / 0x1p20 / count),
-        max_offset,
+        share * static_cast<float>(static_cast<double>(offset_total) / 0x1p20 / count),
+        share * max_offset,
         static_cast<float>(std::log2(count))};
     costs.push_back(outputs_of(symmetric.network, normalized(x, symmetric.features)).at(0));
   }
   return costs;
 }
 
+// Beyond the latest start that the network knows, waiting is linear.
+std::vector<float> costs_of(const CommNetwork& network, const std::vector<float>& dims,
+                            const std::vector<float>& offsets, float most_offset_ms) {
+  const float last = offsets.empty() ? 0.0F : *std::ranges::max_element(offsets);
+  if (last <= most_offset_ms) return network_costs(network, dims, offsets, 1.0F);
+  const float share = most_offset_ms / last;
+  std::vector<float> costs = network_costs(network, dims, offsets, share);
+  for (std::size_t d = 0; d < costs.size(); ++d) costs[d] += (last - offsets[d]) * (1.0F - share);
+  return costs;
+}
+
 class CommCosts : public testing::EveryCpuBackend {
  protected:
-  void expect_costs_by_the_rules(const CostModels& models, int devices, int placements) {
+  void expect_costs_by_the_rules(const CostModels& models, int devices, int placements,
+                                 float most_offset_ms = std::numeric_limits<float>::infinity()) {
     SCOPED_TRACE(std::to_string(devices) + " devices, " + std::to_string(placements));
     const auto backend = make_cpu_backend(models, {.name = GetParam()});
     const CommModel& model = models.comm_for(devices);
@@ -100,8 +113,8 @@ class CommCosts : public testing::EveryCpuBackend {
       offsets[0] = static_cast<float>(random_() % 3) * 5000.0F;
       all_dims.insert(all_dims.end(), dims.begin(), dims.end());
       all_offsets.insert(all_offsets.end(), offsets.begin(), offsets.end());
-      const auto fw = costs_of(model.forward, dims, offsets);
-      const auto bw = costs_of(model.backward, dims, {});
+      const auto fw = costs_of(model.forward, dims, offsets, most_offset_ms);
+      const auto bw = costs_of(model.backward, dims, {}, most_offset_ms);
       forward.insert(forward.end(), fw.begin(), fw.end());
       backward.insert(backward.end(), bw.begin(), bw.end());
     }
@@ -142,6 +155,25 @@ TEST_P(CommCosts, OfDenseNetworks) {
       }
     }
   }
+}
+
+TEST_P(CommCosts, WaitingBeyondWhatNetworksKnowIsLinear) {
+  const CostModels symmetric = testing::with_offsets_up_to(
+      testing::random_models(8, {.comm = {16, 12}, .devices = {}}), 2.5);
+  const CostModels dense = testing::with_offsets_up_to(
+      testing::random_models(9, {.comm = {16, 12}, .devices = {2, 4, 40}}), 2.5);
+  for (const CostModels* models : {&symmetric, &dense}) {
+    for (const int devices : {2, 4, 40}) expect_costs_by_the_rules(*models, devices, 9, 2.5F);
+  }
+  // As far as they know offsets, costs are those of models that do not say so.
+  const CostModels unknown = testing::random_models(8, {.comm = {16, 12}, .devices = {}});
+  const std::vector<float> dims = {64.0F, 8.0F, 0.0F, 32.0F};
+  const std::vector<float> offsets = {0.0F, 2.5F, 1.0F, 0.5F};
+  std::vector<float> known_ms(4);
+  std::vector<float> unknown_ms(4);
+  make_cpu_backend(symmetric, {.name = GetParam()})->forward_comm(4, dims, offsets, known_ms);
+  make_cpu_backend(unknown, {.name = GetParam()})->forward_comm(4, dims, offsets, unknown_ms);
+  EXPECT_EQ(known_ms, unknown_ms);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, CommCosts, ::testing::ValuesIn(cpu_backends()));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "message_of.h"
 #include "neuroshard/error.h"
 
@@ -68,9 +70,18 @@ TEST(TrainingRanges, NameEachQuantityThatIsOutside) {
        "devices with slices from 2 to 60, but device 0 has 1 (and 1 other)");
   says("comm.symmetric.range.dim_sum", "40 to 1e3",
        "devices with columns from 40 to 1,000, but device 1 has 32");
-  says("comm.symmetric.range.start_offset_ms", "0 to 3",
-       "start offsets in ms from 0 to 3, but device 1 has 3.500");
   says("comm.symmetric.range.devices", "4 to 128", "4 to 128 devices, but the task has 2");
+}
+
+// Whatever is later is waited for as long, which nobody needs to be warned of.
+TEST(TrainingRanges, KnowTheLatestStart) {
+  EXPECT_THAT(warning_with({{"comm.symmetric.range.start_offset_ms", "0 to 3"}}), IsEmpty());
+  CostModels models = models_with({{"comm.symmetric.range.start_offset_ms", "0 to 3"}});
+  EXPECT_EQ(TrainingRanges(models).most_start_offset_ms(kAnyOtherDevices), 3.0);
+  models.comm_scale = 2.0;
+  EXPECT_EQ(TrainingRanges(models).most_start_offset_ms(8), 6.0);
+  EXPECT_EQ(TrainingRanges(models_with({})).most_start_offset_ms(8),
+            std::numeric_limits<double>::infinity());
 }
 
 TEST(TrainingRanges, PutAllIntoOneLine) {

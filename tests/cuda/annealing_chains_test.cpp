@@ -81,8 +81,10 @@ TEST_F(AnnealingChains, BuiltinModels) {
   const std::uint64_t tasks = repetitions(testing::runs_on_gpu() ? 300 : 24);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
-    ran += expect_same(builtin_weights(), random_task(seed), seed, steps_of_test(),
-                       /*equal_widths=*/seed % 5 == 4);
+    // Some chains meet with later starts than the networks know.
+    ran += expect_same(
+        seed % 3 == 2 ? testing::with_offsets_up_to(builtin_weights(), 0.01) : builtin_weights(),
+        random_task(seed), seed, steps_of_test(), /*equal_widths=*/seed % 5 == 4);
   }
   EXPECT_GE(ran, 2 * tasks);
 }
@@ -108,8 +110,9 @@ TEST_F(AnnealingChains, DenseCommunicationNetworks) {
   std::size_t ran = 0;
   for (std::uint64_t seed = 60; seed < 60 + repetitions(10); ++seed) {
     SCOPED_TRACE(seed);
-    ran += expect_same(random_models(32, {.devices = {2, 4, 8, 16}}), random_task(seed), seed,
-                       steps_of_test());
+    const CostModels models = random_models(32, {.devices = {2, 4, 8, 16}});
+    ran += expect_same(seed % 2 == 0 ? models : testing::with_offsets_up_to(models, 0.01),
+                       random_task(seed), seed, steps_of_test());
   }
   ran += expect_same(testing::golden_models(), testing::golden_task("4gpu_dim128", 0), 5,
                      steps_of_test());

@@ -233,8 +233,14 @@ TEST_F(Operations, ScoreShardsOnTensorCores) {
   expect_same_scores(*cuda, *scalar, 300, 18);
 }
 
+// The second time all-to-alls start later than any that the networks know.
 TEST_F(Operations, CommunicationCosts) {
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  for (std::size_t i = 0, known = all.size(); i < known; ++i) {
+    all.push_back(all[i]);
+    all.back().models = testing::with_offsets_up_to(all[i].models, 2.5);
+  }
+  for (const Case& c : all) {
     const auto scalar = make_cpu_backend(c.models, {.name = "scalar"});
     const auto cuda = make_cuda_backend(c.models);
     for (const int devices : c.devices) {

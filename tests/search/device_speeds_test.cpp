@@ -40,5 +40,35 @@ TEST(DeviceSpeeds, Count) {
   EXPECT_GE(cheaper, 3);
 }
 
+// Seven devices wait for one that has something else to do: what a plan costs beyond that does not
+// depend on how long it takes, far beyond the start offsets that the models know.
+TEST(DeviceSpeeds, WaitingForABaseLoadIsLinear) {
+  const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
+  Task task;
+  task.devices = 8;
+  task.memory_bytes = std::int64_t{4} << 30;
+  for (int t = 0; t < 24; ++t) {
+    task.tables.push_back(
+        {.name = {}, .rows = 100'000 * (1 + t), .dim = 32, .pooling_factor = 1.0 + t % 7});
+  }
+  task.device_list.assign(8, {.memory_bytes = task.memory_bytes});
+  const auto beyond_base_ms = [&](double base_ms) {
+    SCOPED_TRACE(base_ms);
+    task.device_list[3].base_ms = base_ms;
+    const PlanResult result = planner.plan(task);
+    EXPECT_EQ(planner.simulate(task, *result.plan).cost_ms, result.cost.cost_ms);
+    EXPECT_EQ(result.cost.warning, "");
+    for (const DeviceCost& device : result.cost.devices) {
+      EXPECT_GE(device.forward_ms, 0.0);
+      EXPECT_GE(device.backward_ms, 0.0);
+    }
+    return result.cost.cost_ms - base_ms;
+  };
+  const double known_ms = beyond_base_ms(100.0);
+  EXPECT_NEAR(beyond_base_ms(200.0), known_ms, 0.1 * known_ms);
+  EXPECT_NEAR(beyond_base_ms(1e4), known_ms, 0.1 * known_ms);
+  EXPECT_NEAR(beyond_base_ms(1e6), known_ms, 0.1 * known_ms + 0.1);  // fp32: 0.06 ms.
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -23,6 +23,9 @@ struct TrainingRange {
   [[nodiscard]] std::string text() const;
 };
 
+/// As many devices as no dense communication model is for.
+inline constexpr int kAnyOtherDevices = 0;
+
 /// What cost models were trained on, as far as their metadata say: `PART.range.QUANTITY`
 /// (docs/weights_format.md).
 class TrainingRanges {
@@ -38,13 +41,21 @@ class TrainingRanges {
   /// have a price of their kind nothing is said, of replicas' gradients only that they are larger.
   [[nodiscard]] std::string warning(const Task& task, const Plan& plan, const PlanCost& cost) const;
 
+  /// How much later than the first device, in ms, the last one starts an all-to-all at most in the
+  /// samples of the communication model for `devices`, and then in those of the batch and the nodes
+  /// that the models are for. Infinite if that is not known.
+  [[nodiscard]] double most_start_offset_ms(int devices) const;
+
   /// The metadata key of a range: "compute", "row" give "compute.range.row".
   [[nodiscard]] static std::string key(std::string_view part, std::string_view quantity);
 
  private:
+  /// "comm.4", "comm.symmetric".
+  [[nodiscard]] std::string comm_part(int devices) const;
   [[nodiscard]] const TrainingRange* find(const std::string& part, std::string_view quantity) const;
 
   std::map<std::string, TrainingRange> ranges_;  ///< By key.
+  double comm_scale_;                            ///< CostModels'.
   std::set<int> dense_comm_;                     ///< Device counts with a model of their own.
   std::set<ShardingKind> priced_;                ///< Kinds that no network predicts.
 };
