@@ -105,11 +105,12 @@ class ShardChecker {
       const TableSlice& slice = slices_[i];
       if (!lies_in_its_table(slice, task_)) continue;
       ++slices_of[static_cast<std::size_t>(slice.table)];
-      const TableRules& rules = task_.tables[static_cast<std::size_t>(slice.table)].rules;
+      const Table& table = task_.tables[static_cast<std::size_t>(slice.table)];
+      const TableRules& rules = table.rules;
       const auto label = [&] {
         return label_of(task_, slice.table) + ": slice " + std::to_string(i) + " ";
       };
-      if (slice.dim < rules.min_width) {
+      if (slice.dim < least_width(table)) {
         add_broken(holder_of_[i], static_cast<int>(i), slice.table,
                    label() + "has " + std::to_string(slice.dim) +
                        " columns, but its rule min_width is " + std::to_string(rules.min_width),

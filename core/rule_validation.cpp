@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,9 @@ Problem unknown(const std::vector<int>& named, const char* rule, const char* wha
 
 Problem named_twice(const std::vector<int>& allowed, const std::vector<int>& forbidden,
                     const std::string& what) {
+  const std::set<int> numbers(forbidden.begin(), forbidden.end());
   for (const int number : allowed) {
-    if (std::ranges::find(forbidden, number) == forbidden.end()) continue;
+    if (!numbers.contains(number)) continue;
     std::string text = "the rules ";
     text.append(what).append("s and not_").append(what);
     text.append("s contradict each other: both name ").append(what).append(" ");
@@ -148,10 +150,6 @@ std::optional<std::string> rule_problem_of(const Table& table, const Task& task)
   const int devices = task.devices;
   if (Problem problem = negative_number(rules.min_width, "min_width")) return problem;
   if (Problem problem = negative_number(rules.max_slices, "max_slices")) return problem;
-  if (rules.min_width > table.dim) {
-    return "the rule min_width is " + std::to_string(rules.min_width) + ", but the table has " +
-           std::to_string(table.dim) + " columns; give at most as many";
-  }
   if (!rules.limit_devices()) return kinds_problem_of(table, task);
   const int nodes = (devices + task.devices_per_node - 1) / task.devices_per_node;
   if (Problem problem = unknown(rules.devices, "devices", "device", devices)) return problem;
@@ -162,10 +160,8 @@ std::optional<std::string> rule_problem_of(const Table& table, const Task& task)
   if (Problem problem = unknown(rules.not_nodes, "not_nodes", "node", nodes)) return problem;
   if (Problem problem = named_twice(rules.devices, rules.not_devices, "device")) return problem;
   if (Problem problem = named_twice(rules.nodes, rules.not_nodes, "node")) return problem;
-  for (int device = 0; device < devices; ++device) {
-    if (rules.allow(device, task.devices_per_node)) return kinds_problem_of(table, task);
-  }
-  return no_device_left(rules, devices);
+  if (allowed_set(rules, task).empty()) return no_device_left(rules, devices);
+  return kinds_problem_of(table, task);
 }
 
 }  // namespace neuroshard

@@ -22,9 +22,6 @@ using GroupProblem = std::optional<std::string>;
 // Sums of columns are counted with 32 bits here and there.
 constexpr std::int64_t kMostBundleColumns = std::int64_t{1} << 30;
 
-// Rounds of with_groups(): it ends as soon as one tells no more tables apart.
-constexpr int kMostRounds = 64;
-
 /// Sets of tables that are joined step by step; each is known by its lowest table.
 class JoinedTables {
  public:
@@ -124,8 +121,7 @@ GroupProblem bundle_problem_of(const Task& task, const TableBundle& bundle) {
     return "groups keep " + listed() + " together, which have " + std::to_string(columns) +
            " columns; keep no more than 2^30 together";
   }
-  const std::vector<bool> allowed = allowed_devices(task, bundle);
-  if (std::ranges::find(allowed, true) != allowed.end()) return std::nullopt;
+  if (!allowed_set(task, bundle).empty()) return std::nullopt;
   std::string rules;
   for (const std::uint32_t table : bundle) {
     const Table& of = task.tables[table];
@@ -168,10 +164,11 @@ std::size_t count_different(std::vector<std::uint64_t> numbers) {
 
 // Colour refinement (Weisfeiler, Leman: The reduction of a graph to canonical form, 1968): tables
 // by the groups that they are in, groups by their tables, again and again.
-void refine(const std::vector<KeptTables>& groups, std::vector<std::uint64_t>& of_tables) {
+void refine(const std::vector<KeptTables>& groups, std::vector<std::uint64_t>& of_tables,
+            int most_rounds) {
   std::vector<std::vector<std::uint64_t>> groups_of(of_tables.size());
   std::size_t different = count_different(of_tables);
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < most_rounds; ++round) {
     for (std::vector<std::uint64_t>& of : groups_of) of.clear();
     for (const KeptTables& group : groups) {
       std::vector<std::uint64_t> members;
@@ -221,7 +218,7 @@ class GroupPattern {
 
   void look(std::vector<std::uint64_t> numbers) {
     if (++steps_ > kMostSteps) return;
-    refine(groups_, numbers);
+    refine(groups_, numbers, kMostGroupRounds);
     std::vector<std::uint64_t> sorted = numbers;
     std::ranges::sort(sorted);
     const auto alike = std::ranges::adjacent_find(sorted);
@@ -341,15 +338,17 @@ Task with_rules_of_groups(const Task& task) {
   return with;
 }
 
-std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle) {
-  std::vector<bool> allowed(static_cast<std::size_t>(task.devices), true);
+DeviceSet allowed_set(const Task& task, const TableBundle& bundle) {
+  DeviceSet allowed(static_cast<std::size_t>(task.devices), true);
   for (const std::uint32_t table : bundle) {
     const TableRules& rules = task.tables[table].rules;
-    if (!rules.limit_devices()) continue;
-    const std::vector<bool> of_table = allowed_devices(rules, task);
-    for (std::size_t d = 0; d < allowed.size(); ++d) allowed[d] = allowed[d] && of_table[d];
+    if (rules.limit_devices()) allowed.keep_those_in(allowed_set(rules, task));
   }
   return allowed;
+}
+
+std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle) {
+  return allowed_set(task, bundle).bools();
 }
 
 bool share_a_group(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
@@ -374,7 +373,8 @@ ApartTables::ApartTables(const Task& task) {
 }
 
 // What is connected is counted first, which refinement alone does not see.
-std::vector<std::uint64_t> with_groups(const Task& task, std::vector<std::uint64_t> of_tables) {
+std::vector<std::uint64_t> with_groups(const Task& task, std::vector<std::uint64_t> of_tables,
+                                       int most_rounds) {
   if (task.groups.empty()) return of_tables;
   JoinedTables connected(task.tables.size());
   for (const TableGroup& group : task.groups) join_group(connected, group);
@@ -388,7 +388,7 @@ std::vector<std::uint64_t> with_groups(const Task& task, std::vector<std::uint64
   for (const TableGroup& group : task.groups) {
     groups.push_back({group.keep, {group.tables.begin(), group.tables.end()}});
   }
-  refine(groups, of_tables);
+  refine(groups, of_tables, most_rounds);
   return of_tables;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_set.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -32,7 +33,9 @@ using TableBundle = std::vector<std::uint32_t>;
 /// columns, and whole if they are kept together, since a device has nothing of cutting them.
 [[nodiscard]] Task with_rules_of_groups(const Task& task);
 
-/// [devices]: whether each may hold slices of all tables of a bundle.
+/// Devices that may hold slices of all tables of a bundle.
+[[nodiscard]] DeviceSet allowed_set(const Task& task, const TableBundle& bundle);
+/// [devices]: whether each of them may.
 [[nodiscard]] std::vector<bool> allowed_devices(const Task& task, const TableBundle& bundle);
 
 /// Whether two lists of groups, ascending, have one in common.
@@ -60,11 +63,16 @@ class ApartTables {
   std::vector<std::vector<std::uint32_t>> groups_of_;  ///< [tables]; none if there are no groups.
 };
 
+/// Rounds of with_groups(), which ends as soon as one tells no more tables apart.
+inline constexpr int kMostGroupRounds = 64;
+
 /// What groups make of tables that are told apart by `of_tables`, [tables]: other numbers for those
 /// that are in other groups, or in groups with others. They do not depend on the order of tables
-/// and groups. `of_tables` itself if there are no groups.
+/// and groups. `of_tables` itself if there are no groups. A round takes as long as there are tables
+/// in groups; with fewer of them, tables count as alike that only groups of groups tell apart.
 [[nodiscard]] std::vector<std::uint64_t> with_groups(const Task& task,
-                                                     std::vector<std::uint64_t> of_tables);
+                                                     std::vector<std::uint64_t> of_tables,
+                                                     int most_rounds = kMostGroupRounds);
 
 /// Ascending, a number for each set of tables that groups connect and that with_groups() leaves
 /// some of alike: two tasks whose numbers by with_groups() are the same have the same here only if

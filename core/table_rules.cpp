@@ -1,6 +1,7 @@
 #include "core/table_rules.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "core/equal_blocks.h"
@@ -19,21 +20,22 @@ std::string listed(const std::vector<int>& numbers) {
   return text;
 }
 
-/// Whether all of `count` devices from `first` on may hold slices of a table.
-bool allow_all(const TableRules& rules, int first, int count, int devices_per_node) {
-  for (int device = first; device < first + count; ++device) {
-    if (!rules.allow(device, devices_per_node)) return false;
-  }
-  return true;
+bool allow_all_devices(const TableRules& rules, const Task& task) {
+  return !rules.limit_devices() ||
+         allowed_set(rules, task).count() == static_cast<std::size_t>(task.devices);
 }
 
 /// On one device rows are not cut, unless there is but one.
 bool allow_any_node(const Table& table, const Task& task) {
+  const auto cuts = [&](int devices) { return devices > 1 || table.rows == 1; };
+  if (!table.rules.limit_devices()) return cuts(std::min(task.devices_per_node, task.devices));
+  const std::vector<bool> allowed = allowed_devices(table.rules, task);
   for (int first = 0; first < task.devices; first += task.devices_per_node) {
     const int count = std::min(task.devices_per_node, task.devices - first);
-    if ((count > 1 || table.rows == 1) &&
-        allow_all(table.rules, first, count, task.devices_per_node))
+    if (cuts(count) &&
+        std::all_of(allowed.begin() + first, allowed.begin() + first + count, std::identity{})) {
       return true;
+    }
   }
   return false;
 }
@@ -52,7 +54,8 @@ Halvings halvings_of(const Table& table) {
   const int most_slices = rules.max_slices > 0 ? rules.max_slices : std::numeric_limits<int>::max();
   Halvings halvings;
   int dim = table.dim;
-  while (can_split_columns(dim) && dim / 2 >= rules.min_width && halvings.some + 1 < most_slices) {
+  while (can_split_columns(dim) && dim / 2 >= least_width(table) &&
+         halvings.some + 1 < most_slices) {
     dim /= 2;
     ++halvings.some;
     if (table.dim / dim <= most_slices) ++halvings.all;
@@ -88,14 +91,13 @@ bool may_be_sharded(const Task& task, const Table& table, ShardingKind kind) {
     case ShardingKind::kColumn:
       return true;
     case ShardingKind::kRow:
-      return allow_blocks(table, task.devices) &&
-             allow_all(rules, 0, task.devices, task.devices_per_node);
+      return allow_blocks(table, task.devices) && allow_all_devices(rules, task);
     case ShardingKind::kTableRow:
     case ShardingKind::kGrid:
       return allow_blocks(table, std::min(task.devices, task.devices_per_node)) &&
              allow_any_node(table, task);
     case ShardingKind::kReplicate:
-      return allow_all(rules, 0, task.devices, task.devices_per_node);
+      return allow_all_devices(rules, task);
   }
   return false;
 }
@@ -105,16 +107,25 @@ bool may_be_in_columns(const Task& task, const Table& table) {
          may_be_sharded(task, table, ShardingKind::kColumn);
 }
 
-std::vector<bool> allowed_devices(const TableRules& rules, const Task& task) {
+DeviceSet allowed_set(const TableRules& rules, const Task& task) {
   const auto count = static_cast<std::size_t>(task.devices);
-  std::vector<bool> allowed(count, rules.devices.empty());
-  for (const int device : rules.devices) allowed[static_cast<std::size_t>(device)] = true;
-  for (const int device : rules.not_devices) allowed[static_cast<std::size_t>(device)] = false;
+  DeviceSet allowed(count, rules.devices.empty());
+  for (const int device : rules.devices) allowed.insert(static_cast<std::size_t>(device));
+  for (const int device : rules.not_devices) allowed.erase(static_cast<std::size_t>(device));
   if (rules.nodes.empty() && rules.not_nodes.empty()) return allowed;
-  for (std::size_t d = 0; d < count; ++d) {
-    allowed[d] = allowed[d] && rules.allow(static_cast<int>(d), task.devices_per_node);
+  const auto per_node = static_cast<std::size_t>(task.devices_per_node);
+  DeviceSet nodes((count + per_node - 1) / per_node, rules.nodes.empty());
+  for (const int node : rules.nodes) nodes.insert(static_cast<std::size_t>(node));
+  for (const int node : rules.not_nodes) nodes.erase(static_cast<std::size_t>(node));
+  for (std::size_t first = 0; first < count; first += per_node) {
+    if (nodes.contains(first / per_node)) continue;
+    for (std::size_t d = first; d < std::min(first + per_node, count); ++d) allowed.erase(d);
   }
   return allowed;
+}
+
+std::vector<bool> allowed_devices(const TableRules& rules, const Task& task) {
+  return allowed_set(rules, task).bools();
 }
 
 bool any_limits_splits(const Task& task) {

@@ -1,11 +1,19 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "core/device_set.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
+
+/// Columns that each slice of `table` has at least by its rule min_width, which may ask for more
+/// than the table has: such a table stays whole.
+[[nodiscard]] inline int least_width(const Table& table) {
+  return std::min(table.rules.min_width, table.dim);
+}
 
 /// How often slices of `table` may be halved, counting from the whole table.
 struct Halvings {
@@ -30,7 +38,9 @@ struct Halvings {
 /// The same without the frame: "min_width 16; devices 0, 1".
 [[nodiscard]] std::string listed_rules(const TableRules& rules);
 
-/// [devices]: whether each of the task's may hold slices of a table with these rules.
+/// Devices of the task that may hold slices of a table with these rules.
+[[nodiscard]] DeviceSet allowed_set(const TableRules& rules, const Task& task);
+/// [devices]: whether each of them may.
 [[nodiscard]] std::vector<bool> allowed_devices(const TableRules& rules, const Task& task);
 
 /// Whether the rules of `table`, all of them together, let it be sharded so on the devices of

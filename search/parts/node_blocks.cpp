@@ -56,7 +56,7 @@ class NodePlacer {
     const TableRules& rules = table.rules;
     const int slices = static_cast<int>(nodes());
     return may_be_sharded(task_, table, ShardingKind::kGrid) && !rules.no_split &&
-           table.dim % (kDimMultiple * slices) == 0 && table.dim / slices >= rules.min_width &&
+           table.dim % (kDimMultiple * slices) == 0 && table.dim / slices >= least_width(table) &&
            (rules.max_slices == 0 ||
             slices * count_of_blocks(table.rows, group_) <= rules.max_slices);
   }

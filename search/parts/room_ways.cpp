@@ -44,7 +44,7 @@ std::vector<ColumnCut> column_cuts(const Table& table, bool equal_widths) {
   }
   cut.unit_dim = kDimMultiple;
   cut.least_units = static_cast<std::uint32_t>(
-      std::max(1, (table.rules.min_width + kDimMultiple - 1) / kDimMultiple));
+      std::max(1, (least_width(table) + kDimMultiple - 1) / kDimMultiple));
   for (int some = 1; some <= units; ++some) {
     cut.bytes.push_back(slice_bytes(table, some * kDimMultiple));
   }

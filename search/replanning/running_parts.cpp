@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
 
 namespace neuroshard {
@@ -38,7 +39,7 @@ std::vector<int> part_widths(const Task& task, std::uint32_t t,
   }
   if (slices.empty() || halvings_of({.slices = std::move(slices), .shards = {}})) return {};
   const auto break_rules = [&] {
-    return std::ranges::min(widths) < rules.min_width ||
+    return std::ranges::min(widths) < least_width(task.tables[t]) ||
            (rules.max_slices > 0 && std::cmp_greater(widths.size(), rules.max_slices));
   };
   if (break_rules()) widths = std::move(of_devices);

@@ -179,7 +179,8 @@ void expect_rules_kept(const Task& task, const Plan& plan) {
       const auto t = static_cast<std::size_t>(slice.table);
       ++slices_of[t];
       EXPECT_TRUE(may_hold(task, t, static_cast<int>(d))) << "table " << t;
-      EXPECT_GE(slice.dim, task.tables[t].rules.min_width) << "table " << t;
+      EXPECT_GE(slice.dim, std::min(task.tables[t].rules.min_width, task.tables[t].dim))
+          << "table " << t;
     }
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {

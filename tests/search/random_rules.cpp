@@ -23,7 +23,6 @@ void add_rules_to(Table& table, int devices, Random& random) {
   rules.no_split = random.below(6) == 0;
   if (random.below(5) == 0) rules.min_width = 4 << random.below(3);
   if (random.below(4) == 0) rules.max_slices = 1 + static_cast<int>(random.below(4));
-  rules.min_width = std::min(rules.min_width, table.dim);
   const auto most = static_cast<std::size_t>(devices);
   if (random.below(3) == 0) rules.devices = random_devices(devices, most, random);
   if (random.below(4) == 0 && devices > 1) {

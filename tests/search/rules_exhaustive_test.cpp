@@ -62,7 +62,7 @@ std::vector<Way> ways_of(const Table& table, int devices) {
         !rules.kinds.empty() && std::ranges::count(rules.kinds, ShardingKind::kColumn) == 0;
     if (whole_only && cut.size() > 1) continue;
     if (rules.max_slices > 0 && std::cmp_greater(cut.size(), rules.max_slices)) continue;
-    if (cut.front() < rules.min_width) continue;
+    if (cut.front() < std::min(rules.min_width, table.dim)) continue;
     std::vector<Way> placed = {{}};
     for (const int dim : cut) {
       std::vector<Way> next;

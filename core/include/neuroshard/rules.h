@@ -12,8 +12,9 @@ namespace neuroshard {
 /// What every plan must keep to for one table. As it is by default, it rules out nothing.
 struct TableRules {
   bool no_split = false;  ///< The table is one slice.
-  int min_width = 0;      ///< Columns that each slice has at least; 0: no rule.
-  int max_slices = 0;     ///< Slices that the table has at most; 0: no rule.
+  /// Columns that each slice has at least, if the table has so many; 0: no rule.
+  int min_width = 0;
+  int max_slices = 0;  ///< Slices that the table has at most; 0: no rule.
   /// Devices that may hold slices of it, a set; empty: all. One alone pins the table.
   std::vector<int> devices{};
   std::vector<int> not_devices{};  ///< Devices that may not, a set.

@@ -70,7 +70,9 @@ void add_columns(const Task& task, const Table& table, std::vector<Holding>& hol
     for (std::size_t device = 0; device < devices; ++device) {
       const int dim = dims[device];
       if (dim == 0) continue;
-      if (dim < rules.min_width || !allows_device(rules, static_cast<int>(device))) return;
+      if (dim < std::min(rules.min_width, table.dim) ||
+          !allows_device(rules, static_cast<int>(device)))
+        return;
       holding.bytes[device] = slice_bytes(table, dim);
       holding.holds[device] = true;
     }

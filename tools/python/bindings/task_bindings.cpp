@@ -232,7 +232,7 @@ void bind_rules(nb::module_& module) {
           "kinds"_a = std::vector<std::string>{}, "By default they rule out nothing.")
       .def_ro("no_split", &TableRules::no_split, "The table is one slice.")
       .def_ro("min_width", &TableRules::min_width,
-              "Columns that each slice has at least; 0: no rule.")
+              "Columns that each slice has at least, if the table has so many; 0: no rule.")
       .def_ro("max_slices", &TableRules::max_slices,
               "Slices that the table has at most, row blocks included; 0: no rule.")
       .def_ro("devices", &TableRules::devices, "The only ones that may hold slices; empty: all.")
