@@ -108,13 +108,22 @@ void add_negative_binomial(double touches, double at, double first, double rate,
   constexpr double kNegligible = 1e-9;
   double rows = first;
   double sum = 0.0;
-  for (double i = at; i < kMost; ++i) {
-    const double total = touches + i;
-    if (total >= 1.0) shares[histogram_bin(std::llround(total))] += rows;
-    sum += rows;
-    const double ratio = (i * rate_step + rate) / (i + 1.0) * growth;
-    rows *= ratio;
-    if (ratio < 1.0 && rows < kNegligible * sum * (1.0 - ratio)) return;
+  // Bin after bin: what is added up to stays in a register.
+  for (double i = at; i < kMost;) {
+    const int bin = histogram_bin(std::max<std::int64_t>(1, std::llround(touches + i)));
+    const double end =
+        bin == kHistogramBins - 1 ? kMost : std::min(kMost, std::ldexp(1.0, bin) - touches + 1.0);
+    double of_bin = 0.0;
+    bool negligible = false;
+    for (; i < end && !negligible; ++i) {
+      of_bin += rows;
+      const double ratio = (i * rate_step + rate) / (i + 1.0) * growth;
+      rows *= ratio;
+      negligible = ratio < 1.0 && rows < kNegligible * (sum + of_bin) * (1.0 - ratio);
+    }
+    sum += of_bin;
+    shares[bin] += of_bin;
+    if (negligible) return;
   }
 }
 

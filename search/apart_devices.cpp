@@ -1,14 +1,18 @@
 #include "search/apart_devices.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/device_set.h"
+#include "core/step_budget.h"
 #include "core/table_groups.h"
 #include "core/table_rules.h"
 
@@ -17,10 +21,13 @@ namespace {
 
 constexpr std::size_t kMostOrders = 16;  // Orders in which tables choose.
 
+// Some hundred milliseconds.
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;
+
 /// A table that groups keep from others.
 struct ApartTable {
   std::size_t table = 0;
-  std::vector<bool> allowed;  ///< [devices]
+  DeviceSet allowed;
   std::size_t most_devices = 0;
   double load = 0.0;  ///< Lookups and columns: what operator and all-to-alls cost grows with them.
   std::int64_t bytes = 0;
@@ -39,25 +46,27 @@ std::size_t most_slices(const Table& table) {
 
 class DevicesOfApartTables {
  public:
-  DevicesOfApartTables(const Task& task, const std::vector<std::vector<int>>& held)
+  DevicesOfApartTables(const Task& task, const std::vector<std::vector<int>>& held,
+                       const StopCondition& stop)
       : task_(task),
         held_(held),
         apart_(task),
         rooms_(rooms_bytes(task)),
         free_(rooms_),
-        taken_(apart_.groups(), std::vector<bool>(rooms_.size(), false)) {
+        taken_(apart_.groups(), DeviceSet(rooms_.size())),
+        budget_(kMostSteps, stop) {
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       if (apart_.groups_of(t).empty()) continue;
       const Table& table = task.tables[t];
       tables_.push_back({.table = t,
-                         .allowed = allowed_devices(table.rules, task),
+                         .allowed = allowed_set(table.rules, task),
                          .most_devices = most_slices(table),
                          .load = table.dim * (1.0 + table.pooling_factor),
                          .bytes = table.size_bytes()});
     }
     // Those that few devices may hold choose first, and of these the largest.
     std::ranges::stable_sort(tables_, {}, [](const ApartTable& one) {
-      return std::pair(std::ranges::count(one.allowed, true), -one.bytes);
+      return std::pair(one.allowed.count(), -one.bytes);
     });
   }
 
@@ -74,15 +83,34 @@ class DevicesOfApartTables {
   }
 
  private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   [[nodiscard]] bool is_free(const ApartTable& one, std::size_t device) const {
-    return one.allowed[device] &&
+    return one.allowed.contains(device) &&
            std::ranges::none_of(apart_.groups_of(one.table), [&](std::uint32_t group) {
-             return static_cast<bool>(taken_[group][device]);
+             return taken_[group].contains(device);
            });
   }
 
+  /// The first from `from` to before `end` that is free for a table; kNone if there is none, or the
+  /// budget is spent.
+  [[nodiscard]] std::size_t first_free(const ApartTable& one, std::size_t from, std::size_t end) {
+    const std::vector<std::uint32_t>& groups = apart_.groups_of(one.table);
+    for (std::size_t w = from / 64; w * 64 < end; ++w) {
+      if (!budget_.take(1 + groups.size())) return kNone;
+      std::uint64_t free = one.allowed.word(w);
+      if (w == from / 64) free &= ~std::uint64_t{0} >> (from % 64);
+      for (std::size_t g = 0; g < groups.size() && free != 0; ++g)
+        free &= ~taken_[groups[g]].word(w);
+      if (free == 0) continue;
+      const std::size_t device = w * 64 + static_cast<std::size_t>(std::countl_zero(free));
+      return device < end ? device : kNone;
+    }
+    return kNone;
+  }
+
   void give(ApartTable& one, std::size_t device) {
-    for (const std::uint32_t group : apart_.groups_of(one.table)) taken_[group][device] = true;
+    for (const std::uint32_t group : apart_.groups_of(one.table)) taken_[group].insert(device);
     one.devices.push_back(static_cast<int>(device));
     one.room += rooms_[device];
   }
@@ -90,12 +118,14 @@ class DevicesOfApartTables {
   /// Tables that find no device left are the first to choose next time.
   bool give_all_first() {
     for (std::size_t tries = 0; tries < kMostOrders; ++tries) {
+      sort_by_room();
       const auto without =
           std::ranges::find_if(tables_, [&](ApartTable& one) { return !give_first(one); });
+      if (budget_.spent()) return false;
       if (without == tables_.end()) return true;
       std::rotate(tables_.begin(), without, without + 1);
       free_ = rooms_;
-      taken_.assign(apart_.groups(), std::vector<bool>(rooms_.size(), false));
+      taken_.assign(apart_.groups(), DeviceSet(rooms_.size()));
       for (ApartTable& one : tables_) {
         one.devices.clear();
         one.room = 0;
@@ -104,24 +134,44 @@ class DevicesOfApartTables {
     return false;
   }
 
+  void sort_by_room() {
+    by_room_.clear();
+    for (std::size_t device = 0; device < free_.size(); ++device) {
+      by_room_.emplace(-free_[device], device);
+    }
+  }
+
   /// The one that holds most of it, or has most room left.
   bool give_first(ApartTable& one) {
-    const auto rank = [&](std::size_t device) {
-      return std::pair(held_.empty() ? 0 : held_[one.table][device], free_[device]);
-    };
-    std::optional<std::size_t> most;
-    for (std::size_t device = 0; device < rooms_.size(); ++device) {
-      if (is_free(one, device) && (!most || rank(device) > rank(*most))) most = device;
+    std::size_t most = kNone;
+    if (!held_.empty() && !budget_.take(rooms_.size())) return false;
+    for (std::size_t device = 0; !held_.empty() && device < rooms_.size(); ++device) {
+      const int held = held_[one.table][device];
+      if (held == 0 || !is_free(one, device)) continue;
+      const auto rank = [&](std::size_t d) { return std::pair(held_[one.table][d], free_[d]); };
+      if (most == kNone || rank(device) > rank(most)) most = device;
     }
-    if (!most) return false;
-    give(one, *most);
-    free_[*most] -= one.bytes;
-    one.next = *most + 1;
+    if (most == kNone) {
+      const std::size_t groups = apart_.groups_of(one.table).size();
+      for (const auto& [room, device] : by_room_) {
+        if (!budget_.take(1 + groups)) return false;
+        if (!is_free(one, device)) continue;
+        most = device;
+        break;
+      }
+    }
+    if (most == kNone) return false;
+    give(one, most);
+    by_room_.erase({-free_[most], most});
+    free_[most] -= one.bytes;
+    by_room_.emplace(-free_[most], most);
+    one.next = most + 1;
     return true;
   }
 
   void give_what_is_held() {
     for (ApartTable& one : tables_) {
+      if (!budget_.take(rooms_.size())) return;
       for (std::size_t device = 0; device < rooms_.size(); ++device) {
         if (held_[one.table][device] > 0 && is_free(one, device)) give(one, device);
       }
@@ -129,7 +179,7 @@ class DevicesOfApartTables {
   }
 
   /// Devices go, one by one, to the table that has least of them for what it has to do; those that
-  /// lack memory first.
+  /// lack memory first. Once the budget is spent, the others stay unused.
   void share_out_the_rest() {
     using Wish = std::tuple<bool, double, std::size_t>;
     const auto wish = [&](std::size_t i) {
@@ -144,15 +194,28 @@ class DevicesOfApartTables {
       wishes.pop();
       ApartTable& one = tables_[i];
       if (one.devices.size() >= one.most_devices) continue;
-      // A device that is taken stays so: none is looked at twice.
-      for (; one.tried < rooms_.size(); ++one.tried) {
-        const std::size_t device = one.next++ % rooms_.size();
-        if (!is_free(one, device)) continue;
-        give(one, device);
-        wishes.push(wish(i));
-        break;
-      }
+      const std::size_t device = next_free(one);
+      if (budget_.spent()) return;
+      if (device == kNone) continue;
+      give(one, device);
+      wishes.push(wish(i));
     }
+  }
+
+  /// In a circle, from the one after the last that the table got. A device that is taken stays so:
+  /// none is looked at twice.
+  std::size_t next_free(ApartTable& one) {
+    const std::size_t devices = rooms_.size();
+    while (one.tried < devices) {
+      const std::size_t from = one.next % devices;
+      const std::size_t end = std::min(devices, from + devices - one.tried);
+      const std::size_t device = first_free(one, from, end);
+      const std::size_t looked_at = (device == kNone ? end : device + 1) - from;
+      one.tried += looked_at;
+      one.next = from + looked_at;
+      if (device != kNone) return device;
+    }
+    return kNone;
   }
 
   const Task& task_;
@@ -160,15 +223,18 @@ class DevicesOfApartTables {
   ApartTables apart_;
   std::vector<std::int64_t> rooms_;
   std::vector<std::int64_t> free_;
-  std::vector<std::vector<bool>> taken_;  ///< [groups][devices]
+  std::set<std::pair<std::int64_t, std::size_t>> by_room_;  ///< What is free, negative; device.
+  std::vector<DeviceSet> taken_;                            ///< [groups]
   std::vector<ApartTable> tables_;
+  StepBudget budget_;
 };
 
 }  // namespace
 
 std::optional<Task> with_devices_of_apart_tables(const Task& task,
-                                                 const std::vector<std::vector<int>>& held) {
-  return DevicesOfApartTables(task, held).run();
+                                                 const std::vector<std::vector<int>>& held,
+                                                 const StopCondition& stop) {
+  return DevicesOfApartTables(task, held, stop).run();
 }
 
 }  // namespace neuroshard

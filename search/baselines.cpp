@@ -5,6 +5,8 @@
 #include <numeric>
 #include <random>
 
+#include "core/step_budget.h"
+#include "core/table_rules.h"
 #include "search/bundled_task.h"
 
 namespace neuroshard {
@@ -40,12 +42,13 @@ std::uint64_t draw_below(std::mt19937_64& random, std::uint64_t bound) { return 
 
 }  // namespace
 
-std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std::uint64_t seed) {
+std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std::uint64_t seed,
+                                      const StopCondition& stop) {
   if (!task.groups.empty()) {
-    const BundledTask bundled(task);
+    const BundledTask bundled(task, stop);
     const Task* const starts = bundled.task_of_starts();
     if (starts == nullptr) return std::nullopt;
-    const std::optional<Plan> plan = place_by_baseline(*starts, algorithm, seed);
+    const std::optional<Plan> plan = place_by_baseline(*starts, algorithm, seed, stop);
     return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
   }
   const std::size_t tables = task.tables.size();
@@ -73,17 +76,18 @@ std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std
   }
   std::vector<std::int64_t> left = rooms_bytes(task);
   std::vector<std::size_t> with_room;
+  std::vector<bool> allowed;
   std::mt19937_64 random(seed);
+  StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::size_t t : order) {
+    if (!budget.take(devices)) return std::nullopt;
     const std::int64_t size = task.tables[t].size_bytes();
     const TableRules& rules = task.tables[t].rules;
     const bool any_device = !rules.limit_devices();
+    if (!any_device) allowed = allowed_devices(rules, task);
     with_room.clear();
     for (std::size_t d = 0; d < devices; ++d) {
-      if (left[d] >= size &&
-          (any_device || rules.allow(static_cast<int>(d), task.devices_per_node))) {
-        with_room.push_back(d);
-      }
+      if (left[d] >= size && (any_device || allowed[d])) with_room.push_back(d);
     }
     if (with_room.empty()) return std::nullopt;
     const std::size_t device =

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neuroshard/plan.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -16,10 +17,12 @@ namespace neuroshard {
 /// than sizes and lookups: columns and lookups are those of all its tables, and its memory is that
 /// or up to a column's bytes more.
 struct BundledTask {
-  /// Of the tables of `listed`, in this order. A bundle has the place of its first table.
-  BundledTask(const Task& listed, std::span<const std::uint32_t> order);
+  /// Of the tables of `listed`, in this order. A bundle has the place of its first table. `stop`:
+  /// for `apart_starts`, which is nothing once it is reached.
+  BundledTask(const Task& listed, std::span<const std::uint32_t> order,
+              const StopCondition& stop = {});
   /// In the order of `listed`.
-  explicit BundledTask(const Task& listed);
+  explicit BundledTask(const Task& listed, const StopCondition& stop = {});
 
   /// Groups are those that keep tables apart.
   Task task;

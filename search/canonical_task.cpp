@@ -9,6 +9,14 @@
 #include "core/table_kind.h"
 
 namespace neuroshard {
+namespace {
+
+// Tables of groups that are looked at in all rounds: some ten milliseconds.
+constexpr std::size_t kMostMembers = std::size_t{1} << 18;
+constexpr std::size_t kFewestRounds = 2;
+
+}  // namespace
+
 std::vector<std::uint32_t> canonical_order(const Task& listed,
                                            std::span<const std::uint64_t> ranks) {
   std::vector<std::uint32_t> order(listed.tables.size());
@@ -27,17 +35,24 @@ std::vector<std::uint32_t> canonical_order(const Task& listed,
                       (ranks.empty() || ranks[order[i - 1]] == ranks[order[i]]);
     kinds[order[i]] = same ? kinds[order[i - 1]] : i;
   }
-  const std::vector<std::uint64_t> in_groups = with_groups(listed, kinds);
+  std::size_t members = 1;
+  for (const TableGroup& group : listed.groups) members += group.tables.size();
+  const std::vector<std::uint64_t> in_groups = with_groups(
+      listed, kinds,
+      static_cast<int>(std::clamp<std::size_t>(kMostMembers / members, kFewestRounds,
+                                               static_cast<std::size_t>(kMostGroupRounds))));
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(kinds[a], in_groups[a]) < std::pair(kinds[b], in_groups[b]);
   });
   return order;
 }
 
-CanonicalTask::CanonicalTask(const Task& listed) : CanonicalTask(listed, canonical_order(listed)) {}
+CanonicalTask::CanonicalTask(const Task& listed, const StopCondition& stop)
+    : CanonicalTask(listed, canonical_order(listed), stop) {}
 
-CanonicalTask::CanonicalTask(const Task& listed, std::span<const std::uint32_t> order)
-    : BundledTask(listed, order) {
+CanonicalTask::CanonicalTask(const Task& listed, std::span<const std::uint32_t> order,
+                             const StopCondition& stop)
+    : BundledTask(listed, order, stop) {
   for (Table& table : task.tables) table.name.clear();
 }
 

@@ -18,9 +18,11 @@ namespace neuroshard {
 /// searches that start from it find plans of the same cost for any order of the tables. Names are
 /// left out.
 struct CanonicalTask : BundledTask {
-  explicit CanonicalTask(const Task& listed);
+  /// `stop`: BundledTask's.
+  explicit CanonicalTask(const Task& listed, const StopCondition& stop = {});
   /// In an order that is given.
-  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order);
+  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order,
+                const StopCondition& stop = {});
 };
 
 }  // namespace neuroshard

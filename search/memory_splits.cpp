@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/step_budget.h"
 #include "neuroshard/column_halvings.h"
 
 namespace neuroshard {
@@ -45,7 +46,8 @@ std::vector<SplitState> memory_split_ladder(const PieceCatalog& catalog, SplitSt
 
 std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const SplitState& state,
                                              int devices, std::int64_t memory_bytes,
-                                             const PlacementRules* rules) {
+                                             const PlacementRules* rules,
+                                             const StopCondition& stop) {
   std::vector<std::uint32_t> by_size(state.pieces.size());
   std::iota(by_size.begin(), by_size.end(), 0U);
   std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -54,7 +56,9 @@ std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const 
   std::vector<std::int64_t> used(static_cast<std::size_t>(devices), 0);
   if (rules != nullptr) used = rules->base_bytes;
   std::vector<int> device_of(state.pieces.size());
+  StepBudget budget(StepBudget::kAnySteps, stop);
   for (const std::uint32_t slice : by_size) {
+    if (!budget.take(used.size())) return std::nullopt;
     auto emptiest = std::min_element(used.begin(), used.end());
     if (rules != nullptr) {
       emptiest = used.end();

@@ -72,7 +72,7 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       ids_(backend, listed.devices),
       found_(static_cast<std::size_t>(order.request.alternatives) + kKept),
       ceiling_ms_(std::numeric_limits<double>::infinity()),
-      infeasible_(proof_of_infeasibility(listed)) {
+      infeasible_(proof_by_memory(listed)) {
   if (infeasible_) return;
   if (order_.start != nullptr && order_.effort == Effort::kFast) start_near(*order_.start);
   if (!found_.empty()) return;
@@ -216,7 +216,7 @@ void NeuroshardSearch::try_heuristics() {
   stage_ = SearchStage::kGreedy;
   for (const Algorithm baseline : kGreedyBaselines) {
     if (order_.stop.reached()) return;
-    if (const auto plan = place_by_baseline(task, baseline, 0)) {
+    if (const auto plan = place_by_baseline(task, baseline, 0, order_.stop)) {
       consider_simple(layout_of(catalog_, *plan));
     }
   }

@@ -4,8 +4,13 @@
 #include <set>
 #include <utility>
 
+#include "core/step_budget.h"
+
 namespace neuroshard {
 namespace {
+
+// To take a device out of a set, and to put it back.
+constexpr std::uint64_t kStepsOfSet = 32;
 
 // By room, then by number of the device, so that ties fall to the first one.
 using ByRoom = std::set<std::pair<std::int64_t, std::uint32_t>>;
@@ -28,13 +33,13 @@ ByRoom empty_devices(const PackingProblem& problem) {
 }
 
 // Slices of one class go to a device until it is full: after each it is still the first one.
-std::optional<Packing> first_fit(const PackingProblem& problem) {
+std::optional<Packing> first_fit(const PackingProblem& problem, StepBudget& budget) {
   Packing packing;
   std::vector<std::int64_t> room(static_cast<std::size_t>(problem.devices), problem.memory_bytes);
   for (std::uint32_t c = 0; c < problem.classes.size(); ++c) {
     auto [size, left] = problem.classes[c];
     for (std::uint32_t device = 0; left > 0; ++device) {
-      if (device == room.size()) return std::nullopt;
+      if (device == room.size() || !budget.take()) return std::nullopt;
       const std::int64_t here = std::min(left, room[device] / size);
       if (here == 0) continue;
       put(packing, device, c, here);
@@ -46,14 +51,14 @@ std::optional<Packing> first_fit(const PackingProblem& problem) {
 }
 
 // The same holds for the device with the least room.
-std::optional<Packing> best_fit(const PackingProblem& problem) {
+std::optional<Packing> best_fit(const PackingProblem& problem, StepBudget& budget) {
   Packing packing;
   ByRoom by_room = empty_devices(problem);
   for (std::uint32_t c = 0; c < problem.classes.size(); ++c) {
     auto [size, left] = problem.classes[c];
     while (left > 0) {
       const auto fullest = by_room.lower_bound({size, 0});
-      if (fullest == by_room.end()) return std::nullopt;
+      if (fullest == by_room.end() || !budget.take(kStepsOfSet)) return std::nullopt;
       const auto [room, device] = *fullest;
       const std::int64_t here = std::min(left, room / size);
       put(packing, device, c, here);
@@ -65,14 +70,14 @@ std::optional<Packing> best_fit(const PackingProblem& problem) {
   return packing;
 }
 
-std::optional<Packing> worst_fit(const PackingProblem& problem) {
+std::optional<Packing> worst_fit(const PackingProblem& problem, StepBudget& budget) {
   Packing packing;
   ByRoom by_room = empty_devices(problem);
   for (std::uint32_t c = 0; c < problem.classes.size(); ++c) {
     const auto [size, slices] = problem.classes[c];
     for (std::int64_t slice = 0; slice < slices; ++slice) {
       const std::int64_t most_room = by_room.rbegin()->first;
-      if (most_room < size) return std::nullopt;
+      if (most_room < size || !budget.take(kStepsOfSet)) return std::nullopt;
       auto emptiest = by_room.extract(by_room.lower_bound({most_room, 0}));
       put(packing, emptiest.value().second, c, 1);
       emptiest.value().first -= size;
@@ -90,16 +95,18 @@ std::int64_t PackingProblem::slices() const {
   return all;
 }
 
-std::optional<Packing> pack_decreasing(const PackingProblem& problem, PackingRule rule) {
+std::optional<Packing> pack_decreasing(const PackingProblem& problem, PackingRule rule,
+                                       const StopCondition& stop) {
+  StepBudget budget(StepBudget::kAnySteps, stop);
   switch (rule) {
     case PackingRule::kFirstFit:
-      return first_fit(problem);
+      return first_fit(problem, budget);
     case PackingRule::kBestFit:
-      return best_fit(problem);
+      return best_fit(problem, budget);
     case PackingRule::kWorstFit:
       break;
   }
-  return worst_fit(problem);
+  return worst_fit(problem, budget);
 }
 
 }  // namespace neuroshard

@@ -42,10 +42,11 @@ enum class PackingRule {
 };
 
 /// Packs the largest slices first by `rule`; ties go to the first device. Nothing if a slice finds
-/// no room. (Johnson, Demers, Ullman, Garey, Graham: Worst-case performance bounds for simple
-/// one-dimensional packing algorithms, 1974.)
+/// no room, or at `stop`. (Johnson, Demers, Ullman, Garey, Graham: Worst-case performance bounds
+/// for simple one-dimensional packing algorithms, 1974.)
 [[nodiscard]] std::optional<Packing> pack_decreasing(const PackingProblem& problem,
-                                                     PackingRule rule);
+                                                     PackingRule rule,
+                                                     const StopCondition& stop = {});
 
 enum class PackingOutcome {
   kPacked,

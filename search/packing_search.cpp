@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/step_budget.h"
 #include "search/packing.h"
 
 namespace neuroshard {
@@ -13,8 +14,11 @@ constexpr std::size_t kDeepest = 8192;
 // To start a device takes a look at all classes; so many take the time of a decision.
 constexpr std::uint64_t kClassesPerNode = 16;
 
-// How often the stop condition is looked at.
-constexpr std::uint64_t kNodesBetweenLooks = 1024;
+// Steps of a node: classes that are passed over, mostly.
+constexpr std::uint64_t kStepsOfNode = 256;
+
+// Classes times devices: what is kept of each takes 8 bytes.
+constexpr std::size_t kMostBytesFrom = std::size_t{1} << 22;
 
 // Numbers kept of what was left where no packing was found; more are not remembered.
 constexpr std::size_t kMostRemembered = std::size_t{1} << 20;
@@ -36,7 +40,10 @@ class PackingSearch {
  public:
   PackingSearch(const PackingProblem& problem, Waste waste, std::uint64_t most_nodes,
                 const StopCondition& stop)
-      : problem_(problem), waste_(waste), most_nodes_(most_nodes), stop_(stop) {
+      : problem_(problem),
+        waste_(waste),
+        most_nodes_(most_nodes),
+        steps_(kStepsOfNode * most_nodes, stop) {
     for (const SizeClass& one : problem.classes) {
       factors_.push_back(factor_of(left_.size()));
       hash_ += factors_.back() * static_cast<std::uint64_t>(one.slices);
@@ -47,6 +54,7 @@ class PackingSearch {
   }
 
   PackingSearchResult run() {
+    if (left_.size() * bytes_from_.size() > kMostBytesFrom) return {PackingOutcome::kGaveUp, {}};
     if (fill_next_device()) return {PackingOutcome::kPacked, std::move(packing_)};
     return {gave_up_ ? PackingOutcome::kGaveUp : PackingOutcome::kImpossible, {}};
   }
@@ -68,6 +76,10 @@ class PackingSearch {
     if (is_hopeless(hash)) return false;
 
     nodes_ += left_.size() / kClassesPerNode;
+    if (!steps_.take(left_.size())) {
+      gave_up_ = true;
+      return false;
+    }
     BytesFrom& bytes_from = bytes_from_[static_cast<std::size_t>(device_)];
     bytes_from.assign(left_.size() + 1, 0);
     for (std::size_t c = left_.size(); c-- > 0;) {
@@ -107,7 +119,10 @@ class PackingSearch {
   // `room` and ends with `most_room` or less.
   bool decide(const BytesFrom& bytes_from, std::size_t c, std::int64_t room, std::int64_t most_room,
               std::int64_t least) {
+    const std::size_t from = c;
     while (c < left_.size() && (left_[c] == 0 || problem_.classes[c].size_bytes > room)) ++c;
+    if (!steps_.take(1 + c - from)) gave_up_ = true;
+    if (gave_up_) return false;
     if (c == left_.size()) {
       if (room > most_room) return false;
       ++device_;
@@ -152,18 +167,14 @@ class PackingSearch {
   }
 
   bool give_up() {
-    ++nodes_;
-    if (nodes_ > most_nodes_ || depth_ > kDeepest ||
-        (nodes_ % kNodesBetweenLooks == 0 && stop_.reached())) {
-      gave_up_ = true;
-    }
+    if (++nodes_ > most_nodes_ || depth_ > kDeepest) gave_up_ = true;
     return gave_up_;
   }
 
   const PackingProblem& problem_;
   Waste waste_;
   std::uint64_t most_nodes_;
-  const StopCondition& stop_;
+  StepBudget steps_;
   std::vector<std::int64_t> left_;  ///< Slices of each class.
   std::int64_t bytes_left_ = 0;
   std::int64_t device_ = 0;

@@ -18,6 +18,9 @@ namespace {
 // At least; and fewer than twice as many. So many are worth a launch on a GPU.
 constexpr std::size_t kPiecesBetweenStops = 1024;
 
+// Histograms of other batches take up to some 50 us.
+constexpr std::uint64_t kStepsOfTable = 512;
+
 /// Of pieces.
 struct PieceCosts {
   AlignedVector<float> embeddings;  ///< [pieces, width]
@@ -51,12 +54,13 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 
 PieceCatalog::PieceCatalog(const Task& task, int table_features,
                            std::span<const std::uint32_t> listed,
-                           std::span<const BundledTask::Bundle> bundles)
+                           std::span<const BundledTask::Bundle> bundles, const StopCondition& stop)
     : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
-  std::vector<std::uint32_t> by_kind(task.tables.size());
-  std::iota(by_kind.begin(), by_kind.end(), 0U);
-  for (auto bundle = bundles.rbegin(); bundle != bundles.rend(); ++bundle) {
-    by_kind.erase(by_kind.begin() + bundle->table);
+  std::vector<bool> is_bundle(task.tables.size(), false);
+  for (const BundledTask::Bundle& bundle : bundles) is_bundle[bundle.table] = true;
+  std::vector<std::uint32_t> by_kind;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (!is_bundle[t]) by_kind.push_back(t);
   }
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(task.tables[a]) < kind_of(task.tables[b]);
@@ -92,8 +96,10 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   }
   for (const BundledTask::Bundle& bundle : bundles) pieces += bundle.tables.size();
   reserve(pieces, bundles.size(), static_cast<std::size_t>(table_features));
-  for (const Cut& cut : cuts) add_pieces(*cut.table, cut.halvings, of_operator);
-  for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator);
+  StepBudget budget(StepBudget::kAnySteps, stop);
+  for (const Cut& cut : cuts) add_pieces(*cut.table, cut.halvings, of_operator, budget);
+  for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator, budget);
+  if (budget.spent()) features_.clear();
   embedded_ = dims_.size();
   for (std::size_t b = 0; b < bundles.size(); ++b) {
     std::int64_t lookups = 0;
@@ -125,7 +131,7 @@ void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t 
 }
 
 void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
-                              const OperatorFeatures& features) {
+                              const OperatorFeatures& features, StepBudget& budget) {
   const std::size_t first = dims_.size();
   const std::int64_t lookups = lookup_units(table.pooling_factor);
   for (int level = 0; level <= halvings.some; ++level) {
@@ -136,15 +142,18 @@ void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
     can_split_.push_back(level < halvings.some ? 1 : 0);
     can_split_all_.push_back(level < halvings.all ? 1 : 0);
   }
-  features.append(table, std::span(dims_).subspan(first), features_);
+  if (budget.take(kStepsOfTable)) {
+    features.append(table, std::span(dims_).subspan(first), features_);
+  }
 }
 
-void PieceCatalog::add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features) {
+void PieceCatalog::add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features,
+                              StepBudget& budget) {
   std::vector<std::uint32_t>& pieces = tables_of_bundles_.emplace_back();
   for (std::size_t i = 0; i < bundle.tables.size(); ++i) {
     pieces.push_back(static_cast<std::uint32_t>(dims_.size()));
     listed_tables_of_bundles_.push_back(bundle.listed[i]);
-    add_pieces(bundle.tables[i], {}, features);
+    add_pieces(bundle.tables[i], {}, features, budget);
   }
 }
 
@@ -156,6 +165,8 @@ PieceCatalog::PieceCatalog(const Backend& backend, const Task& task)
 
 void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalogs,
                          const StopCondition& stop) {
+  const auto was_stopped = [](const PieceCatalog& catalog) { return catalog.features_.empty(); };
+  if (std::ranges::any_of(catalogs, was_stopped)) return;
   if (catalogs.size() == 1) {
     PieceCatalog& catalog = catalogs.front();
     std::optional<PieceCosts> costs = compute_costs(backend, catalog.features_, stop);

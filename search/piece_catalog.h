@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/step_budget.h"
 #include "core/table_rules.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
@@ -23,8 +24,9 @@ class PieceCatalog {
   /// `task` is valid. Without embeddings and costs: embed() fills them in. `listed`: what messages
   /// call the tables by, if it is not their index in `task`.
   /// `table_features`: those of the backend that embeds. `bundles`: tables of `task` that are.
+  /// `stop`: once it is reached, embed() fills in nothing.
   PieceCatalog(const Task& task, int table_features, std::span<const std::uint32_t> listed = {},
-               std::span<const BundledTask::Bundle> bundles = {});
+               std::span<const BundledTask::Bundle> bundles = {}, const StopCondition& stop = {});
   PieceCatalog(const Backend& backend, const Task& task);
 
   /// Computes embeddings and costs of the pieces of all `catalogs` together, in two calls to the
@@ -94,8 +96,10 @@ class PieceCatalog {
  private:
   /// Room for so many, and for bundles; `features` of each piece.
   void reserve(std::size_t pieces, std::size_t bundles, std::size_t features);
-  void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features);
-  void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features);
+  void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features,
+                  StepBudget& budget);
+  void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features,
+                  StepBudget& budget);
   void sum_up_bundles(const Backend& backend);
 
   std::vector<std::uint32_t> whole_;
@@ -112,7 +116,7 @@ class PieceCatalog {
   std::vector<std::vector<std::uint32_t>> tables_of_bundles_;  ///< [bundles]: pieces of each.
   /// The listed table of each piece of `tables_of_bundles_`, in a row.
   std::vector<std::uint32_t> listed_tables_of_bundles_;
-  std::vector<float> features_;  ///< [embedded_], until embed().
+  std::vector<float> features_;  ///< [embedded_], until embed(); none at a stop.
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;
 };

@@ -1,9 +1,12 @@
 #include "search/placement_rules.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
+#include "core/device_set.h"
 #include "core/table_rules.h"
 
 namespace neuroshard {
@@ -15,13 +18,13 @@ std::optional<PlacementRules> placement_rules(const PieceCatalog& catalog, const
   const std::int64_t largest = largest_room_bytes(task);
   for (const std::int64_t room : rooms_bytes(task)) rules.base_bytes.push_back(largest - room);
   rules.set_of_piece.assign(catalog.size(), PlacementRules::kAnyDevice);
-  std::map<std::vector<bool>, int> known;
+  std::map<DeviceSet, int> known;
   for (std::size_t table = 0; table < catalog.tables(); ++table) {
     const TableRules& of_table = task.tables[table].rules;
     if (!of_table.limit_devices()) continue;
     const auto [entry, is_new] =
-        known.try_emplace(allowed_devices(of_table, task), static_cast<int>(rules.sets.size()));
-    if (is_new) rules.sets.push_back(entry->first);
+        known.try_emplace(allowed_set(of_table, task), static_cast<int>(rules.sets.size()));
+    if (is_new) rules.sets.push_back(entry->first.bools());
     std::uint32_t piece = catalog.whole(table);
     for (;; piece = catalog.half(piece)) {
       rules.set_of_piece[piece] = entry->second;
@@ -35,14 +38,16 @@ std::vector<std::int64_t> largest_rooms_bytes(const Task& task) {
   std::vector<std::int64_t> rooms(task.tables.size(), largest_room_bytes(task));
   if (task.device_list.empty()) return rooms;
   const std::vector<std::int64_t> of_devices = rooms_bytes(task);
+  std::vector<std::size_t> by_room(of_devices.size());
+  std::iota(by_room.begin(), by_room.end(), std::size_t{0});
+  std::ranges::sort(by_room, std::greater{}, [&](std::size_t d) { return of_devices[d]; });
   for (std::size_t table = 0; table < rooms.size(); ++table) {
     const TableRules& rules = task.tables[table].rules;
     if (!rules.limit_devices()) continue;
-    rooms[table] = 0;
-    const std::vector<bool> allowed = allowed_devices(rules, task);
-    for (std::size_t d = 0; d < allowed.size(); ++d) {
-      if (allowed[d]) rooms[table] = std::max(rooms[table], of_devices[d]);
-    }
+    const DeviceSet allowed = allowed_set(rules, task);
+    const auto largest =
+        std::ranges::find_if(by_room, [&](std::size_t d) { return allowed.contains(d); });
+    rooms[table] = largest == by_room.end() ? 0 : std::max<std::int64_t>(0, of_devices[*largest]);
   }
   return rooms;
 }

@@ -163,7 +163,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   if (!unlinked.empty()) plans = plan_batch(unlinked, Impl::request_without_links(request));
   const auto without_links = [&](std::size_t i) {
     const auto at = unlinked_of.find(i);
-    return at == unlinked_of.end() || !plans[at->second] ? nullptr : &*plans[at->second];
+    return at == unlinked_of.end() ? nullptr : &plans[at->second];
   };
   struct Jobs {
     std::vector<Impl::CutJob> for_cut_search;
@@ -177,8 +177,8 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       const Task& task = tasks[i].groups.empty()
                              ? tasks[i]
                              : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
-      const PlanResult* const without = without_links(i);
-      const Plan* const known = without != nullptr && without->plan ? &*without->plan : nullptr;
+      const PlanOutcome* const without = without_links(i);
+      const Plan* const known = without != nullptr ? Impl::plan_in(*without) : nullptr;
       if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
         outcomes[i] = *std::move(none);
       } else if (!searches(root.options.algorithm)) {
@@ -200,10 +200,10 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;
     PlanResult result = std::move(outcomes[i]).value();
-    if (const PlanResult* const without = without_links(i)) {
+    if (const PlanOutcome* const without = without_links(i)) {
       Impl::add_work_without_links(*without, result);
     }
-    impls[i]->settle_reason(tasks[i], result);
+    impls[i]->settle_reason(tasks[i], request, result);
     impls[i]->add_warnings(tasks[i], result);
     outcomes[i] = std::move(result);
   }

@@ -209,6 +209,19 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
   return result;
 }
 
+void Planner::Impl::settle_reason(const Task& task, const PlanRequest& request,
+                                  PlanResult& result) const {
+  std::optional<Infeasibility>& why = result.infeasible;
+  if (!why) return;
+  if (why->kind == Infeasibility::Kind::kPacking) {
+    const StopCondition stop(request.deadline, request.stop);
+    if (std::optional<Infeasibility> proof = proof_of_infeasibility(task, stop)) {
+      why = std::move(proof);
+    }
+  }
+  if (any_cuts) why = as_far_as_proven(task, means_of(task), *std::move(why));
+}
+
 PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   const Clock::time_point start = Clock::now();
   PlanResult result;
@@ -284,10 +297,17 @@ PlanRequest Planner::Impl::request_without_links(const PlanRequest& request) {
   return half;
 }
 
-void Planner::Impl::add_work_without_links(const PlanResult& without_links, PlanResult& result) {
-  result.complete = result.complete && without_links.complete;
-  result.stats.search_ms += without_links.stats.search_ms;
-  SearchStats stats = without_links.stats;
+void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, PlanResult& result) {
+  if (!without_links) {
+    result.stats.warning = joined_warnings(
+        result.stats.warning, std::string("the task was planned without a look at the plan that it "
+                                          "has without its links, which ended with an error: ") +
+                                  without_links.error().what());
+    return;
+  }
+  result.complete = result.complete && without_links->complete;
+  result.stats.search_ms += without_links->stats.search_ms;
+  SearchStats stats = without_links->stats;
   stats.warning.clear();  // Of where that was planned.
   add_work(result.stats, stats);
 }
@@ -335,22 +355,22 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
   const Task& planned = with_rules ? *with_rules : task;
   const bool tries_cuts = impl->any_cuts || impl->needs_cut_search(planned);
   PlanLaunches launches(kMostLaunches, /*asked_again=*/tries_cuts);
-  std::optional<PlanResult> without_links;
+  std::optional<PlanOutcome> without_links;
   if (const std::optional<Task> unlinked = impl->without_links(task)) {
     try {
       without_links = plan(*unlinked, Impl::request_without_links(request));
-    } catch (const Error&) {
-      without_links.reset();  // A plan of the task itself may do without.
+    } catch (const Error& error) {
+      without_links = error;  // A plan of the task itself may do without.
     }
   }
-  const Plan* const known = without_links && without_links->plan ? &*without_links->plan : nullptr;
+  const Plan* const known = without_links ? Impl::plan_in(*without_links) : nullptr;
   PlanResult result =
       !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
       : impl->needs_cut_search(planned) || known != nullptr
           ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches, known)
           : impl->plan_part(planned, request, impl->options, launches, nullptr);
   if (without_links) Impl::add_work_without_links(*without_links, result);
-  impl->settle_reason(task, result);
+  impl->settle_reason(task, request, result);
   impl->add_warnings(task, result);
   return result;
 }
@@ -394,6 +414,7 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
                                       return impl->plan_by_cut_search(anew, of_plan_anew(request),
                                                                       effort, launches);
                                     }});
+  impl->settle_reason(given, request.plan, result.result);
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);

@@ -72,11 +72,8 @@ struct Planner::Impl {
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   [[nodiscard]] ShardingMeans means_of(const Task& task) const;
-  /// Where any cuts are allowed, says why there is no plan as far as that is proven.
-  void settle_reason(const Task& task, PlanResult& result) const {
-    if (!any_cuts || !result.infeasible) return;
-    result.infeasible = as_far_as_proven(task, means_of(task), *std::move(result.infeasible));
-  }
+  /// Says why there is no plan as far as that is proven before the request's end.
+  void settle_reason(const Task& task, const PlanRequest& request, PlanResult& result) const;
   /// By plan_by_search(), with row blocks if need be.
   PlanResult plan_part(const Task& task, const PlanRequest& request, const PlannerOptions& with,
                        PlanLaunches& launches, const Plan* start) const;
@@ -99,8 +96,12 @@ struct Planner::Impl {
   [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
   /// What planning that first may take of the time that there is.
   [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);
-  /// `without_links`: the plan of that.
-  static void add_work_without_links(const PlanResult& without_links, PlanResult& result);
+  /// `without_links`: what came of that. An error is a warning of `result`.
+  static void add_work_without_links(const PlanOutcome& without_links, PlanResult& result);
+  /// Null: there is none.
+  [[nodiscard]] static const Plan* plan_in(const PlanOutcome& outcome) {
+    return outcome && outcome->plan ? &*outcome->plan : nullptr;
+  }
   /// By CutSearch, each of whose parts is planned by plan_part(). `known`: as in its options.
   PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
                                 PlanLaunches& launches, const Plan* known = nullptr) const;
@@ -159,7 +160,8 @@ template <typename Plan>
 PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
                                           const PlannerOptions& with, PlanResult result,
                                           const Plan& plan) const {
-  if (!any_cuts || !may_need_row_blocks(result)) return result;
+  // On one device a block is the table.
+  if (!any_cuts || task.devices == 1 || !may_need_row_blocks(result)) return result;
   return plan_with_row_blocks(*cpu, task, request, with.effort, std::move(result),
                               [&](const Task& part, const PlanRequest& of_part,
                                   Effort effort) -> std::optional<PlanResult> {

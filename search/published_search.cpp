@@ -48,7 +48,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop,
                .rules = rules_ ? &*rules_ : nullptr},
-      infeasible_(proof_of_infeasibility(task)),
+      infeasible_(proof_by_memory(task)),
       equal_widths_(equal_widths) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
@@ -171,9 +171,9 @@ void PublishedSearch::pack_without_grid() {
   phase_ = Phase::kFinished;
   ladder_.insert(ladder_.begin(), starts_.back());
   for (const SplitState& state : ladder_) {
-    if (problem_.stop != nullptr && problem_.stop->reached()) return;
+    if (stop().reached()) return;
     const auto device_of =
-        pack_by_size(catalog_, state, task_.devices, problem_.memory_bytes, problem_.rules);
+        pack_by_size(catalog_, state, task_.devices, problem_.memory_bytes, problem_.rules, stop());
     if (!device_of) continue;
     plan_.emplace();
     plan_->slices = split_columns(searched_, state.column_splits);
@@ -191,14 +191,12 @@ void PublishedSearch::pack_without_grid() {
 }
 
 void PublishedSearch::pack_under_rules() {
-  const StopCondition never;
-  const StopCondition& stop = problem_.stop != nullptr ? *problem_.stop : never;
-  packings_ = neuroshard::pack_under_rules(catalog_, searched_, starts_of_, equal_widths_, stop);
+  packings_ = neuroshard::pack_under_rules(catalog_, searched_, starts_of_, equal_widths_, stop());
   if (!packings_->layouts.empty()) {
     std::vector<std::uint32_t> as_listed(searched_.tables.size());
     std::iota(as_listed.begin(), as_listed.end(), 0U);
     plan_ = plan_of(catalog_, searched_, as_listed, packings_->layouts.front());
-  } else if (!stop.reached()) {
+  } else if (!stop().reached()) {
     infeasible_ = packing_failure(task_, packings_->impossible);
   }
 }

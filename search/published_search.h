@@ -47,6 +47,9 @@ class PublishedSearch final : public TaskSearch {
  private:
   enum class Phase { kStart, kBeam, kMemorySplits, kFinished };
 
+  [[nodiscard]] const StopCondition& stop() const {
+    return problem_.stop != nullptr ? *problem_.stop : never_;
+  }
   void request(const std::vector<SplitState>& states);
   void next_beam(PlacementSession& session);
   void after_beam(PlacementSession& session);
@@ -65,6 +68,7 @@ class PublishedSearch final : public TaskSearch {
   const SearchOptions& options_;
   const PieceCatalog& catalog_;
   std::optional<PlacementRules> rules_;
+  StopCondition never_;
   PlacementProblem problem_;
   Phase phase_ = Phase::kStart;
   /// Beam searches set out from each: the unsplit tables, as published; and, if some table exceeds

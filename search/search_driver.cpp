@@ -50,7 +50,7 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
       catalogs.emplace_back(task, backend_.table_features());
       continue;
     }
-    bundled[i] = std::make_unique<BundledTask>(task);
+    bundled[i] = std::make_unique<BundledTask>(task, stop_);
     catalogs.emplace_back(bundled[i]->task, backend_.table_features(), bundled[i]->original,
                           bundled[i]->bundles);
   }
@@ -74,8 +74,8 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
   canonical.reserve(jobs.size());
   catalogs.reserve(jobs.size());
   for (const Job& job : jobs) {
-    const CanonicalTask& one = canonical.emplace_back(job.task);
-    catalogs.emplace_back(one.task, backend_.table_features(), one.original, one.bundles);
+    const CanonicalTask& one = canonical.emplace_back(job.task, stop_);
+    catalogs.emplace_back(one.task, backend_.table_features(), one.original, one.bundles, stop_);
   }
   // A search that is stopped here sees that itself, before it uses the catalog.
   PieceCatalog::embed(backend_, catalogs, stop_);

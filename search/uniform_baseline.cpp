@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/step_budget.h"
 #include "core/table_kind.h"
 #include "core/table_rules.h"
 #include "neuroshard/column_halvings.h"
@@ -28,7 +29,9 @@ int uniform_dim(const Table& table, int width) {
 }
 
 constexpr int kWidestSlice = 256;
-constexpr std::size_t kSlicesBetweenStops = 512;
+// Of more slices no plan is made: they would take seconds to place, and others to price.
+constexpr std::int64_t kMostUniformSlices = std::int64_t{1} << 20;
+constexpr std::uint64_t kStepsOfSlice = 32;  // A device is taken from a heap, and put back.
 
 // Heaviest slices first. What follows the weight tells apart all tables that differ in cost, so
 // that only equal ones are placed in the order in which the task lists them.
@@ -56,25 +59,31 @@ using ByDimSum = std::pair<std::int64_t, std::uint32_t>;
 
 std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, int width,
                                                               const StopCondition& stop) {
+  std::int64_t most = 0;
+  for (const Table& table : task.tables) most += table.dim / uniform_dim(table, width);
+  if (most > kMostUniformSlices) return std::nullopt;
   const auto devices = static_cast<std::uint32_t>(task.devices);
   std::vector<ByDimSum> waiting;
   for (std::uint32_t device = 0; device < devices; ++device) waiting.emplace_back(0, device);
   std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
   std::vector<ByDimSum> full;  // For slices of the table at hand.
   std::vector<std::int64_t> left = rooms_bytes(task);
+  std::vector<bool> allowed;
+  StepBudget budget(StepBudget::kAnySteps, stop);
   std::vector<UniformSlice> slices;
   for (const std::uint32_t t : table_order(task, width)) {
     const Table& table = task.tables[t];
     const int dim = uniform_dim(table, width);
     const bool any_device = !table.rules.limit_devices();
+    if (!any_device) allowed = allowed_devices(table.rules, task);
     const std::int64_t size = slice_bytes(table, dim);
     for (int slice = 0; slice < table.dim / dim; ++slice) {
-      if (slices.size() % kSlicesBetweenStops == 0 && stop.reached()) return std::nullopt;
+      if (!budget.take(kStepsOfSlice)) return std::nullopt;
       const auto is_closed = [&](std::uint32_t device) {
-        return left[device] < size ||
-               (!any_device && !table.rules.allow(static_cast<int>(device), task.devices_per_node));
+        return left[device] < size || (!any_device && !allowed[device]);
       };
       while (!open.empty() && is_closed(open.top().second)) {
+        if (!budget.take(kStepsOfSlice)) return std::nullopt;
         full.push_back(open.top());
         open.pop();
       }
@@ -91,15 +100,15 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
   return slices;
 }
 
-std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
+std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const StopCondition& stop) {
   if (!task.groups.empty()) {
-    const BundledTask bundled(task);
+    const BundledTask bundled(task, stop);
     const Task* const starts = bundled.task_of_starts();
     if (starts == nullptr) return std::nullopt;
-    const std::optional<Plan> plan = plan_of_uniform_width(*starts, width);
+    const std::optional<Plan> plan = plan_of_uniform_width(*starts, width, stop);
     return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
   }
-  const auto placed = place_uniform_slices(task, width);
+  const auto placed = place_uniform_slices(task, width, stop);
   if (!placed) return std::nullopt;
   HalvedPlan plan;
   plan.shards.resize(static_cast<std::size_t>(task.devices));
@@ -125,11 +134,12 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width) {
   return plan_from_halvings(task, std::move(plan));
 }
 
-std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task) {
+std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task,
+                                          const StopCondition& stop) {
   std::optional<Plan> best;
   double best_ms = std::numeric_limits<double>::infinity();
   for (int width = kWidestSlice; width >= kDimMultiple; width /= 2) {
-    std::optional<Plan> plan = plan_of_uniform_width(task, width);
+    std::optional<Plan> plan = plan_of_uniform_width(task, width, stop);
     if (!plan) continue;
     const double cost_ms = simulate(backend, task, *plan).cost_ms;
     if (best && !(cost_ms < best_ms)) continue;

@@ -21,15 +21,19 @@ struct UniformSlice {
 /// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
 /// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
 /// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). In
-/// the order of placement. Nothing if some slice finds no room, or if `stop` is reached.
+/// the order of placement. Nothing if some slice finds no room, if there are more than a million, or
+/// if `stop` is reached.
 [[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
     const Task& task, int width, const StopCondition& stop = {});
 
 /// The plan of place_uniform_slices(), of the bundled task if groups keep tables together or apart.
-[[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width);
+[[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width,
+                                                        const StopCondition& stop = {});
 
 /// Algorithm::kUniform: the cheapest by simulate() of the plans of widths 4, 8, ..., 256, the wider
-/// of equals. Its cost does not depend on the order of the tables. Nothing if no width fits.
-[[nodiscard]] std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task);
+/// of equals. Its cost does not depend on the order of the tables. Nothing if no width fits before
+/// `stop`.
+[[nodiscard]] std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& task,
+                                                        const StopCondition& stop = {});
 
 }  // namespace neuroshard

@@ -37,7 +37,8 @@ struct Crowd {
   std::size_t devices = 0;
 };
 
-std::vector<Guest> guests_of(const Task& task, const ApartTables& apart) {
+// Not of all tables if the budget is spent.
+std::vector<Guest> guests_of(const Task& task, const ApartTables& apart, StepBudget& budget) {
   std::vector<Guest> guests;
   const auto add = [&](const TableBundle& tables, const std::vector<bool>& allowed) {
     Guest guest{.tables = tables, .groups = {}, .devices = {}};
@@ -45,7 +46,7 @@ std::vector<Guest> guests_of(const Task& task, const ApartTables& apart) {
       const auto& groups = apart.groups_of(table);
       guest.groups.insert(guest.groups.end(), groups.begin(), groups.end());
     }
-    if (guest.groups.empty()) return;
+    if (guest.groups.empty() || !budget.take(guest.groups.size() + allowed.size())) return;
     std::ranges::sort(guest.groups);
     for (std::size_t d = 0; d < allowed.size(); ++d) {
       if (allowed[d]) guest.devices.push_back(static_cast<int>(d));
@@ -55,10 +56,12 @@ std::vector<Guest> guests_of(const Task& task, const ApartTables& apart) {
   std::vector<bool> bundled(task.tables.size(), false);
   for (const TableBundle& bundle : table_bundles(task)) {
     for (const std::uint32_t table : bundle) bundled[table] = true;
+    if (!budget.take(bundle.size())) break;
     add(bundle, allowed_devices(task, bundle));
   }
-  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    if (!bundled[t]) add({t}, allowed_devices(task.tables[t].rules, task));
+  for (std::uint32_t t = 0; t < task.tables.size() && !budget.spent(); ++t) {
+    if (bundled[t] || apart.groups_of(t).empty()) continue;
+    add({t}, allowed_devices(task.tables[t].rules, task));
   }
   std::ranges::sort(guests, {}, [](const Guest& guest) { return guest.tables.front(); });
   return guests;
@@ -66,9 +69,12 @@ std::vector<Guest> guests_of(const Task& task, const ApartTables& apart) {
 
 /// Leaves out guests that are kept from fewer others than they have devices, again and again: they
 /// find one whatever the others do.
-void keep_the_crowded(std::vector<Guest>& guests, std::size_t groups) {
+void keep_the_crowded(std::vector<Guest>& guests, std::size_t groups, StepBudget& budget) {
+  std::size_t memberships = groups;
+  for (const Guest& guest : guests) memberships += guest.groups.size();
   std::size_t before = 0;
   do {
+    if (!budget.take(memberships)) return;
     before = guests.size();
     std::vector<std::size_t> members(groups, 0);
     for (const Guest& guest : guests) {
@@ -85,14 +91,15 @@ void keep_the_crowded(std::vector<Guest>& guests, std::size_t groups) {
 /// Gives guests devices, one to each, by augmenting paths (Kuhn 1955).
 class GivenDevices {
  public:
-  GivenDevices(const std::vector<Guest>& guests, int devices)
-      : guests_(guests), guest_of_(static_cast<std::size_t>(devices), kNone) {}
+  GivenDevices(const std::vector<Guest>& guests, int devices, StepBudget& budget)
+      : guests_(guests), budget_(budget), guest_of_(static_cast<std::size_t>(devices), kNone) {}
 
   /// Those that `guest` finds no device for, though others change theirs. By Hall's theorem there
   /// is then none.
   std::optional<Crowd> add(std::size_t guest) {
+    if (!budget_.take(guest_of_.size())) return std::nullopt;
     seen_.assign(guest_of_.size(), false);
-    if (find_device(guest)) return std::nullopt;
+    if (find_device(guest) || budget_.spent()) return std::nullopt;
     Crowd crowd{.guests = {guest}};
     for (std::size_t d = 0; d < seen_.size(); ++d) {
       if (!seen_[d]) continue;
@@ -107,11 +114,18 @@ class GivenDevices {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   bool find_device(std::size_t guest) {
-    for (const int device : guests_[guest].devices) {
+    const std::vector<int>& devices = guests_[guest].devices;
+    if (!budget_.take(2 * devices.size())) return false;
+    for (const int device : devices) {
+      if (guest_of_[static_cast<std::size_t>(device)] != kNone) continue;
+      guest_of_[static_cast<std::size_t>(device)] = guest;
+      return true;
+    }
+    for (const int device : devices) {
       const auto d = static_cast<std::size_t>(device);
       if (seen_[d]) continue;
       seen_[d] = true;
-      if (guest_of_[d] != kNone && !find_device(guest_of_[d])) continue;
+      if (!find_device(guest_of_[d])) continue;
       guest_of_[d] = guest;
       return true;
     }
@@ -119,13 +133,15 @@ class GivenDevices {
   }
 
   const std::vector<Guest>& guests_;
+  StepBudget& budget_;
   std::vector<std::size_t> guest_of_;  ///< [devices]
   std::vector<bool> seen_;             ///< [devices]
 };
 
-std::optional<Crowd> crowd_among(const std::vector<Guest>& guests, const Guests& apart,
-                                 int devices) {
-  GivenDevices given(guests, devices);
+std::optional<Crowd> crowd_among(const std::vector<Guest>& guests, const Guests& apart, int devices,
+                                 StepBudget& budget) {
+  if (!budget.take(static_cast<std::size_t>(devices))) return std::nullopt;
+  GivenDevices given(guests, devices, budget);
   for (const std::size_t guest : apart) {
     if (std::optional<Crowd> crowd = given.add(guest)) return crowd;
   }
@@ -134,24 +150,27 @@ std::optional<Crowd> crowd_among(const std::vector<Guest>& guests, const Guests&
 
 /// One group after the other.
 std::optional<Crowd> crowd_in_a_group(const std::vector<Guest>& guests, std::size_t groups,
-                                      int devices) {
+                                      int devices, StepBudget& budget) {
   std::vector<Guests> members(groups);
   for (std::size_t i = 0; i < guests.size(); ++i) {
     for (const std::uint32_t group : guests[i].groups) members[group].push_back(i);
   }
   for (const Guests& group : members) {
-    if (std::optional<Crowd> crowd = crowd_among(guests, group, devices)) return crowd;
+    if (group.empty()) continue;
+    if (std::optional<Crowd> crowd = crowd_among(guests, group, devices, budget)) return crowd;
   }
   return std::nullopt;
 }
 
 /// Sets that grow from each guest, in two orders: those with fewest devices first, or those that
 /// are kept from most others.
-std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int devices) {
+std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int devices,
+                                         StepBudget& budget) {
   const std::size_t n = guests.size();
   std::vector<std::vector<bool>> apart(n, std::vector<bool>(n, false));
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = 0; b < a; ++b) {
+      if (!budget.take(guests[a].groups.size() + guests[b].groups.size())) return std::nullopt;
       apart[a][b] = apart[b][a] = share_a_group(guests[a].groups, guests[b].groups);
     }
   }
@@ -165,6 +184,7 @@ std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int d
     for (const std::size_t first : order) {
       Guests clique{first};
       for (const std::size_t next : order) {
+        if (!budget.take(clique.size())) return std::nullopt;
         if (std::ranges::all_of(clique, [&](std::size_t i) { return apart[i][next]; })) {
           clique.push_back(next);
         }
@@ -172,7 +192,7 @@ std::optional<Crowd> crowd_across_groups(const std::vector<Guest>& guests, int d
       const bool too_few = std::ranges::all_of(
           clique, [&](std::size_t i) { return clique.size() <= guests[i].devices.size(); });
       if (too_few) continue;
-      if (std::optional<Crowd> crowd = crowd_among(guests, clique, devices)) return crowd;
+      if (std::optional<Crowd> crowd = crowd_among(guests, clique, devices, budget)) return crowd;
     }
   }
   return std::nullopt;
@@ -209,13 +229,15 @@ Keepers keepers_of(const Task& task, const ApartTables& apart, const std::vector
 
 }  // namespace
 
-std::optional<Infeasibility> proof_by_apart_tables(const Task& task) {
+std::optional<Infeasibility> proof_by_apart_tables(const Task& task, StepBudget& budget) {
   const ApartTables apart(task);
   if (apart.empty()) return std::nullopt;
-  std::vector<Guest> guests = guests_of(task, apart);
-  keep_the_crowded(guests, apart.groups());
-  std::optional<Crowd> crowd = crowd_in_a_group(guests, apart.groups(), task.devices);
-  if (!crowd && guests.size() <= kMostGuests) crowd = crowd_across_groups(guests, task.devices);
+  std::vector<Guest> guests = guests_of(task, apart, budget);
+  keep_the_crowded(guests, apart.groups(), budget);
+  std::optional<Crowd> crowd = crowd_in_a_group(guests, apart.groups(), task.devices, budget);
+  if (!crowd && guests.size() <= kMostGuests) {
+    crowd = crowd_across_groups(guests, task.devices, budget);
+  }
   if (!crowd) return std::nullopt;
 
   const Keepers keepers = keepers_of(task, apart, guests, *crowd);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/step_budget.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
 
@@ -9,8 +10,9 @@ namespace neuroshard {
 
 /// Why the groups of `task` that keep tables apart leave it no plan: some tables, each kept from
 /// each of the others by some group, may go to fewer devices than they are. Nothing if no such
-/// tables are found; which are the most that are kept from each other is not searched for to the
-/// end (it is the problem of the largest clique).
-[[nodiscard]] std::optional<Infeasibility> proof_by_apart_tables(const Task& task);
+/// tables are found within the budget; which are the most that are kept from each other is not
+/// searched for to the end (it is the problem of the largest clique).
+[[nodiscard]] std::optional<Infeasibility> proof_by_apart_tables(const Task& task,
+                                                                 StepBudget& budget);
 
 }  // namespace neuroshard

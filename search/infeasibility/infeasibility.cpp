@@ -7,6 +7,7 @@
 
 #include "core/devices_text.h"
 #include "core/message_text.h"
+#include "core/step_budget.h"
 #include "core/table_label.h"
 #include "core/table_rules.h"
 #include "search/infeasibility/rule_proofs.h"
@@ -15,6 +16,9 @@
 
 namespace neuroshard {
 namespace {
+
+// Of all proofs together: some hundred milliseconds.
+constexpr std::uint64_t kMostProofSteps = std::uint64_t{1} << 26;
 
 std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
   const bool base = std::any_of(task.device_list.begin(), task.device_list.end(),
@@ -30,7 +34,6 @@ std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {
 
 // Blames the largest table.
 Infeasibility no_room_found(const Task& task, const std::string& who, const std::string& remedy) {
-  if (auto proof = proof_by_overlapping_rules(task)) return *std::move(proof);
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     if (task.tables[t].size_bytes() > why.largest_piece_bytes) {
@@ -45,7 +48,6 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
 }
 
 Infeasibility no_packing(const Task& task, const LargestSlice& largest, const std::string& what) {
-  if (auto proof = proof_by_overlapping_rules(task)) return *std::move(proof);
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
   why.largest_piece_bytes = largest.size_bytes;
   why.table = largest.table;
@@ -91,7 +93,7 @@ Infeasibility slice_too_large(const Task& task, int table_index, int dim) {
   return why;
 }
 
-std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
+std::optional<Infeasibility> proof_by_memory(const Task& task) {
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPieceTooLarge);
   const std::vector<std::int64_t> rooms = largest_rooms_bytes(task);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -114,7 +116,13 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task) {
     const Table& table = task.tables[static_cast<std::size_t>(why.table)];
     return slice_too_large(task, why.table, least_widest_dim(table));
   }
-  return proof_by_rules(task);
+  return std::nullopt;
+}
+
+std::optional<Infeasibility> proof_of_infeasibility(const Task& task, const StopCondition& stop) {
+  if (std::optional<Infeasibility> proof = proof_by_memory(task)) return proof;
+  StepBudget budget(kMostProofSteps, stop);
+  return proof_by_rules(task, budget);
 }
 
 Infeasibility packing_failure(const Task& task, const LargestSlice& largest) {
@@ -148,7 +156,6 @@ Infeasibility nothing_in_time(const Task& task) {
 }
 
 Infeasibility baseline_failure(const Task& task, Algorithm algorithm) {
-  if (auto proof = proof_of_infeasibility(task)) return *std::move(proof);
   const char* why = algorithm == Algorithm::kUniform ? "" : " does not split tables and";
   return no_room_found(task, std::string(name_of(algorithm)) + why, "use the algorithm neuroshard");
 }

@@ -5,6 +5,7 @@
 
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -12,10 +13,15 @@ namespace neuroshard {
 /// A reason of that kind, with the totals of `task`, still without words.
 [[nodiscard]] Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind);
 
-/// Why no plan of `task` can exist whatever the search does: all devices together are too small, a
-/// table split as far as it may be exceeds the devices that may hold it, or rules and groups leave
-/// too few devices. Nothing if none of it holds.
-[[nodiscard]] std::optional<Infeasibility> proof_of_infeasibility(const Task& task);
+/// Why no plan of `task` can exist whatever the search does: all devices together are too small, or
+/// a table split as far as it may exceeds the devices that may hold it. Nothing if neither holds.
+/// Takes no longer than reading the task does, so that searches may begin with it.
+[[nodiscard]] std::optional<Infeasibility> proof_by_memory(const Task& task);
+
+/// The same, or what rules and groups leave (rule_proofs.h). For after a search without a plan,
+/// since it takes longer; it ends without a proof after a bounded number of steps, or at `stop`.
+[[nodiscard]] std::optional<Infeasibility> proof_of_infeasibility(const Task& task,
+                                                                  const StopCondition& stop);
 
 /// Says that a table has no slice for any device, even if it is `dim` columns.
 [[nodiscard]] Infeasibility slice_too_large(const Task& task, int table_index, int dim);

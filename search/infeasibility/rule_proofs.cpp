@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device_set.h"
 #include "core/message_text.h"
 #include "core/table_groups.h"
 #include "core/table_label.h"
@@ -18,8 +19,8 @@
 namespace neuroshard {
 namespace {
 
-// That FilledDevices looks at: more take too long.
-constexpr std::size_t kMostDeviceRules = 100;
+// Numbers of FilledDevices: 16 MiB. Sets of devices beyond them are left out.
+constexpr std::size_t kMostFillings = std::size_t{1} << 21;
 
 /// Tables that may go to the same devices.
 struct TableTotals {
@@ -37,13 +38,6 @@ struct TableTotals {
   }
 };
 
-bool is_subset(const std::vector<bool>& some, const std::vector<bool>& of) {
-  for (std::size_t d = 0; d < some.size(); ++d) {
-    if (some[d] && !of[d]) return false;
-  }
-  return true;
-}
-
 /// "device 2", "devices 0, 4 to 7".
 std::string listed_devices(const std::vector<bool>& devices) {
   const std::string name = std::ranges::count(devices, true) == 1 ? "device " : "devices ";
@@ -60,18 +54,19 @@ std::string listed_devices(const std::vector<bool>& devices) {
 }
 
 // Tables that must be on one device need one that has room for all of them.
-std::optional<Infeasibility> proof_by_bundles(const Task& task) {
+std::optional<Infeasibility> proof_by_bundles(const Task& task, StepBudget& budget) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   for (const TableBundle& bundle : table_bundles(task)) {
+    if (!budget.take(bundle.size() + rooms.size())) return std::nullopt;
     TableTotals all;
     for (const std::uint32_t t : bundle) {
       all.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
               task);
     }
-    const std::vector<bool> allowed = allowed_devices(task, bundle);
+    const DeviceSet allowed = allowed_set(task, bundle);
     std::int64_t room = 0;
     for (std::size_t d = 0; d < rooms.size(); ++d) {
-      if (allowed[d]) room = std::max(room, rooms[d]);
+      if (allowed.contains(d)) room = std::max(room, rooms[d]);
     }
     if (all.bytes <= room) continue;
     Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
@@ -89,35 +84,49 @@ std::optional<Infeasibility> proof_by_bundles(const Task& task) {
 }
 
 /// By the devices that may hold them.
-using TotalsOfDevices = std::map<std::vector<bool>, TableTotals>;
+using TotalsOfDevices = std::map<DeviceSet, TableTotals>;
 
-TotalsOfDevices totals_of_devices(const Task& task) {
+/// Not of all tables if the budget is spent.
+TotalsOfDevices totals_of_devices(const Task& task, StepBudget& budget) {
   TotalsOfDevices totals;
-  std::vector<std::vector<bool>> of_bundles(task.tables.size());
-  for (const TableBundle& bundle : table_bundles(task)) {
-    for (const std::uint32_t t : bundle) of_bundles[t] = allowed_devices(task, bundle);
+  std::vector<const TableBundle*> bundle_of(task.tables.size(), nullptr);
+  const std::vector<TableBundle> bundles = table_bundles(task);
+  for (const TableBundle& bundle : bundles) {
+    for (const std::uint32_t t : bundle) bundle_of[t] = &bundle;
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const Table& table = task.tables[t];
-    const std::vector<bool> allowed =
-        of_bundles[t].empty() ? allowed_devices(table.rules, task) : of_bundles[t];
-    totals[allowed].add({.bytes = table.size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
-                        task);
+    const TableBundle* const bundle = bundle_of[t];
+    if (bundle != nullptr && bundle->front() != t) continue;
+    const auto devices = static_cast<std::size_t>(task.devices);
+    if (!budget.take(devices + (bundle != nullptr ? bundle->size() : 0))) break;
+    const auto of_table = [&](std::size_t table) {
+      return TableTotals{.bytes = task.tables[table].size_bytes(),
+                         .tables = 1,
+                         .largest = static_cast<int>(table)};
+    };
+    if (bundle == nullptr) {
+      totals[allowed_set(task.tables[t].rules, task)].add(of_table(t), task);
+      continue;
+    }
+    TableTotals all;
+    for (const std::uint32_t table : *bundle) all.add(of_table(table), task);
+    totals[allowed_set(task, *bundle)].add(all, task);
   }
   return totals;
 }
 
 // `devices` must hold all tables that may go nowhere else.
 std::optional<Infeasibility> proof_for(const Task& task, const TotalsOfDevices& totals,
-                                       const std::vector<bool>& devices) {
+                                       const DeviceSet& of_proof) {
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
+  const std::vector<bool> devices = of_proof.bools();
   std::int64_t room = 0;
   for (std::size_t d = 0; d < rooms.size(); ++d) {
     if (devices[d] && __builtin_add_overflow(room, rooms[d], &room)) room = INT64_MAX;
   }
   TableTotals all;
   for (const auto& [allowed, of_allowed] : totals) {
-    if (is_subset(allowed, devices)) all.add(of_allowed, task);
+    if (allowed.is_in(of_proof)) all.add(of_allowed, task);
   }
   if (all.bytes <= room) return std::nullopt;
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
@@ -136,9 +145,10 @@ std::optional<Infeasibility> proof_for(const Task& task, const TotalsOfDevices& 
   return why;
 }
 
-std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
-  const TotalsOfDevices totals = totals_of_devices(task);
+std::optional<Infeasibility> proof_by_device_rules(const Task& task, const TotalsOfDevices& totals,
+                                                   StepBudget& budget) {
   for (const auto& [devices, of_devices] : totals) {
+    if (!budget.take(totals.size() + static_cast<std::size_t>(task.devices))) break;
     if (auto proof = proof_for(task, totals, devices)) return proof;
   }
   return std::nullopt;
@@ -148,18 +158,22 @@ std::optional<Infeasibility> proof_by_device_rules(const Task& task) {
 /// and Fulkerson 1956).
 class FilledDevices {
  public:
-  FilledDevices(const TotalsOfDevices& totals, std::vector<std::int64_t> rooms)
-      : free_(std::move(rooms)) {
+  FilledDevices(const TotalsOfDevices& totals, std::vector<std::int64_t> rooms, StepBudget& budget)
+      : free_(std::move(rooms)), budget_(budget), reached_(free_.size()) {
     for (const auto& [devices, of_devices] : totals) {
+      if (fillings_.size() * free_.size() >= kMostFillings || !budget.take(free_.size())) break;
       fillings_.push_back({devices, of_devices.bytes, std::vector<std::int64_t>(free_.size(), 0)});
     }
   }
 
-  /// Devices that have no room for all tables that may go nowhere else; nothing if there are none.
-  std::optional<std::vector<bool>> without_room() {
+  /// Devices that have no room for all tables that may go nowhere else; nothing if there are none,
+  /// or the budget is spent.
+  std::optional<DeviceSet> without_room() {
     for (std::size_t g = 0; g < fillings_.size(); ++g) {
       while (fillings_[g].bytes > 0) {
-        if (!place_some(g)) return reached_;
+        const bool placed = place_some(g);
+        if (budget_.spent()) return std::nullopt;
+        if (!placed) return reached_;
       }
     }
     return std::nullopt;
@@ -169,14 +183,15 @@ class FilledDevices {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   struct Filling {
-    const std::vector<bool>& allowed;
+    const DeviceSet& allowed;
     std::int64_t bytes = 0;              ///< That have no place yet.
     std::vector<std::int64_t> placed{};  ///< [devices]
   };
 
   /// Places some bytes of `first` where there is room, while others make room for it.
   bool place_some(std::size_t first) {
-    reached_.assign(free_.size(), false);
+    if (!budget_.take(free_.size() + fillings_.size())) return false;
+    reached_ = DeviceSet(free_.size());
     std::vector<std::size_t> device_before(fillings_.size(), kNone);
     std::vector<std::size_t> reached_from(free_.size(), kNone);
     std::vector<bool> seen(fillings_.size(), false);
@@ -184,14 +199,16 @@ class FilledDevices {
     seen[first] = true;
     for (std::size_t next = 0; next < queue.size(); ++next) {
       const std::size_t g = queue[next];
+      if (!budget_.take(free_.size())) return false;
       for (std::size_t d = 0; d < free_.size(); ++d) {
-        if (reached_[d] || !fillings_[g].allowed[d]) continue;
-        reached_[d] = true;
+        if (reached_.contains(d) || !fillings_[g].allowed.contains(d)) continue;
+        reached_.insert(d);
         reached_from[d] = g;
         if (free_[d] > 0) {
           shift_bytes(d, first, reached_from, device_before);
           return true;
         }
+        if (!budget_.take(fillings_.size())) return false;
         for (std::size_t other = 0; other < fillings_.size(); ++other) {
           if (seen[other] || fillings_[other].placed[d] == 0) continue;
           seen[other] = true;
@@ -225,24 +242,22 @@ class FilledDevices {
 
   std::vector<Filling> fillings_;
   std::vector<std::int64_t> free_;  ///< [devices]
-  std::vector<bool> reached_;       ///< [devices], by the last search for room.
+  StepBudget& budget_;
+  DeviceSet reached_;  ///< By the last search for room.
 };
 
 }  // namespace
 
-std::optional<Infeasibility> proof_by_rules(const Task& task) {
+std::optional<Infeasibility> proof_by_rules(const Task& task, StepBudget& budget) {
   if (!task.groups.empty()) {
-    if (auto proof = proof_by_bundles(task)) return proof;
-    if (auto proof = proof_by_apart_tables(task)) return proof;
+    if (auto proof = proof_by_bundles(task, budget)) return proof;
+    if (auto proof = proof_by_apart_tables(task, budget)) return proof;
   }
-  return any_limits_devices(task) ? proof_by_device_rules(task) : std::nullopt;
-}
-
-std::optional<Infeasibility> proof_by_overlapping_rules(const Task& task) {
   if (!any_limits_devices(task)) return std::nullopt;
-  const TotalsOfDevices totals = totals_of_devices(task);
-  if (totals.size() > kMostDeviceRules) return std::nullopt;
-  const auto devices = FilledDevices(totals, rooms_bytes(task)).without_room();
+  const TotalsOfDevices totals = totals_of_devices(task, budget);
+  if (auto proof = proof_by_device_rules(task, totals, budget)) return proof;
+  // Any other devices, such as those that two tables may go to together.
+  const auto devices = FilledDevices(totals, rooms_bytes(task), budget).without_room();
   return devices ? proof_for(task, totals, *devices) : std::nullopt;
 }
 

@@ -70,13 +70,14 @@ constexpr ShardingMeans kAllMeans{.row_blocks = true, .replicas = true};
 
 /// Why the tables that are not among `taken` would have no plan if they were alone, as far as that
 /// is proven.
-std::optional<Infeasibility> others_alone(const Task& task, std::span<const std::uint32_t> taken) {
+std::optional<Infeasibility> others_alone(const Task& task, std::span<const std::uint32_t> taken,
+                                          const StopCondition& stop) {
   Task others = task;
   for (const std::uint32_t t : taken) {
     others.tables[t].rows = 0;  // Takes nothing.
     others.tables[t].rules = {};
   }
-  std::optional<Infeasibility> why = proof_of_infeasibility(others);
+  std::optional<Infeasibility> why = proof_of_infeasibility(others, stop);
   if (!why) return std::nullopt;
   why = as_far_as_proven(others, kAllMeans, *std::move(why));
   if (why->kind == Infeasibility::Kind::kPacking) return std::nullopt;
@@ -149,9 +150,10 @@ Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Inf
 }
 
 Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
-                             std::string_view how, std::optional<std::int64_t> taken_bytes) {
+                             std::string_view how, std::optional<std::int64_t> taken_bytes,
+                             const StopCondition& stop) {
   if (taken_bytes && tables.size() < task.tables.size()) {
-    if (std::optional<Infeasibility> why = others_alone(task, tables)) return *std::move(why);
+    if (std::optional<Infeasibility> why = others_alone(task, tables, stop)) return *std::move(why);
   }
   const std::uint32_t largest_table =
       std::ranges::max(tables, {}, [&](std::uint32_t t) { return task.tables[t].size_bytes(); });

@@ -7,6 +7,7 @@
 
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -32,9 +33,10 @@ struct ShardingMeans {
 
 /// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
 /// on the devices; or if they take `taken_bytes` of each device, that the others find none, and if
-/// it is proven that these have none even alone, why.
+/// it is proven before `stop` that these have none even alone, why.
 [[nodiscard]] Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
                                            std::string_view how,
-                                           std::optional<std::int64_t> taken_bytes);
+                                           std::optional<std::int64_t> taken_bytes,
+                                           const StopCondition& stop);
 
 }  // namespace neuroshard

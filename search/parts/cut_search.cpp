@@ -372,7 +372,7 @@ void CutSearch::start_from(PlanResult planned) {
     const DeviceLoads loads = loads_of_devices(backend_, task_, fixed_);
     planned.infeasible = no_room_beside(
         task_, required_, "replicated",
-        has_room_for(task_, loads) ? std::optional(loads.most_bytes()) : std::nullopt);
+        has_room_for(task_, loads) ? std::optional(loads.most_bytes()) : std::nullopt, stop_);
   }
   found_.start_from(std::move(planned));
 }

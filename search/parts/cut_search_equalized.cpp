@@ -119,9 +119,9 @@ bool CutSearch::heuristic_is_cheaper() {
   const auto consider_one = [&](std::optional<Plan> plan) {
     if (plan) cheaper |= consider(*std::move(plan), kAnyCost);
   };
-  consider_one(cheapest_uniform_plan(backend_, task_));
+  consider_one(cheapest_uniform_plan(backend_, task_, stop_));
   for (const Algorithm baseline : kGreedyBaselines) {
-    consider_one(place_by_baseline(task_, baseline, 0));
+    consider_one(place_by_baseline(task_, baseline, 0, stop_));
   }
   return cheaper;
 }

@@ -1,6 +1,7 @@
 #include "search/parts/required_blocks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -20,6 +21,9 @@ namespace neuroshard {
 namespace {
 
 using Tables = std::vector<std::uint32_t>;
+
+// To lay out a block, and to price it.
+constexpr std::chrono::nanoseconds kTimeOfBlock{800};
 
 /// Which tables' rows are shared by all devices, and which by those of a node.
 struct Grouping {
@@ -75,26 +79,37 @@ class RequiredBlockPlans {
     } else {
       (void)try_grouping(all_first, Effort::kFast);
       const bool nodes = try_grouping(nodes_first, Effort::kFast);
-      if (effort != Effort::kFast && !stop_.reached()) {
+      if (effort != Effort::kFast && !stopped()) {
         (void)try_grouping(nodes ? nodes_first : all_first, effort);
       }
     }
     PlanResult result;
     if (found_.empty()) {
       result.cost.cost_ms = std::numeric_limits<double>::infinity();
-      result.infeasible = stop_.reached() ? nothing_in_time(task_) : std::move(why_not_);
+      result.infeasible = stopped() ? nothing_in_time(task_) : reason();
     } else {
       result = found_.take();
     }
-    result.complete = complete_ && !stop_.reached();
+    result.complete = complete_ && !stopped();
     result.stats = std::move(stats_);
     result.stats.search_ms = found_.elapsed_ms();
     return result;
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return too_late_ || stop_.reached(); }
+
+  /// Whether there is no time to lay out and price the blocks, once begun.
+  [[nodiscard]] bool is_too_late() const {
+    StopCondition by_then = stop_;
+    by_then.keep(kTimeOfBlock * required_.size() * static_cast<std::size_t>(task_.devices));
+    return by_then.reached();
+  }
+
   /// True if that is the cheapest plan so far.
   bool try_grouping(const Grouping& grouping, Effort effort) {
+    too_late_ = too_late_ || is_too_late();
+    if (too_late_) return false;
     Plan plan;
     plan.shards.resize(static_cast<std::size_t>(task_.devices));
     DeviceLoads loads = loads_of_devices(backend_, task_, plan);
@@ -129,7 +144,7 @@ class RequiredBlockPlans {
   std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
     if (largest_room_bytes(task) <= 0) return std::nullopt;
     if (task.devices == 1) return plan_of_one_group(task);
-    if (proof_of_infeasibility(task)) return std::nullopt;
+    if (proof_by_memory(task)) return std::nullopt;
     std::optional<PlanResult> planned = plan_part(plan_columns_, task, effort);
     return planned ? std::move(planned->plan) : std::nullopt;
   }
@@ -146,8 +161,13 @@ class RequiredBlockPlans {
 
   /// `taken_bytes`: of each device, by the blocks, if they have room.
   bool fail(std::optional<std::int64_t> taken_bytes) {
-    why_not_ = no_room_beside(task_, required_, "cut by rows", taken_bytes);
+    taken_bytes_ = taken_bytes;
     return false;
+  }
+
+  /// Why the last grouping led to no plan.
+  [[nodiscard]] Infeasibility reason() const {
+    return no_room_beside(task_, required_, "cut by rows", taken_bytes_, stop_);
   }
 
   const Backend& backend_;
@@ -160,7 +180,8 @@ class RequiredBlockPlans {
   BestPlans found_;
   SearchStats stats_;
   bool complete_ = true;
-  Infeasibility why_not_;  ///< Of the last grouping without a plan.
+  bool too_late_ = false;
+  std::optional<std::int64_t> taken_bytes_;  ///< As of the last fail().
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/replicas.h"
+#include "core/step_budget.h"
 #include "core/table_groups.h"
 #include "core/table_rules.h"
 #include "search/hash_of_numbers.h"
@@ -22,7 +23,8 @@ namespace {
 // one through everything: some milliseconds, and some hundred.
 constexpr std::uint64_t kFewSteps = 20'000;
 constexpr std::uint64_t kManySteps = 1'000'000;
-constexpr std::uint64_t kStepsBetweenLooks = 1024;
+// Of a step's work, and of all steps together: a second at most.
+constexpr std::uint64_t kMostWork = std::uint64_t{1} << 28;
 // Decisions that stand at one time, which are a recursion.
 constexpr std::size_t kMostStandingDecisions = 8192;
 constexpr std::size_t kMostRoomsKnown = std::size_t{1} << 20;
@@ -52,7 +54,7 @@ class WaySearch {
         apart_(apart),
         rooms_(std::move(rooms)),
         limits_(limits),
-        stop_(stop),
+        work_(kMostWork, stop),
         placed_(guests.size()),
         tables_on_(rooms_.size()) {
     bytes_from_.assign(guests_.size() + 1, 0);
@@ -74,8 +76,7 @@ class WaySearch {
 
  private:
   bool give_up() {
-    ++steps_;
-    gave_up_ |= steps_ > limits_.steps || (steps_ % kStepsBetweenLooks == 0 && stop_.reached());
+    gave_up_ |= ++steps_ > limits_.steps || !work_.take(rooms_.size());
     return gave_up_;
   }
 
@@ -133,9 +134,12 @@ class WaySearch {
     return false;
   }
 
-  [[nodiscard]] bool may_hold(std::size_t device, const Guest& guest) const {
+  [[nodiscard]] bool may_hold(std::size_t device, const Guest& guest) {
     for (const std::uint32_t other : tables_on_[device]) {
       for (const std::uint32_t table : guest.tables) {
+        if (!work_.take(apart_.groups_of(table).size() + apart_.groups_of(other).size())) {
+          return false;
+        }
         if (apart_.apart(table, other)) return false;
       }
     }
@@ -182,7 +186,7 @@ class WaySearch {
   const ApartTables& apart_;
   std::vector<std::int64_t> rooms_;
   Limits limits_;
-  const StopCondition& stop_;
+  StepBudget work_;
   std::vector<Placed> placed_;                         ///< [guests]
   std::vector<std::vector<std::uint32_t>> tables_on_;  ///< [devices], if groups keep any apart.
   std::vector<std::int64_t> bytes_from_;               ///< Of each guest and those after it.

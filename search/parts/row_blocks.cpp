@@ -127,7 +127,7 @@ class RowBlockPlans {
   }
 
   std::optional<PlanResult> plan_part(const Task& task, Effort effort) {
-    if (proof_of_infeasibility(task)) return std::nullopt;
+    if (proof_by_memory(task)) return std::nullopt;
     PlanRequest request;
     request.deadline = request_.deadline;
     request.stop = request_.stop;

@@ -255,7 +255,7 @@ void Replanning::count(const SearchStats& stats) { add_work(result_.result.stats
 
 Replanned Replanning::run() {
   PlanResult& result = result_.result;
-  result.infeasible = proof_of_infeasibility(order_.task);
+  result.infeasible = proof_by_memory(order_.task);
   if (!result.infeasible && residency_.least_bytes() <= most_moved_bytes_) {
     add_kept_plans();
     const bool much_may_move =

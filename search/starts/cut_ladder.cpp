@@ -123,8 +123,8 @@ std::vector<bool> tables_to_place_first(const Task& task) {
       first.push_back(false);
       continue;
     }
-    const std::vector<bool> allowed = allowed_devices(table.rules, task);
-    first.push_back(2 * std::count(allowed.begin(), allowed.end(), true) <= task.devices);
+    first.push_back(2 * allowed_set(table.rules, task).count() <=
+                    static_cast<std::size_t>(task.devices));
   }
   return first;
 }

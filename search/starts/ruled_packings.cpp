@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/step_budget.h"
 #include "core/table_groups.h"
 #include "core/table_rules.h"
 #include "search/packing.h"
@@ -22,6 +23,9 @@ constexpr std::size_t kMostRuledPackings = 6;
 
 // Looks at a device for a slice in one cut: some ten milliseconds.
 constexpr std::size_t kMostLooks = std::size_t{1} << 24;
+
+// Looks in all cuts, at all words of groups: some hundred milliseconds.
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 27;
 
 constexpr std::array kFits = {PackingRule::kBestFit, PackingRule::kWorstFit,
                               PackingRule::kFirstFit};
@@ -48,13 +52,20 @@ EvenCut even_cut(const PieceCatalog& catalog, const std::vector<SharedTable>& ta
   return cut;
 }
 
+/// Pairs of a table and a device that may hold it.
+std::size_t places_to_share(const Task& task) {
+  std::size_t places = 0;
+  for (const Table& table : task.tables) places += allowed_set(table.rules, task).count();
+  return places;
+}
+
 enum class FittingOrder { kFewestDevicesFirst, kLargestFirst };
 
 // Slices in the order of tables that few devices may hold, then by size; or by size alone. Empty:
-// one finds no room.
+// one finds no room, or the budget is spent.
 Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tables,
                const EvenCut& cut, std::vector<std::int64_t> rooms, const ApartTables& apart,
-               FittingOrder fitting_order, PackingRule rule) {
+               FittingOrder fitting_order, PackingRule rule, StepBudget& budget) {
   std::vector<std::size_t> order(tables.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -72,6 +83,7 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
     const std::int64_t bytes = catalog.size_bytes(cut.pieces[t]);
     const std::size_t slices = catalog.slices(shared.table, cut.pieces[t]);
     for (std::size_t slice = 0; slice < slices; ++slice) {
+      if (!budget.take(shared.devices.size() * (1 + taken.groups_on(0).size()))) return {};
       std::size_t chosen = shared.devices.size();
       for (std::size_t d = 0; d < shared.devices.size(); ++d) {
         const std::int64_t room = rooms[shared.devices[d]];
@@ -96,8 +108,9 @@ Sharing fitted(const PieceCatalog& catalog, const std::vector<SharedTable>& tabl
 
 /// Evenly cut tables.
 std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
-                                  const StopCondition& stop) {
+                                  StepBudget& budget) {
   std::vector<Layout> layouts;
+  if (places_to_share(task) > kMostLooks) return layouts;
   const std::vector<SharedTable> tables = shared_tables(catalog, task);
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   const ApartTables apart(task);
@@ -106,13 +119,14 @@ std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
     if (order == FittingOrder::kLargestFirst && !any_limits_devices(task))
       break;  // It is the same.
     std::vector<std::uint32_t> coarser;
-    for (std::int64_t most_bytes = largest_room_bytes(task); !stop.reached(); most_bytes /= 2) {
+    for (std::int64_t most_bytes = largest_room_bytes(task); budget.take(tables.size());
+         most_bytes /= 2) {
       EvenCut cut = even_cut(catalog, tables, most_bytes);
       if (cut.looks > kMostLooks) break;
       if (cut.pieces != coarser) {
         for (const PackingRule rule : kFits) {
           if (layouts.size() == kMostRuledPackings) return layouts;
-          const Sharing sharing = fitted(catalog, tables, cut, rooms, apart, order, rule);
+          const Sharing sharing = fitted(catalog, tables, cut, rooms, apart, order, rule, budget);
           if (!sharing.empty()) layouts.push_back(layout_of(tables, sharing));
         }
       }
@@ -129,11 +143,14 @@ std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
 TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, const Task* starts,
                                bool equal_widths, const StopCondition& stop) {
   TightPackings found;
-  if (starts != nullptr) found.layouts = even_packings(catalog, *starts, stop);
+  StepBudget budget(kMostSteps, stop);
+  if (!budget.take(task.tables.size())) return found;
+  if (starts != nullptr) found.layouts = even_packings(catalog, *starts, budget);
   if (found.layouts.empty() && !task.groups.empty()) {
-    found.layouts = even_packings(catalog, task, stop);
+    found.layouts = even_packings(catalog, task, budget);
   }
   if (!found.layouts.empty() || stop.reached()) return found;
+  if (places_to_share(task) > SharingSearch::kMostPlaces) return found;
   const std::vector<SharedTable> tables = shared_tables(catalog, task);
   const ApartTables apart(task);
   SharingSearch search(tables, rooms_bytes(task), apart, equal_widths, stop);

@@ -15,8 +15,6 @@ namespace {
 constexpr std::uint64_t kMostSharings = 1'000'000;
 constexpr std::uint64_t kSharingsTimesDecisions = std::uint64_t{1} << 27;
 constexpr std::uint64_t kSharingsOfDecision = 4;
-// Decisions that stand at one time, which are a recursion.
-constexpr std::size_t kMostDecisions = 8192;
 constexpr std::uint64_t kSharingsBetweenLooks = 1024;
 // To look up what is left before a table takes the time of so many, and of one for so many numbers.
 constexpr std::uint64_t kSharingsOfLookUp = 6;
@@ -39,7 +37,7 @@ SharingSearch::SharingSearch(const std::vector<SharedTable>& tables,
     fit_from_.emplace_back(shared.devices.size() + 1, 0);
     decisions += shared.devices.size();
   }
-  gave_up_ = decisions > kMostDecisions;
+  gave_up_ = decisions > kMostPlaces;
   most_sharings_ = std::min(kMostSharings,
                             std::max(kSharingsTimesDecisions / std::max<std::size_t>(1, decisions),
                                      kSharingsOfDecision * decisions));

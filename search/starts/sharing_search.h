@@ -16,6 +16,10 @@ namespace neuroshard {
 /// tried until one has room, or so many steps are done.
 class SharingSearch {
  public:
+  /// Devices that tables may go to, of all tables together: with more it gives up at once. They
+  /// are decisions that stand at one time, which are a recursion.
+  static constexpr std::size_t kMostPlaces = 8192;
+
   /// Borrows all but `rooms`. `apart`: of the task of `tables`.
   SharingSearch(const std::vector<SharedTable>& tables, std::vector<std::int64_t> rooms,
                 const ApartTables& apart, bool equal_widths, const StopCondition& stop);

@@ -148,7 +148,7 @@ TightPackings pack_tightly(const PieceCatalog& catalog, const Task& task,
     const bool few = cut.problem.slices() <= kMostSlices;
     for (const PackingRule rule : kRules) {
       if (!few && rule == PackingRule::kWorstFit) continue;
-      if (const auto packing = pack_decreasing(cut.problem, rule)) add(cut, *packing);
+      if (const auto packing = pack_decreasing(cut.problem, rule, stop)) add(cut, *packing);
     }
     const PackingSearchResult searched =
         search_packing(cut.problem, cut.finest ? kNodesOfFinest : kNodes, stop);

@@ -1,12 +1,18 @@
 // Nodes that are connected otherwise than in the network that the cost models know.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/random.h"
+#include "message_of.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -188,6 +194,34 @@ TEST(NodeLinks, ReplanningAndWhatIfsKnowThem) {
   EXPECT_LE(replanned.result.cost.cost_ms, planner.simulate(changed, *running.plan).cost_ms);
   EXPECT_EQ(planner.explain(changed, *running.plan).cost.cost_ms,
             planner.simulate(changed, *running.plan).cost_ms);
+}
+
+// Columns are so dear without the links that models have no costs for them.
+TEST(NodeLinks, AnErrorOfThePlanWithoutThemIsSaid) {
+  CostModels models = testing::random_models(5, {.comm = {}, .devices = {}});
+  set_known_network(models, KnownNetwork{8, 300.0, 25.0});
+  auto& forward = std::get<SymmetricCommNetwork>(models.symmetric_comm->forward);
+  std::ranges::fill(forward.features.mean, 0.0F);
+  std::ranges::fill(forward.features.std, 1.0F);
+  DenseLayer& layer = forward.network.layers.front();
+  std::ranges::fill(layer.weight, 0.0F);
+  layer.weight.front() = 1e9F;  // Of a device's own columns.
+  layer.bias.front() = 0.0F;
+  Task task = task_on_nodes(3, 16);
+  task.links = NodeLinks{.in_node_gb_s = 1e6, .between_nodes_gb_s = 1e6};
+  const Planner planner(std::move(models), {.threads = 1});
+  Task unlinked = task;
+  unlinked.links.reset();
+  const std::string error = testing::message_of([&] { (void)planner.plan(unlinked); });
+  const std::vector<Task> tasks{task};
+  for (const PlanOutcome& outcome :
+       {PlanOutcome(planner.plan(task)), planner.plan_batch(tasks).front()}) {
+    ASSERT_TRUE(outcome && outcome->plan);
+    EXPECT_EQ(outcome->stats.warning,
+              "the task was planned without a look at the plan that it has without its links, "
+              "which ended with an error: " +
+                  error);
+  }
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ struct Infeasibility {
 
 struct SearchStats {
   std::string backend;  ///< The one that finished the search.
-  /// Not empty if a GPU is there but failed, before or half-way, or if the system refused threads.
+  /// Not empty if a GPU is there but failed, before or half-way, if the system refused threads, or
+  /// if a task with links could not be planned without them, too, for a plan to start from.
   std::string warning;
   double search_ms = 0.0;
   std::uint64_t candidates = 0;        ///< Lists of pieces whose placements were asked for.

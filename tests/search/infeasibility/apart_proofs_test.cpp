@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,12 @@ bool all_find_devices(const Task& task) {
   return place_next();
 }
 
+std::optional<Infeasibility> proof_of(const Task& task) {
+  const StopCondition never;
+  StepBudget budget(StepBudget::kAnySteps, never);
+  return proof_by_apart_tables(task, budget);
+}
+
 TEST(ApartProofs, AreRightAndFindNearlyAll) {
   int impossible = 0;
   int proven = 0;
@@ -98,7 +105,7 @@ TEST(ApartProofs, AreRightAndFindNearlyAll) {
     SCOPED_TRACE(seed);
     const Task task = random_task_with_groups(seed);
     const bool none = !all_find_devices(task);
-    const auto proof = proof_by_apart_tables(task);
+    const auto proof = proof_of(task);
     if (proof) {
       EXPECT_TRUE(none) << proof->message;
       EXPECT_EQ(proof->kind, Infeasibility::Kind::kRules);
@@ -112,7 +119,7 @@ TEST(ApartProofs, AreRightAndFindNearlyAll) {
 }
 
 TEST(ApartProofs, NameGroupsTablesAndRemedy) {
-  const auto reason = [](const Task& task) { return proof_by_apart_tables(task)->message; };
+  const auto reason = [](const Task& task) { return proof_of(task)->message; };
   // Of one group, and of a part of one.
   Task one = task_of(4, 3);
   keep(one, Keep::kApart, {0, 1, 2, 3});
@@ -120,15 +127,15 @@ TEST(ApartProofs, NameGroupsTablesAndRemedy) {
             "group 0 ('g0') keeps 4 tables apart, but there are 3 devices for them; use more "
             "devices, or take tables out of the group");
   one.devices = 4;
-  EXPECT_FALSE(proof_by_apart_tables(one));
+  EXPECT_FALSE(proof_of(one));
   one.tables[1].rules.devices = {2, 3};
   one.tables[2].rules.devices = {2, 3};
-  EXPECT_FALSE(proof_by_apart_tables(one));
+  EXPECT_FALSE(proof_of(one));
   one.tables[3].rules.not_devices = {0, 1};
   EXPECT_EQ(reason(one),
             "group 0 ('g0') keeps 3 tables apart, but there are 2 devices for them; use more "
             "devices, allow them more, or take tables out of the group");
-  EXPECT_EQ(proof_by_apart_tables(one)->table, 1);
+  EXPECT_EQ(proof_of(one)->table, 1);
   // Each pair of five has a group.
   Task pairs = task_of(6, 4);
   keep(pairs, Keep::kTogether, {0, 5});
@@ -140,7 +147,7 @@ TEST(ApartProofs, NameGroupsTablesAndRemedy) {
             "there are 4 devices for them and what is kept together with them; use more devices, "
             "or take tables out of the groups");
   pairs.groups.pop_back();
-  EXPECT_FALSE(proof_by_apart_tables(pairs));
+  EXPECT_FALSE(proof_of(pairs));
   // What is kept together with a table says where that may go.
   Task together = task_of(3, 4);
   together.tables[0].rules.devices = {0};
@@ -150,7 +157,7 @@ TEST(ApartProofs, NameGroupsTablesAndRemedy) {
   EXPECT_THAT(reason(together),
               HasSubstr("group 1 ('g1') keeps 2 tables apart, but there is 1 device for them and "
                         "what is kept together with them; use more devices, allow them more"));
-  EXPECT_EQ(proof_by_apart_tables(together)->table, 2);
+  EXPECT_EQ(proof_of(together)->table, 2);
 }
 
 }  // namespace

@@ -1,0 +1,240 @@
+// Work before, within and after a search on tasks that are hard to do anything with: it ends after
+// a bounded number of steps, and soon after a stop.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "core/step_budget.h"
+#include "core/table_groups.h"
+#include "neuroshard/planner.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/apart_devices.h"
+#include "search/baselines.h"
+#include "search/canonical_task.h"
+#include "search/infeasibility/infeasibility.h"
+#include "search/infeasibility/rule_proofs.h"
+#include "search/parts/room_search.h"
+#include "search/piece_catalog.h"
+#include "search/starts/cut_ladder.h"
+#include "search/starts/ruled_packings.h"
+#include "search/starts/tight_packings.h"
+#include "search/uniform_baseline.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::repetitions;
+
+std::vector<int> some_of(int all, std::size_t count, Random& random) {
+  std::vector<int> some;
+  while (some.size() < std::min(count, static_cast<std::size_t>(all))) {
+    const int one = static_cast<int>(random.below(static_cast<std::size_t>(all)));
+    if (std::ranges::find(some, one) == some.end()) some.push_back(one);
+  }
+  return some;
+}
+
+void add_rules(Task& task, Random& random) {
+  const std::size_t half = static_cast<std::size_t>(task.devices) / 2;
+  const std::size_t names = random.below(2) == 0 ? std::min<std::size_t>(2, half) : half;
+  const bool forbids = random.below(2) == 0;
+  for (Table& table : task.tables) {
+    (forbids ? table.rules.not_devices : table.rules.devices) =
+        some_of(task.devices, names, random);
+  }
+}
+
+/// Pairs, chains of overlapping groups, or groups of about as many tables as there are devices.
+void add_groups(Task& task, Random& random) {
+  const auto tables = static_cast<int>(task.tables.size());
+  const std::size_t sizes[] = {2, 8, static_cast<std::size_t>(task.devices),
+                               static_cast<std::size_t>(task.devices) + 1};
+  const std::size_t size = sizes[random.below(4)];
+  const bool chain = random.below(2) == 0;
+  const std::size_t groups = 1 + random.below(4000 / size);
+  for (std::size_t g = 0; g < groups; ++g) {
+    TableGroup& group = task.groups.emplace_back();
+    group.keep = random.below(5) == 0 && size == 2 ? Keep::kTogether : Keep::kApart;
+    if (chain) {
+      for (std::size_t i = 0; i < std::min(size, task.tables.size()); ++i) {
+        group.tables.push_back(static_cast<int>(g + i) % tables);
+      }
+    } else {
+      group.tables = some_of(tables, size, random);
+    }
+  }
+  // Tables of one bundle are not to be kept apart.
+  while (group_problem_of(task)) task.groups.pop_back();
+}
+
+/// Many tables on many devices, with rules and groups, in memory that hardly suffices or does not.
+Task hard_task(std::uint64_t seed) {
+  Random random(seed, 83);
+  Task task;
+  task.devices = 2 << random.below(8);
+  const std::size_t tables = 20 + random.below(400);
+  const int widths[] = {4, 64, 4096};
+  for (std::size_t t = 0; t < tables; ++t) {
+    task.tables.push_back({.name = {},
+                           .rows = 1000 + static_cast<std::int64_t>(random.below(100'000)),
+                           .dim = widths[random.below(3)],
+                           .pooling_factor = 1.0 + static_cast<double>(random.below(20))});
+    if (random.below(4) == 0) task.tables.back().rules.max_slices = 1 + static_cast<int>(t % 5);
+  }
+  if (random.below(2) == 0) add_rules(task, random);
+  if (random.below(2) == 0) add_groups(task, random);
+  const double fill = 0.9 + 0.3 * random.uniform();
+  task.memory_bytes =
+      1 + static_cast<std::int64_t>(fill * static_cast<double>(total_bytes(task)) / task.devices);
+  if (random.below(3) == 0) task.reserved.bytes = task.memory_bytes / 10;
+  if (random.below(3) == 0) {
+    for (int d = 0; d < task.devices; ++d) {
+      task.device_list.push_back({.memory_bytes = task.memory_bytes + d % 7, .speed = 1.0 + d % 3});
+    }
+  }
+  return task;
+}
+
+/// A stop condition that is reached when it is asked for the n-th time.
+class CountedStop {
+ public:
+  explicit CountedStop(std::uint64_t reached_at)
+      : condition_([this, reached_at] { return ++asked_ >= reached_at; }) {}
+  CountedStop(const CountedStop&) = delete;
+  CountedStop& operator=(const CountedStop&) = delete;
+
+  [[nodiscard]] const StopCondition& condition() const { return condition_; }
+  [[nodiscard]] std::uint64_t asked() const { return asked_; }
+
+ private:
+  std::uint64_t asked_ = 0;
+  StopCondition condition_;
+};
+
+constexpr std::uint64_t kNever = UINT64_MAX;
+
+/// Pieces of work that need no search.
+struct Work {
+  std::string name;
+  std::function<void(const StopCondition&)> run;
+};
+
+// Whoever is stopped may be asked for more before all of it ends, which is then not begun.
+constexpr std::uint64_t kMostAsksAfterStop = 40;
+// Looks at the stop condition, of which 16,384 steps are between two: some seconds at most.
+constexpr std::uint64_t kMostAsks = 60'000;
+
+TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
+  const CostModels models = testing::random_models(3, {.table_network = {4}, .head = {1}});
+  const auto backend = make_cpu_backend(models);
+  int stopped = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = hard_task(seed);
+    validate(task);
+    const CanonicalTask canonical(task);
+    PieceCatalog catalog(canonical.task, backend->table_features(), canonical.original,
+                         canonical.bundles);
+    PieceCatalog::embed(*backend, {&catalog, 1});
+    const Task* const starts = canonical.task_of_starts();
+    std::vector<Work> works = {
+        {"proofs", [&](const StopCondition& stop) { (void)proof_of_infeasibility(task, stop); }},
+        {"canonical task", [&](const StopCondition& stop) { (void)CanonicalTask(task, stop); }},
+        {"room", [&](const StopCondition& stop) { (void)plan_for_room(task, false, stop); }},
+        {"ruled packings", [&](const StopCondition& stop) {
+           (void)pack_under_rules(catalog, canonical.task, starts, false, stop);
+         }}};
+    if (canonical.task.groups.empty()) {
+      works.push_back({"tight packings", [&](const StopCondition& stop) {
+                         (void)pack_tightly(catalog, canonical.task, stop);
+                       }});
+    }
+    if (starts != nullptr) {
+      works.push_back({"ladder", [&](const StopCondition& stop) {
+                         (void)cut_ladder(catalog, *starts, 4, 1000, stop);
+                       }});
+      works.push_back({"uniform slices", [&](const StopCondition& stop) {
+                         (void)place_uniform_slices(*starts, 4, stop);
+                       }});
+      works.push_back({"baseline", [&](const StopCondition& stop) {
+                         (void)place_by_baseline(*starts, Algorithm::kLookupGreedy, 0, stop);
+                       }});
+    }
+    for (const Work& work : works) {
+      SCOPED_TRACE(work.name);
+      const CountedStop never(kNever);
+      work.run(never.condition());
+      EXPECT_LE(never.asked(), kMostAsks);
+      for (const std::uint64_t at : {std::uint64_t{1}, never.asked() / 2}) {
+        if (at == 0 || at > never.asked()) continue;
+        const CountedStop stop(at);
+        work.run(stop.condition());
+        EXPECT_LE(stop.asked(), at + kMostAsksAfterStop);
+        ++stopped;
+      }
+    }
+  }
+  EXPECT_GT(stopped, static_cast<int>(repetitions(60)) * 4);
+}
+
+// More than that it takes to look at each table once.
+TEST(BoundedWork, ProofsCountTheirSteps) {
+  constexpr std::uint64_t kSteps = std::uint64_t{1} << 17;
+  // What is taken at once: a device, or a table, with all that it may have to do with.
+  constexpr std::uint64_t kMostAtOnce = 20'000;
+  int spent = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = hard_task(seed);
+    const StopCondition never;
+    StepBudget all(kSteps, never);
+    (void)proof_by_rules(task, all);
+    EXPECT_LE(all.taken(), kSteps + kMostAtOnce);
+    spent += all.spent() ? 1 : 0;
+    if (all.taken() < 2 * StepBudget::kStepsBetweenLooks) continue;
+    const CountedStop second(2);
+    StepBudget stopped(StepBudget::kAnySteps, second.condition());
+    EXPECT_FALSE(proof_by_rules(task, stopped));
+    EXPECT_TRUE(stopped.spent());
+    EXPECT_EQ(second.asked(), 2U);
+    EXPECT_LE(stopped.taken(), StepBudget::kStepsBetweenLooks + kMostAtOnce);
+  }
+  EXPECT_GT(spent, 0);
+}
+
+// A plan whose time is over before it begins is neither searched for nor denied by a proof.
+TEST(BoundedWork, NothingIsSearchedForAfterTheDeadline) {
+  const Planner planner(testing::random_models(4, {.table_network = {4}, .head = {1}}),
+                        {.threads = 1});
+  int ruled_out = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = hard_task(seed);
+    PlanRequest request;
+    request.deadline = std::chrono::steady_clock::now();
+    const PlanResult result = planner.plan(task, request);
+    EXPECT_FALSE(result.plan);
+    ASSERT_TRUE(result.infeasible);
+    if (proof_by_memory(task)) {
+      EXPECT_NE(result.infeasible->kind, Infeasibility::Kind::kNoTime);
+      continue;
+    }
+    EXPECT_EQ(result.infeasible->kind, Infeasibility::Kind::kNoTime);
+    EXPECT_FALSE(result.complete);
+    EXPECT_EQ(result.stats.placements, 0U);
+    EXPECT_EQ(result.stats.edits, 0U);
+    ruled_out += proof_of_infeasibility(task, StopCondition()) ? 1 : 0;
+  }
+  EXPECT_GT(ruled_out, 0);
+}
+
+}  // namespace
+}  // namespace neuroshard
