@@ -52,28 +52,22 @@ std::vector<WantedKinds> first_kinds(const KindOrder& order, const RunningKinds&
   return all;
 }
 
-LeastMoves least_moves(const Backend& backend, const KindOrder& order,
-                       std::span<const WantedKinds> kinds) {
+std::optional<std::int64_t> least_moves(const Backend& backend, const KindOrder& order,
+                                        std::span<const WantedKinds> kinds) {
   RestRequest free{.request = order.request};
   free.request.most_moved_bytes.reset();
   free.request.unspent_bytes.reset();
-  LeastMoves least;
-  const auto add = [&](std::int64_t bytes) {
-    least.bytes = std::min(least.bytes.value_or(kAnyBytes), bytes);
-  };
+  std::optional<std::int64_t> least;
+  const auto add = [&](std::int64_t bytes) { least = std::min(least.value_or(kAnyBytes), bytes); };
   for (const WantedKinds& wanted : kinds) {
     const KeptTables kept = keep_tables(backend, order.task, order.running, wanted);
-    if (refusal_of(order.task, kept)) continue;
+    if (!can_be_laid_out(order.task, kept)) continue;
     if (kept.rest.tables.empty()) {
       add(kept.moved_bytes);
       continue;
     }
-    Replanned rest = order.replan_rest(kept, free);
-    if (rest.least_start_bytes) {
-      add(kept.moved_bytes + *rest.least_start_bytes);
-    } else {
-      least.none = with_kept_tables(backend, order.task, kept, std::move(rest.result)).result;
-    }
+    const Replanned rest = order.replan_rest(kept, free);
+    if (rest.least_start_bytes) add(kept.moved_bytes + *rest.least_start_bytes);
   }
   return least;
 }

@@ -17,14 +17,10 @@ namespace neuroshard {
 [[nodiscard]] std::vector<WantedKinds> first_kinds(const KindOrder& order,
                                                    const RunningKinds& kinds);
 
-/// What it takes to have a plan.
-struct LeastMoves {
-  std::optional<std::int64_t> bytes{};  ///< A budget that is enough; nothing: none is known to be.
-  PlanResult none{};                    ///< Why, unless tables cannot be laid out so.
-};
-
 /// What the plans of `kinds` that leave most where it is have to move, by whichever moves least.
-[[nodiscard]] LeastMoves least_moves(const Backend& backend, const KindOrder& order,
-                                     std::span<const WantedKinds> kinds);
+/// Nothing if none of them has a plan.
+[[nodiscard]] std::optional<std::int64_t> least_moves(const Backend& backend,
+                                                      const KindOrder& order,
+                                                      std::span<const WantedKinds> kinds);
 
 }  // namespace neuroshard

@@ -5,15 +5,11 @@
 #include <functional>
 #include <iterator>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include "core/equal_blocks.h"
-#include "core/message_text.h"
-#include "core/table_label.h"
 #include "core/table_rules.h"
-#include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"
@@ -166,7 +162,7 @@ class TableKeeper {
     const auto blocks = slices * static_cast<std::size_t>(count_of_blocks(table.rows, group));
     return may_be_sharded(task_, table, ShardingKind::kGrid) && !rules.no_split &&
            (rules.max_slices == 0 || std::cmp_less_equal(blocks, rules.max_slices)) &&
-           table.dim / static_cast<int>(slices) >= rules.min_width;
+           table.dim / static_cast<int>(slices) >= least_width(table);
   }
 
   /// Equal blocks on nodes: those that they are on, or, where a device of these is lost, those that
@@ -302,31 +298,20 @@ KeptTables keep_tables(const Backend& backend, const Task& task, const RunningPl
   return TableKeeper(backend, task, running, wanted).run();
 }
 
-std::optional<Error> refusal_of(const Task& task, const KeptTables& kept) {
+bool can_be_laid_out(const Task& task, const KeptTables& kept) {
   const Plan& fixed = kept.fixed;
-  const auto is_fixed = [&](int t) {
-    return std::ranges::binary_search(fixed.replicas, t) ||
-           std::ranges::any_of(fixed.slices,
-                               [&](const TableSlice& slice) { return slice.table == t; });
-  };
-  for (int t = 0; std::cmp_less(t, task.tables.size()); ++t) {
-    const Table& table = task.tables[static_cast<std::size_t>(t)];
-    if (may_be_in_columns(task, table) || is_fixed(t)) continue;
-    return Error(label_of(task, t) + " may neither be whole nor in slices of columns" +
-                 rules_text(table.rules) +
-                 ", and its blocks of rows cannot stay; plan the task anew, or loosen the rules");
+  std::vector<bool> is_fixed(task.tables.size(), false);
+  for (const int t : fixed.replicas) is_fixed[static_cast<std::size_t>(t)] = true;
+  for (const TableSlice& slice : fixed.slices) {
+    is_fixed[static_cast<std::size_t>(slice.table)] = true;
   }
-  if (!kept.has_room) {
-    return Error("the tables that the running plan replicates or cuts by rows need " +
-                 format_bytes(kept.device_bytes) + " on every device, but one has room for " +
-                 format_bytes(std::ranges::min(rooms_bytes(task))) + "; plan the task anew");
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (!is_fixed[t] && !may_be_in_columns(task, task.tables[t])) return false;
   }
-  for (const TableSlice& slice : kept.running.plan.slices) {
-    if (!is_row_block(kept.running.task, slice)) continue;
-    return Error(label_of(kept.running.task, slice.table) +
-                 " runs in blocks of rows that cannot stay; plan the task anew");
-  }
-  return std::nullopt;
+  return kept.has_room &&
+         std::ranges::none_of(kept.running.plan.slices, [&](const TableSlice& slice) {
+           return is_row_block(kept.running.task, slice);
+         });
 }
 
 ReplanResult with_kept_tables(const Backend& backend, const Task& task, const KeptTables& kept,

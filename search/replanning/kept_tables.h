@@ -47,9 +47,9 @@ struct KeptTables {
 [[nodiscard]] KeptTables keep_tables(const Backend& backend, const Task& task,
                                      const RunningPlan& running, const WantedKinds& wanted);
 
-/// Why these tables cannot be laid out so: rules let one that is in `rest` be in no slices of
-/// columns, what runs in blocks of rows cannot stay, or there is no room.
-[[nodiscard]] std::optional<Error> refusal_of(const Task& task, const KeptTables& kept);
+/// False if rules let a table that is in `rest` be in no slices of columns, if what runs in blocks
+/// of rows cannot stay, or if there is no room.
+[[nodiscard]] bool can_be_laid_out(const Task& task, const KeptTables& kept);
 
 /// What `of_rest` is of the whole task.
 [[nodiscard]] ReplanResult with_kept_tables(const Backend& backend, const Task& task,

@@ -66,12 +66,12 @@ class KindSearch {
   void search_with_small_moves();
   /// The first plan: of the kinds that run or, if there is none, of others near to these.
   void begin(Effort effort);
-  void begin_without_plan(PlanResult none);
+  void begin_without_plan();
   /// Plans the task with tables of these kinds, and keeps the plan if it is the best so far.
   /// Returns what has to be moved for them, by the slices that run; tables that leave row blocks
   /// are new ones.
   std::int64_t try_kinds(const WantedKinds& wanted, Effort effort);
-  /// Throws Error if a larger budget would do, or if tables cannot stay as they run.
+  /// Throws Error if a larger budget would do.
   void refuse_without_plan();
   /// Where all tables are in `kept`.
   [[nodiscard]] Replanned nothing_beside(const KeptTables& kept) const;
@@ -118,7 +118,6 @@ class KindSearch {
   WantedKinds as_they_run_;  ///< The first of these.
   MoveBudget budget_;
   std::optional<Best> best_;
-  std::optional<Error> refusal_;    ///< Why tables cannot stay as they run.
   std::optional<PlanResult> anew_;  ///< For the task, with all effort.
   std::set<WantedKinds> tried_;
   std::vector<std::pair<double, WantedKinds>> with_little_effort_;  ///< What each was judged.
@@ -140,10 +139,7 @@ KindSearch::KindSearch(const Backend& backend, const KindOrder& order)
 std::int64_t KindSearch::try_kinds(const WantedKinds& wanted, Effort effort) {
   const KeptTables kept = keep_tables(backend_, order_.task, order_.running, wanted);
   const std::int64_t least_bytes = kept.missing_bytes + kept.taken_for_new_bytes;
-  if (std::optional<Error> refusal = refusal_of(order_.task, kept)) {
-    if (!refusal_) refusal_ = std::move(refusal);
-    return least_bytes;
-  }
+  if (!can_be_laid_out(order_.task, kept)) return least_bytes;
   if (budget_.bytes() && kept.moved_bytes > *budget_.bytes()) return least_bytes;
   RestRequest of_rest{
       .request = order_.request, .moved_beside = kept.moved_bytes, .effort = effort};
@@ -320,9 +316,8 @@ void KindSearch::try_numbers_of_replicas() {
   }
 }
 
-void KindSearch::begin_without_plan(PlanResult none) {
+void KindSearch::begin_without_plan() {
   best_ = Best{.wanted = as_they_run_, .judged_ms = std::numeric_limits<double>::infinity()};
-  best_->result.result = std::move(none);
 }
 
 void KindSearch::begin(Effort effort) {
@@ -334,8 +329,7 @@ void KindSearch::begin(Effort effort) {
   // Of any kinds, then, and moving anything if no budget was given.
   budget_.set_least_bytes(kinds_.least_bytes());
   if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
-  if (!any_kinds_) return;
-  if (!best_) begin_without_plan({});
+  if (!best_) begin_without_plan();
   anew_ = plan_anew(order_.task, order_.effort);
   if (!anew_->plan) best_->result.result = *anew_;
   Task any = order_.task;
@@ -418,16 +412,12 @@ void KindSearch::search_with_small_moves() {
 
 void KindSearch::refuse_without_plan() {
   if (order_.request.most_moved_bytes) {
-    LeastMoves least = least_moves(backend_, order_, first_kinds_);
-    if (anew_ && anew_->plan) {
-      least.bytes =
-          std::min(least.bytes.value_or(kAnyBytes), moved_bytes(kinds_.moves_to(*anew_->plan)));
+    std::optional<std::int64_t> least = least_moves(backend_, order_, first_kinds_);
+    if (anew_->plan) {
+      least = std::min(least.value_or(kAnyBytes), moved_bytes(kinds_.moves_to(*anew_->plan)));
     }
-    if (least.bytes) throw budget_.too_small(*least.bytes);
-    const bool has_reason = best_ && best_->result.result.infeasible;
-    if (!refusal_ && !has_reason) begin_without_plan(std::move(least.none));
+    if (least) throw budget_.too_small(*least);
   }
-  if (refusal_ && (!best_ || order_.request.most_moved_bytes)) throw *refusal_;
 }
 
 ReplanResult KindSearch::run() {

@@ -37,7 +37,8 @@ struct KindOrder {
 /// planner may, with others replicated or row-wise, as a plan that is made anew has them, as far as
 /// the moves allow. The plan with the lowest cost, or cost and price of moves. Writes all of the
 /// result but `running_cost` and the time. Throws Error as keep_tables() and replan_task() do, and,
-/// if there is no plan, where a larger budget would do, or else as refusal_of() says.
+/// if there is no plan, where a larger budget would do. Without any plan the reason is that of a
+/// plan made anew.
 [[nodiscard]] ReplanResult replan_kinds(const Backend& backend, const KindOrder& order);
 
 }  // namespace neuroshard

@@ -410,10 +410,9 @@ TEST(KeptTables, ReplicasThatHaveNoRoomAreDropped) {
   EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
   EXPECT_EQ(result.moved_bytes, 0);
   task.memory_bytes = 9'000;
+  // There is no plan at all, whatever may be moved.
   EXPECT_TRUE(small_planner().replan(task, running).result.infeasible);
-  EXPECT_THAT(
-      message_of([&] { (void)small_planner().replan(task, running, {.most_moved_bytes = 0}); }),
-      HasSubstr("need 37.5 KiB on every device, but one has room for 8.79 KiB"));
+  EXPECT_TRUE(small_planner().replan(task, running, {.most_moved_bytes = 0}).result.infeasible);
 }
 
 // Of two nodes the first is nearly full of blocks, and the second empty.

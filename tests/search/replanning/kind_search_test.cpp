@@ -304,6 +304,42 @@ TEST(KindSearch, ANewTableOfManyLookupsIsCutByRows) {
 }
 
 // Replicas go from 2 devices to 3, as blocks of rows do to 4, and columns stay.
+// Two devices hold a table that must be cut by rows and one in columns; one alone has no room.
+TEST(KindSearch, WithoutAPlanTheReasonIsThatOfPlanningAnew) {
+  for (const bool most_in_rows : {true, false}) {
+    SCOPED_TRACE(most_in_rows);
+    RunningPlan running;
+    running.task.devices = 2;
+    running.task.memory_bytes = std::int64_t{1} << 30;
+    running.task.tables = {{.name = {},
+                            .rows = most_in_rows ? 5'000'000 : 2'000'000,
+                            .dim = 64,
+                            .pooling_factor = 1.0,
+                            .rules = {.kinds = {ShardingKind::kRow}}},
+                           {.name = {},
+                            .rows = most_in_rows ? 1'000'000 : 3'800'000,
+                            .dim = 64,
+                            .pooling_factor = 1.0}};
+    const Planner planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
+    running.plan = planner.plan(running.task).plan.value();
+    Task task = running.task;
+    task.devices = 1;
+    running.lost_devices = {1};
+    const PlanResult anew = planner.plan(task);
+    ASSERT_TRUE(anew.infeasible);
+    EXPECT_EQ(anew.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+    for (const bool budget : {false, true}) {
+      ReplanRequest request;
+      if (budget) request.most_moved_bytes = std::int64_t{1} << 30;
+      const ReplanResult result = planner.replan(task, running, request);
+      EXPECT_FALSE(result.result.plan);
+      ASSERT_TRUE(result.result.infeasible);
+      EXPECT_EQ(result.result.infeasible->kind, Infeasibility::Kind::kTotalMemory);
+      EXPECT_EQ(result.result.infeasible->message, anew.infeasible->message);
+    }
+  }
+}
+
 TEST(RunningKinds, CountBytesOfEachKind) {
   RunningPlan running;
   running.task.devices = 2;
