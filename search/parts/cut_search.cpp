@@ -22,6 +22,9 @@ namespace {
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
+// More row blocks than this are not tried: a plan takes a second to lay them out and to price them.
+constexpr std::size_t kMostBlocks = std::size_t{1} << 20;
+
 /// Of a table that may be in row blocks on nodes: nothing else.
 void leave_node_blocks(TableRules& rules) {
   std::vector<ShardingKind> left;
@@ -277,6 +280,7 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const CutChoice& choice) {
 }
 
 bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
+  if (choice.row_wise.size() * static_cast<std::size_t>(task_.devices) > kMostBlocks) return false;
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
   const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
