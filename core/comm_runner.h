@@ -31,9 +31,9 @@ class CommRunner {
  private:
   /// Columns of rows as the network sees them.
   const float* seen(const float* dim_sums, int rows);
-  /// Of each row, the start offset of the device that is ready last.
+  /// The start offset of the device that is ready last, for each row.
   void find_last_offsets(const float* start_offsets_ms, int rows);
-  /// Of start offsets, as core/seen_offsets.h has it.
+  /// The share of its start offsets that the network sees (core/seen_offsets.h).
   [[nodiscard]] float share_of(int row) const;
   void add_unseen_waits(const float* start_offsets_ms, int rows, float* cost_ms) const;
   void run_dense(const float* dim_sums, const float* start_offsets_ms, int rows, float* cost_ms);

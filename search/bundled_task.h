@@ -17,7 +17,7 @@ namespace neuroshard {
 /// than sizes and lookups: columns and lookups are those of all its tables, and its memory is that
 /// or up to a column's bytes more.
 struct BundledTask {
-  /// Of the tables of `listed`, in this order. A bundle has the place of its first table. `stop`:
+  /// Takes the tables of `listed` in this order. A bundle has the place of its first table. `stop`:
   /// for `apart_starts`, which is nothing once it is reached.
   BundledTask(const Task& listed, std::span<const std::uint32_t> order,
               const StopCondition& stop = {});

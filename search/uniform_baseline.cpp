@@ -29,7 +29,7 @@ int uniform_dim(const Table& table, int width) {
 }
 
 constexpr int kWidestSlice = 256;
-// Of more slices no plan is made: they would take seconds to place, and others to price.
+// More slices than these are not placed: they would take seconds to place, and others to price.
 constexpr std::int64_t kMostUniformSlices = std::int64_t{1} << 20;
 constexpr std::uint64_t kStepsOfSlice = 32;  // A device is taken from a heap, and put back.
 

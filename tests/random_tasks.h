@@ -40,7 +40,7 @@ struct ModelShape {
 };
 [[nodiscard]] CostModels random_models(std::uint64_t seed, const ModelShape& shape = {});
 
-/// The same models, whose samples have start offsets of all-to-alls up to so many ms.
+/// `models` whose samples have start offsets of all-to-alls up to so many ms.
 [[nodiscard]] CostModels with_offsets_up_to(CostModels models, double most_offset_ms);
 
 }  // namespace neuroshard::testing

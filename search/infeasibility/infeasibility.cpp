@@ -17,7 +17,7 @@
 namespace neuroshard {
 namespace {
 
-// Of all proofs together: some hundred milliseconds.
+// All proofs together take some hundred milliseconds at most.
 constexpr std::uint64_t kMostProofSteps = std::uint64_t{1} << 26;
 
 std::string devices_hold_text(const Task& task, std::int64_t available_bytes) {

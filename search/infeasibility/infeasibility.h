@@ -18,8 +18,9 @@ namespace neuroshard {
 /// Takes no longer than reading the task does, so that searches may begin with it.
 [[nodiscard]] std::optional<Infeasibility> proof_by_memory(const Task& task);
 
-/// The same, or what rules and groups leave (rule_proofs.h). For after a search without a plan,
-/// since it takes longer; it ends without a proof after a bounded number of steps, or at `stop`.
+/// proof_by_memory(), or what rules and groups leave (rule_proofs.h). For after a search without a
+/// plan, since it takes longer; it ends without a proof after a bounded number of steps, or at
+/// `stop`.
 [[nodiscard]] std::optional<Infeasibility> proof_of_infeasibility(const Task& task,
                                                                   const StopCondition& stop);
 

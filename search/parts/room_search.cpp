@@ -23,7 +23,7 @@ namespace {
 // one through everything: some milliseconds, and some hundred.
 constexpr std::uint64_t kFewSteps = 20'000;
 constexpr std::uint64_t kManySteps = 1'000'000;
-// Of a step's work, and of all steps together: a second at most.
+// The work of all steps together takes a second at most.
 constexpr std::uint64_t kMostWork = std::uint64_t{1} << 28;
 // Decisions that stand at one time, which are a recursion.
 constexpr std::size_t kMostStandingDecisions = 8192;

@@ -47,7 +47,7 @@ std::vector<float> normalized(std::vector<float> x, const Normalization& feature
   return x;
 }
 
-// Of one placement, whose offsets the network knows. No offsets: the backward pass.
+// Costs of one placement, whose offsets the network knows. No offsets: the backward pass.
 std::vector<float> network_costs(const CommNetwork& network, const std::vector<float>& dims,
                                  const std::vector<float>& offsets, float share) {
   if (const auto* dense = std::get_if<DenseCommNetwork>(&network)) {

@@ -185,10 +185,10 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
   EXPECT_GT(stopped, static_cast<int>(repetitions(60)) * 4);
 }
 
-// More than that it takes to look at each table once.
+// Proofs end after the steps that they are given, and at the stop.
 TEST(BoundedWork, ProofsCountTheirSteps) {
   constexpr std::uint64_t kSteps = std::uint64_t{1} << 17;
-  // What is taken at once: a device, or a table, with all that it may have to do with.
+  // A device or a table is taken at once, with all that it may have to do with.
   constexpr std::uint64_t kMostAtOnce = 20'000;
   int spent = 0;
   for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
