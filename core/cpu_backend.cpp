@@ -120,9 +120,7 @@ std::vector<std::string> cpu_backends() {
 
 std::vector<std::string> available_cpu_backends() {
   std::vector<std::string> names;
-  for (const CpuKernels* kernels : all_cpu_kernels()) {
-    if (kernels->supported()) names.emplace_back(kernels->name);
-  }
+  for (const CpuKernels* kernels : available_cpu_kernels()) names.emplace_back(kernels->name);
   return names;
 }
 

@@ -1,6 +1,9 @@
 #include "core/cpu_kernels.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "core/kernels_avx2.h"
 #include "core/kernels_avx512.h"
@@ -48,27 +51,43 @@ const CpuKernels kAvx512Kernels = {
     .choose_device = avx2::choose_device,
 };
 
+// CPUs with AVX-512 of before Ice Lake (2019) lower their clock for it, of the whole core and for
+// some while after; none of these has VBMI2, and all since have. A measurement at start-up would
+// see neither.
+bool wide_registers_are_fast() { return __builtin_cpu_supports("avx512vbmi2") != 0; }
+
 }  // namespace
 #endif
 
 std::span<const CpuKernels* const> all_cpu_kernels() {
   static constexpr const CpuKernels* kKernels[] = {
 #ifdef NEUROSHARD_X86_KERNELS
-      &kAvx2Kernels,
-      // Twice as fast on batches, but whole plans, which score one shard at a time, gain too little
-      // to be sure of (docs/performance.md).
       &kAvx512Kernels,
+      &kAvx2Kernels,
 #endif
       &kScalarKernels,
   };
   return kKernels;
 }
 
+std::vector<const CpuKernels*> available_cpu_kernels() {
+  std::vector<const CpuKernels*> kernels;
+  std::ranges::copy_if(all_cpu_kernels(), std::back_inserter(kernels),
+                       [](const CpuKernels* one) { return one->supported(); });
+#ifdef NEUROSHARD_X86_KERNELS
+  if (kernels.front() == &kAvx512Kernels && !wide_registers_are_fast()) {
+    std::swap(kernels[0], kernels[1]);
+  }
+#endif
+  return kernels;
+}
+
 const CpuKernels& select_cpu_kernels(std::string_view name) {
+  if (name == "auto") return *available_cpu_kernels().front();
   std::string names = "auto";
   bool known = false;
   for (const CpuKernels* kernels : all_cpu_kernels()) {
-    const bool wanted = name == "auto" || name == kernels->name;
+    const bool wanted = name == kernels->name;
     if (wanted && kernels->supported()) return *kernels;
     known |= wanted;
     names += kernels == all_cpu_kernels().back() ? " or " : ", ";

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace neuroshard {
 
@@ -88,10 +89,13 @@ struct CpuKernels {
 
 extern const CpuKernels kScalarKernels;
 
-/// Those compiled in, in the order of preference.
+/// Those compiled in, the widest first.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
 
-/// The first one that this CPU supports if `name` is "auto", or the one named. Throws
+/// Those that this CPU supports, in the order of preference here.
+[[nodiscard]] std::vector<const CpuKernels*> available_cpu_kernels();
+
+/// The first available one if `name` is "auto", or the one named. Throws
 /// Error if that cannot run here (kBackend) or if there is none of that name (kInvalidInput).
 [[nodiscard]] const CpuKernels& select_cpu_kernels(std::string_view name);
 

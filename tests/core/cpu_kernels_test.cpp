@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 #include "every_cpu_backend.h"
 #include "neuroshard/error.h"
 #include "random_tasks.h"
@@ -43,6 +47,15 @@ TEST(CpuKernels, UnknownNamesAreAnsweredWithAllThatThereAre) {
     EXPECT_EQ(error.kind(), ErrorKind::kInvalidInput);
     for (const std::string& name : cpu_backends()) EXPECT_THAT(error.what(), HasSubstr(name));
   }
+}
+
+TEST(CpuKernels, OfAvx512AreTakenWhereTheyAreFast) {
+  const std::vector<std::string> available = available_cpu_backends();
+  if (std::ranges::find(available, "avx512") == available.end()) GTEST_SKIP() << "no AVX-512";
+  std::ifstream file("/proc/cpuinfo");
+  const std::string cpuinfo{std::istreambuf_iterator<char>(file), {}};
+  const bool fast = cpuinfo.find(" avx512_vbmi2") != std::string::npos;
+  EXPECT_EQ(select_cpu_kernels("auto").name, fast ? "avx512" : "avx2");
 }
 
 TEST(CpuKernels, AutoIsTheFirstAvailableOne) {

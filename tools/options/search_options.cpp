@@ -17,7 +17,7 @@ void add_backend_options(CLI::App& command, PlannerOptions& options) {
       .add_option("--backend", options.backend,
                   names +
                       "; same plans on all. auto: what the environment variable NEUROSHARD_BACKEND "
-                      "names, else the first of them that works here")
+                      "names, else the fastest that works here")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);

@@ -301,9 +301,9 @@ struct BackendOptions {
 /// name.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CostModels& models,
                                                         const BackendOptions& options = {});
-/// Names of all CPU backends that are compiled in, in the order of preference.
+/// Names of all CPU backends that are compiled in, the widest first.
 [[nodiscard]] std::vector<std::string> cpu_backends();
-/// Those that this machine can run; the first one is what "auto" takes.
+/// Those that this machine can run, in the order of preference: the first one is what "auto" takes.
 [[nodiscard]] std::vector<std::string> available_cpu_backends();
 
 }  // namespace neuroshard

@@ -71,10 +71,10 @@ typedef struct ns_planner ns_planner;
 typedef struct ns_planner_options {
   size_t size;
   const char* weights_path;  ///< A weights file (.safetensors). NULL: the built-in weights.
-  const char* backend;  ///< NULL: "auto", the first of cuda, avx2, avx512, scalar that works here.
-  const char* algorithm;  ///< NULL: "neuroshard".
-  const char* effort;     ///< "fast", "default" or "thorough". NULL: "default".
-  int32_t threads;        ///< For one plan. 0: one for each core.
+  const char* backend;       ///< NULL: "auto", the fastest of cuda, avx512, avx2, scalar here.
+  const char* algorithm;     ///< NULL: "neuroshard".
+  const char* effort;        ///< "fast", "default" or "thorough". NULL: "default".
+  int32_t threads;           ///< For one plan. 0: one for each core.
   int32_t reserved;
   // Since version 3.
   /// "any": tables may also be replicated and, where columns alone find no room, cut by rows

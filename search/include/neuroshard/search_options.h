@@ -72,7 +72,7 @@ struct SearchOptions {
   bool memory_splits = true;
 };
 
-/// All backends in the order of preference: "cuda", then cpu_backends().
+/// All backends: "cuda", then cpu_backends().
 [[nodiscard]] std::vector<std::string> backends();
 
 struct PlannerOptions {
@@ -87,7 +87,7 @@ struct PlannerOptions {
   std::optional<Cuts> cuts{};
   SearchOptions search{};
   /// "auto" or one of backends(). "auto" is what the environment variable NEUROSHARD_BACKEND names,
-  /// if it is set, else the first of backends() that works here.
+  /// if it is set, else "cuda" if a GPU works here, else the first of available_cpu_backends().
   std::string backend = "auto";
   int threads = 0;         ///< CPU threads for one plan or one batch; 0: one per core.
   std::uint64_t seed = 0;  ///< Of Algorithm::kRandom.
