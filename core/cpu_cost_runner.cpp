@@ -9,16 +9,24 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::size_t kRowsOfBlock = 8;
+constexpr std::size_t kRowsOfBlock = 12;
 // Inputs of the symmetric network.
 constexpr std::size_t kOwnOffset = 1;
 constexpr std::size_t kLastOffset = 6;
 constexpr std::size_t kRowStride = padded_width(kSymmetricCommFeatures);
 
+/// Input `i` of a network, normalised.
+float input(const PackedCommNetwork& network, const float* raw, std::size_t i) {
+  const float share = seen_share(raw[kLastOffset], network.most_offset_ms);
+  const float seen = is_offset_input(static_cast<int>(i)) ? share * raw[i] : raw[i];
+  return (seen - network.features.mean[i]) / network.features.std[i];
+}
+
 }  // namespace
 
 CpuCostRunner::CpuCostRunner(const CpuKernels& kernels, const PackedModels& models, int devices)
-    : comm_(models.comm_for(devices)),
+    : kernels_(kernels),
+      comm_(models.comm_for(devices)),
       width_(padded_width(models.compute().table_network.outputs())),
       head_(kernels, models.compute().head, /*relu_last=*/false),
       forward_(kernels, comm_.forward, devices, /*most_rows=*/1),
@@ -50,26 +58,43 @@ void CpuCostRunner::backward_rows(std::span<const float> features, std::span<flo
 
 void CpuCostRunner::run_rows(const PackedCommNetwork& network, MlpRunner& runner,
                              std::span<const float> features, std::span<float> cost_ms) {
-  const float* mean = network.features.mean.data();
-  const float* std = network.features.std.data();
-  for (std::size_t first = 0; first < cost_ms.size(); first += kRowsOfBlock) {
-    const std::size_t block = std::min(kRowsOfBlock, cost_ms.size() - first);
-    for (std::size_t row = 0; row < block; ++row) {
-      const float* raw = features.data() + (first + row) * kSymmetricCommFeatures;
-      float* x = rows_.data() + row * kRowStride;
-      const float share = seen_share(raw[kLastOffset], network.most_offset_ms);
-      for (int i = 0; i < kSymmetricCommFeatures; ++i) {
-        x[i] = ((is_offset_input(i) ? share * raw[i] : raw[i]) - mean[i]) / std[i];
+  const std::size_t rows = cost_ms.size();
+  const auto raw = [&](std::size_t row) { return features.data() + row * kSymmetricCommFeatures; };
+  if (rows > kRowsOfBlock) {
+    run_columns(network, features, cost_ms);
+  } else {
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t i = 0; i < kSymmetricCommFeatures; ++i) {
+        rows_[row * kRowStride + i] = input(network, raw(row), i);
       }
     }
-    runner.run(rows_.data(), static_cast<int>(kRowStride), static_cast<int>(block),
-               cost_ms.data() + first, 1);
-    for (std::size_t row = first; row < first + block; ++row) {
-      const float* raw = features.data() + row * kSymmetricCommFeatures;
-      cost_ms[row] = with_unseen_wait(cost_ms[row], raw[kOwnOffset], raw[kLastOffset],
-                                      seen_share(raw[kLastOffset], network.most_offset_ms));
+    runner.run(rows_.data(), static_cast<int>(kRowStride), static_cast<int>(rows), cost_ms.data(),
+               1);
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    cost_ms[row] = with_unseen_wait(cost_ms[row], raw(row)[kOwnOffset], raw(row)[kLastOffset],
+                                    seen_share(raw(row)[kLastOffset], network.most_offset_ms));
+  }
+}
+
+void CpuCostRunner::run_columns(const PackedCommNetwork& network, std::span<const float> features,
+                                std::span<float> cost_ms) {
+  const std::size_t rows = cost_ms.size();
+  const std::size_t stride = (rows + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+  columns_.resize(stride * kSymmetricCommFeatures);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const float* const raw = features.data() + row * kSymmetricCommFeatures;
+    for (std::size_t i = 0; i < kSymmetricCommFeatures; ++i) {
+      columns_[i * stride + row] = input(network, raw, i);
     }
   }
+  layers_.clear();
+  for (const PackedLayer& layer : network.mlp.layers) layers_.push_back(layer.view());
+  const int width = std::max(network.mlp.scratch_width(), kSymmetricCommFeatures);
+  for (auto& scratch : scratch_) scratch.resize(static_cast<std::size_t>(width) * kColumnBlock);
+  kernels_.mlp_columns(layers_.data(), static_cast<int>(layers_.size()), columns_.data(),
+                       static_cast<int>(stride), static_cast<int>(rows),
+                       {scratch_[0].data(), scratch_[1].data()}, cost_ms.data());
 }
 
 }  // namespace neuroshard

@@ -23,9 +23,14 @@ class CpuCostRunner final : public CostRunner {
   void backward_rows(std::span<const float> features, std::span<float> cost_ms) override;
 
  private:
+  /// Few rows go one beside another through registers of outputs, many side by side, a register of
+  /// rows; the results are the same to the last bit.
   void run_rows(const PackedCommNetwork& network, MlpRunner& runner,
                 std::span<const float> features, std::span<float> cost_ms);
+  void run_columns(const PackedCommNetwork& network, std::span<const float> features,
+                   std::span<float> cost_ms);
 
+  const CpuKernels& kernels_;
   const PackedCommModel& comm_;
   int width_;  ///< Floats of an embedding.
   MlpRunner head_;
@@ -34,6 +39,9 @@ class CpuCostRunner final : public CostRunner {
   MlpRunner forward_rows_;
   MlpRunner backward_rows_;
   AlignedVector<float> rows_;  ///< Normalised features of a block of rows.
+  AlignedVector<float> columns_;
+  AlignedVector<float> scratch_[2];
+  std::vector<PackedLayerView> layers_;
 };
 
 }  // namespace neuroshard
