@@ -1,0 +1,160 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/commands.h"
+#include "bench/common_options.h"
+#include "bench/inputs/gap_cases.h"
+#include "bench/judge/judge.h"
+#include "bench/machine/machine_context.h"
+#include "bench/markdown_table.h"
+#include "bench/statistics.h"
+#include "bench/stopwatch.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
+#include "neuroshard/weights.h"
+#include "weights/collection/analytic_plan_cost.h"
+
+namespace neuroshard::bench {
+namespace {
+
+constexpr const char* kJudgeFooter =
+    R"(How far plans of each effort are from the cheapest plan that is known: the cheapest of them, or what a
+judge finds from it, which anneals whole plans of any widths and ways by their price alone and shares
+nothing with the planner. By 'predicted' prices, which the search minimises, or by 'analytic' ones, errors
+of the cost models included. CPU times are those of the plans, on one thread.
+
+Examples:
+  nsbench judge --sets mlperf_dlrm_v2_criteo1tb_multihot --devices 8,16,32,64
+  nsbench judge --seconds 2 --random-tasks 5
+  nsbench judge --prices analytic --devices 8,64)";
+
+struct JudgeCommand {
+  TableSetOptions cases{.devices = {8, 16, 64, 128}};
+  JudgeOptions judge;
+  std::string prices = "predicted";
+  std::vector<std::string> efforts = {"fast", "default"};
+  int random_tasks = 0;
+};
+
+std::vector<GapCase> cases_of(const JudgeCommand& options) {
+  const TableSetOptions& sets = options.cases;
+  std::vector<GapCase> cases;
+  if (options.random_tasks == 0) {
+    return table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
+  }
+  for (const int devices : sets.devices) {
+    std::ranges::move(wide_cases(options.random_tasks, devices, sets.memory_gib,
+                                 options.judge.seed + static_cast<std::uint64_t>(devices)),
+                      std::back_inserter(cases));
+  }
+  return cases;
+}
+
+struct OfEffort {
+  std::vector<double> cpu_ms;
+  std::vector<double> over_best;
+};
+
+void run_judge(const JudgeCommand& options, std::ostream& out) {
+  out << context_block(machine_context()) << std::flush;
+  const CostModels models = builtin_weights();
+  std::vector<Planner> planners;
+  std::vector<OfEffort> efforts(options.efforts.size());
+  std::vector<std::string> head = {"case", "devices", "judge ms", "plans priced"};
+  for (const std::string& effort : options.efforts) {
+    PlannerOptions of_planner;
+    of_planner.effort = effort_from_name(effort);
+    of_planner.threads = 1;
+    planners.emplace_back(models, of_planner);
+    head.push_back(effort);
+  }
+  MarkdownTable table(head);
+  for (const GapCase& one : cases_of(options)) {
+    const auto backend = make_cpu_backend(models_for(models, comm_setting(one.task)));
+    const PlanPrice price = [&](const Plan& plan) {
+      if (options.prices == "predicted") return simulate(*backend, one.task, plan);
+      PlanCost cost = analytic_plan_cost(gpu_named(kDefaultGpu), network_named(kDefaultNetwork),
+                                         one.task, plan);
+      cost.fits_memory = simulate(*backend, one.task, plan).fits_memory;
+      return cost;
+    };
+    std::vector<double> costs_ms;
+    std::vector<double> cpu_ms;
+    std::optional<Plan> best;
+    for (const Planner& planner : planners) {
+      const Stopwatch watch;
+      const PlanResult result = planner.plan(one.task);
+      cpu_ms.push_back(watch.elapsed().cpu_ms);
+      if (!result.plan) break;
+      costs_ms.push_back(price(*result.plan).cost_ms);
+      if (costs_ms.back() == *std::ranges::min_element(costs_ms)) best = result.plan;
+    }
+    if (costs_ms.size() < planners.size()) continue;  // No plan: nothing to be judged.
+    const Judged judged = judge(one.task, *best, price, options.judge);
+    std::vector<std::string> row = {one.name, std::to_string(one.task.devices),
+                                    three_digits(judged.cost_ms), with_separators(judged.priced)};
+    for (std::size_t i = 0; i < planners.size(); ++i) {
+      efforts[i].cpu_ms.push_back(cpu_ms[i]);
+      efforts[i].over_best.push_back(costs_ms[i] / judged.cost_ms);
+      row.push_back(three_digits(costs_ms[i] / judged.cost_ms) + " (" + three_digits(cpu_ms[i]) +
+                    " ms)");
+    }
+    table.add_row(row);
+  }
+  out << table.str();
+  MarkdownTable summary({"plan", "mean", "p90", "worst", "CPU ms"});
+  for (std::size_t i = 0; i < planners.size(); ++i) {
+    const OfEffort& of = efforts[i];
+    if (of.over_best.empty()) continue;
+    double sum = 0.0;
+    for (const double ratio : of.over_best) sum += ratio;
+    const auto four_digits = [](double x) { return std::to_string(x).substr(0, 6); };
+    summary.add_row({options.efforts[i],
+                     four_digits(sum / static_cast<double>(of.over_best.size())),
+                     four_digits(percentile(of.over_best, 90.0)),
+                     four_digits(*std::ranges::max_element(of.over_best)),
+                     three_digits(geometric_mean(of.cpu_ms))});
+  }
+  out << "\nCost over the cheapest plan known, by " << options.prices << " prices, of "
+      << efforts.front().over_best.size() << " cases:\n\n"
+      << summary.str();
+}
+
+}  // namespace
+
+void add_judge_command(CLI::App& program, Action& chosen) {
+  const auto options = std::make_shared<JudgeCommand>();
+  CLI::App* command =
+      program.add_subcommand("judge", "How far plans are from the cheapest that is known");
+  command->footer(kJudgeFooter);
+  add_table_set_options(*command, options->cases, 2);
+  command->add_option("--seconds", options->judge.seconds, "CPU time of the judge for each case")
+      ->capture_default_str()
+      ->check(seconds_between(0.01, 86400.0));
+  command->add_option("--seed", options->judge.seed, "Seed of the judge and of random tasks")
+      ->capture_default_str();
+  command->add_option("--prices", options->prices, "What plans are judged by")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"predicted", "analytic"}));
+  command->add_option("--efforts", options->efforts, "Whose plans are judged")
+      ->capture_default_str()
+      ->delimiter(',');
+  command
+      ->add_option("--random-tasks", options->random_tasks,
+                   "In place of table sets, so many drawn tasks on each number of devices")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  command->callback(
+      [options, &chosen] { chosen = [options](std::ostream& out) { run_judge(*options, out); }; });
+}
+
+}  // namespace neuroshard::bench
