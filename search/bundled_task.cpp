@@ -1,5 +1,6 @@
 #include "search/bundled_task.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -119,6 +120,10 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
       add(slice);
     }
   }
+  for (const int table : plan.replicas) {
+    of_listed.replicas.push_back(static_cast<int>(original[static_cast<std::size_t>(table)]));
+  }
+  std::ranges::sort(of_listed.replicas);
   for (const std::vector<int>& shard : plan.shards) {
     std::vector<int>& of_device = of_listed.shards.emplace_back();
     for (const int slice : shard) {
@@ -127,6 +132,34 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
     }
   }
   return of_listed;
+}
+
+Plan BundledTask::plan_of_task(const Plan& listed) const {
+  constexpr int kNoTable = -1;
+  std::size_t count = original.size();
+  for (const Bundle& bundle : bundles) count += bundle.listed.size() - 1;
+  std::vector<int> table_of(count, kNoTable);  // Of those in a bundle, its first alone.
+  for (std::size_t t = 0; t < original.size(); ++t) table_of[original[t]] = static_cast<int>(t);
+  Plan plan;
+  plan.shards.resize(listed.shards.size());
+  for (std::size_t device = 0; device < listed.shards.size(); ++device) {
+    for (const int index : listed.shards[device]) {
+      TableSlice slice = listed.slices[static_cast<std::size_t>(index)];
+      slice.table = table_of[static_cast<std::size_t>(slice.table)];
+      if (slice.table == kNoTable) continue;
+      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
+      const bool bundle = std::ranges::any_of(
+          bundles, [&](const Bundle& one) { return static_cast<int>(one.table) == slice.table; });
+      if (bundle) slice = {slice.table, 0, table.dim, 0, table.rows};
+      plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
+      plan.slices.push_back(slice);
+    }
+  }
+  for (const int table : listed.replicas) {
+    plan.replicas.push_back(table_of[static_cast<std::size_t>(table)]);
+  }
+  std::ranges::sort(plan.replicas);
+  return plan;
 }
 
 }  // namespace neuroshard

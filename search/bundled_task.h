@@ -45,6 +45,8 @@ struct BundledTask {
   }
   /// What a plan of `task` is of the listed one: whole tables in the place of bundles, in a row.
   [[nodiscard]] Plan plan_of_listed(const Plan& plan) const;
+  /// The other way round: a plan of the listed task, which keeps to its groups, as one of `task`.
+  [[nodiscard]] Plan plan_of_task(const Plan& listed) const;
 };
 
 }  // namespace neuroshard

@@ -51,16 +51,12 @@ static constexpr std::string_view text_of(SearchStage stage) {
       return "coarse_ladder";
     case SearchStage::kShortImprovement:
       return "short_improvement";
-    case SearchStage::kFineLadder:
-      return "fine_ladder";
     case SearchStage::kPublished:
       return "published";
     case SearchStage::kPacking:
       return "packing";
     case SearchStage::kImprovement:
       return "improvement";
-    case SearchStage::kLongImprovement:
-      return "long_improvement";
     case SearchStage::kRowBlocks:
       return "row_blocks";
     case SearchStage::kCuts:

@@ -19,14 +19,11 @@
 namespace neuroshard {
 namespace {
 
-constexpr int kCoarse = 1;  // Rungs from a share to its half.
-constexpr int kFine = 4;
+constexpr int kRungsOfOctave = 1;  // From a share to its half.
 
 // Slices in all rungs of a ladder, for each table or device, whatever there is more of.
-constexpr std::size_t kCoarseSlices = 16;
-constexpr std::size_t kCoarseSlicesUnderRules = 6;  // Each costs more to place.
-constexpr std::size_t kFineSlicesPerDevice = 15;
-constexpr std::size_t kMostFineSlices = 240;
+constexpr std::size_t kLadderSlices = 16;
+constexpr std::size_t kLadderSlicesUnderRules = 6;  // Each costs more to place.
 constexpr std::size_t kAnySlices = 1000;
 
 // A ladder goes out whole, unless somebody waits: then in batches of about this many slices.
@@ -36,8 +33,7 @@ constexpr std::size_t kSlicesOfBatch = 2048;
 constexpr std::chrono::nanoseconds kEndingOfSlice{50};
 
 // The best placements of a batch of rungs that are taken up, if they beat what there is.
-constexpr std::size_t kBestOfCoarse = 1;
-constexpr std::size_t kBestOfFine = 2;
+constexpr std::size_t kBestOfRungs = 1;
 
 // Plans within this of the cheapest count as equal, and the one with the fewest slices is taken.
 constexpr double kAboutEqual = 1.001;
@@ -46,6 +42,12 @@ constexpr double kAboutEqual = 1.001;
 constexpr std::size_t kKept = 4;
 
 constexpr int kWidestUniform = 256;
+
+// Edits of the improvement; of a plan near to one that has had them; and on many devices, where
+// hundreds gain nothing.
+constexpr double kSteps = 500;
+constexpr double kStepsAgain = 250;
+constexpr double kStepsTimesDevices = 1e5;
 
 }  // namespace
 
@@ -74,14 +76,14 @@ NeuroshardSearch::NeuroshardSearch(const Backend& backend, const Task& listed,
       ceiling_ms_(std::numeric_limits<double>::infinity()),
       infeasible_(proof_by_memory(listed)) {
   if (infeasible_) return;
-  if (order_.start != nullptr && order_.effort == Effort::kFast) start_near(*order_.start);
+  if (order_.start != nullptr) start_near(*order_.start);
   if (!found_.empty()) return;
   if (starts_of_ == nullptr) {
     after_published();
     return;
   }
   try_heuristics();
-  if (!done_early()) start_ladder(Phase::kCoarseLadder);
+  if (!done_early()) start_ladder();
 }
 
 const PlacementProblem& NeuroshardSearch::problem() const {
@@ -187,7 +189,7 @@ void NeuroshardSearch::start_near(const Plan& plan) {
   consider_simple(layout);
   if (found_.empty() || done_early()) return;
   if (starts_of_ == nullptr) return after_ladder();
-  phase_ = Phase::kCoarseLadder;
+  phase_ = Phase::kLadder;
   for (const auto order : {LadderRung::Order::kCost, LadderRung::Order::kColumns}) {
     order_slices(catalog_, order, first_, layout);
     ask_for(layout);
@@ -222,17 +224,15 @@ void NeuroshardSearch::try_heuristics() {
   }
 }
 
-void NeuroshardSearch::start_ladder(Phase phase) {
-  phase_ = phase;
-  const bool coarse = phase == Phase::kCoarseLadder;
-  stage_ = coarse ? SearchStage::kCoarseLadder : SearchStage::kFineLadder;
+void NeuroshardSearch::start_ladder() {
+  phase_ = Phase::kLadder;
+  stage_ = SearchStage::kCoarseLadder;
   const auto devices = static_cast<std::size_t>(listed_.devices);
   const std::size_t size = std::max(canonical_.task.tables.size(), devices);
-  const std::size_t slices = !coarse ? std::min(kFineSlicesPerDevice * devices, kMostFineSlices)
-                             : any_limits_devices(*starts_of_) ? kCoarseSlicesUnderRules
-                                                               : kCoarseSlices;
-  rungs_ = cut_ladder(catalog_, *starts_of_, coarse ? kCoarse : kFine, kAnySlices + size * slices,
-                      order_.stop);
+  const std::size_t slices =
+      any_limits_devices(*starts_of_) ? kLadderSlicesUnderRules : kLadderSlices;
+  rungs_ =
+      cut_ladder(catalog_, *starts_of_, kRungsOfOctave, kAnySlices + size * slices, order_.stop);
   if (done_early()) return;
   next_rung_ = 0;
   request_rungs();
@@ -274,8 +274,7 @@ void NeuroshardSearch::take_rungs(std::span<const CandidateResult> results,
   std::erase_if(ranking, [&](std::size_t i) { return !(cost_ms[i] < best_ms); });
   std::stable_sort(ranking.begin(), ranking.end(),
                    [&](std::size_t a, std::size_t b) { return cost_ms[a] < cost_ms[b]; });
-  ranking.resize(
-      std::min(ranking.size(), phase_ == Phase::kCoarseLadder ? kBestOfCoarse : kBestOfFine));
+  ranking.resize(std::min(ranking.size(), kBestOfRungs));
   for (const std::size_t i : ranking) {
     const auto devices = session.assignments(batch_.pieces_of(i), results[i].limit);
     if (!devices) return;  // Stopped: it had been placed before.
@@ -300,8 +299,8 @@ double NeuroshardSearch::least_ids_ms(std::span<const std::uint32_t> pieces) {
 }
 
 void NeuroshardSearch::after_ladder() {
-  if (phase_ == Phase::kFineLadder || found_.empty()) return start_published();
-  improve(ImprovementRound::kShort);
+  if (found_.empty()) return start_published();
+  improve();
 }
 
 void NeuroshardSearch::start_published() {
@@ -322,7 +321,7 @@ void NeuroshardSearch::after_published() {
   }
   if (found_.empty()) pack_for_memory();
   if (found_.empty()) return end();
-  improve(order_.effort == Effort::kFast ? ImprovementRound::kShort : ImprovementRound::kDefault);
+  improve();
 }
 
 // The last resort: nothing that looks at costs has found room for all tables.
@@ -348,53 +347,28 @@ void NeuroshardSearch::pack_for_memory() {
 }
 
 void NeuroshardSearch::after_improvement() {
-  if (round_ == ImprovementRound::kLongHot) return improve(ImprovementRound::kLongWarm);
   settle();
-  if (round_ == ImprovementRound::kShort && order_.effort != Effort::kFast) {
-    if (done_early()) return;
-    // There the fine ladder finds nothing that improvement does not.
-    if (listed_.devices <= kQuickDevices) return start_published();
-    return start_ladder(Phase::kFineLadder);
-  }
-  if (round_ == ImprovementRound::kDefault && order_.effort == Effort::kThorough && !done_early()) {
-    return improve(ImprovementRound::kLongHot);
-  }
   end();
 }
 
-// Chains start from the best plans found so far. Each has random numbers of its own, so that what
-// they find does not depend on who runs them.
-void NeuroshardSearch::improve(ImprovementRound round) {
-  round_ = round;
-  stage_ = round == ImprovementRound::kShort     ? SearchStage::kShortImprovement
-           : round == ImprovementRound::kDefault ? SearchStage::kImprovement
-                                                 : SearchStage::kLongImprovement;
+void NeuroshardSearch::improve() {
+  stage_ = SearchStage::kShortImprovement;
   if (listed_.devices < 2 || order_.stop.reached()) return after_improvement();
-  chain_options_ = improvement_chains(round, {.devices = listed_.devices,
-                                              .slices = found_.best().layout.size(),
-                                              .links = listed_.links.has_value(),
-                                              .groups = canonical_.has_groups(),
-                                              .improved_before = order_.start != nullptr});
-  const std::size_t chains = chain_options_.size();
-  for (AnnealingOptions& chain : chain_options_) {
-    chain.stream = streams_++;
-    chain.equal_widths = order_.equal_widths;
-  }
+  const double steps = std::min(order_.start != nullptr ? kStepsAgain : kSteps,
+                                kStepsTimesDevices / listed_.devices);
+  chain_ = {.steps = static_cast<std::uint64_t>(steps), .equal_widths = order_.equal_widths};
   // Between its steps a chain looks whether it is to stop; a launch of all of them would not.
   if (!annealing_problem_ && !order_.stop.possible()) {
     annealing_problem_ =
         neuroshard::annealing_problem(backend_, catalog_, canonical_.task, order_.equal_widths);
   }
   if (annealing_problem_ && backend_.can_anneal(*annealing_problem_)) {
-    const std::vector<FoundPlans::Found>& plans = found_.all();
-    for (std::size_t chain = 0; chain < chains; ++chain) {
-      chains_.push_back(annealing_chain(plans[chain % plans.size()].layout, chain_options_[chain]));
-    }
+    chains_.push_back(annealing_chain(found_.best().layout, chain_));
     phase_ = Phase::kImprovement;
     return;
   }
-  std::vector<std::optional<Annealed>> outcomes(chains);
-  take_chains(outcomes);
+  std::optional<Annealed> outcome;
+  take_chains({&outcome, 1});
 }
 
 std::span<const AnnealingChain> NeuroshardSearch::chains() const { return chains_; }
@@ -404,27 +378,19 @@ const AnnealingProblem* NeuroshardSearch::annealing_problem() const {
 }
 
 void NeuroshardSearch::take_chains(std::span<std::optional<Annealed>> outcomes) {
-  const auto run_chain = [&](std::size_t chain, std::size_t) {
-    if (outcomes[chain]) return;
-    const std::vector<FoundPlans::Found>& plans = found_.all();
-    outcomes[chain] =
-        anneal(backend_, catalog_, canonical_.task, plans[chain % plans.size()].layout,
-               chain_options_[chain], order_.stop);
-  };
-  if (order_.team != nullptr && outcomes.size() > 1) {
-    order_.team->run(outcomes.size(), run_chain);
-  } else {
-    for (std::size_t chain = 0; chain < outcomes.size(); ++chain) run_chain(chain, 0);
+  std::optional<Annealed>& outcome = outcomes.front();
+  if (!outcome) {
+    outcome =
+        anneal(backend_, catalog_, canonical_.task, found_.best().layout, chain_, order_.stop);
   }
   chains_.clear();
-  for (std::optional<Annealed>& outcome : outcomes) {
-    Annealed& result = *outcome;
-    stats_.edits += result.edits;
-    stats_.head_evaluations += result.head_evaluations;
-    stats_.comm_evaluations += result.comm_evaluations;
-    // Time was kept for the best plan alone.
-    const bool stopped = order_.stop.reached();
-    if (stopped && result.cost_ms >= found_.best().cost.cost_ms) continue;
+  Annealed& result = *outcome;
+  stats_.edits += result.edits;
+  stats_.head_evaluations += result.head_evaluations;
+  stats_.comm_evaluations += result.comm_evaluations;
+  // Time was kept for the best plan alone.
+  const bool stopped = order_.stop.reached();
+  if (!stopped || result.cost_ms < found_.best().cost.cost_ms) {
     if (!stopped) sort_layout(result.layout);
     consider(std::move(result.layout));
   }

@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "core/id_exchange.h"
-#include "core/thread_team.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/search_options.h"
 #include "search/canonical_task.h"
 #include "search/found_plans.h"
 #include "search/improvement/annealing.h"
-#include "search/improvement/improvement_chains.h"
 #include "search/published_search.h"
 #include "search/starts/cut_ladder.h"
 #include "search/task_search.h"
@@ -23,26 +21,19 @@ namespace neuroshard {
 
 /// What a search is told beside the task. Borrows what it refers to.
 struct SearchOrder {
-  Effort effort = Effort::kDefault;
   bool equal_widths = false;
   const SearchOptions& published;
   const PlanRequest& request;
-  StopCondition stop;                 ///< The search makes it keep time to hand out the best plan.
-  ThreadTeam::Lease* team = nullptr;  ///< For improvement; null: one thread.
-  /// A plan for the task by halving columns. At effort fast its slices, placed anew, and it itself
-  /// are all that the search starts from. Null: it starts everywhere.
+  StopCondition stop;  ///< The search makes it keep time to hand out the best plan.
+  /// A plan for the task by halving columns: its slices, placed anew, and it itself are all that
+  /// the search starts from. Null: it starts everywhere.
   const Plan* start = nullptr;
 };
 
-/// Algorithm::kNeuroshard. Starts everywhere: simple heuristics, a ladder of cuts, the published
-/// search. Then improves the best plans. What less effort does is the beginning of what more effort
-/// does, and a plan once found is only ever given up for one that costs no more, so that more
-/// effort never gives a dearer plan:
-///   fast      heuristics, a coarse ladder, a short improvement (the published search too if
-///             nothing fits otherwise);
-///   default   and a fine ladder, the published search, an improvement;
-///   thorough  and long improvements from several plans.
-/// At the end of each, of plans that cost about the same, one with few slices is taken.
+/// What Algorithm::kNeuroshard starts from, by halving columns: simple heuristics, a ladder of
+/// cuts, a short improvement, and the published search if nothing fits otherwise. A plan once found
+/// is only ever given up for one that costs no more. Of plans that cost about the same, one with
+/// few slices is taken.
 class NeuroshardSearch final : public TaskSearch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -64,11 +55,11 @@ class NeuroshardSearch final : public TaskSearch {
   void finish(PlanResult& result) override;
 
  private:
-  enum class Phase { kCoarseLadder, kFineLadder, kPublished, kImprovement, kFinished };
+  enum class Phase { kLadder, kPublished, kImprovement, kFinished };
 
   void start_near(const Plan& plan);
   void try_heuristics();
-  void start_ladder(Phase phase);
+  void start_ladder();
   void request_rungs();
   /// Puts the slices of `layout` into the batch, in their order.
   void ask_for(Layout layout);
@@ -80,9 +71,9 @@ class NeuroshardSearch final : public TaskSearch {
   void start_published();
   void after_published();
   void pack_for_memory();
-  void improve(ImprovementRound round);
+  void improve();
   void after_improvement();
-  /// Ends the work of one effort: settles what its plan is.
+  /// Settles what the plan is.
   void settle();
   void end();
 
@@ -118,12 +109,10 @@ class NeuroshardSearch final : public TaskSearch {
 
   IdExchange ids_;
   FoundPlans found_;
-  std::optional<FoundPlans::Found> settled_;  ///< The plan of the highest effort that has ended.
-  double ceiling_ms_;                         ///< No plan that is returned costs more.
-  std::uint64_t streams_ = 0;                 ///< Of random numbers: each chain has its own.
-  ImprovementRound round_ = ImprovementRound::kShort;
-  std::vector<AnnealingOptions> chain_options_;
-  std::vector<AnnealingChain> chains_;  ///< For the backend; with `chain_options_`.
+  std::optional<FoundPlans::Found> settled_;
+  double ceiling_ms_;  ///< No plan that is returned costs more.
+  AnnealingOptions chain_;
+  std::vector<AnnealingChain> chains_;  ///< `chain_`, for the backend.
   std::optional<AnnealingProblem> annealing_problem_;
   bool complete_ = true;
   std::optional<Infeasibility> infeasible_;

@@ -19,9 +19,8 @@ constexpr std::size_t kSearchesStartedTogether = 16;
 
 }  // namespace
 
-PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request,
-                                     const PlannerOptions& with) const {
-  SearchDriver driver(*cpu, with, request);
+PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request) const {
+  SearchDriver driver(*cpu, options, request);
   return run_search(driver, task);
 }
 
@@ -56,14 +55,14 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
   });
 }
 
-void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
-                              const PlannerOptions& with) const {
+void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs,
+                              const PlanRequest& request) const {
   std::vector<SearchDriver::Job> by_columns;
   std::vector<SearchDriver::Job> without_plan;
   for (const SearchDriver::Job& job : jobs) {
     (tables_to_cut_by_rows(job.task).empty() ? by_columns : without_plan).push_back(job);
   }
-  plan_in_parallel(by_columns, request, with);
+  plan_in_parallel(by_columns, request, options);
   if (!any_cuts) return;
   for (const SearchDriver::Job& job : by_columns) {
     if (job.outcome && may_need_row_blocks(*job.outcome)) without_plan.push_back(job);
@@ -76,8 +75,8 @@ void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs, const Pla
     try {
       const auto plan = [&](const auto&... of_part) { return plan_alone(of_part...); };
       outcome = tables_to_cut_by_rows(task).empty()
-                    ? with_row_blocks(task, request, with, std::move(outcome).value(), plan)
-                    : with_required_blocks(task, request, with, plan);
+                    ? with_row_blocks(task, request, std::move(outcome).value(), plan)
+                    : with_required_blocks(task, request, plan);
     } catch (const Error& error) {
       outcome = error;
     }
@@ -90,8 +89,7 @@ void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
   struct Run {
     Run(const Impl& impl, const CutJob& of_task, const PlanRequest& wanted)
         : job(of_task),
-          search(*impl.cpu, of_task.task, wanted,
-                 impl.cut_search_options(impl.options.effort, of_task.known)) {}
+          search(*impl.cpu, of_task.task, wanted, impl.cut_search_options(of_task.known)) {}
 
     CutJob job;
     CutSearch search;
@@ -113,17 +111,13 @@ void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
       if (run.search.next()) asking.push_back(&run);
     }
     if (asking.empty()) break;
-    for (const Effort effort : all_efforts()) {
-      for (const bool whole : {true, false}) {
-        std::vector<SearchDriver::Job> parts;
-        for (Run* run : asking) {
-          const auto& part = run->search.next();
-          if (part->effort != effort || part->whole != whole) continue;
-          parts.push_back({*part->task, run->of_part, part->start});
-        }
-        if (parts.empty()) continue;
-        plan_part(parts, first && whole ? request : of_parts, options_with(effort));
+    for (const bool whole : {true, false}) {
+      std::vector<SearchDriver::Job> parts;
+      for (Run* run : asking) {
+        const auto& part = run->search.next();
+        if (part->whole == whole) parts.push_back({*part->task, run->of_part, part->start});
       }
+      if (!parts.empty()) plan_part(parts, first && whole ? request : of_parts);
     }
     team_of_batch.run(asking.size(), [&](std::size_t i, std::size_t) {
       Run& run = *asking[i];
@@ -138,10 +132,38 @@ void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
   }
 }
 
+void Planner::Impl::improve_all(std::span<const SearchDriver::Job> planned,
+                                const PlanRequest& request) const {
+  std::vector<SearchDriver::Job> with_plan;
+  for (const SearchDriver::Job& job : planned) {
+    if (job.outcome && job.outcome->plan) with_plan.push_back(job);
+  }
+  if (with_plan.empty()) return;
+  std::vector<PlanOutcome> published(with_plan.size());
+  std::vector<SearchDriver::Job> jobs;
+  for (std::size_t i = 0; i < with_plan.size(); ++i) {
+    const Task& task = with_plan[i].task;
+    if (starts_from_published(task)) jobs.push_back({task, published[i]});
+  }
+  plan_in_parallel(jobs, without_improvements(request), published_options);
+  ThreadTeam team_of_batch(
+      static_cast<int>(std::min(with_plan.size(), static_cast<std::size_t>(threads))));
+  team_of_batch.run(with_plan.size(), [&](std::size_t i, std::size_t) {
+    PlanOutcome& outcome = with_plan[i].outcome;
+    try {
+      outcome = improved(with_plan[i].task, request, std::move(outcome).value(),
+                         published[i] ? &*published[i] : nullptr, options.effort, ways(), nullptr);
+    } catch (const Error& error) {
+      outcome = error;
+    }
+  });
+}
+
 std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
-                                             const PlanRequest& request) const {
+                                             const PlanRequest& given) const {
   const Impl& root = in_use(impl_);
-  validate(request);
+  validate(given);
+  const PlanRequest request = root.request_of_algorithm(given);
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
   std::vector<Task> unlinked;
@@ -168,6 +190,7 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   struct Jobs {
     std::vector<Impl::CutJob> for_cut_search;
     std::vector<SearchDriver::Job> for_columns;
+    std::vector<SearchDriver::Job> planned;  // All of them.
   };
   std::map<const Impl*, Jobs> jobs;
   std::deque<Task> with_rules;  // Borrowed by jobs.
@@ -185,17 +208,20 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
         outcomes[i] = impls[i]->plan_by_baseline(task);
       } else if (impls[i]->needs_cut_search(task) || known != nullptr) {
         jobs[impls[i].get()].for_cut_search.push_back({task, outcomes[i], known});
+        jobs[impls[i].get()].planned.push_back({task, outcomes[i]});
       } else {
         jobs[impls[i].get()].for_columns.push_back({task, outcomes[i]});
+        jobs[impls[i].get()].planned.push_back({task, outcomes[i]});
       }
     } catch (const Error& error) {
       outcomes[i] = error;
     }
   }
   for (const auto& [impl, of_impl] : jobs) {
-    const auto& [for_cut_search, for_columns] = of_impl;
+    const auto& [for_cut_search, for_columns, planned] = of_impl;
     if (!for_cut_search.empty()) impl->plan_by_cut_search(for_cut_search, request);
-    if (!for_columns.empty()) impl->plan_part(for_columns, request, impl->options);
+    if (!for_columns.empty()) impl->plan_part(for_columns, request);
+    if (Impl::improves(impl->options)) impl->improve_all(planned, request);
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;

@@ -16,7 +16,9 @@
 #include "neuroshard/task_models.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
+#include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
+#include "search/parts/best_plans.h"
 #include "search/planner_impl.h"
 #include "search/replanning/kind_search.h"
 #include "search/replanning/replanning.h"
@@ -144,6 +146,7 @@ PlanResult run_search(SearchDriver& driver, const Task& task, const Plan* start)
 
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
     : options(std::move(planner_options)),
+      published_options(options),
       cpu(make_cpu_backend(cost_models,
                            {.name = options.backend == kCudaBackend ? "auto" : options.backend,
                             .reuse_work = options.reuse_work})),
@@ -155,7 +158,9 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
       models(std::move(cost_models)),
       threads(options.threads > 0
                   ? options.threads
-                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+  published_options.algorithm = Algorithm::kPublished;
+}
 
 std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting(const CommSetting& setting) const {
   if (setting == models.setting) return {std::shared_ptr<const Impl>(), this};
@@ -243,9 +248,9 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
                                          const PlannerOptions& with, PlanLaunches& launches,
                                          const Plan* start) const {
   const auto search = [&](const Backend& of_cpu, const std::string& warning,
-                          ThreadTeam::Lease* lease) {
+                          const ThreadTeam::Lease* lease) {
     const auto search_on = [&](const Backend& backend) {
-      SearchDriver driver(backend, with, request, warning, lease);
+      SearchDriver driver(backend, with, request, warning);
       return run_search(driver, task, start);
     };
     return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1, &launches))
@@ -259,25 +264,69 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
 }
 
 PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request,
-                                    const PlannerOptions& with, PlanLaunches& launches,
-                                    const Plan* start) const {
-  const auto plan = [&](const auto&... of_part) { return plan_by_search(of_part..., launches); };
+                                    PlanLaunches& launches, const Plan* start) const {
+  const auto plan = [&](const Task& part, const PlanRequest& of_part) {
+    return plan_by_search(part, of_part, options, launches);
+  };
   return tables_to_cut_by_rows(task).empty()
-             ? with_row_blocks(task, request, with,
-                               plan_by_search(task, request, with, launches, start), plan)
-             : with_required_blocks(task, request, with, plan);
+             ? with_row_blocks(task, request,
+                               plan_by_search(task, request, options, launches, start), plan)
+             : with_required_blocks(task, request, plan);
 }
 
 PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request,
-                                             Effort effort, PlanLaunches& launches,
-                                             const Plan* known) const {
-  CutSearch search(*cpu, task, request, cut_search_options(effort, known));
+                                             PlanLaunches& launches, const Plan* known) const {
+  CutSearch search(*cpu, task, request, cut_search_options(known));
   const PlanRequest of_parts = without_improvements(request);
   for (bool first = true; const auto& part = search.next(); first = false) {
-    search.take(plan_part(*part->task, first && part->whole ? request : of_parts,
-                          options_with(part->effort), launches, part->start));
+    search.take(
+        plan_part(*part->task, first && part->whole ? request : of_parts, launches, part->start));
   }
   return search.finish();
+}
+
+PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request, PlanResult start,
+                                   const PlanResult* published, Effort effort,
+                                   const WayOptions& in_ways, ThreadTeam::Lease* lease) const {
+  const StopCondition stop(request.deadline, request.stop);
+  if (!start.plan || task.devices < 2 || stop.reached()) return start;
+  BestPlans found(*cpu, task, request, SearchStage::kImprovement, start.stats.search_ms);
+  SearchStats stats = start.stats;
+  const bool complete = start.complete;
+  found.start_from(std::move(start));
+  if (published != nullptr) {
+    add_work(stats, published->stats);
+    stats.backend = published->stats.backend;
+    if (published->plan) (void)found.consider(*published->plan);
+  }
+  const Portfolio portfolio{.backend = *cpu,
+                            .task = task,
+                            .ways = in_ways,
+                            .effort = effort,
+                            .stop = stop,
+                            .team = lease};
+  const Plan best = *found.best().plan;
+  portfolio.improve(
+      best, [&](Plan plan) { (void)found.consider(std::move(plan)); }, stats);
+  stats.search_ms = found.elapsed_ms();
+  PlanResult result = found.take();
+  result.stats = std::move(stats);
+  result.complete = complete && !stop.reached();
+  return result;
+}
+
+PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request, PlanResult start,
+                                   Effort effort, const WayOptions& in_ways,
+                                   PlanLaunches& launches) const {
+  if (!start.plan) return start;
+  std::optional<PlanResult> published;
+  if (starts_from_published(task)) {
+    published = plan_by_search(task, without_improvements(request), published_options, launches);
+  }
+  std::optional<ThreadTeam::Lease> lease;
+  if (threads > 1) lease = team().try_lease();
+  return improved(task, request, std::move(start), published ? &*published : nullptr, effort,
+                  in_ways, lease ? &*lease : nullptr);
 }
 
 std::optional<Task> Planner::Impl::without_links(const Task& task) const {
@@ -318,8 +367,11 @@ Replanned Planner::Impl::replan_columns(const KeptTables& kept, const RestReques
   const PlanRequest& of_plan = rest.request.plan;
   const StopCondition stop(of_plan.deadline, of_plan.stop);
   const auto plan_anew = [&](Effort effort) {
-    return plan_by_search(kept.rest.task, of_plan_anew(rest.request), options_with(effort),
-                          launches);
+    const PlanRequest of_anew = of_plan_anew(rest.request);
+    PlanResult anew = plan_by_search(kept.rest.task, of_anew, options, launches);
+    if (effort == Effort::kFast) return anew;
+    return improved(kept.rest.task, of_anew, std::move(anew), effort,
+                    {.rows = false, .replicas = false, .halves = true}, launches);
   };
   std::optional<ThreadTeam::Lease> lease;
   if (threads > 1) lease = team().try_lease();
@@ -346,9 +398,10 @@ Planner::~Planner() = default;
 Planner::Planner(Planner&&) noexcept = default;
 Planner& Planner::operator=(Planner&&) noexcept = default;
 
-PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
+PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
-  validate(request);
+  validate(given);
+  const PlanRequest request = impl->request_of_algorithm(given);
   if (std::optional<PlanResult> none = impl->out_of_reach(task)) return *std::move(none);
   const std::optional<Task> with_rules =
       task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
@@ -364,11 +417,14 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& request) const {
     }
   }
   const Plan* const known = without_links ? Impl::plan_in(*without_links) : nullptr;
-  PlanResult result =
-      !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
-      : impl->needs_cut_search(planned) || known != nullptr
-          ? impl->plan_by_cut_search(planned, request, impl->options.effort, launches, known)
-          : impl->plan_part(planned, request, impl->options, launches, nullptr);
+  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
+                      : impl->needs_cut_search(planned) || known != nullptr
+                          ? impl->plan_by_cut_search(planned, request, launches, known)
+                          : impl->plan_part(planned, request, launches, nullptr);
+  if (Impl::improves(impl->options)) {
+    result = impl->improved(planned, request, std::move(result), impl->options.effort, impl->ways(),
+                            launches);
+  }
   if (without_links) Impl::add_work_without_links(*without_links, result);
   impl->settle_reason(task, request, result);
   impl->add_warnings(task, result);
@@ -396,24 +452,27 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   PlanLaunches launches(kMostLaunches);
-  ReplanResult result =
-      replan_kinds(*impl->cpu, {.task = task,
-                                .running = running,
-                                .request = request,
-                                .effort = impl->options.effort,
-                                .stop = stop,
-                                .replicas = impl->replicas,
-                                .replan_rest =
-                                    [&](const KeptTables& kept, const RestRequest& rest) {
-                                      return impl->replan_columns(kept, rest, launches);
-                                    },
-                                .plan_anew =
-                                    [&](const Task& anew, Effort effort) {
-                                      if (std::optional<PlanResult> none = impl->out_of_reach(anew))
-                                        return *std::move(none);
-                                      return impl->plan_by_cut_search(anew, of_plan_anew(request),
-                                                                      effort, launches);
-                                    }});
+  ReplanResult result = replan_kinds(
+      *impl->cpu, {.task = task,
+                   .running = running,
+                   .request = request,
+                   .effort = impl->options.effort,
+                   .stop = stop,
+                   .replicas = impl->replicas,
+                   .replan_rest =
+                       [&](const KeptTables& kept, const RestRequest& rest) {
+                         return impl->replan_columns(kept, rest, launches);
+                       },
+                   .plan_anew =
+                       [&](const Task& anew, Effort effort) {
+                         if (std::optional<PlanResult> none = impl->out_of_reach(anew))
+                           return *std::move(none);
+                         const PlanRequest of_anew = of_plan_anew(request);
+                         PlanResult planned = impl->plan_by_cut_search(anew, of_anew, launches);
+                         if (effort == Effort::kFast) return planned;
+                         return impl->improved(anew, of_anew, std::move(planned), effort,
+                                               impl->ways(), launches);
+                       }});
   impl->settle_reason(given, request.plan, result.result);
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/fallback_backend.h"
+#include "core/table_rules.h"
 #include "core/thread_team.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
@@ -23,6 +25,7 @@
 #include "search/parts/row_blocks.h"
 #include "search/replanning/kind_search.h"
 #include "search/search_driver.h"
+#include "search/state/table_ways.h"
 
 namespace neuroshard {
 
@@ -53,43 +56,69 @@ struct Planner::Impl {
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
   PlanResult plan_by_baseline(const Task& task) const;
-  /// `launches`: of the whole plan. `start`: as of SearchDriver's jobs.
+  /// `with`: an algorithm that searches. `launches`: of the whole plan. `start`: as of
+  /// SearchDriver's jobs.
   PlanResult plan_by_search(const Task& task, const PlanRequest& request,
                             const PlannerOptions& with, PlanLaunches& launches,
                             const Plan* start = nullptr) const;
   /// By one thread of the CPU.
-  PlanResult plan_alone(const Task& task, const PlanRequest& request,
-                        const PlannerOptions& with) const;
+  PlanResult plan_alone(const Task& task, const PlanRequest& request) const;
   /// Gives tasks that columns alone have no room for plans with row blocks. `plan`:
   /// plan_by_search() or plan_alone().
   template <typename Plan>
-  PlanResult with_row_blocks(const Task& task, const PlanRequest& request,
-                             const PlannerOptions& with, PlanResult result, const Plan& plan) const;
+  PlanResult with_row_blocks(const Task& task, const PlanRequest& request, PlanResult result,
+                             const Plan& plan) const;
   /// Tables that must be cut by rows are, and the others as by with_row_blocks(). `plan` likewise.
   template <typename Plan>
   PlanResult with_required_blocks(const Task& task, const PlanRequest& request,
-                                  const PlannerOptions& with, const Plan& plan) const;
+                                  const Plan& plan) const;
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   [[nodiscard]] ShardingMeans means_of(const Task& task) const;
   /// Says why there is no plan as far as that is proven before the request's end.
   void settle_reason(const Task& task, const PlanRequest& request, PlanResult& result) const;
   /// By plan_by_search(), with row blocks if need be.
-  PlanResult plan_part(const Task& task, const PlanRequest& request, const PlannerOptions& with,
-                       PlanLaunches& launches, const Plan* start) const;
+  PlanResult plan_part(const Task& task, const PlanRequest& request, PlanLaunches& launches,
+                       const Plan* start) const;
   /// The same for many tasks.
-  void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
-                 const PlannerOptions& with) const;
+  void plan_part(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   /// Whether CutSearch plans `task`: to try other cuts, or equal devices.
   [[nodiscard]] bool needs_cut_search(const Task& task) const {
     return replicas || (options.algorithm == Algorithm::kNeuroshard && equalized_task(task));
   }
-  [[nodiscard]] CutSearch::Options cut_search_options(Effort effort, const Plan* known) const {
-    return {.effort = effort,
-            .equal_widths = options.equal_widths,
-            .columns_only = !replicas,
-            .known = known};
+  [[nodiscard]] CutSearch::Options cut_search_options(const Plan* known) const {
+    return {.equal_widths = options.equal_widths, .columns_only = !replicas, .known = known};
   }
+  /// The published search as such knows of no request.
+  [[nodiscard]] PlanRequest request_of_algorithm(const PlanRequest& given) const {
+    return options.algorithm == Algorithm::kPublished ? PlanRequest{} : given;
+  }
+  /// Whether plans that are made quickly are starts for a Portfolio.
+  [[nodiscard]] static bool improves(const PlannerOptions& with) {
+    return with.algorithm == Algorithm::kNeuroshard && with.effort != Effort::kFast;
+  }
+  /// Ways that a plan may be improved in. Where no others are, columns are halved.
+  [[nodiscard]] WayOptions ways() const {
+    return {.rows = replicas,
+            .replicas = replicas,
+            .equal_widths = options.equal_widths,
+            .halves = !any_cuts};
+  }
+  /// Whether the published search's plan is to be beaten, too: its slices are of columns, and have
+  /// widths of their own.
+  [[nodiscard]] bool starts_from_published(const Task& task) const {
+    return !options.equal_widths && std::ranges::all_of(task.tables, [&](const Table& table) {
+      return may_be_in_columns(task, table);
+    });
+  }
+  /// What a Portfolio makes of `start`, a plan that was made quickly, if it is one. `published`: by
+  /// that search, or null.
+  PlanResult improved(const Task& task, const PlanRequest& request, PlanResult start,
+                      const PlanResult* published, Effort effort, const WayOptions& in_ways,
+                      ThreadTeam::Lease* lease) const;
+  /// The same of a plan by itself, with all threads.
+  PlanResult improved(const Task& task, const PlanRequest& request, PlanResult start, Effort effort,
+                      const WayOptions& in_ways, PlanLaunches& launches) const;
   /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
   /// dearer, so that CutSearch is given its plan. Nothing if it has no links, or another algorithm
   /// plans it.
@@ -103,7 +132,7 @@ struct Planner::Impl {
     return outcome && outcome->plan ? &*outcome->plan : nullptr;
   }
   /// By CutSearch, each of whose parts is planned by plan_part(). `known`: as in its options.
-  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request, Effort effort,
+  PlanResult plan_by_cut_search(const Task& task, const PlanRequest& request,
                                 PlanLaunches& launches, const Plan* known = nullptr) const;
   struct CutJob {
     const Task& task;  ///< Valid.
@@ -111,6 +140,8 @@ struct Planner::Impl {
     const Plan* known = nullptr;
   };
   void plan_by_cut_search(std::span<const CutJob> jobs, const PlanRequest& request) const;
+  /// What improved() makes of the outcomes of jobs.
+  void improve_all(std::span<const SearchDriver::Job> planned, const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,
                         const PlannerOptions& with) const;
@@ -124,11 +155,6 @@ struct Planner::Impl {
     return {*gpu, of_cpu, options.backend == "auto", cpu_threads, launches};
   }
   ThreadTeam& team() const;
-  [[nodiscard]] PlannerOptions options_with(Effort effort) const {
-    PlannerOptions with = options;
-    with.effort = effort;
-    return with;
-  }
   /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
   void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
     cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
@@ -141,6 +167,7 @@ struct Planner::Impl {
   }
 
   PlannerOptions options;
+  PlannerOptions published_options;  ///< The same, of the published search.
   std::unique_ptr<Backend> cpu;
   std::string no_gpu_warning;  ///< Before `gpu`, whose making writes it.
   std::unique_ptr<Backend> gpu;
@@ -158,31 +185,28 @@ struct Planner::Impl {
 
 template <typename Plan>
 PlanResult Planner::Impl::with_row_blocks(const Task& task, const PlanRequest& request,
-                                          const PlannerOptions& with, PlanResult result,
-                                          const Plan& plan) const {
+                                          PlanResult result, const Plan& plan) const {
   // On one device a block is the table.
   if (!any_cuts || task.devices == 1 || !may_need_row_blocks(result)) return result;
-  return plan_with_row_blocks(*cpu, task, request, with.effort, std::move(result),
-                              [&](const Task& part, const PlanRequest& of_part,
-                                  Effort effort) -> std::optional<PlanResult> {
-                                if (!models.has_comm_for(part.devices)) return std::nullopt;
-                                return plan(part, of_part, options_with(effort));
-                              });
+  return plan_with_row_blocks(
+      *cpu, task, request, std::move(result),
+      [&](const Task& part, const PlanRequest& of_part) -> std::optional<PlanResult> {
+        if (!models.has_comm_for(part.devices)) return std::nullopt;
+        return plan(part, of_part);
+      });
 }
 
 template <typename Plan>
 PlanResult Planner::Impl::with_required_blocks(const Task& task, const PlanRequest& request,
-                                               const PlannerOptions& with, const Plan& plan) const {
+                                               const Plan& plan) const {
   return plan_with_required_blocks(
-      *cpu, task, request, with.effort,
-      [&](const Task& part, const PlanRequest& of_part,
-          Effort effort) -> std::optional<PlanResult> {
+      *cpu, task, request,
+      [&](const Task& part, const PlanRequest& of_part) -> std::optional<PlanResult> {
         if (!models.has_comm_for(part.devices)) return std::nullopt;
-        return plan(part, of_part, options_with(effort));
+        return plan(part, of_part);
       },
-      [&](const Task& rest, const PlanRequest& of_rest, Effort effort) {
-        const PlannerOptions of_effort = options_with(effort);
-        return with_row_blocks(rest, of_rest, of_effort, plan(rest, of_rest, of_effort), plan);
+      [&](const Task& rest, const PlanRequest& of_rest) {
+        return with_row_blocks(rest, of_rest, plan(rest, of_rest), plan);
       });
 }
 

@@ -19,13 +19,12 @@ constexpr std::size_t kLeastChainsForGpu = 16;
 }  // namespace
 
 SearchDriver::SearchDriver(const Backend& backend, const PlannerOptions& options,
-                           const PlanRequest& request, std::string warning, ThreadTeam::Lease* team)
+                           const PlanRequest& request, std::string warning)
     : backend_(backend),
       options_(options),
       request_(request),
       stop_(request.deadline, request.stop),
-      warning_(std::move(warning)),
-      team_(team) {}
+      warning_(std::move(warning)) {}
 
 void SearchDriver::add(std::span<const Job> jobs) {
   try {
@@ -62,7 +61,7 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
       run.bundled = std::move(bundled[i]);
       run.search =
           std::make_unique<PublishedSearch>(backend_, jobs[i].task, options_.search, *run.catalog,
-                                            /*stop=*/nullptr, run.bundled.get());
+                                            stop_.possible() ? &stop_ : nullptr, run.bundled.get());
     });
   }
 }
@@ -82,12 +81,10 @@ void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     start(jobs[i], started, [&](Run& run) {
       catalogs[i].require_costs();
-      const SearchOrder order{.effort = options_.effort,
-                              .equal_widths = options_.equal_widths,
+      const SearchOrder order{.equal_widths = options_.equal_widths,
                               .published = options_.search,
                               .request = request_,
                               .stop = stop_,
-                              .team = team_,
                               .start = jobs[i].start};
       run.search = std::make_unique<NeuroshardSearch>(
           backend_, jobs[i].task, std::move(canonical[i]), std::move(catalogs[i]), order, started);

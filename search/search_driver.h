@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/thread_team.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_outcome.h"
@@ -22,10 +21,9 @@ namespace neuroshard {
 class SearchDriver {
  public:
   /// Borrows all but `warning`, which goes to the statistics of every search, unless the backend
-  /// has one by then. `options.algorithm` is one that searches: kNeuroshard or kPublished. `team`:
-  /// threads for the improvement of a plan; null: none.
+  /// has one by then. `options.algorithm` is one that searches: kNeuroshard or kPublished.
   SearchDriver(const Backend& backend, const PlannerOptions& options, const PlanRequest& request,
-               std::string warning = {}, ThreadTeam::Lease* team = nullptr);
+               std::string warning = {});
 
   /// Where the outcome of a task goes. Borrows both until it is out.
   struct Job {
@@ -88,7 +86,6 @@ class SearchDriver {
   const PlanRequest& request_;
   StopCondition stop_;
   std::string warning_;
-  ThreadTeam::Lease* team_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Backend::Request> requests_;
   std::vector<Backend::BeamRequest> beam_requests_;

@@ -21,8 +21,8 @@ struct UniformSlice {
 /// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
 /// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
 /// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). In
-/// the order of placement. Nothing if some slice finds no room, if there are more than a million, or
-/// if `stop` is reached.
+/// the order of placement. Nothing if some slice finds no room, if there are more than a million,
+/// or if `stop` is reached.
 [[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
     const Task& task, int width, const StopCondition& stop = {});
 

@@ -31,7 +31,6 @@ class CountTrials {
 
   /// The next number. Nothing if there is no other, or were trials enough.
   [[nodiscard]] std::optional<std::size_t> next();
-  void allow(std::size_t more_trials) { left_ += more_trials; }
   /// So many led to the best plan before there were trials.
   void start_from(std::size_t count) {
     tried_.insert(count);

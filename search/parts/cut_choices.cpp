@@ -12,37 +12,23 @@
 namespace neuroshard {
 namespace {
 
-// Numbers of tables that are tried, of replicas and row-wise ones each.
-constexpr std::size_t kFewTrials = 1;
-constexpr std::size_t kTrials = 10;
+// Numbers of tables that are tried of each kind.
+constexpr std::size_t kTrials = 1;
 
 // Parts of tables take at most so much of what a device has to do on average, the likeliest first.
 constexpr std::array kPartsShares = {0.5, 0.25, 1.0, 0.1};
-constexpr std::size_t kFewShares = 1;
+constexpr std::size_t kSharesBesideAPlan = 1;
 
 }  // namespace
 
 std::optional<CutChoice> CutChoices::next(const CutChoice& best, const PlanResult* planned) {
-  std::optional<CutChoice> choice = next_of_round(best, planned);
-  if (!choice && go_on(best)) choice = next_of_round(best, planned);
+  std::optional<CutChoice> choice = next_of_kinds(best, planned);
   if (!choice && listed_ && known_ && *known_ != best) {
     choice = std::exchange(known_, std::nullopt);
     kind_ = Kind::kKnown;
   }
   if (choice) last_ = *choice;
   return choice;
-}
-
-bool CutChoices::go_on(const CutChoice& best) {
-  if (few_ || !std::exchange(first_round_, false)) return false;
-  // What did not pay beside other cuts may do so beside these.
-  if (best.parts_share == 0.0 && best != CutChoice{}) shares_tried_ = 0;
-  kind_ = Kind::kColumnParts;
-  for (CountTrials* trials : {&replicas_, &row_wise_, &node_blocks_}) {
-    trials->allow(kTrials - kFewTrials);
-  }
-  all_node_blocks_tried_ = false;  // The best choice may be another.
-  return true;
 }
 
 void CutChoices::begin_again() {
@@ -53,7 +39,7 @@ void CutChoices::begin_again() {
 
 // Parts come first: tables that halving does not cut finely enough would be replicated or cut by
 // rows for want of them.
-std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
+std::optional<CutChoice> CutChoices::next_of_kinds(const CutChoice& best,
                                                    const PlanResult* planned) {
   std::optional<CutChoice> choice;
   if (kind_ == Kind::kColumnParts) {
@@ -72,18 +58,8 @@ std::optional<CutChoice> CutChoices::next_of_round(const CutChoice& best,
     if (choice) return choice;
     kind_ = Kind::kNodeBlocks;
   }
-  if (kind_ == Kind::kNodeBlocks) {
-    choice = next_node_blocks(best);
-    if (choice || first_round_) return choice;
-    kind_ = Kind::kSingleTables;
-    before_single_tables_ = best;
-  }
-  if (kind_ == Kind::kSingleTables) choice = single_tables_.next(best);
+  if (kind_ == Kind::kNodeBlocks) choice = next_node_blocks(best);
   return choice;
-}
-
-void CutChoices::last_was_not_planned() {
-  if (kind_ == Kind::kSingleTables) single_tables_.last_was_not_planned();
 }
 
 void CutChoices::last_is_best() {
@@ -97,13 +73,11 @@ void CutChoices::last_is_best() {
       return row_wise_.last_is_best();
     case Kind::kNodeBlocks:
       return node_blocks_.last_is_best();
-    case Kind::kSingleTables:
-      return single_tables_.last_is_best();
   }
 }
 
 std::optional<CutChoice> CutChoices::next_parts(const CutChoice& best, bool planned) {
-  const std::size_t most = first_round_ && planned ? kFewShares : kPartsShares.size();
+  const std::size_t most = planned ? kSharesBesideAPlan : kPartsShares.size();
   if (shares_tried_ >= most || !best.widths.empty()) return std::nullopt;
   CutChoice choice = best;
   choice.parts_share = kPartsShares[shares_tried_++];
@@ -189,13 +163,11 @@ CutRoom CutChoices::room_beside(const std::vector<std::uint32_t>& replicas) cons
 
 void CutChoices::list_candidates(const PlanResult& planned) {
   CutCandidates candidates = cut_candidates(backend_, task_, *planned.plan, planned.cost);
-  if (!few_) single_tables_ = {backend_, task_, required_, planned, candidates};
-  const std::size_t trials = first_round_ ? kFewTrials : kTrials;
   const auto trials_of = [&](std::vector<CutCandidate> of_kind) {
     std::erase_if(of_kind, [&](const CutCandidate& one) {
       return std::ranges::binary_search(required_, one.table);
     });
-    return CountTrials(std::move(of_kind), trials);
+    return CountTrials(std::move(of_kind), kTrials);
   };
   replicas_ = trials_of(std::move(candidates.replicas));
   row_wise_ = trials_of(std::move(candidates.row_wise));

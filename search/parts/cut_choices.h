@@ -11,52 +11,40 @@
 #include "neuroshard/task.h"
 #include "search/parts/count_trials.h"
 #include "search/parts/cut_choice.h"
-#include "search/parts/single_tables.h"
 
 namespace neuroshard {
 
 /// Which choices are worth a trial, one after another, each the best one so far with something
 /// changed: how its tables are cut into parts of columns, which ones are replicated, which ones are
-/// row-wise, which ones are in row blocks on nodes. Few are tried in a first round; if there are to
-/// be more, in a second one, so that those few are the beginning of all; then single tables of
-/// another kind.
+/// row-wise, which ones are in row blocks on nodes. Few are tried: they are starts, which a
+/// Portfolio improves.
 class CutChoices {
  public:
-  /// Borrows all. `required`: tables that must be replicated, ascending. `few`: one number of
-  /// tables of each kind is tried, and if there is a plan already, one share of parts.
-  CutChoices(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required,
-             bool few)
-      : backend_(backend), task_(task), required_(required), few_(few) {}
+  /// Borrows all. `required`: tables that must be replicated, ascending.
+  CutChoices(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required)
+      : backend_(backend), task_(task), required_(required) {}
 
   /// The next one, if `best` led to the best plan so far, `planned` (null: none did). Nothing: they
   /// are at an end.
   [[nodiscard]] std::optional<CutChoice> next(const CutChoice& best, const PlanResult* planned);
   /// The last one led to the best plan so far.
   void last_is_best();
-  /// The last one took no planning: there was no room for it, or nothing left to be planned.
-  void last_was_not_planned();
   /// To be tried at last: other choices that began with it would be near to it.
   void try_known(CutChoice choice) { known_ = std::move(choice); }
   /// All kinds once more, after they came to an end without a plan, and there is one now.
   void begin_again();
-  [[nodiscard]] bool started() const { return shares_tried_ > 0 || !first_round_; }
-  /// The best one before single tables were tried; nothing: they were not.
-  [[nodiscard]] const std::optional<CutChoice>& before_single_tables() const {
-    return before_single_tables_;
-  }
+  [[nodiscard]] bool started() const { return shares_tried_ > 0; }
 
  private:
-  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks, kSingleTables, kKnown };
+  enum class Kind { kColumnParts, kReplicas, kRowWise, kNodeBlocks, kKnown };
 
-  /// The next one of this round.
-  [[nodiscard]] std::optional<CutChoice> next_of_round(const CutChoice& best,
+  /// The next one but for the known one.
+  [[nodiscard]] std::optional<CutChoice> next_of_kinds(const CutChoice& best,
                                                        const PlanResult* planned);
   [[nodiscard]] std::optional<CutChoice> next_parts(const CutChoice& best, bool planned);
   [[nodiscard]] std::optional<CutChoice> next_replicas(const CutChoice& best);
   [[nodiscard]] std::optional<CutChoice> next_row_wise(const CutChoice& best);
   [[nodiscard]] std::optional<CutChoice> next_node_blocks(const CutChoice& best);
-  /// Begins the second round. False if there is none.
-  bool go_on(const CutChoice& best);
   /// Tables that may be replicated, or in row blocks, by what `planned` costs.
   void list_candidates(const PlanResult& planned);
   /// What is left of the devices for candidates beside `replicas` and all other tables.
@@ -67,14 +55,11 @@ class CutChoices {
   const Backend& backend_;
   const Task& task_;
   const std::vector<std::uint32_t>& required_;
-  bool few_;
-  bool first_round_ = true;
   Kind kind_ = Kind::kColumnParts;
   std::size_t shares_tried_ = 0;
   CountTrials replicas_;
   CountTrials row_wise_;
   CountTrials node_blocks_;
-  SingleTables single_tables_;
   std::size_t row_wise_count_ = 0;  ///< Of the last trial of such.
   bool listed_ = false;
   bool all_replicas_tried_ = false;
@@ -82,7 +67,6 @@ class CutChoices {
   bool replicas_limited_ = false;  ///< By memory.
   bool row_wise_alone_ = false;    ///< The last trial's are to be tried without replicas.
   std::optional<CutChoice> known_;
-  std::optional<CutChoice> before_single_tables_;
   CutChoice last_;
 };
 

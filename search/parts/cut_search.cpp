@@ -45,11 +45,6 @@ CutChoice with_necessary_widths(const Task& task, CutChoice choice) {
 
 }  // namespace
 
-std::vector<Effort> CutSearch::efforts_to(Effort effort) {
-  if (effort <= Effort::kDefault) return {effort};
-  return {effort, Effort::kDefault};
-}
-
 CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest& request,
                      const Options& options)
     : backend_(backend),
@@ -59,12 +54,12 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kCuts, 0.0),
       required_(tables_to_replicate(task)),
-      choices_(backend, task, required_, options.effort == Effort::kFast) {
+      choices_(backend, task, required_) {
   stats_.backend = backend.name();
   quiet_request_.on_improvement = nullptr;
   if (options_.known != nullptr) choices_.try_known(known_choice());
-  // With little effort, devices that differ are planned near to plans for equal ones.
-  if (options.effort == Effort::kFast && task.devices > 1) {
+  // Devices that differ are planned near to plans for equal ones.
+  if (task.devices > 1) {
     try_equalized();
   } else {
     begin();
@@ -75,8 +70,7 @@ void CutSearch::begin() {
   whole_planned_ = true;
   heuristics_tried_ = true;  // They begin the search.
   phase_ = Phase::kWhole;
-  const bool at_once = task_.devices < 2 || options_.columns_only;
-  if (ask_for_rest({}, at_once ? options_.effort : Effort::kFast)) return;
+  if (ask_for_rest({})) return;
   if (found_.empty()) start_from({});
   end();
 }
@@ -101,12 +95,6 @@ void CutSearch::take(PlanResult planned) {
     case Phase::kNearEqualized:
       consider_parts(planned, kAnyCost);
       return plan_near_equalized();
-    case Phase::kBest:
-      consider_parts(planned, most_ms_);
-      return improve_next();
-    case Phase::kBestOnly:
-      consider_parts(planned, kAnyCost);
-      return end();
     case Phase::kWholeAgain:
       if (found_.empty()) {
         start_from(std::move(planned));
@@ -139,7 +127,7 @@ void CutSearch::begin_trials() {
   try_more();
 }
 
-// At last: beside a plan made with all effort no trial with little effort would seem to be better.
+// At last: beside a plan made with all effort no trial would seem to be better.
 void CutSearch::consider_known() {
   if (options_.known == nullptr || std::exchange(known_considered_, true)) return;
   trial_ = known_choice();
@@ -157,8 +145,7 @@ void CutSearch::try_more() {
     const std::optional<CutChoice> choice =
         choices_.next(best_, found_.empty() ? nullptr : &found_.best());
     if (!choice) break;
-    if (ask_for_rest(*choice, Effort::kFast)) return;
-    choices_.last_was_not_planned();
+    if (ask_for_rest(*choice)) return;
   }
   if (stop_.reached()) return end();
   // A search for equal devices is but a start.
@@ -171,7 +158,7 @@ void CutSearch::try_for_room() {
   if (found_.empty() && !std::exchange(replicas_for_room_tried_, true)) {
     CutChoice choice;
     choice.replicas = without_required(tables_with_room_as_replicas(task_));
-    if (choice != CutChoice{} && ask_for_rest(choice, Effort::kFast)) return;
+    if (choice != CutChoice{} && ask_for_rest(choice)) return;
   }
   if (!std::exchange(room_searched_, true) && found_.empty()) {
     roomy_ = plan_for_room(task_, options_.equal_widths, stop_);
@@ -194,7 +181,7 @@ bool CutSearch::ask_near_roomy() {
     near_roomy_.pop_back();
     // The whole task had no plan without a start.
     if (choice == CutChoice{} && !roomy_->choice.widths.empty()) continue;
-    if (!ask_for_rest(choice, Effort::kFast)) continue;
+    if (!ask_for_rest(choice)) continue;
     std::optional<Plan> plan =
         next_->whole ? std::optional(roomy_->plan) : part_of(rest_, roomy_->plan);
     if (plan) {
@@ -206,34 +193,10 @@ bool CutSearch::ask_near_roomy() {
   return false;
 }
 
-void CutSearch::improve_best() {
-  phase_ = Phase::kBest;
-  const auto improve_later = [&](const CutChoice& choice) {
-    for (const Effort effort : efforts_to(options_.effort)) {
-      to_improve_.emplace_back(choice, effort);
-    }
-  };
-  // With little effort one table more or less may seem to pay that does not.
-  if (const auto& before = choices_.before_single_tables(); before && *before != best_) {
-    improve_later(*before);
-  }
-  improve_later(best_);
-  improve_next();
-}
-
-void CutSearch::improve_next() {
-  while (!to_improve_.empty() && !stop_.reached()) {
-    const auto [choice, effort] = std::move(to_improve_.back());
-    to_improve_.pop_back();
-    if (choice != CutChoice{} && ask_for_rest(choice, effort)) return;
-  }
-  plan_whole_again();
-}
-
 void CutSearch::plan_whole_again() {
   if (stop_.reached()) return end();
   phase_ = Phase::kWholeAgain;
-  (void)ask_for_rest({}, options_.effort);
+  (void)ask_for_rest({});
 }
 
 void CutSearch::end() {
@@ -279,13 +242,13 @@ std::vector<std::uint32_t> CutSearch::fix_tables(const CutChoice& choice) {
   return tables;
 }
 
-bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
+bool CutSearch::ask_for_rest(const CutChoice& choice) {
   if (choice.row_wise.size() * static_cast<std::size_t>(task_.devices) > kMostBlocks) return false;
   trial_ = choice;
   const std::vector<std::uint32_t> fixed = fix_tables(choice);
   const std::vector<std::uint32_t> in_nodes = on_nodes(choice);
   if (fixed.empty() && in_nodes.empty() && choice.parts_share == 0.0 && choice.widths.empty()) {
-    next_ = Part{.task = &task_, .effort = effort, .whole = true};
+    next_ = Part{.task = &task_, .whole = true};
     return true;
   }
   if (fixed.size() == task_.tables.size()) {
@@ -315,7 +278,7 @@ bool CutSearch::ask_for_rest(const CutChoice& choice, Effort effort) {
       if (phase_ == Phase::kTrials && trial_ == best_) return false;
     }
   }
-  next_ = Part{.task = &rest_.task, .effort = effort, .whole = false};
+  next_ = Part{.task = &rest_.task, .whole = false};
   return true;
 }
 

@@ -23,20 +23,17 @@ namespace neuroshard {
 
 /// Finds which tables are better replicated, row-wise, in row blocks on nodes, or in parts of
 /// columns that are no halves: a machine that hands out tasks to be planned by halving columns, or
-/// with blocks where rules leave nothing else, and takes in their plans. First the whole task, with
-/// little effort; then what is left of it if some tables are cut otherwise, for several choices of
-/// them; at last the best of these, and the whole task, with all effort, so that no plan is dearer
-/// than by halving alone. Tables that rules leave nothing else are replicated in all of that, and
-/// the whole task is then what is left. Where devices differ, a search of little effort for equal
-/// devices is part of it, with plans near to its own, and one of all effort if its plan is nearly
-/// the best so far: no plan is dearer than all of their plans. With little effort that is all, if
-/// equal devices have plans by columns, and no simple heuristic has a cheaper one. Where none of
-/// that has room for all tables, plan_for_room() may: then plans near to its own are made, and
-/// other choices tried from there.
+/// with blocks where rules leave nothing else, and takes in their plans. First the whole task; then
+/// what is left of it if some tables are cut otherwise, for several choices of them. Tables that
+/// rules leave nothing else are replicated in all of that, and the whole task is then what is left.
+/// Where devices differ, a search for equal devices comes first, with plans near to its own, and
+/// the whole task only if equal devices have no plans by columns, or if a simple heuristic has a
+/// cheaper one. Where none of that has room for all tables, plan_for_room() may: then plans near to
+/// its own are made, and other choices tried from there. Its plan is a start, which a Portfolio
+/// improves.
 class CutSearch {
  public:
   struct Options {
-    Effort effort = Effort::kDefault;
     bool equal_widths = false;  ///< PlannerOptions'.
     bool columns_only = false;  ///< The whole task by halving columns is all that is tried.
     /// A plan of the task that was made otherwise, to be beaten; its kinds of sharding are tried.
@@ -52,7 +49,6 @@ class CutSearch {
   /// A task whose plan take() wants.
   struct Part {
     const Task* task;
-    Effort effort;
     bool whole;                   ///< The task itself: improvements of its plans are improvements.
     const Plan* start = nullptr;  ///< As SearchOrder's.
   };
@@ -71,8 +67,6 @@ class CutSearch {
     kForRoom,
     kEqualized,
     kNearEqualized,
-    kBest,
-    kBestOnly,  ///< kBest, and nothing after it.
     kWholeAgain,
     kFinished
   };
@@ -87,9 +81,6 @@ class CutSearch {
   };
 
   static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
-  /// The last one is to be first: the default one before more, so that more effort gives no dearer
-  /// plan. The best plan of a part need not be that of the whole.
-  [[nodiscard]] static std::vector<Effort> efforts_to(Effort effort);
   /// Asks for the whole task.
   void begin();
   void after_whole(PlanResult planned);
@@ -105,25 +96,20 @@ class CutSearch {
   void try_equalized();
   /// Asks for what that needs next.
   void ask_for_equalized();
-  /// Of a search that is finished: plans its best choice with this effort.
-  void go_on_with_best(Effort effort);
   /// Prices the best plan for equal devices.
   void price_equalized();
   /// The choices of that search that are worth it.
   void list_starts();
   /// Plans them for the devices that there are, near to its plans.
   void plan_near_equalized();
-  /// Goes on with the best choice of all.
   void after_equalized();
   /// Than all plans so far, which it is then one of.
   [[nodiscard]] bool heuristic_is_cheaper();
-  void improve_best();
-  void improve_next();
   void plan_whole_again();
   void end();
   /// Asks for what `choice`, and tables that must be replicated, leave of the task. False if there
   /// is no room, or nothing to be planned.
-  bool ask_for_rest(const CutChoice& choice, Effort effort);
+  bool ask_for_rest(const CutChoice& choice);
   [[nodiscard]] std::vector<std::uint32_t> without_required(
       std::vector<std::uint32_t> tables) const;
   /// Tables that `choice` has in row blocks on nodes, ascending.
@@ -153,11 +139,10 @@ class CutSearch {
   CutChoices choices_;
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
-  CutChoice best_;                                        ///< Of the best plan.
-  std::vector<std::pair<CutChoice, Effort>> to_improve_;  ///< With all effort, the last one first.
-  CutChoice trial_;                                       ///< Of the part that is asked for.
-  PartialTask rest_;                                      ///< That part.
-  Plan fixed_;                                            ///< The other tables.
+  CutChoice best_;    ///< Of the best plan.
+  CutChoice trial_;   ///< Of the part that is asked for.
+  PartialTask rest_;  ///< That part.
+  Plan fixed_;        ///< The other tables.
 
   bool keeps_parts_ = false;  ///< For another search to start from:
   std::optional<PlannedPart> whole_part_;
@@ -171,9 +156,7 @@ class CutSearch {
 
   std::optional<Task> equalized_;
   std::unique_ptr<CutSearch> of_equalized_;
-  std::vector<Effort> equalized_efforts_;  ///< For its best choice, the last one first.
   bool starts_listed_ = false;
-  double equalized_ms_ = std::numeric_limits<double>::infinity();  ///< Here, of its best plan.
   bool whole_planned_ = false;  ///< Or near to its plan for equal devices.
   bool heuristics_tried_ = false;
   std::vector<PlannedPart> starts_;  ///< To be planned near to, the last one first.

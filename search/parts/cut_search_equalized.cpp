@@ -19,9 +19,6 @@ constexpr double kClose = 1.05;
 // Here plans near to it may still gain as much.
 constexpr double kCloseHere = 1.15;
 
-// A search for equal devices whose plan costs no more than this here is done with all effort.
-constexpr double kWorthAllEffort = 1.05;
-
 }  // namespace
 
 void CutSearch::try_equalized() {
@@ -30,11 +27,9 @@ void CutSearch::try_equalized() {
   equalized_ = equalized_task(task_);
   if (!equalized_) return after_equalized();
   Options options = options_;
-  options.effort = Effort::kFast;
   options.known = nullptr;
   of_equalized_ = std::make_unique<CutSearch>(backend_, *equalized_, quiet_request_, options);
   of_equalized_->keeps_parts_ = true;
-  if (options_.effort != Effort::kFast) equalized_efforts_ = efforts_to(options_.effort);
   ask_for_equalized();
 }
 
@@ -43,7 +38,6 @@ void CutSearch::price_equalized() {
   if (found.empty()) return;
   const Plan& plan = *found.best().plan;
   PlanCost cost = simulate(backend_, task_, plan);
-  equalized_ms_ = std::min(equalized_ms_, cost.cost_ms);
   if (!found_.consider(plan, std::move(cost))) return;
   best_ = of_equalized_->best_;
 }
@@ -71,8 +65,7 @@ void CutSearch::list_starts() {
            simulate(backend_, task_, whole->plan).cost_ms <=
                kCloseHere * found_.best().cost.cost_ms;
   };
-  const bool worth_it = options_.effort != Effort::kFast ||
-                        whole->cost_ms <= kClose * best->cost_ms || is_close_here();
+  const bool worth_it = whole->cost_ms <= kClose * best->cost_ms || is_close_here();
   if (best->choice != CutChoice{}) starts_.push_back(*std::move(best));
   if (worth_it || starts_.empty()) starts_.push_back(*std::move(whole));
 }
@@ -82,7 +75,7 @@ void CutSearch::plan_near_equalized() {
   while (!starts_.empty() && !stop_.reached()) {
     start_ = std::move(starts_.back());
     starts_.pop_back();
-    if (!ask_for_rest(start_.choice, Effort::kFast)) continue;
+    if (!ask_for_rest(start_.choice)) continue;
     const bool same =
         next_->whole ? start_.tables.empty()
                      : start_.tables == rest_.tables && start_.first_columns == rest_.first_columns;
@@ -97,18 +90,9 @@ void CutSearch::after_equalized() {
   if (stop_.reached()) return end();
   // Equal devices may all be as slow as one that is best left alone.
   if (!std::exchange(heuristics_tried_, true) && heuristic_is_cheaper()) return plan_whole_again();
-  if (equalized_ms_ < kAnyCost && !equalized_efforts_.empty() &&
-      equalized_ms_ <= kWorthAllEffort * found_.best().cost.cost_ms) {
-    const Effort effort = equalized_efforts_.back();
-    equalized_efforts_.pop_back();
-    phase_ = Phase::kEqualized;
-    of_equalized_->go_on_with_best(effort);
-    return ask_for_equalized();
-  }
   if (options_.columns_only) return end();
   if (found_.empty() && !choices_.started()) return begin_trials();
-  if (options_.effort == Effort::kFast) return end();
-  improve_best();
+  end();
 }
 
 bool CutSearch::heuristic_is_cheaper() {
@@ -124,11 +108,6 @@ bool CutSearch::heuristic_is_cheaper() {
     consider_one(place_by_baseline(task_, baseline, 0, stop_));
   }
   return cheaper;
-}
-
-void CutSearch::go_on_with_best(Effort effort) {
-  phase_ = Phase::kBestOnly;
-  if (!ask_for_rest(best_, effort)) end();
 }
 
 }  // namespace neuroshard

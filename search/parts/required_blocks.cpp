@@ -71,18 +71,11 @@ class RequiredBlockPlans {
     stats_.backend = backend.name();
   }
 
-  PlanResult run(Effort effort) {
+  PlanResult run() {
     const Grouping all_first = grouping_of(task_, required_, false);
     const Grouping nodes_first = grouping_of(task_, required_, true);
-    if (all_first == nodes_first) {
-      (void)try_grouping(all_first, effort);
-    } else {
-      (void)try_grouping(all_first, Effort::kFast);
-      const bool nodes = try_grouping(nodes_first, Effort::kFast);
-      if (effort != Effort::kFast && !stopped()) {
-        (void)try_grouping(nodes ? nodes_first : all_first, effort);
-      }
-    }
+    try_grouping(all_first);
+    if (all_first != nodes_first) try_grouping(nodes_first);
     PlanResult result;
     if (found_.empty()) {
       result.cost.cost_ms = std::numeric_limits<double>::infinity();
@@ -106,10 +99,9 @@ class RequiredBlockPlans {
     return by_then.reached();
   }
 
-  /// True if that is the cheapest plan so far.
-  bool try_grouping(const Grouping& grouping, Effort effort) {
+  void try_grouping(const Grouping& grouping) {
     too_late_ = too_late_ || is_too_late();
-    if (too_late_) return false;
+    if (too_late_) return;
     Plan plan;
     plan.shards.resize(static_cast<std::size_t>(task_.devices));
     DeviceLoads loads = loads_of_devices(backend_, task_, plan);
@@ -118,41 +110,42 @@ class RequiredBlockPlans {
                                         std::pair(&grouping.over_nodes, groups.back())}) {
       if (tables->empty()) continue;
       const PartialTask cut = blocks_of_groups(task_, *tables, group, loads);
-      const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
+      const std::optional<Plan> blocks = plan_blocks(cut.task);
       if (!blocks) return fail(std::nullopt);
       add_blocks(plan, task_, cut, *blocks, group);
       loads = loads_of_devices(backend_, task_, plan);
     }
     if (!has_room_for(task_, loads)) return fail(std::nullopt);
-    if (required_.size() == task_.tables.size()) return found_.consider(std::move(plan));
+    if (required_.size() == task_.tables.size()) {
+      (void)found_.consider(std::move(plan));
+      return;
+    }
     if (!has_room_beside(task_, loads)) return fail(loads.most_bytes());
     const PartialTask rest = task_without(task_, required_, loads);
-    const std::optional<PlanResult> planned = plan_part(plan_rest_, rest.task, effort);
+    const std::optional<PlanResult> planned = plan_part(plan_rest_, rest.task);
     if (!planned || !planned->plan) return fail(loads.most_bytes());
-    bool better = false;
     const auto consider = [&](const Plan& of_rest) {
       Plan joined = plan;
       add_part(joined, rest, of_rest);
-      better |= found_.consider(std::move(joined));
+      (void)found_.consider(std::move(joined));
     };
     consider(*planned->plan);
     for (const CostedPlan& other : planned->alternatives) consider(other.plan);
-    return better;
   }
 
   /// Nothing if there is no room. On one group there is but one plan.
-  std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
+  std::optional<Plan> plan_blocks(const Task& task) {
     if (largest_room_bytes(task) <= 0) return std::nullopt;
     if (task.devices == 1) return plan_of_one_group(task);
     if (proof_by_memory(task)) return std::nullopt;
-    std::optional<PlanResult> planned = plan_part(plan_columns_, task, effort);
+    std::optional<PlanResult> planned = plan_part(plan_columns_, task);
     return planned ? std::move(planned->plan) : std::nullopt;
   }
 
-  std::optional<PlanResult> plan_part(const PlanByColumns& plan, const Task& task, Effort effort) {
+  std::optional<PlanResult> plan_part(const PlanByColumns& plan, const Task& task) {
     PlanRequest request = request_;
     request.on_improvement = nullptr;
-    std::optional<PlanResult> planned = plan(task, request, effort);
+    std::optional<PlanResult> planned = plan(task, request);
     if (!planned) return planned;
     add_work(stats_, planned->stats);
     complete_ &= planned->complete;
@@ -160,10 +153,7 @@ class RequiredBlockPlans {
   }
 
   /// `taken_bytes`: of each device, by the blocks, if they have room.
-  bool fail(std::optional<std::int64_t> taken_bytes) {
-    taken_bytes_ = taken_bytes;
-    return false;
-  }
+  void fail(std::optional<std::int64_t> taken_bytes) { taken_bytes_ = taken_bytes; }
 
   /// Why the last grouping led to no plan.
   [[nodiscard]] Infeasibility reason() const {
@@ -205,9 +195,9 @@ std::vector<std::uint32_t> tables_to_replicate(const Task& task) {
 }
 
 PlanResult plan_with_required_blocks(const Backend& backend, const Task& task,
-                                     const PlanRequest& request, Effort effort,
-                                     const PlanByColumns& plan_columns, const PlanRest& plan_rest) {
-  return RequiredBlockPlans(backend, task, request, plan_columns, plan_rest).run(effort);
+                                     const PlanRequest& request, const PlanByColumns& plan_columns,
+                                     const PlanRest& plan_rest) {
+  return RequiredBlockPlans(backend, task, request, plan_columns, plan_rest).run();
 }
 
 }  // namespace neuroshard

@@ -14,7 +14,7 @@
 namespace neuroshard {
 
 /// Plans what is left of a task.
-using PlanRest = std::function<PlanResult(const Task&, const PlanRequest&, Effort)>;
+using PlanRest = std::function<PlanResult(const Task&, const PlanRequest&)>;
 
 /// Whether rules let the rows of `table` be cut on the devices of `task`, as the search does: over
 /// all of them or over nodes that divide them.
@@ -31,7 +31,7 @@ using PlanRest = std::function<PlanResult(const Task&, const PlanRequest&, Effor
 /// `backend`. `plan_columns` plans the slices of columns on nodes, `plan_rest` all other tables in
 /// the memory that is left. Counts and times include theirs.
 [[nodiscard]] PlanResult plan_with_required_blocks(const Backend& backend, const Task& task,
-                                                   const PlanRequest& request, Effort effort,
+                                                   const PlanRequest& request,
                                                    const PlanByColumns& plan_columns,
                                                    const PlanRest& plan_rest);
 

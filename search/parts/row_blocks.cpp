@@ -57,12 +57,8 @@ class RowBlockPlans {
         by_columns_(std::move(by_columns)),
         found_(backend, task, request, SearchStage::kRowBlocks, by_columns_.stats.search_ms) {}
 
-  PlanResult run(Effort effort) {
+  PlanResult run() {
     for (const int group : block_groups(task_)) try_groups_of(group);
-    if (!found_.empty() && effort != Effort::kFast && !stop_.reached()) {
-      order_ = by_narrowest_slice(task_, best_group_);
-      (void)try_tables(best_group_, best_tables_, effort);
-    }
     by_columns_.stats.search_ms = found_.elapsed_ms();
     PlanResult result = found_.empty() ? by_columns_ : found_.take();
     result.stats = std::move(by_columns_.stats);
@@ -87,7 +83,7 @@ class RowBlockPlans {
     int without_gain = 0;
     for (std::size_t count = std::max<std::size_t>(1, forced);;) {
       if (stop_.reached()) return;
-      const bool found = try_tables(group, count, Effort::kFast);
+      const bool found = try_tables(group, count);
       if (!found_.empty() && !found && ++without_gain == kTrialsWithoutGain) return;
       if (found) without_gain = 0;
       if (count == most) return;
@@ -96,43 +92,43 @@ class RowBlockPlans {
   }
 
   /// True if that is the cheapest plan so far. `count`: tables in blocks.
-  bool try_tables(int group, std::size_t count, Effort effort) {
+  bool try_tables(int group, std::size_t count) {
     Tables first(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
     std::ranges::sort(first);
     Plan without_others;
     without_others.shards.resize(static_cast<std::size_t>(task_.devices));
     const PartialTask cut = blocks_of_groups(task_, std::move(first), group,
                                              loads_of_devices(backend_, task_, without_others));
-    const std::optional<Plan> blocks = plan_blocks(cut.task, effort);
+    const std::optional<Plan> blocks = plan_blocks(cut.task);
     if (!blocks) return false;
     add_blocks(without_others, task_, cut, *blocks, group);
-    if (cut.tables.size() == task_.tables.size()) return consider(without_others, group, count);
+    if (cut.tables.size() == task_.tables.size()) return found_.consider(without_others);
     const DeviceLoads loads = loads_of_devices(backend_, task_, without_others);
     if (!has_room_beside(task_, loads)) return false;
     const PartialTask rest = task_without(task_, cut.tables, loads);
-    const std::optional<PlanResult> planned = plan_part(rest.task, effort);
+    const std::optional<PlanResult> planned = plan_part(rest.task);
     if (!planned || !planned->plan) return false;
-    bool better = consider(joined(without_others, rest, *planned->plan), group, count);
+    bool better = found_.consider(joined(without_others, rest, *planned->plan));
     for (const CostedPlan& other : planned->alternatives) {
-      better |= consider(joined(without_others, rest, other.plan), group, count);
+      better |= found_.consider(joined(without_others, rest, other.plan));
     }
     return better;
   }
 
   /// Nothing if there is no room.
-  std::optional<Plan> plan_blocks(const Task& task, Effort effort) {
+  std::optional<Plan> plan_blocks(const Task& task) {
     if (task.devices == 1) return plan_of_one_group(task);
-    std::optional<PlanResult> planned = plan_part(task, effort);
+    std::optional<PlanResult> planned = plan_part(task);
     return planned ? std::move(planned->plan) : std::nullopt;
   }
 
-  std::optional<PlanResult> plan_part(const Task& task, Effort effort) {
+  std::optional<PlanResult> plan_part(const Task& task) {
     if (proof_by_memory(task)) return std::nullopt;
     PlanRequest request;
     request.deadline = request_.deadline;
     request.stop = request_.stop;
     request.alternatives = request_.alternatives;
-    std::optional<PlanResult> planned = plan_(task, request, effort);
+    std::optional<PlanResult> planned = plan_(task, request);
     if (planned) add_work(by_columns_.stats, planned->stats);
     return planned;
   }
@@ -140,14 +136,6 @@ class RowBlockPlans {
   static Plan joined(Plan plan, const PartialTask& rest, const Plan& of_rest) {
     add_part(plan, rest, of_rest);
     return plan;
-  }
-
-  /// True if the plan is the cheapest so far.
-  bool consider(Plan plan, int group, std::size_t count) {
-    if (!found_.consider(std::move(plan))) return false;
-    best_group_ = group;
-    best_tables_ = count;
-    return true;
   }
 
   const Backend& backend_;
@@ -158,8 +146,6 @@ class RowBlockPlans {
   Tables order_;           ///< For the group at hand.
   PlanResult by_columns_;  ///< Its statistics become those of all.
   BestPlans found_;
-  int best_group_ = 0;
-  std::size_t best_tables_ = 0;
 };
 
 }  // namespace
@@ -183,9 +169,9 @@ bool may_need_row_blocks(const PlanResult& by_columns) {
 }
 
 PlanResult plan_with_row_blocks(const Backend& backend, const Task& task,
-                                const PlanRequest& request, Effort effort, PlanResult by_columns,
+                                const PlanRequest& request, PlanResult by_columns,
                                 const PlanByColumns& plan) {
-  return RowBlockPlans(backend, task, request, std::move(by_columns), plan).run(effort);
+  return RowBlockPlans(backend, task, request, std::move(by_columns), plan).run();
 }
 
 }  // namespace neuroshard

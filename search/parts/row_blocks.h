@@ -16,8 +16,7 @@ namespace neuroshard {
 
 /// Plans a task whose tables are cut by columns alone; nothing if the cost models do not serve its
 /// device count.
-using PlanByColumns =
-    std::function<std::optional<PlanResult>(const Task&, const PlanRequest&, Effort)>;
+using PlanByColumns = std::function<std::optional<PlanResult>(const Task&, const PlanRequest&)>;
 
 /// What PlannerOptions::cuts stands for with these models if it is not given.
 [[nodiscard]] Cuts default_cuts(const CostModels& models);
@@ -36,7 +35,7 @@ using PlanByColumns =
 /// cheapest plan, by simulate() on `backend`. Returns `by_columns` if that finds no plan either.
 /// Counts and times include its own.
 [[nodiscard]] PlanResult plan_with_row_blocks(const Backend& backend, const Task& task,
-                                              const PlanRequest& request, Effort effort,
-                                              PlanResult by_columns, const PlanByColumns& plan);
+                                              const PlanRequest& request, PlanResult by_columns,
+                                              const PlanByColumns& plan);
 
 }  // namespace neuroshard

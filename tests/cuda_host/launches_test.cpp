@@ -222,10 +222,10 @@ TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
     task.memory_bytes = total_bytes(task) / task.devices * 102 / 100;
     return task;
   };
-  std::vector<Case> cases = {{"4 devices", task_of(4, 40), 0, 2},
+  std::vector<Case> cases = {{"4 devices", task_of(4, 40), 0, 1},
                              {"16 devices", task_of(16, 40), 0, 1},
-                             {"64 devices", task_of(64, 40), 0, 2},
-                             {"tight memory", tight(task_of(4, 40)), 0, 2},
+                             {"64 devices", task_of(64, 40), 0, 1},
+                             {"tight memory", tight(task_of(4, 40)), 0, 1},
                              {"16 devices, tight memory", tight(task_of(16, 40)), 2, 2}};
   Task task = task_of(4, 40);
   for (int device = 0; device < task.devices; ++device) {

@@ -17,19 +17,17 @@ enum class SearchStage {
   kUniform,           ///< Tables cut to one width.
   kGreedy,            ///< The greedy baselines.
   kCoarseLadder,      ///< A few cuts of all tables, placed by predicted cost.
-  kShortImprovement,  ///< Effort::kFast ends here.
-  kFineLadder,        ///< Many cuts.
+  kShortImprovement,  ///< Of plans by halves.
   kPublished,         ///< The published search.
   kPacking,           ///< By size alone, where nothing else finds room.
-  kImprovement,       ///< Effort::kDefault ends here.
-  kLongImprovement,   ///< Of Effort::kThorough.
   kRowBlocks,         ///< Some tables cut by rows, where columns alone find no room.
   kCuts,              ///< Some tables cut in other ways, the others planned anew.
+  kImprovement,       ///< Whole plans, beyond Effort::kFast.
 };
 
 [[nodiscard]] std::span<const SearchStage> all_search_stages();
-/// "uniform", "greedy", "coarse_ladder", "short_improvement", "fine_ladder", "published",
-/// "packing", "improvement", "long_improvement", "row_blocks", "cuts".
+/// "uniform", "greedy", "coarse_ladder", "short_improvement", "published",
+/// "packing", "row_blocks", "cuts", "improvement".
 [[nodiscard]] std::string_view name_of(SearchStage stage);
 
 /// A plan that is better than all before it.

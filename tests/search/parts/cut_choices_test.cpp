@@ -23,11 +23,11 @@ using testing::repetitions;
 using IsBest = std::function<bool(std::size_t)>;  // Of which trial.
 
 /// All of them, if those are the best ones so far of which that is said.
-std::vector<CutChoice> choices_of(const Task& task, const PlanResult& planned, bool few,
+std::vector<CutChoice> choices_of(const Task& task, const PlanResult& planned,
                                   const IsBest& is_best) {
   const CpuBackend backend = cpu_backend_of(builtin_weights());
   const std::vector<std::uint32_t> required;
-  CutChoices choices(backend, task, required, few);
+  CutChoices choices(backend, task, required);
   CutChoice best;
   std::vector<CutChoice> all;
   while (const auto choice = choices.next(best, &planned)) {
@@ -40,24 +40,6 @@ std::vector<CutChoice> choices_of(const Task& task, const PlanResult& planned, b
   return all;
 }
 
-TEST(CutChoices, FewAreTheBeginningOfAll) {
-  std::size_t more = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(100); ++seed) {
-    const Task task = random_task_of_all_kinds(seed);
-    const PlanResult planned = planner_of(Effort::kFast, Cuts::kColumns).plan(task);
-    if (!planned.plan) continue;
-    SCOPED_TRACE(seed);
-    const IsBest is_best = [&](std::size_t trial) { return (seed >> trial % 7) % 2 == 1; };
-    const std::vector<CutChoice> few = choices_of(task, planned, true, is_best);
-    std::vector<CutChoice> all = choices_of(task, planned, false, is_best);
-    ASSERT_GE(all.size(), few.size());
-    more += all.size() - few.size();
-    all.resize(few.size());
-    EXPECT_EQ(all, few);
-  }
-  EXPECT_GT(more, 0U);
-}
-
 TEST(CutChoices, ChangeTheBest) {
   for (std::uint64_t seed = 0; seed < repetitions(100); ++seed) {
     const Task task = random_task_of_all_kinds(seed);
@@ -65,7 +47,7 @@ TEST(CutChoices, ChangeTheBest) {
     if (!planned.plan) continue;
     SCOPED_TRACE(seed);
     const std::vector<CutChoice> none =
-        choices_of(task, planned, false, [](std::size_t) { return false; });
+        choices_of(task, planned, [](std::size_t) { return false; });
     for (const CutChoice& choice : none) {
       EXPECT_NE(choice, CutChoice{});
       const int changed = (choice.replicas.empty() ? 0 : 1) + (choice.row_wise.empty() ? 0 : 1) +

@@ -185,8 +185,8 @@ TEST(PlanCommand, EqualWidthsAreOfEachTable) {
 
 TEST(PlanCommand, JsonLinesHaveTheResultOfEveryTask) {
   const TemporaryFolder folder;
-  const Outcome outcome =
-      run_command("plan", first_tasks(folder, 4, {"--format", "jsonl"}, kImpossibleTask));
+  const Outcome outcome = run_command(
+      "plan", first_tasks(folder, 4, {"--format", "jsonl", "--cuts", "columns"}, kImpossibleTask));
   EXPECT_EQ(outcome.code, kExitInfeasible);  // The others do not feel it.
   const auto lines = lines_of(outcome.out);
   ASSERT_EQ(lines.size(), 5U);

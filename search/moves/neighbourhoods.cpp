@@ -1,0 +1,230 @@
+#include "search/moves/neighbourhoods.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace neuroshard {
+namespace {
+
+constexpr double kReplicas = 0.2;      // Of all rebuilds: those of many replicas,
+constexpr double kOfDevices = 0.15;    // and of devices.
+constexpr double kKeepWays = 0.5;      // Of the others: those that cut anew, but keep ways.
+constexpr double kOneCut = 0.5;        // All tables are cut alike.
+constexpr double kExchangeWays = 0.2;  // Of two tables.
+constexpr double kOthersAnew = 0.3;    // All other slices are placed anew, too.
+constexpr double kTablesWaitedFor = 0.4;
+constexpr double kNoise = 0.03;
+constexpr std::size_t kMostTables = 9;
+constexpr std::size_t kMostOfDevices = 12;
+constexpr std::size_t kMostHeads = 65536;  // Of placing what was taken out.
+
+bool has(const std::vector<int>& tables, int table) {
+  return std::ranges::find(tables, table) != tables.end();
+}
+
+}  // namespace
+
+Neighbourhoods::Neighbourhoods(PlanState& state, const EditPrices& prices, Random& random)
+    : state_(state),
+      prices_(prices),
+      random_(random),
+      by_load_(state.tables()),
+      by_size_(state.tables()),
+      whole_ms_(state.task().tables.size(), 0.0) {
+  const std::vector<Table>& tables = state.task().tables;
+  const auto table = [&](int t) -> const Table& { return tables[static_cast<std::size_t>(t)]; };
+  std::ranges::stable_sort(by_load_, {},
+                           [&](int t) { return table(t).pooling_factor * table(t).dim; });
+  std::ranges::stable_sort(
+      by_size_, {}, [&](int t) { return static_cast<double>(table(t).rows) * table(t).dim; });
+  ShardCatalog& catalog = state.catalog();
+  for (const int t : state.tables()) {
+    whole_ms_[static_cast<std::size_t>(t)] =
+        catalog.alone_ms(catalog.shard(catalog.all_rows(t), table(t).dim));
+    if (state.ways().of(t).replica) replicas_first_.push_back(t);
+  }
+  std::vector<double> keys(tables.size(), 0.0);
+  for (const int t : replicas_first_) {
+    const ReplicaLoad& load = catalog.replica_load(t);
+    const double exchanged =
+        load.dense_bytes > 0.0 ? load.dense_bytes : static_cast<double>(load.bytes);
+    keys[static_cast<std::size_t>(t)] = exchanged / (1e-3 + std::max(0.0, whole_ms(t)));
+  }
+  std::ranges::stable_sort(replicas_first_, {},
+                           [&](int t) { return keys[static_cast<std::size_t>(t)]; });
+}
+
+Neighbourhoods::Cut Neighbourhoods::cut_of(int table) const {
+  return {state_.way_of(table), std::max(1, static_cast<int>(state_.of_table(table).size()))};
+}
+
+int Neighbourhoods::most_slices() const {
+  return std::max(1, static_cast<int>(kMostHeads) / state_.ways().devices());
+}
+
+int Neighbourhoods::draw_slices(int table, int places) {
+  const int units = state_.task().tables[static_cast<std::size_t>(table)].dim / kDimMultiple;
+  const int most = std::min({units, 2 * places, most_slices()});
+  return std::max(1, static_cast<int>(std::exp(random_.uniform() * std::log(most + 0.999))));
+}
+
+Neighbourhoods::Cut Neighbourhoods::draw_cut(int table) {
+  const TableWays::OfTable& ways = state_.ways().of(table);
+  const double u = random_.uniform();
+  if (u < 0.25 && ways.replica) return {Way::kReplica, 1};
+  if (u < 0.45 && ways.all) return {Way::kAll, 1};
+  if (u < 0.65 && ways.node) {
+    return {Way::kNode, random_.uniform() < 0.5 ? draw_slices(table, state_.ways().nodes()) : 1};
+  }
+  if (ways.device) return {Way::kDevice, draw_slices(table, state_.ways().devices())};
+  return cut_of(table);
+}
+
+int Neighbourhoods::device_waited_for() {
+  switch (random_.below(4)) {
+    case 0:
+      return prices_.widest();
+    case 1:
+      return prices_.busiest();
+    default:
+      return prices_.slowest();
+  }
+}
+
+std::vector<int> Neighbourhoods::draw_tables() {
+  const std::vector<int>& all = state_.tables();
+  const double u = random_.uniform();
+  std::size_t count =
+      u < 0.4    ? 1
+      : u < 0.82 ? 2
+                 : 2 + random_.below(std::clamp<std::size_t>(all.size() / 3, 1, kMostTables - 1));
+  count = std::min(count, all.size());
+  const std::uint64_t mode = random_.below(4);
+  const std::size_t first = random_.below(all.size());
+  std::vector<int> chosen;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t next = (first + i) % all.size();
+    const int t = mode == 0                              ? all[random_.below(all.size())]
+                  : mode == 1                            ? by_load_[next]
+                  : mode == 2 || random_.uniform() < 0.5 ? by_size_[next]
+                                                         : all[random_.below(all.size())];
+    if (!has(chosen, t)) chosen.push_back(t);
+  }
+  if (random_.uniform() < kTablesWaitedFor) {
+    const std::vector<int>& there = state_.at(Way::kDevice, device_waited_for());
+    if (!there.empty()) {
+      const int t = state_.slice(there[random_.below(there.size())]).table;
+      if (!has(chosen, t)) chosen.front() = t;
+    }
+  }
+  return chosen;
+}
+
+std::vector<int> Neighbourhoods::tables_of_devices() {
+  std::vector<int> chosen;
+  const auto other =
+      static_cast<int>(random_.below(static_cast<std::uint64_t>(state_.ways().devices())));
+  for (const int device : {device_waited_for(), other}) {
+    for (const int id : state_.at(Way::kDevice, device)) {
+      const int t = state_.slice(id).table;
+      if (chosen.size() < kMostOfDevices && !has(chosen, t)) chosen.push_back(t);
+    }
+  }
+  return chosen;
+}
+
+bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
+  rebuild.begin();
+  if (!replicas_first_.empty() && random_.uniform() < kReplicas) {
+    draw_replicas(rebuild, all_anew);
+    return rebuild.place(kNoise);
+  }
+  std::vector<int> chosen;
+  if (random_.uniform() < kOfDevices) chosen = tables_of_devices();
+  if (chosen.empty()) chosen = draw_tables();
+  const bool one_cut = random_.uniform() < kOneCut;
+  const bool keep_ways = random_.uniform() < kKeepWays;
+  const bool exchange = chosen.size() == 2 && random_.uniform() < kExchangeWays &&
+                        state_.way_of(chosen[0]) != state_.way_of(chosen[1]);
+  const Cut of_all = draw_cut(chosen.front());
+  std::vector<Cut> cuts;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const int t = chosen[i];
+    Cut cut = one_cut ? of_all : draw_cut(t);
+    if (exchange) {
+      cut = cut_of(chosen[1 - i]);
+    } else if (keep_ways) {
+      cut = cut_of(t);
+      if (cut.way == Way::kDevice && random_.uniform() < 0.5) {
+        cut.slices = draw_slices(t, state_.ways().devices());
+      }
+    }
+    // A way that this table may not have: the first that it may, in the order of what all wait for.
+    const TableWays::OfTable& ways = state_.ways().of(t);
+    if (!ways.may_be(cut.way) && ways.device) cut.way = Way::kDevice;
+    cuts.push_back(cut);
+  }
+  for (const int t : chosen) rebuild.take_out(t);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    rebuild.put_in(chosen[i], cuts[i].way, cuts[i].slices);
+  }
+  if (all_anew && random_.uniform() < kOthersAnew) replace_others(rebuild, chosen);
+  return rebuild.place(kNoise);
+}
+
+void Neighbourhoods::replace_others(Rebuild& rebuild, const std::vector<int>& chosen) {
+  for (const int t : state_.tables()) {
+    if (!has(chosen, t)) rebuild.replace(t);
+  }
+}
+
+void Neighbourhoods::draw_replicas(Rebuild& rebuild, bool all_anew) {
+  const bool more = random_.uniform() < 0.5;
+  const auto count = static_cast<double>(replicas_first_.size());
+  double most = std::exp(random_.uniform() * std::log(std::max(6.0, 0.6 * count)));
+  if (!more) most = std::min<double>(most, most_slices());
+  std::vector<int> chosen;
+  for (std::size_t i = 0; i < replicas_first_.size() && static_cast<double>(chosen.size()) < most;
+       ++i) {
+    const int t = more ? replicas_first_[i] : replicas_first_[replicas_first_.size() - 1 - i];
+    if (state_.is_replica(t) != more && random_.uniform() < 0.8) chosen.push_back(t);
+  }
+  for (const int t : chosen) rebuild.take_out(t);
+  for (const int t : chosen) {
+    if (more) {
+      rebuild.put_in(t, Way::kReplica, 1);
+    } else {
+      const TableWays::OfTable& ways = state_.ways().of(t);
+      const Way way = ways.device ? Way::kDevice : ways.all ? Way::kAll : Way::kNode;
+      rebuild.put_in(t, way, draw_slices(t, state_.ways().devices()));
+    }
+  }
+  if (!all_anew) return;
+  const double u = random_.uniform();
+  if (u < 0.2) {
+    cut_others_anew(rebuild, chosen);
+  } else if (u < 0.6) {
+    replace_others(rebuild, chosen);
+  }
+}
+
+// Finer or coarser, all by one measure.
+void Neighbourhoods::cut_others_anew(Rebuild& rebuild, const std::vector<int>& chosen) {
+  const double share = 0.2 * std::exp(random_.uniform() * std::log(6.0));
+  double all_ms = 0.0;
+  std::vector<int> others;
+  for (const int t : state_.tables()) {
+    if (has(chosen, t) || state_.way_of(t) != Way::kDevice) continue;
+    others.push_back(t);
+    all_ms += whole_ms(t);
+  }
+  const int devices = state_.ways().devices();
+  for (const int t : others) {
+    rebuild.take_out(t);
+    const double slices = std::ceil(whole_ms(t) * devices / (share * all_ms + 1e-9));
+    rebuild.put_in(t, Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices)));
+  }
+}
+
+}  // namespace neuroshard

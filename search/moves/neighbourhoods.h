@@ -1,0 +1,57 @@
+#pragma once
+
+#include <vector>
+
+#include "core/random.h"
+#include "search/moves/rebuild.h"
+
+namespace neuroshard {
+
+/// Which tables a Rebuild takes out, and in which ways and how finely cut they come back: one to
+/// nine that are alike in load or size, all of a device and of another, or replicas by the dozen.
+class Neighbourhoods {
+ public:
+  /// Borrows all.
+  Neighbourhoods(PlanState& state, const EditPrices& prices, Random& random);
+
+  /// False: some slice had no place. `all_anew`: all other slices may be placed anew, too.
+  [[nodiscard]] bool draw(Rebuild& rebuild, bool all_anew);
+
+  /// Tables that may be replicated, those first that cost least as replicas beside what they cost
+  /// otherwise.
+  [[nodiscard]] const std::vector<int>& replicas_first() const { return replicas_first_; }
+  /// Tables that may be changed, by columns times lookups, ascending.
+  [[nodiscard]] const std::vector<int>& by_load() const { return by_load_; }
+  /// What all columns of a table compute, alone on a device.
+  [[nodiscard]] double whole_ms(int table) const {
+    return whole_ms_[static_cast<std::size_t>(table)];
+  }
+
+ private:
+  struct Cut {
+    Way way = Way::kDevice;
+    int slices = 1;
+  };
+  [[nodiscard]] Cut cut_of(int table) const;
+  /// That are placed anew at once.
+  [[nodiscard]] int most_slices() const;
+  /// Few slices more probably than many.
+  [[nodiscard]] int draw_slices(int table, int places);
+  [[nodiscard]] Cut draw_cut(int table);
+  [[nodiscard]] std::vector<int> draw_tables();
+  [[nodiscard]] std::vector<int> tables_of_devices();
+  [[nodiscard]] int device_waited_for();
+  void draw_replicas(Rebuild& rebuild, bool all_anew);
+  void cut_others_anew(Rebuild& rebuild, const std::vector<int>& chosen);
+  void replace_others(Rebuild& rebuild, const std::vector<int>& chosen);
+
+  PlanState& state_;
+  const EditPrices& prices_;
+  Random& random_;
+  std::vector<int> by_load_;
+  std::vector<int> by_size_;
+  std::vector<int> replicas_first_;
+  std::vector<double> whole_ms_;  ///< [tables]
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,217 @@
+#include "search/moves/rebuild.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace neuroshard {
+namespace {
+
+/// Of what a device computes and exchanges itself, beside what all wait for.
+constexpr double kShareOfOwn = 0.1;
+/// A device without room costs the plan again, and so many times for a device's room.
+constexpr double kNoRoom = 1.0;
+constexpr double kAllRoom = 20.0;
+/// Slices on nodes are placed before those on devices.
+constexpr double kNodesFirst = 1e6;
+
+}  // namespace
+
+Rebuild::Rebuild(const PlanState& state, EditPrices& prices, Random& random)
+    : state_(state),
+      prices_(prices),
+      random_(random),
+      width_(state.catalog().embedding_width()),
+      devices_(static_cast<std::size_t>(state.task().devices)),
+      is_changed_(devices_, 0),
+      trial_sums_(devices_ * width_),
+      heads_(devices_),
+      values_(devices_),
+      values_of_nodes_(static_cast<std::size_t>(state.ways().nodes())) {}
+
+void Rebuild::begin() {
+  edit_.clear();
+  pending_.clear();
+  changed_.clear();
+  std::ranges::fill(is_changed_, 0);
+  sums_ = state_.sums;
+}
+
+void Rebuild::load(int device, int shard, int sign) {
+  const auto d = static_cast<std::size_t>(device);
+  const ShardLoad& load = state_.catalog().load(shard);
+  const float* const embedding = state_.catalog().embedding(shard);
+  float* const sum = sums_.embeddings.data() + d * width_;
+  const auto factor = static_cast<float>(sign);
+  for (std::size_t i = 0; i < width_; ++i) sum[i] += factor * embedding[i];
+  sums_.columns[d] += static_cast<float>(sign * load.columns);
+  sums_.lookups[d] += sign * load.lookups;
+  sums_.bytes[d] += sign * load.bytes;
+  sums_.price_ms[d] += sign * load.price_ms;
+  sums_.shards[d] += sign;
+  if (is_changed_[d] != 0) return;
+  is_changed_[d] = 1;
+  changed_.push_back(device);
+}
+
+void Rebuild::take_out(int table) {
+  if (state_.is_replica(table)) {
+    edit_.unreplicate.push_back(table);
+    sums_.replica_bytes -= state_.catalog().replica_load(table).bytes;
+    return;
+  }
+  for (const int id : state_.of_table(table)) {
+    edit_.out.push_back(id);
+    state_.for_each_shard(state_.slice(id),
+                          [&](int device, int shard) { load(device, shard, -1); });
+  }
+}
+
+void Rebuild::replace(int table) {
+  if (state_.of_table(table).empty() || state_.way_of(table) == Way::kAll) return;
+  for (const int id : state_.of_table(table)) pending_.push_back({state_.slice(id), 0.0});
+  take_out(table);
+}
+
+void Rebuild::put_in(int table, Way way, int slices) {
+  const TableWays::OfTable& ways = state_.ways().of(table);
+  if (!ways.may_be(way)) way = state_.way_of(table);
+  if (way == Way::kReplica) {
+    edit_.replicate.push_back(table);
+    sums_.replica_bytes += state_.catalog().replica_load(table).bytes;
+    return;
+  }
+  for (const int width : state_.ways().widths(table, way, slices)) {
+    const StateSlice slice{table, width, way, 0};
+    if (way == Way::kAll) {
+      put(slice);
+    } else {
+      pending_.push_back({slice, 0.0});
+    }
+  }
+}
+
+void Rebuild::put(const StateSlice& slice) {
+  edit_.in.push_back(slice);
+  state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, 1); });
+}
+
+void Rebuild::price_changed() {
+  for (const int device : changed_) {
+    const auto d = static_cast<std::size_t>(device);
+    float head_ms = 0.0F;
+    prices_.heads({sums_.embeddings.data() + d * width_, width_}, {&head_ms, 1});
+    sums_.compute_ms[d] = prices_.compute_ms(d, head_ms, sums_.shards[d], sums_.price_ms[d]);
+    is_changed_[d] = 0;
+  }
+  changed_.clear();
+}
+
+int Rebuild::a_shard_of(const StateSlice& slice) const {
+  int found = -1;
+  state_.for_each_shard(slice, [&](int, int shard) { found = found < 0 ? shard : found; });
+  return found;
+}
+
+std::size_t Rebuild::head_evaluations() const { return pending_.size() * devices_; }
+
+bool Rebuild::place(double noise) {
+  for (auto& [slice, key] : pending_) {
+    const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
+    key = (alone_ms + 2.0 * prices_.ms_of_column() * slice.width) *
+              (1.0 + noise * random_.uniform()) +
+          (slice.way == Way::kNode ? kNodesFirst : 0.0);
+  }
+  std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
+  price_changed();
+  for (auto& [slice, key] : pending_) {
+    slice.place = best_place(slice, noise);
+    if (slice.place < 0) return false;
+    put(slice);
+    price_changed();
+  }
+  pending_.clear();
+  // Tables that leave replicas and come back to them, or the other way round, stay what they are.
+  const auto both = [](std::vector<int>& a, std::vector<int>& b) {
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    std::vector<int> common;
+    std::ranges::set_intersection(a, b, std::back_inserter(common));
+    const auto is_common = [&](int t) { return std::ranges::binary_search(common, t); };
+    std::erase_if(a, is_common);
+    std::erase_if(b, is_common);
+  };
+  both(edit_.replicate, edit_.unreplicate);
+  return true;
+}
+
+void Rebuild::value_devices(int shard) {
+  const ShardCatalog& catalog = state_.catalog();
+  const ShardLoad& load = catalog.load(shard);
+  const float* const embedding = catalog.embedding(shard);
+  for (std::size_t d = 0; d < devices_; ++d) {
+    const float* const sum = sums_.embeddings.data() + d * width_;
+    float* const trial = trial_sums_.data() + d * width_;
+    for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+  }
+  prices_.heads(trial_sums_, heads_);
+  const double column_ms = 2.0 * prices_.ms_of_column();
+  const double unit_ms = prices_.ms_of_lookup_unit();
+  const double compute = *std::ranges::max_element(sums_.compute_ms);
+  const double columns = column_ms * *std::ranges::max_element(sums_.columns);
+  const double ids = unit_ms * static_cast<double>(*std::ranges::max_element(sums_.lookups));
+  for (std::size_t d = 0; d < devices_; ++d) {
+    const double c = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
+    const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
+    const double u = unit_ms * static_cast<double>(sums_.lookups[d] + load.lookups);
+    double value =
+        std::max(compute, c) + std::max(columns, w) + std::max(ids, u) + kShareOfOwn * (c + w + u);
+    const std::int64_t room = prices_.room_bytes(static_cast<int>(d));
+    const std::int64_t missing = sums_.bytes[d] + load.bytes + sums_.replica_bytes - room;
+    if (missing > 0) {
+      value += (sums_.cost_ms + value) *
+               (kNoRoom + kAllRoom * static_cast<double>(missing) /
+                              static_cast<double>(std::max<std::int64_t>(1, room)));
+    }
+    values_[d] = value;
+  }
+}
+
+bool Rebuild::meets_apart(const StateSlice& slice, int device) const {
+  const TableWays& ways = state_.ways();
+  const auto is_apart = [&](const StateSlice& other) {
+    return other.table != slice.table && other.place == device && other.way == Way::kDevice &&
+           ways.apart(slice.table, other.table);
+  };
+  return std::ranges::any_of(edit_.in, is_apart) ||
+         std::ranges::any_of(state_.at(Way::kDevice, device), [&](int id) {
+           return is_apart(state_.slice(id)) && std::ranges::find(edit_.out, id) == edit_.out.end();
+         });
+}
+
+int Rebuild::best_place(const StateSlice& slice, double noise) {
+  const TableWays& ways = state_.ways();
+  value_devices(a_shard_of(slice));
+  std::span<const double> values = values_;
+  if (slice.way == Way::kNode) {
+    const auto per_node = static_cast<std::ptrdiff_t>(ways.devices_per_node());
+    for (std::size_t n = 0; n < values_of_nodes_.size(); ++n) {
+      const auto first = values_.begin() + static_cast<std::ptrdiff_t>(n) * per_node;
+      values_of_nodes_[n] = *std::max_element(first, first + per_node);
+    }
+    values = values_of_nodes_;
+  }
+  int best = -1;
+  double least = std::numeric_limits<double>::infinity();
+  for (int place = 0; place < static_cast<int>(values.size()); ++place) {
+    const double value = values[static_cast<std::size_t>(place)] *
+                         (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
+    if (value >= least || !ways.of(slice.table).may_be_at(slice.way, place)) continue;
+    if (ways.any_apart() && slice.way == Way::kDevice && meets_apart(slice, place)) continue;
+    least = value;
+    best = place;
+  }
+  return best;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "neuroshard/aligned_vector.h"
+#include "search/state/edit_prices.h"
+#include "search/state/plan_state.h"
+
+namespace neuroshard {
+
+/// Takes tables out of a plan, and cuts and places them anew: each slice, the dearest first, goes
+/// where it adds least to what all wait for. Works on a copy of the sums; the edit is applied by
+/// whoever asked for it. Its use is begin(), what is taken out and put in, place().
+class Rebuild {
+ public:
+  /// Borrows all.
+  Rebuild(const PlanState& state, EditPrices& prices, Random& random);
+
+  void begin();
+  void take_out(int table);
+  /// Of a table that was taken out. Falls back on ways that the table may have: the one that it
+  /// had at last. `slices`: of columns.
+  void put_in(int table, Way way, int slices);
+  /// The slices of a table leave, and are placed anew as wide as they are.
+  void replace(int table);
+  /// Places all that was put in. `noise`: a share by which costs are seen wrongly, so that
+  /// attempts differ. False: some slice has no place that rules allow.
+  [[nodiscard]] bool place(double noise);
+  /// Heads that place() evaluates.
+  [[nodiscard]] std::size_t head_evaluations() const;
+
+  [[nodiscard]] const Edit& edit() const { return edit_; }
+
+ private:
+  struct Pending {
+    StateSlice slice;
+    double key;
+  };
+  void load(int device, int shard, int sign);
+  void put(const StateSlice& slice);
+  void price_changed();
+  /// What a shard on each device makes of the plan, about: fills in `values_`.
+  void value_devices(int shard);
+  [[nodiscard]] int best_place(const StateSlice& slice, double noise);
+  [[nodiscard]] bool meets_apart(const StateSlice& slice, int device) const;
+  [[nodiscard]] int a_shard_of(const StateSlice& slice) const;
+
+  const PlanState& state_;
+  EditPrices& prices_;
+  Random& random_;
+  std::size_t width_;
+  std::size_t devices_;
+  PlanSums sums_;
+  Edit edit_;
+  std::vector<Pending> pending_;
+  std::vector<int> changed_;
+  std::vector<char> is_changed_;
+  AlignedVector<float> trial_sums_;
+  std::vector<float> heads_;
+  std::vector<double> values_;
+  std::vector<double> values_of_nodes_;
+};
+
+}  // namespace neuroshard

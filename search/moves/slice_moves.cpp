@@ -1,0 +1,229 @@
+#include "search/moves/slice_moves.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "search/state/plan_limits.h"
+
+namespace neuroshard {
+namespace {
+
+// Shares of the moves, the last one what is left: handing columns on.
+constexpr double kMoves = 0.18;
+constexpr double kSwaps = 0.40;
+constexpr double kSplits = 0.115;
+constexpr double kJoins = 0.135;
+
+constexpr double kFromWaitedFor = 0.8;
+constexpr double kForTwo = 0.3;
+constexpr double kOfSameWidth = 0.5;
+constexpr double kInHalves = 0.5;
+constexpr double kBringBack = 0.4;
+constexpr double kOneUnit = 0.6;  // Of columns that are handed on.
+constexpr int kLooksForWidth = 4;
+constexpr int kLooksForTable = 8;
+
+StateSlice at(StateSlice slice, int place) {
+  slice.place = place;
+  return slice;
+}
+
+int drawn(Random& random, std::size_t count) { return static_cast<int>(random.below(count)); }
+
+int one_of(Random& random, const std::vector<int>& list) { return list[random.below(list.size())]; }
+
+}  // namespace
+
+bool SliceMoves::draw(Edit& edit) {
+  edit.clear();
+  const int id = pick();
+  if (id < 0) return false;
+  const double u = random_.uniform();
+  if (u < kMoves) {
+    move(edit, id);
+  } else if (u < kMoves + kSwaps) {
+    swap(edit, id);
+  } else if (u < kMoves + kSwaps + kSplits) {
+    split(edit, id);
+  } else if (u < kMoves + kSwaps + kSplits + kJoins) {
+    join(edit, id);
+  } else if (state_.ways().halves()) {
+    swap_for_halves(edit, id);
+  } else {
+    hand_on(edit, id);
+  }
+  return !edit.empty() && keeps_limits(state_, edit);
+}
+
+int SliceMoves::device_waited_for() {
+  const std::vector<std::int64_t>& bytes = state_.sums.bytes;
+  if (state_.sums.missing_bytes > 0 && random_.uniform() < 0.5) {
+    int fullest = 0;
+    std::int64_t most = -1;
+    for (int d = 0; d < static_cast<int>(bytes.size()); ++d) {
+      const std::int64_t over =
+          bytes[static_cast<std::size_t>(d)] + state_.sums.replica_bytes - prices_.room_bytes(d);
+      if (over > most) {
+        most = over;
+        fullest = d;
+      }
+    }
+    return fullest;
+  }
+  switch (random_.below(4)) {
+    case 0:
+      return prices_.slowest();
+    case 1:
+      return prices_.last_ready();
+    case 2:
+      return prices_.widest();
+    default:
+      return prices_.busiest();
+  }
+}
+
+int SliceMoves::pick() {
+  static const std::vector<int> none;
+  if (random_.uniform() < kFromWaitedFor) {
+    const int device = device_waited_for();
+    const std::vector<int>& own = state_.at(Way::kDevice, device);
+    const std::vector<int>& of_node =
+        state_.ways().nodes() > 0 ? state_.at(Way::kNode, device / state_.ways().devices_per_node())
+                                  : none;
+    if (own.size() + of_node.size() == 0) return -1;
+    const std::size_t i = random_.below(own.size() + of_node.size());
+    return i < own.size() ? own[i] : of_node[i - own.size()];
+  }
+  for (int look = 0; look < kLooksForTable; ++look) {
+    const std::vector<int>& slices = state_.of_table(one_of(random_, state_.tables()));
+    if (slices.empty()) continue;
+    const int id = one_of(random_, slices);
+    return state_.slice(id).way == Way::kAll ? -1 : id;
+  }
+  return -1;
+}
+
+int SliceMoves::elsewhere(const StateSlice& slice) {
+  const int place = drawn(random_, static_cast<std::size_t>(state_.ways().places(slice.way)) - 1);
+  return place < slice.place ? place : place + 1;
+}
+
+int SliceMoves::like(const std::vector<int>& list, int width) {
+  int id = one_of(random_, list);
+  for (int look = 0; look < kLooksForWidth && state_.slice(id).width != width; ++look) {
+    id = one_of(random_, list);
+  }
+  return id;
+}
+
+int SliceMoves::sibling(int id) {
+  const StateSlice& slice = state_.slice(id);
+  const std::vector<int>& slices = state_.of_table(slice.table);
+  if (slices.size() < 2) return -1;
+  const int other = state_.ways().halves() ? like(slices, slice.width) : one_of(random_, slices);
+  return other == id ? -1 : other;
+}
+
+void SliceMoves::swap_for_halves(Edit& edit, int id) {
+  const StateSlice& slice = state_.slice(id);
+  if (state_.ways().places(slice.way) < 2) return;
+  const int place = elsewhere(slice);
+  const std::vector<int>& there = state_.at(slice.way, place);
+  if (there.size() < 2) return;
+  const int first = like(there, slice.width / 2);
+  const int second = like(there, slice.width - state_.slice(first).width);
+  if (first == second) return;
+  edit.out = {id, first, second};
+  edit.in = {at(slice, place), at(state_.slice(first), slice.place),
+             at(state_.slice(second), slice.place)};
+}
+
+void SliceMoves::bring_back(Edit& edit, Way way, int to, int from, int width) {
+  const std::vector<int>& list = state_.at(way, from);
+  if (list.empty()) return;
+  const int id = like(list, width);
+  if (std::ranges::find(edit.out, id) != edit.out.end()) return;
+  edit.out.push_back(id);
+  edit.in.push_back(at(state_.slice(id), to));
+}
+
+void SliceMoves::move(Edit& edit, int id) {
+  const StateSlice& slice = state_.slice(id);
+  if (state_.ways().places(slice.way) < 2) return;
+  edit.out.push_back(id);
+  edit.in.push_back(at(slice, elsewhere(slice)));
+}
+
+void SliceMoves::swap(Edit& edit, int id) {
+  const StateSlice& slice = state_.slice(id);
+  if (state_.ways().places(slice.way) < 2) return;
+  const int place = elsewhere(slice);
+  const std::vector<int>& there = state_.at(slice.way, place);
+  if (there.empty()) return;
+  const bool same_width = random_.uniform() < kOfSameWidth;
+  const int other = same_width ? like(there, slice.width) : one_of(random_, there);
+  edit.out = {id, other};
+  edit.in = {at(slice, place), at(state_.slice(other), slice.place)};
+  if (there.size() < 2 || random_.uniform() >= kForTwo) return;
+  const int second = one_of(random_, there);
+  if (second == other) return;
+  edit.out.push_back(second);
+  edit.in.push_back(at(state_.slice(second), slice.place));
+}
+
+void SliceMoves::split(Edit& edit, int id) {
+  const StateSlice& slice = state_.slice(id);
+  const int units = slice.width / kDimMultiple;
+  if (units < 2 || state_.ways().of(slice.table).least_width > slice.width / 2) return;
+  const int part = state_.ways().halves() || random_.uniform() < kInHalves
+                       ? units / 2
+                       : 1 + drawn(random_, static_cast<std::size_t>(units) - 1);
+  StateSlice stays = slice;
+  StateSlice goes = slice;
+  stays.width = kDimMultiple * part;
+  goes.width = slice.width - stays.width;
+  if (state_.ways().places(slice.way) > 1) goes.place = elsewhere(slice);
+  edit.out.push_back(id);
+  edit.in = {stays, goes};
+  if (goes.place != slice.place && random_.uniform() < kBringBack) {
+    bring_back(edit, slice.way, slice.place, goes.place, goes.width);
+  }
+}
+
+void SliceMoves::join(Edit& edit, int id) {
+  const int other = sibling(id);
+  if (other < 0) return;
+  const StateSlice& slice = state_.slice(id);
+  const StateSlice& with = state_.slice(other);
+  StateSlice joined = with;
+  joined.width += slice.width;
+  int left = slice.place;  // Where columns go away.
+  int left_width = slice.width;
+  if (random_.uniform() < 0.5) {
+    std::swap(left, joined.place);
+    left_width = with.width;
+  }
+  edit.out = {id, other};
+  edit.in = {joined};
+  if (left != joined.place && random_.uniform() < kBringBack) {
+    bring_back(edit, slice.way, left, joined.place, left_width);
+  }
+}
+
+void SliceMoves::hand_on(Edit& edit, int id) {
+  const int other = sibling(id);
+  const StateSlice& slice = state_.slice(id);
+  if (other < 0 || slice.width < 2 * kDimMultiple) return;
+  const int units = slice.width / kDimMultiple;
+  const int handed =
+      random_.uniform() < kOneUnit ? 1 : 1 + drawn(random_, static_cast<std::size_t>(units) - 1);
+  StateSlice gives = slice;
+  StateSlice takes = state_.slice(other);
+  gives.width -= kDimMultiple * handed;
+  takes.width += kDimMultiple * handed;
+  edit.out = {id, other};
+  edit.in = {gives, takes};
+}
+
+}  // namespace neuroshard

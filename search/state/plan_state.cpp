@@ -1,0 +1,277 @@
+#include "search/state/plan_state.h"
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "core/equal_blocks.h"
+
+namespace neuroshard {
+namespace {
+
+void take_out(std::vector<int>& list, int value) {
+  const auto at = std::ranges::find(list, value);
+  *at = list.back();
+  list.pop_back();
+}
+
+}  // namespace
+
+PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan)
+    : catalog_(catalog),
+      ways_(ways),
+      of_table_(catalog.task().tables.size()),
+      on_device_(static_cast<std::size_t>(ways.devices())),
+      on_node_(static_cast<std::size_t>(ways.nodes())),
+      shards_on_(on_device_.size()),
+      is_touched_(on_device_.size(), 0) {
+  for (std::size_t t = 0; t < of_table_.size(); ++t) {
+    all_rows_.push_back(catalog.all_rows(static_cast<int>(t)));
+  }
+  const std::size_t devices = on_device_.size();
+  sums.embeddings.resize(devices * catalog.embedding_width());
+  sums.replicas.resize(catalog.embedding_width());
+  sums.price_ms.resize(devices);
+  sums.columns.resize(devices);
+  sums.lookups.resize(devices);
+  sums.bytes.resize(devices);
+  sums.shards.resize(devices);
+  sums.is_replica.resize(of_table_.size());
+  sums.compute_ms.resize(devices);
+  sums.seen.resize(devices);
+  sums.backward_ms.resize(devices);
+  sums.total_ms.resize(devices);
+  read(plan);
+}
+
+void PlanState::read(const Plan& plan) {
+  std::vector<std::vector<HeldSlice>> held(of_table_.size());
+  for (std::size_t d = 0; d < plan.shards.size(); ++d) {
+    for (const int index : plan.shards[d]) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      held[static_cast<std::size_t>(slice.table)].push_back({slice, static_cast<int>(d)});
+    }
+  }
+  Edit edit;
+  edit.replicate = plan.replicas;
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    const int table = static_cast<int>(t);
+    if (held[t].empty()) {
+      if (ways_.of(table).replica) movable_.push_back(table);
+    } else if (read_table(table, held[t], edit)) {
+      movable_.push_back(table);
+    } else {
+      fix_table(held[t]);
+    }
+  }
+  for (int d = 0; d < ways_.devices(); ++d) touch(d);
+  apply(edit);
+  begin_undo();
+}
+
+bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const {
+  const std::int64_t rows = task().tables[static_cast<std::size_t>(table)].rows;
+  std::ranges::sort(held, {}, [](const HeldSlice& one) {
+    return std::tuple(one.slice.first_column, one.slice.first_row);
+  });
+  std::vector<StateSlice> slices;
+  for (std::size_t i = 0; i < held.size();) {
+    const TableSlice& first = held[i].slice;
+    const int device = held[i].device;
+    std::size_t end = i + 1;
+    if (first.rows == rows) {
+      if (!ways_.of(table).device) return false;  // A single row is a row block, too.
+      slices.push_back({table, first.dim, Way::kDevice, device});
+    } else {
+      const auto is = [&](Way way) {
+        const int group = way == Way::kAll ? ways_.devices() : ways_.devices_per_node();
+        return ways_.of(table).may_be(way) && first.first_row == 0 &&
+               first.rows == rows_of_block(rows, group) && device % group == 0;
+      };
+      const Way way = is(Way::kAll) ? Way::kAll : Way::kNode;
+      if (!is(way)) return false;
+      while (end < held.size() && held[end].slice.first_column == first.first_column) {
+        const auto& [block, holder] = held[end];
+        const std::int64_t skipped = static_cast<std::int64_t>(end - i);
+        if (block.dim != first.dim || block.first_row != skipped * first.rows ||
+            holder != device + static_cast<int>(skipped)) {
+          return false;
+        }
+        ++end;
+      }
+      if (end - i != static_cast<std::size_t>(ways_.blocks(table, way).count)) return false;
+      slices.push_back(
+          {table, first.dim, way, way == Way::kAll ? 0 : device / ways_.devices_per_node()});
+    }
+    if (slices.back().way != slices.front().way) return false;
+    i = end;
+  }
+  if (slices.front().way == Way::kAll && slices.size() > 1) return false;
+  edit.in.insert(edit.in.end(), slices.begin(), slices.end());
+  return true;
+}
+
+void PlanState::fix_table(const std::vector<HeldSlice>& held) {
+  const std::int64_t rows = task().tables[static_cast<std::size_t>(held.front().slice.table)].rows;
+  const KindPrice* price = price_of_blocks(catalog_.backend(), task(), held);
+  for (const auto& [slice, device] : held) {
+    const KindPrice* const of_block = slice.rows == rows ? nullptr : price;
+    const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block);
+    shards_on_[static_cast<std::size_t>(device)].push_back(catalog_.shard(number, slice.dim));
+    fixed_.push_back({slice, device});
+    ++sums.slices;
+  }
+}
+
+Plan PlanState::plan() const {
+  Plan plan;
+  plan.shards.resize(on_device_.size());
+  const auto place = [&](const TableSlice& slice, int device) {
+    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
+    plan.slices.push_back(slice);
+  };
+  for (const auto& [slice, device] : fixed_) place(slice, device);
+  for (std::size_t t = 0; t < of_table_.size(); ++t) {
+    if (sums.is_replica[t] != 0) plan.replicas.push_back(static_cast<int>(t));
+    const std::int64_t rows = task().tables[t].rows;
+    std::vector<int> ids = of_table_[t];
+    std::ranges::stable_sort(ids, std::greater<>(), [&](int id) { return slice(id).width; });
+    int column = 0;
+    for (const int id : ids) {
+      const StateSlice& slice = this->slice(id);
+      const std::int64_t of_block =
+          slice.way == Way::kDevice
+              ? rows
+              : rows_of_block(rows,
+                              slice.way == Way::kAll ? ways_.devices() : ways_.devices_per_node());
+      std::int64_t row = 0;
+      for_each_shard(slice, [&](int device, int) {
+        place({static_cast<int>(t), column, slice.width, row, std::min(of_block, rows - row)},
+              device);
+        row += of_block;
+      });
+      column += slice.width;
+    }
+  }
+  return plan;
+}
+
+void PlanState::apply(const Edit& edit) {
+  Applied& applied = journal_.emplace_back();
+  applied.replicate = edit.replicate;
+  applied.unreplicate = edit.unreplicate;
+  for (const int id : edit.out) applied.out.push_back(drop(id));
+  for (const StateSlice& slice : edit.in) applied.in.push_back(put(slice));
+  for (const int t : edit.unreplicate) sums.is_replica[static_cast<std::size_t>(t)] = 0;
+  for (const int t : edit.replicate) sums.is_replica[static_cast<std::size_t>(t)] = 1;
+  sum_up_touched();
+  if (!edit.replicate.empty() || !edit.unreplicate.empty()) sum_up_replicas();
+}
+
+void PlanState::undo(const PlanSums& before) {
+  for (; !journal_.empty(); journal_.pop_back()) {
+    const Applied& applied = journal_.back();
+    for (std::size_t i = applied.in.size(); i-- > 0;) drop(applied.in[i]);
+    for (std::size_t i = applied.out.size(); i-- > 0;) put(applied.out[i]);
+  }
+  for (const int d : touched_) is_touched_[static_cast<std::size_t>(d)] = 0;
+  touched_.clear();
+  sums = before;
+}
+
+int PlanState::put(const StateSlice& slice) {
+  int id = static_cast<int>(slices_.size());
+  if (free_.empty()) {
+    slices_.push_back(slice);
+  } else {
+    id = free_.back();
+    free_.pop_back();
+    slices_[static_cast<std::size_t>(id)] = slice;
+  }
+  of_table_[static_cast<std::size_t>(slice.table)].push_back(id);
+  const auto place = static_cast<std::size_t>(slice.place);
+  if (slice.way == Way::kDevice) on_device_[place].push_back(id);
+  if (slice.way == Way::kNode) on_node_[place].push_back(id);
+  for_each_shard(slice, [&](int device, int shard) {
+    touch(device);
+    shards_on_[static_cast<std::size_t>(device)].push_back(shard);
+  });
+  ++sums.slices;
+  return id;
+}
+
+StateSlice PlanState::drop(int id) {
+  const StateSlice slice = this->slice(id);
+  take_out(of_table_[static_cast<std::size_t>(slice.table)], id);
+  const auto place = static_cast<std::size_t>(slice.place);
+  if (slice.way == Way::kDevice) take_out(on_device_[place], id);
+  if (slice.way == Way::kNode) take_out(on_node_[place], id);
+  for_each_shard(slice, [&](int device, int shard) {
+    touch(device);
+    take_out(shards_on_[static_cast<std::size_t>(device)], shard);
+  });
+  free_.push_back(id);
+  --sums.slices;
+  return slice;
+}
+
+void PlanState::touch(int device) {
+  char& is_touched = is_touched_[static_cast<std::size_t>(device)];
+  if (is_touched != 0) return;
+  is_touched = 1;
+  touched_.push_back(device);
+}
+
+void PlanState::sum_up_touched() {
+  for (const int d : touched_) {
+    sum_up(d);
+    is_touched_[static_cast<std::size_t>(d)] = 0;
+  }
+  last_touched_.swap(touched_);
+  touched_.clear();
+}
+
+// Anew, so that sums do not drift from edit to edit.
+void PlanState::sum_up(int device) {
+  const auto d = static_cast<std::size_t>(device);
+  const std::size_t width = catalog_.embedding_width();
+  float* const sum = sums.embeddings.data() + d * width;
+  std::fill_n(sum, width, 0.0F);
+  std::int64_t columns = 0;
+  sums.lookups[d] = 0;
+  sums.bytes[d] = 0;
+  sums.price_ms[d] = 0.0;
+  for (const int shard : shards_on_[d]) {
+    const float* const embedding = catalog_.embedding(shard);
+    for (std::size_t i = 0; i < width; ++i) sum[i] += embedding[i];
+    const ShardLoad& load = catalog_.load(shard);
+    columns += load.columns;
+    sums.lookups[d] += load.lookups;
+    sums.bytes[d] += load.bytes;
+    sums.price_ms[d] += load.price_ms;
+  }
+  sums.columns[d] = static_cast<float>(columns);
+  sums.shards[d] = static_cast<int>(shards_on_[d].size());
+}
+
+void PlanState::sum_up_replicas() {
+  std::ranges::fill(sums.replicas, 0.0F);
+  sums.replica_price_ms = 0.0;
+  sums.dense_bytes = 0.0;
+  sums.replica_bytes = 0;
+  sums.replica_count = 0;
+  for (std::size_t t = 0; t < sums.is_replica.size(); ++t) {
+    if (sums.is_replica[t] == 0) continue;
+    const int table = static_cast<int>(t);
+    const float* const embedding = catalog_.embedding(catalog_.replica(table));
+    for (std::size_t i = 0; i < sums.replicas.size(); ++i) sums.replicas[i] += embedding[i];
+    const ReplicaLoad& load = catalog_.replica_load(table);
+    sums.replica_price_ms += load.price_ms;
+    sums.dense_bytes += load.dense_bytes;
+    sums.replica_bytes += load.bytes;
+    ++sums.replica_count;
+  }
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/sharding_kinds.h"
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/plan.h"
+#include "search/state/shard_catalog.h"
+#include "search/state/table_ways.h"
+
+namespace neuroshard {
+
+/// Columns of a table, somewhere.
+struct StateSlice {
+  int table = 0;
+  int width = 0;
+  Way way = Way::kDevice;
+  int place = 0;  ///< A device or a node; 0 of kAll.
+
+  friend bool operator==(const StateSlice&, const StateSlice&) = default;
+};
+
+/// What changes a plan: slices that leave, by number, and slices that come; tables that become
+/// replicas, or are such no more. All columns of a table that leave come back.
+struct Edit {
+  std::vector<int> out;
+  std::vector<StateSlice> in;
+  std::vector<int> replicate;
+  std::vector<int> unreplicate;
+
+  void clear() {
+    out.clear();
+    in.clear();
+    replicate.clear();
+    unreplicate.clear();
+  }
+  [[nodiscard]] bool empty() const {
+    return out.empty() && in.empty() && replicate.empty() && unreplicate.empty();
+  }
+};
+
+/// Sums over the shards of each device, and what they cost: flat, so that a copy is cheap.
+struct PlanSums {
+  AlignedVector<float> embeddings;    ///< [devices, embedding width]
+  std::vector<double> price_ms;       ///< [devices]: of shards that have a price.
+  std::vector<float> columns;         ///< [devices]
+  std::vector<std::int64_t> lookups;  ///< [devices]: lookup_units().
+  std::vector<std::int64_t> bytes;    ///< [devices]: without replicas.
+  std::vector<int> shards;            ///< [devices]
+  int slices = 0;                     ///< Of all devices, blocks that stay as they are included.
+
+  AlignedVector<float> replicas;  ///< [embedding width]
+  std::vector<char> is_replica;   ///< [tables]
+  double replica_price_ms = 0.0;
+  double dense_bytes = 0.0;
+  std::int64_t replica_bytes = 0;
+  int replica_count = 0;
+
+  // By EditPrices:
+  std::vector<float> compute_ms;   ///< [devices]: of slices.
+  std::vector<float> seen;         ///< [devices]: columns as the communication models see them.
+  std::vector<float> backward_ms;  ///< [devices]
+  std::vector<double> total_ms;    ///< [devices]: without ids and all-reduce.
+  double replicas_ms = 0.0;
+  double all_reduce_ms = 0.0;
+  double ids_ms = 0.0;
+  double cost_ms = 0.0;
+  std::int64_t missing_bytes = 0;  ///< That do not fit.
+};
+
+/// A plan of a task while it is searched: where each slice is, and sums of what devices hold. Edits
+/// are applied in place and taken back. Tables in other ways than TableWays leaves them stay as
+/// they are: uneven row blocks.
+class PlanState {
+ public:
+  /// Borrows both. `plan`: a valid one of the catalog's task.
+  PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan);
+
+  /// Wide slices of a table have its first columns, so that halves of halves are such.
+  [[nodiscard]] Plan plan() const;
+
+  /// Lists and sums follow; costs are for EditPrices.
+  void apply(const Edit& edit);
+  /// Edits from here on can be taken back.
+  void begin_undo() { journal_.clear(); }
+  /// Takes back all edits since begin_undo(), when sums were `before`.
+  void undo(const PlanSums& before);
+  /// Devices that the last edit changed.
+  [[nodiscard]] std::span<const int> touched() const { return last_touched_; }
+
+  /// Calls visit(device, shard) for all that a slice puts on devices.
+  template <typename Visit>
+  void for_each_shard(const StateSlice& slice, const Visit& visit) const {
+    if (slice.way == Way::kDevice) {
+      const int rows = all_rows_[static_cast<std::size_t>(slice.table)];
+      return visit(slice.place, catalog_.shard(rows, slice.width));
+    }
+    const TableWays::Blocks& blocks = ways_.blocks(slice.table, slice.way);
+    const int first = slice.way == Way::kAll ? 0 : slice.place * ways_.devices_per_node();
+    for (int i = 0; i < blocks.count; ++i) {
+      visit(first + i, catalog_.shard(blocks.of(i), slice.width));
+    }
+  }
+
+  [[nodiscard]] const StateSlice& slice(int id) const {
+    return slices_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const std::vector<int>& of_table(int table) const {
+    return of_table_[static_cast<std::size_t>(table)];
+  }
+  /// Slices of a way at a place; `way`: kDevice or kNode.
+  [[nodiscard]] const std::vector<int>& at(Way way, int place) const {
+    return (way == Way::kDevice ? on_device_ : on_node_)[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] bool is_replica(int table) const {
+    return sums.is_replica[static_cast<std::size_t>(table)] != 0;
+  }
+  /// Tables that may be changed, ascending.
+  [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
+  [[nodiscard]] Way way_of(int table) const {
+    return is_replica(table) ? Way::kReplica : slice(of_table(table).front()).way;
+  }
+
+  [[nodiscard]] ShardCatalog& catalog() const { return catalog_; }
+  [[nodiscard]] const TableWays& ways() const { return ways_; }
+  [[nodiscard]] const Task& task() const { return catalog_.task(); }
+
+  PlanSums sums;
+
+ private:
+  struct Applied {
+    std::vector<StateSlice> out;
+    std::vector<int> in;
+    std::vector<int> replicate;
+    std::vector<int> unreplicate;
+  };
+  /// Some rows and columns of a table on a device for good.
+  struct Fixed {
+    TableSlice slice;
+    int device;
+  };
+
+  void read(const Plan& plan);
+  bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
+  void fix_table(const std::vector<HeldSlice>& held);
+  int put(const StateSlice& slice);
+  StateSlice drop(int id);
+  void touch(int device);
+  void sum_up_touched();
+  void sum_up(int device);
+  void sum_up_replicas();
+
+  ShardCatalog& catalog_;
+  const TableWays& ways_;
+  std::vector<int> all_rows_;  ///< [tables]
+  std::vector<StateSlice> slices_;
+  std::vector<int> free_;
+  std::vector<std::vector<int>> of_table_;
+  std::vector<std::vector<int>> on_device_;
+  std::vector<std::vector<int>> on_node_;
+  std::vector<std::vector<int>> shards_on_;  ///< [devices]: numbers of the catalog.
+  std::vector<Fixed> fixed_;
+  std::vector<int> movable_;
+  std::vector<Applied> journal_;
+  std::vector<int> touched_;
+  std::vector<int> last_touched_;
+  std::vector<char> is_touched_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,168 @@
+#include "search/state/shard_catalog.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/id_exchange.h"
+#include "core/replicas.h"
+#include "core/slice_prices.h"
+#include "core/table_kind.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kNotAsked = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
+    : backend_(backend),
+      task_(bundled.task),
+      width_(static_cast<std::size_t>(backend.embedding_width())),
+      of_slices_(backend.table_features(), static_cast<double>(task_.batch_size)),
+      of_replicas_(backend.table_features(), samples_of_replicas(task_)),
+      models_(backend.cost_runner(task_.devices)),
+      tables_(task_),
+      touched_(task_),
+      bundle_of_(task_.tables.size(), nullptr),
+      replicas_(task_.tables.size(), kNotYet),
+      replica_loads_(task_.tables.size()) {
+  for (const BundledTask::Bundle& bundle : bundled.bundles) bundle_of_[bundle.table] = &bundle;
+  for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+    const bool same = t > 0 && bundle_of_[t] == nullptr && bundle_of_[t - 1] == nullptr &&
+                      kind_of(task_.tables[t]) == kind_of(task_.tables[t - 1]);
+    same_as_.push_back(same ? same_as_.back() : static_cast<int>(t));
+  }
+}
+
+int ShardCatalog::rows(int table, std::int64_t first_row, std::int64_t count,
+                       const KindPrice* price) {
+  const auto t = static_cast<std::size_t>(same_as_[static_cast<std::size_t>(table)]);
+  // Where rows are looked up evenly, a block is like any other of as many rows.
+  const std::int64_t first = task_.tables[t].row_shares.empty() ? 0 : first_row;
+  const auto [known, is_new] = rows_of_.try_emplace({static_cast<int>(t), first, count, price},
+                                                    static_cast<int>(rows_.size()));
+  if (is_new) {
+    const int widths = task_.tables[t].dim / kDimMultiple;
+    const int blocks = bundle_of_[t] != nullptr ? 1 : (widths - 1) / kWidthsOfBlock + 1;
+    rows_.push_back({static_cast<int>(t), first, count, price,
+                     std::vector<int>(static_cast<std::size_t>(blocks), kNotYet)});
+  }
+  return known->second;
+}
+
+int ShardCatalog::shard(int rows, int width) {
+  Rows& of = rows_[static_cast<std::size_t>(rows)];
+  if (const BundledTask::Bundle* bundle = bundle_of_[static_cast<std::size_t>(of.table)]) {
+    int& shard = of.first_of_block.front();
+    if (shard == kNotYet) shard = add_bundle(*bundle);
+    return shard;
+  }
+  const int unit = width / kDimMultiple - 1;
+  const int block = unit / kWidthsOfBlock;
+  int& first = of.first_of_block[static_cast<std::size_t>(block)];
+  if (first == kNotYet) {
+    const int units = task_.tables[static_cast<std::size_t>(of.table)].dim / kDimMultiple;
+    const int begin = block * kWidthsOfBlock;
+    const int count = std::min(kWidthsOfBlock, units - begin);
+    first = of.price != nullptr ? add_priced(of, begin, count) : embed(of, begin, count);
+  }
+  return first + unit % kWidthsOfBlock;
+}
+
+int ShardCatalog::embed(const Rows& rows, int first_width, int widths) {
+  const int dim = task_.tables[static_cast<std::size_t>(rows.table)].dim;
+  const Table table = tables_.of({rows.table, 0, dim, rows.first_row, rows.count});
+  std::vector<int> dims;
+  std::vector<ShardLoad> loads;
+  for (int i = 1; i <= widths; ++i) {
+    const int columns = kDimMultiple * (first_width + i);
+    dims.push_back(columns);
+    loads.push_back({.bytes = slice_bytes(table, columns),
+                     .lookups = lookup_units(table.pooling_factor),
+                     .columns = columns});
+  }
+  std::vector<float> features;
+  of_slices_.append(table, dims, features);
+  return add(features, loads);
+}
+
+int ShardCatalog::add_priced(const Rows& rows, int first_width, int widths) {
+  const Table& whole = task_.tables[static_cast<std::size_t>(rows.table)];
+  const Table table = sized_table_of(task_, {rows.table, 0, whole.dim, rows.first_row, rows.count});
+  const double share = lookup_share(whole, rows.first_row, rows.count);
+  const auto samples = static_cast<double>(task_.batch_size);
+  std::vector<ShardLoad> loads;
+  for (int i = 1; i <= widths; ++i) {
+    const int columns = kDimMultiple * (first_width + i);
+    loads.push_back({.bytes = slice_bytes(table, columns),
+                     .price_ms = priced_ms(*rows.price, whole, columns, share, samples)});
+  }
+  return add({}, loads);
+}
+
+int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
+  ShardLoad load;
+  std::vector<float> features;
+  for (const Table& table : bundle.tables) {
+    of_slices_.append(table, table.dim, features);
+    load.bytes += table.size_bytes();
+    load.lookups += lookup_units(table.pooling_factor);
+    load.columns += table.dim;
+  }
+  std::vector<float> embeddings(bundle.tables.size() * width_);
+  backend_.embed_pieces(features, embeddings);
+  const int shard = add({}, {load});
+  float* sum = embeddings_.data() + static_cast<std::size_t>(shard) * width_;
+  for (std::size_t i = 0; i < embeddings.size(); ++i) sum[i % width_] += embeddings[i];
+  return shard;
+}
+
+int ShardCatalog::add(const std::vector<float>& features, const std::vector<ShardLoad>& loads) {
+  const std::size_t first = loads_.size();
+  loads_.insert(loads_.end(), loads.begin(), loads.end());
+  alone_ms_.resize(loads_.size(), kNotAsked);
+  embeddings_.resize(loads_.size() * width_, 0.0F);
+  if (!features.empty()) {
+    backend_.embed_pieces(features, std::span(embeddings_).subspan(first * width_));
+  }
+  return static_cast<int>(first);
+}
+
+int ShardCatalog::replica(int table) {
+  const int same = same_as_[static_cast<std::size_t>(table)];
+  int& shard = replicas_[static_cast<std::size_t>(same)];
+  if (shard != kNotYet) return shard;
+  const Table& of = task_.tables[static_cast<std::size_t>(same)];
+  std::vector<float> features;
+  if (backend_.kind_price(ShardingKind::kReplicate) == nullptr) {
+    of_replicas_.append(of, of.dim, features);
+  }
+  return shard = add(features, {ShardLoad{}});
+}
+
+const ReplicaLoad& ShardCatalog::replica_load(int table) {
+  const int same = same_as_[static_cast<std::size_t>(table)];
+  std::unique_ptr<ReplicaLoad>& load = replica_loads_[static_cast<std::size_t>(same)];
+  if (!load) {
+    const Table& of = task_.tables[static_cast<std::size_t>(same)];
+    const KindPrice* price = backend_.kind_price(ShardingKind::kReplicate);
+    load = std::make_unique<ReplicaLoad>(
+        ReplicaLoad{.bytes = replica_memory(task_, same, touched_).total_bytes(),
+                    .dense_bytes = dense_gradient_bytes(of),
+                    .price_ms = price != nullptr ? replica_price_ms(*price, task_, of) : 0.0});
+  }
+  return *load;
+}
+
+double ShardCatalog::alone_ms(int shard) {
+  double& ms = alone_ms_[static_cast<std::size_t>(shard)];
+  if (ms == kNotAsked) {
+    float of_models = 0.0F;
+    models_->compute({embedding(shard), width_}, {&of_models, 1});
+    ms = of_models + load(shard).price_ms;
+  }
+  return ms;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "core/slice_tables.h"
+#include "core/touched_gradients.h"
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/cost_runner.h"
+#include "neuroshard/table_features.h"
+#include "neuroshard/task.h"
+#include "search/bundled_task.h"
+
+namespace neuroshard {
+
+/// What a shard adds to a device that holds it, beside its embedding.
+struct ShardLoad {
+  std::int64_t bytes = 0;
+  std::int64_t lookups = 0;  ///< lookup_units(); 0 if the shard has a price.
+  int columns = 0;           ///< That are exchanged; 0 if the shard has a price.
+  double price_ms = 0.0;     ///< Of its kind of sharding; its embedding is then zero.
+};
+
+/// What a table adds to every device if it is replicated, beside its embedding.
+struct ReplicaLoad {
+  std::int64_t bytes = 0;
+  double dense_bytes = 0.0;  ///< dense_gradient_bytes().
+  double price_ms = 0.0;     ///< Of replicas; the embedding is then zero.
+};
+
+/// Every shard that a search asks for: some columns of some rows of a table. A number stands for
+/// one; it is embedded when it is asked for first, with its neighbours in width, and remembered.
+/// Tables of one kind share their shards. One per thread.
+class ShardCatalog {
+ public:
+  /// Borrows both. `bundled.task` is valid; equal tables follow each other in it.
+  ShardCatalog(const Backend& backend, const BundledTask& bundled);
+
+  /// A number for rows of a table. `price`: of the kind of sharding that such blocks are, or null.
+  [[nodiscard]] int rows(int table, std::int64_t first_row, std::int64_t count,
+                         const KindPrice* price = nullptr);
+  [[nodiscard]] int all_rows(int table) {
+    return rows(table, 0, task_.tables[static_cast<std::size_t>(table)].rows);
+  }
+  /// The shard of so many columns, a multiple of kDimMultiple, of rows(). A bundle has all of its
+  /// columns.
+  [[nodiscard]] int shard(int rows, int width);
+  /// The shard that a device computes of a replicated table.
+  [[nodiscard]] int replica(int table);
+
+  [[nodiscard]] const ShardLoad& load(int shard) const {
+    return loads_[static_cast<std::size_t>(shard)];
+  }
+  [[nodiscard]] const ReplicaLoad& replica_load(int table);
+  /// [embedding width]; until the next shard is asked for.
+  [[nodiscard]] const float* embedding(int shard) const {
+    return embeddings_.data() + static_cast<std::size_t>(shard) * width_;
+  }
+  /// Compute cost of a shard alone, ms.
+  [[nodiscard]] double alone_ms(int shard);
+
+  [[nodiscard]] std::size_t embedding_width() const { return width_; }
+  [[nodiscard]] const Task& task() const { return task_; }
+  [[nodiscard]] const Backend& backend() const { return backend_; }
+
+ private:
+  /// Widths that are embedded at once: few enough for tables of many thousand columns.
+  static constexpr int kWidthsOfBlock = 64;
+  static constexpr int kNotYet = -1;
+
+  struct Rows {
+    int table;
+    std::int64_t first_row;
+    std::int64_t count;
+    const KindPrice* price;
+    std::vector<int> first_of_block;  ///< The first shard of each block of widths, or kNotYet.
+  };
+
+  int add(const std::vector<float>& features, const std::vector<ShardLoad>& loads);
+  int add_priced(const Rows& rows, int first_width, int widths);
+  int add_bundle(const BundledTask::Bundle& bundle);
+  int embed(const Rows& rows, int first_width, int widths);
+
+  const Backend& backend_;
+  const Task& task_;
+  std::size_t width_;
+  OperatorFeatures of_slices_;
+  OperatorFeatures of_replicas_;
+  std::unique_ptr<CostRunner> models_;
+  SliceTables tables_;
+  TouchedGradients touched_;
+  std::vector<int> same_as_;                           ///< [tables]: the first equal one.
+  std::vector<const BundledTask::Bundle*> bundle_of_;  ///< [tables]; null: none.
+  std::map<std::tuple<int, std::int64_t, std::int64_t, const KindPrice*>, int> rows_of_;
+  std::vector<Rows> rows_;
+  std::vector<int> replicas_;  ///< [tables], or kNotYet.
+  std::vector<std::unique_ptr<ReplicaLoad>> replica_loads_;
+  std::vector<ShardLoad> loads_;
+  std::vector<double> alone_ms_;
+  AlignedVector<float> embeddings_;
+};
+
+}  // namespace neuroshard

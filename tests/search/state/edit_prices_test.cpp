@@ -1,0 +1,140 @@
+// States of random tasks beside simulate(): what they cost, what edits cost, and taking them back.
+#include "search/state/edit_prices.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/table_groups.h"
+#include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
+#include "neuroshard/weights.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/canonical_task.h"
+#include "search/moves/neighbourhoods.h"
+#include "search/moves/slice_moves.h"
+#include "search/parts/planned_cuts.h"
+#include "search/plan_recount.h"
+#include "search/random_layouts.h"
+#include "search/random_rules.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kExact = 1e-5;      // Of a cost: sums in another order.
+constexpr double kEstimated = 2e-2;  // Of many devices, between two looks at all of them.
+
+/// A task of everything that a task can say, a plan of it, and what prices it.
+struct Case {
+  Task task;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<CanonicalTask> canonical;
+  Plan plan;  ///< Of the canonical task.
+};
+
+std::optional<Case> case_of(std::uint64_t seed) {
+  Case one;
+  one.task = testing::random_task_of_all_kinds(seed);
+  Random random(seed);
+  if (seed % 4 == 1) testing::add_random_rules(one.task, random);
+  if (seed % 4 == 2) testing::add_random_kinds(one.task, random);
+  if (seed % 4 == 3) testing::add_random_groups(one.task, 2, random);
+  if (seed % 5 == 0 && one.task.devices > 2) {
+    one.task.devices_per_node = 2;
+    one.task.links = NodeLinks{.in_node_gb_s = 200.0, .between_nodes_gb_s = 10.0};
+  }
+  if (one.task.devices < 2) return std::nullopt;
+  const PlanResult planned = testing::planner_of(Effort::kFast).plan(one.task);
+  if (!planned.plan) return std::nullopt;
+  one.task = with_rules_of_groups(one.task);
+  one.backend = make_cpu_backend(models_for(builtin_weights(), comm_setting(one.task)));
+  one.canonical = std::make_unique<CanonicalTask>(one.task);
+  one.plan = one.canonical->plan_of_task(*planned.plan);
+  return one;
+}
+
+double simulated_ms(const Case& of, const PlanState& state) {
+  return simulate(*of.backend, of.task, of.canonical->plan_of_listed(state.plan())).cost_ms;
+}
+
+TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
+  int blocks = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const std::optional<Case> one = case_of(seed);
+    if (!one) continue;
+    ShardCatalog catalog(*one->backend, *one->canonical);
+    const TableWays ways(catalog, *one->canonical, {});
+    PlanState state(catalog, ways, one->plan);
+    EditPrices prices(state);
+    prices.price_state();
+    const PlanCost cost =
+        simulate(*one->backend, one->task, one->canonical->plan_of_listed(one->plan));
+    EXPECT_NEAR(state.sums.cost_ms, cost.cost_ms, kExact * cost.cost_ms);
+    EXPECT_EQ(state.sums.missing_bytes, 0);
+    EXPECT_NEAR(simulated_ms(*one, state), cost.cost_ms, kExact * cost.cost_ms);
+    blocks += has_row_blocks(one->canonical->task, one->plan) ? 1 : 0;
+  }
+  EXPECT_GT(blocks, 0);
+}
+
+TEST(EditPrices, FollowEditsAndTakeThemBack) {
+  int rebuilt = 0;
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < testing::repetitions(200); ++seed) {
+    SCOPED_TRACE(seed);
+    const std::optional<Case> one = case_of(seed);
+    if (!one) continue;
+    ShardCatalog catalog(*one->backend, *one->canonical);
+    const TableWays ways(catalog, *one->canonical, {});
+    PlanState state(catalog, ways, one->plan);
+    if (state.tables().empty()) continue;
+    EditPrices prices(state);
+    prices.price_state();
+    Random random(seed);
+    SliceMoves moves(state, prices, random);
+    Neighbourhoods neighbourhoods(state, prices, random);
+    Rebuild rebuild(state, prices, random);
+    state.begin_undo();
+    const PlanSums before = state.sums;
+    const Plan plan_before = state.plan();
+    Edit edit;
+    for (int step = 0; step < 60; ++step) {
+      if (step % 6 == 5) {
+        if (!neighbourhoods.draw(rebuild, true)) continue;
+        prices.apply(rebuild.edit());
+        const double simulated = simulated_ms(*one, state);
+        ASSERT_NEAR(state.sums.cost_ms, simulated, kExact * simulated);
+        ++rebuilt;
+        continue;
+      }
+      if (!moves.draw(edit)) continue;
+      prices.begin();
+      prices.add(edit, 1e9);
+      prices.run();
+      const EditPrice price = prices.price(0);
+      prices.accept(edit, 0);
+      const double simulated = simulated_ms(*one, state);
+      ASSERT_NEAR(price.cost_ms, simulated,
+                  (one->task.devices <= 16 ? kExact : kEstimated) * simulated);
+      ++moved;
+    }
+    const Plan changed = one->canonical->plan_of_listed(state.plan());
+    PlanCost cost = simulate(*one->backend, one->task, changed);
+    EXPECT_EQ(cost.fits_memory, state.sums.missing_bytes == 0);
+    if (cost.fits_memory) testing::expect_recounts(one->task, changed, cost);
+    prices.undo(before);
+    prices.price_state();
+    EXPECT_NEAR(state.sums.cost_ms, before.cost_ms, kExact * before.cost_ms);
+    EXPECT_EQ(state.plan().replicas, plan_before.replicas);
+    EXPECT_NEAR(simulated_ms(*one, state), before.cost_ms, kExact * before.cost_ms);
+  }
+  EXPECT_GT(rebuilt, 0);
+  EXPECT_GT(moved, 0);
+}
+
+}  // namespace
+}  // namespace neuroshard
