@@ -30,7 +30,7 @@ namespace nb = nanobind;
 
 template <typename T>
 concept KnownToPython = std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
-                        std::same_as<T, std::shared_ptr<NamedTask>>;
+    std::same_as<T, std::shared_ptr<NamedTask>>;
 
 // How values become what pickle knows, and back: structs as tuples of their fields, optional ones
 // as None or a tuple of one. Tasks, which many values share, stay objects.
