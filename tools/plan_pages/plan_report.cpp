@@ -208,14 +208,14 @@ std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
   std::vector<double> waits = waits_ms(cost);
   std::vector<ShownTerm> shown;
   for (const CostTerm& term : cost_terms(cost)) {
-    std::vector<double>& ms = shown.emplace_back(term.name).ms;
+    std::vector<double>& ms = shown.emplace_back(ShownTerm{term.name, {}}).ms;
     for (std::size_t device = 0; device < waits.size(); ++device) {
       const double waiting = term.ms == &DeviceCost::forward_ms ? waits[device] : 0.0;
       ms.push_back(cost.devices[device].*term.ms - waiting);
     }
   }
   const bool any = std::ranges::any_of(waits, [](double ms) { return ms > 0.0; });
-  if (any) shown.emplace_back(kWaiting, std::move(waits));
+  if (any) shown.push_back({kWaiting, std::move(waits)});
   return shown;
 }
 
