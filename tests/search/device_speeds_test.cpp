@@ -13,7 +13,7 @@ using testing::random_task;
 TEST(DeviceSpeeds, Count) {
   const Planner planner(builtin_weights(), {.cuts = Cuts::kColumns, .threads = 1});
   int cheaper = 0;
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(seed);
     Task task = random_task(seed);
     task.devices = 4;
