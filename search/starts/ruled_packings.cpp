@@ -25,7 +25,7 @@ constexpr std::size_t kMostRuledPackings = 6;
 constexpr std::size_t kMostLooks = std::size_t{1} << 24;
 
 // Looks in all cuts, at all words of groups: some hundred milliseconds.
-constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 27;
+constexpr std::uint64_t kStepsOfRuledPackings = std::uint64_t{1} << 27;
 
 constexpr std::array kFits = {PackingRule::kBestFit, PackingRule::kWorstFit,
                               PackingRule::kFirstFit};
@@ -143,7 +143,7 @@ std::vector<Layout> even_packings(const PieceCatalog& catalog, const Task& task,
 TightPackings pack_under_rules(const PieceCatalog& catalog, const Task& task, const Task* starts,
                                bool equal_widths, const StopCondition& stop) {
   TightPackings found;
-  StepBudget budget(kMostSteps, stop);
+  StepBudget budget(kStepsOfRuledPackings, stop);
   if (!budget.take(task.tables.size())) return found;
   if (starts != nullptr) found.layouts = even_packings(catalog, *starts, budget);
   if (found.layouts.empty() && !task.groups.empty()) {
