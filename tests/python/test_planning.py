@@ -284,7 +284,8 @@ def test_what_a_callback_raises_ends_the_search() -> None:
 
 def test_a_deadline_ends_the_search_with_a_plan() -> None:
     # Long enough for a first plan on a busy machine, and not for all of this effort.
-    result = ns.Planner(effort="thorough", threads=1).plan(random_task(13), deadline_ms=500.0)
+    task = random_task(13, devices=64)
+    result = ns.Planner(effort="thorough", threads=1).plan(task, deadline_ms=500.0)
     assert not result.complete and result.plan is not None
 
 
