@@ -88,7 +88,7 @@ TEST(Gap, JudgesOursAgainstUniformAndAnnealing) {
   const CostModels& models = testing::golden_models();
   PlannerOptions options;
   options.threads = 1;
-  options.search.max_splits = 2;
+  options.effort = Effort::kFast;  // Which leaves something to be gained.
   const Planner planner(models, options);
   options.algorithm = Algorithm::kUniform;
   const Planner uniform(models, options);
