@@ -30,7 +30,7 @@ struct SearchOrder {
   const Plan* start = nullptr;
 };
 
-/// What Algorithm::kNeuroshard starts from, by halving columns: simple heuristics, a ladder of
+/// Starts of Algorithm::kNeuroshard, by halving columns: simple heuristics, a ladder of
 /// cuts, a short improvement, and the published search if nothing fits otherwise. A plan once found
 /// is only ever given up for one that costs no more. Of plans that cost about the same, one with
 /// few slices is taken.

@@ -111,12 +111,12 @@ struct Planner::Impl {
       return may_be_in_columns(task, table);
     });
   }
-  /// What a Portfolio makes of `start`, a plan that was made quickly, if it is one. `published`: by
+  /// Improves `start`, a plan that was made quickly, if it is one, by a Portfolio. `published`: by
   /// that search, or null.
   PlanResult improved(const Task& task, const PlanRequest& request, PlanResult start,
                       const PlanResult* published, Effort effort, const WayOptions& in_ways,
                       ThreadTeam::Lease* lease) const;
-  /// The same of a plan by itself, with all threads.
+  /// Improves a plan by itself, with all threads.
   PlanResult improved(const Task& task, const PlanRequest& request, PlanResult start, Effort effort,
                       const WayOptions& in_ways, PlanLaunches& launches) const;
   /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
@@ -140,7 +140,7 @@ struct Planner::Impl {
     const Plan* known = nullptr;
   };
   void plan_by_cut_search(std::span<const CutJob> jobs, const PlanRequest& request) const;
-  /// What improved() makes of the outcomes of jobs.
+  /// Improves the outcomes of jobs.
   void improve_all(std::span<const SearchDriver::Job> planned, const PlanRequest& request) const;
   /// By columns alone.
   void plan_in_parallel(std::span<const SearchDriver::Job> jobs, const PlanRequest& request,

@@ -9,7 +9,7 @@
 
 namespace neuroshard::bench {
 
-/// What a plan costs, and whether it fits.
+/// Prices a plan, and says whether it fits.
 using PlanPrice = std::function<PlanCost(const Plan&)>;
 
 struct JudgeOptions {

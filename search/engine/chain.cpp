@@ -16,7 +16,7 @@ constexpr std::uint64_t kSettleOfDevice = 60;  // and for each device,
 constexpr std::uint64_t kMostDevices = 64;     // up to so many;
 constexpr std::uint64_t kLeastSettle = 40;     // and no more than these,
 constexpr std::uint64_t kSettleOfSlice = 200;  // and these for each slice that can be moved.
-constexpr double kHottest = 0.003;             // Of the cost: the first temperature.
+constexpr double kHottest = 0.003;             // First temperature, a share of the cost.
 constexpr double kSpread = 3.0;                // Lengths and temperatures differ by so much.
 constexpr double kGiveUp = 1.05;               // A third of it done, and dearer by so much.
 // By how much a rebuild may be dearer and still be kept, at first; half of it after so many edits.
@@ -24,7 +24,7 @@ constexpr double kSlack = 0.002;
 constexpr double kHalfSlackAfter = 50000.0;
 constexpr std::size_t kMostOfBatch = 12;
 constexpr double kBatchOfShare = 0.5;      // Edits of a batch, over one in how many is accepted.
-constexpr double kNewShare = 0.05;         // Of the batch, in the mean of accepted ones.
+constexpr double kNewShare = 0.05;         // Weight of a batch in the mean of accepted ones.
 constexpr std::uint64_t kLookAfter = 256;  // Edits between looks at the stop condition.
 constexpr double kBetter = 1e-7;           // Estimates are no more exact than that.
 // All slices are placed anew only if that takes no longer than settling so many times.

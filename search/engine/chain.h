@@ -51,8 +51,8 @@ class Chain {
   void try_ladder(const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
-  /// What was applied since `before_` is taken back unless it settles to a cheaper plan. `part`: of
-  /// the edits that are usual.
+  /// Takes back all edits since `before_` unless they settle to a cheaper plan, by one `part`th of
+  /// the usual edits.
   void settle_and_keep(std::uint64_t part, const StopCondition& stop);
   struct Cut;
   struct Rung;

@@ -19,7 +19,7 @@ namespace {
 
 struct Budget {
   std::size_t chains;
-  std::uint64_t edits;  ///< Of each chain.
+  std::uint64_t edits;  ///< Each chain looks at so many.
 };
 
 constexpr double kEdits = 30000.0;
@@ -35,7 +35,7 @@ constexpr std::size_t kThoroughChains = 4;
 // Chains report after each of so many parts of their way.
 constexpr std::uint64_t kRounds = 4;
 
-// What it takes to begin with a table: all of its widths are embedded.
+// A chain begins by embedding all widths of each table.
 constexpr std::chrono::microseconds kTimeOfTable{40};
 
 Budget budget_of(Effort effort, std::size_t slices, int devices) {

@@ -7,17 +7,17 @@
 namespace neuroshard {
 namespace {
 
-constexpr double kReplicas = 0.2;      // Of all rebuilds: those of many replicas,
+constexpr double kReplicas = 0.2;      // Share of rebuilds of many replicas,
 constexpr double kOfDevices = 0.15;    // and of devices.
-constexpr double kKeepWays = 0.5;      // Of the others: those that cut anew, but keep ways.
+constexpr double kKeepWays = 0.5;      // Share of the others that cut anew, but keep ways.
 constexpr double kOneCut = 0.5;        // All tables are cut alike.
-constexpr double kExchangeWays = 0.2;  // Of two tables.
+constexpr double kExchangeWays = 0.2;  // Two tables get the way of each other.
 constexpr double kOthersAnew = 0.3;    // All other slices are placed anew, too.
 constexpr double kTablesWaitedFor = 0.4;
 constexpr double kNoise = 0.03;
 constexpr std::size_t kMostTables = 9;
 constexpr std::size_t kMostOfDevices = 12;
-constexpr std::size_t kMostHeads = 65536;  // Of placing what was taken out.
+constexpr std::size_t kMostHeads = 65536;  // Placing takes no more.
 
 bool has(const std::vector<int>& tables, int table) {
   return std::ranges::find(tables, table) != tables.end();

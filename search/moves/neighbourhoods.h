@@ -22,7 +22,7 @@ class Neighbourhoods {
   [[nodiscard]] const std::vector<int>& replicas_first() const { return replicas_first_; }
   /// Tables that may be changed, by columns times lookups, ascending.
   [[nodiscard]] const std::vector<int>& by_load() const { return by_load_; }
-  /// What all columns of a table compute, alone on a device.
+  /// Compute cost of all columns of a table, alone on a device.
   [[nodiscard]] double whole_ms(int table) const {
     return whole_ms_[static_cast<std::size_t>(table)];
   }

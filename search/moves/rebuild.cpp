@@ -7,7 +7,7 @@
 namespace neuroshard {
 namespace {
 
-/// Of what a device computes and exchanges itself, beside what all wait for.
+/// Weight of what a device computes and exchanges itself, beside what all wait for.
 constexpr double kShareOfOwn = 0.1;
 /// A device without room costs the plan again, and so many times for a device's room.
 constexpr double kNoRoom = 1.0;

@@ -23,7 +23,7 @@ class Rebuild {
 
   void begin();
   void take_out(int table);
-  /// Of a table that was taken out. Falls back on ways that the table may have: the one that it
+  /// Cuts a table that was taken out. Falls back on ways that the table may have: the one that it
   /// had at last. `slices`: of columns.
   void put_in(int table, Way way, int slices);
   /// The slices of a table leave, and are placed anew as wide as they are.
@@ -44,7 +44,7 @@ class Rebuild {
   void load(int device, int shard, int sign);
   void put(const StateSlice& slice);
   void price_changed();
-  /// What a shard on each device makes of the plan, about: fills in `values_`.
+  /// Fills in `values_`: about what the plan costs with a shard on each device.
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
   [[nodiscard]] bool meets_apart(const StateSlice& slice, int device) const;

@@ -20,7 +20,7 @@ constexpr double kForTwo = 0.3;
 constexpr double kOfSameWidth = 0.5;
 constexpr double kInHalves = 0.5;
 constexpr double kBringBack = 0.4;
-constexpr double kOneUnit = 0.6;  // Of columns that are handed on.
+constexpr double kOneUnit = 0.6;  // Share of moves that hand on no more.
 constexpr int kLooksForWidth = 4;
 constexpr int kLooksForTable = 8;
 

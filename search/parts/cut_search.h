@@ -139,8 +139,8 @@ class CutSearch {
   CutChoices choices_;
   /// Plans with other cuts cost less.
   double most_ms_ = std::numeric_limits<double>::infinity();
-  CutChoice best_;    ///< Of the best plan.
-  CutChoice trial_;   ///< Of the part that is asked for.
+  CutChoice best_;    ///< The best plan has it.
+  CutChoice trial_;   ///< The part that is asked for has it.
   PartialTask rest_;  ///< That part.
   Plan fixed_;        ///< The other tables.
 

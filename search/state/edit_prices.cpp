@@ -24,7 +24,7 @@ constexpr std::size_t kBackwardCosts = 4096;
 // certain enough to refuse by.
 constexpr double kCertainDelay = 0.25;
 
-// What guides a search where the slowest device is not changed: this share of the quadratic mean
+// A search is guided where the slowest device is not changed, by this share of the quadratic mean
 // of devices' own loads.
 constexpr double kShareOfGuide = 0.1;
 

@@ -16,7 +16,7 @@
 
 namespace neuroshard {
 
-/// What a plan would cost after an edit.
+/// Cost of a plan after an edit.
 struct EditPrice {
   double cost_ms = 0.0;
   /// With what guides a search beside it; infinite: surely above the limit.
@@ -24,7 +24,7 @@ struct EditPrice {
   std::int64_t missing_bytes = 0;
 };
 
-/// What edits of a PlanState cost, many at once. All embeddings of a batch go through the head
+/// Costs of edits of a PlanState, many at once. All embeddings of a batch go through the head
 /// together. An edit that passes is then asked for what the device makes of the plan that would be
 /// ready last: all wait for it, so it is a lower bound of the cost, and nearly all of it. Only
 /// what passes that, too, is priced for the devices that decide: all of them if they are few or if
@@ -46,7 +46,7 @@ class EditPrices {
   void add(const Edit& edit, double limit_ms);
   /// A first look at all of them.
   const std::vector<EditPrice>& run();
-  /// Of one that passed it.
+  /// The price of one that passed it.
   const EditPrice& price(std::size_t index);
   /// Applies an edit of the batch that was priced. Ends the batch.
   void accept(const Edit& edit, std::size_t index);
@@ -59,7 +59,7 @@ class EditPrices {
   void heads(std::span<const float> sums, std::span<float> cost_ms) {
     models_->compute(sums, cost_ms);
   }
-  /// Of device `device`, by what the head says of its slices.
+  /// Compute cost of a device, by what the head says of its slices.
   [[nodiscard]] float compute_ms(std::size_t device, float head_ms, int shards,
                                  double price_ms) const {
     const float tables_ms = (shards == 0 ? empty_ms_ : head_ms) + static_cast<float>(price_ms);
@@ -87,7 +87,7 @@ class EditPrices {
   /// One device in a trial.
   struct Touched {
     int device;
-    std::size_t row;  ///< Of `sums_`.
+    std::size_t row;  ///< In `sums_`.
     int shards;
     float columns;
     float compute_ms;
@@ -97,7 +97,7 @@ class EditPrices {
     double price_ms;
     double ready_ms;
   };
-  /// What communication models are told of all devices together.
+  /// Inputs of communication models that all devices share.
   struct Range {
     float mean = 0.0F;
     float most = 0.0F;
@@ -105,7 +105,7 @@ class EditPrices {
     friend bool operator==(const Range&, const Range&) = default;
   };
   struct Trial {
-    std::size_t first = 0;  ///< Of `touched_`.
+    std::size_t first = 0;  ///< In `touched_`.
     std::size_t end = 0;
     double limit_ms = 0.0;
     bool refused = false;
@@ -115,7 +115,7 @@ class EditPrices {
     std::size_t seen = kSame;
     Range range;
     float last_backward_ms = 0.0F;
-    double shift_ms = 0.0;  ///< Of all other devices, since the range changes.
+    double shift_ms = 0.0;  ///< All other devices are shifted by it, since the range changes.
     int bound_by = 0;
     double bound_ready_ms = 0.0;
     static constexpr std::size_t kSame = static_cast<std::size_t>(-1);
@@ -210,7 +210,7 @@ class EditPrices {
   int busiest_ = 0;
   int accepted_since_ = 0;  ///< All devices were priced.
 
-  std::uint64_t serial_ = 0;           ///< Of trials.
+  std::uint64_t serial_ = 0;           ///< Number of the trial.
   std::vector<std::uint64_t> stamps_;  ///< [devices]: the last trial that touched each,
   std::vector<std::size_t> slots_;     ///< and where in `touched_`.
   std::vector<double> ready_;          ///< [devices]

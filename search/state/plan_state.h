@@ -23,7 +23,7 @@ struct StateSlice {
   friend bool operator==(const StateSlice&, const StateSlice&) = default;
 };
 
-/// What changes a plan: slices that leave, by number, and slices that come; tables that become
+/// A change of a plan: slices that leave, by number, and slices that come; tables that become
 /// replicas, or are such no more. All columns of a table that leave come back.
 struct Edit {
   std::vector<int> out;
@@ -50,7 +50,7 @@ struct PlanSums {
   std::vector<std::int64_t> lookups;  ///< [devices]: lookup_units().
   std::vector<std::int64_t> bytes;    ///< [devices]: without replicas.
   std::vector<int> shards;            ///< [devices]
-  int slices = 0;                     ///< Of all devices, blocks that stay as they are included.
+  int slices = 0;                     ///< On all devices, with blocks that stay as they are.
 
   AlignedVector<float> replicas;  ///< [embedding width]
   std::vector<char> is_replica;   ///< [tables]

@@ -19,19 +19,19 @@
 
 namespace neuroshard {
 
-/// What a shard adds to a device that holds it, beside its embedding.
+/// A shard adds this to a device that holds it, beside its embedding.
 struct ShardLoad {
   std::int64_t bytes = 0;
   std::int64_t lookups = 0;  ///< lookup_units(); 0 if the shard has a price.
   int columns = 0;           ///< That are exchanged; 0 if the shard has a price.
-  double price_ms = 0.0;     ///< Of its kind of sharding; its embedding is then zero.
+  double price_ms = 0.0;     ///< Price of its kind of sharding; its embedding is then zero.
 };
 
-/// What a table adds to every device if it is replicated, beside its embedding.
+/// A table adds this to every device if it is replicated, beside its embedding.
 struct ReplicaLoad {
   std::int64_t bytes = 0;
   double dense_bytes = 0.0;  ///< dense_gradient_bytes().
-  double price_ms = 0.0;     ///< Of replicas; the embedding is then zero.
+  double price_ms = 0.0;     ///< Price of replicas; the embedding is then zero.
 };
 
 /// Every shard that a search asks for: some columns of some rows of a table. A number stands for

@@ -20,8 +20,8 @@ enum class Way : std::uint8_t {
   kReplica  ///< All of the table on every device.
 };
 
-/// What row blocks of a table have as their price, `held` being all of its slices; null: models
-/// predict them. The rule of SlicePrices.
+/// The price of row blocks of a table, `held` being all of its slices; null: models predict them.
+/// The rule of SlicePrices.
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
                                                const std::vector<HeldSlice>& held);
 
@@ -29,7 +29,7 @@ enum class Way : std::uint8_t {
 struct WayOptions {
   bool rows = true;           ///< kNode and kAll.
   bool replicas = true;       ///< Where the models price them.
-  bool equal_widths = false;  ///< Of the slices of a table.
+  bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves of a table.
 };
 
@@ -45,8 +45,8 @@ class TableWays {
     bool node = false;
     bool all = false;
     bool replica = false;
-    int most_slices = 1;       ///< Of kDevice.
-    int most_node_slices = 1;  ///< Of columns, of kNode.
+    int most_slices = 1;       ///< By kDevice.
+    int most_node_slices = 1;  ///< Slices of columns, by kNode.
     int least_width = kDimMultiple;
     bool any_device = true;  ///< kDevice and kNode: on each of them.
     std::vector<bool> devices{};
@@ -84,7 +84,7 @@ class TableWays {
   [[nodiscard]] bool may_be_wide(int table, int width) const;
 
   [[nodiscard]] int devices() const { return devices_; }
-  /// Of which kNode is one; 0: nodes are no way of their own.
+  /// Nodes that kNode chooses from; 0: nodes are no way of their own.
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] int devices_per_node() const { return per_node_; }
   /// Places of a way: devices, or nodes; 1 of kAll.
@@ -95,7 +95,7 @@ class TableWays {
   /// Equal blocks of the rows of a table: numbers of ShardCatalog::rows().
   struct Blocks {
     int count = 0;  ///< Few rows leave devices without one.
-    int rows = 0;   ///< Of all but the last.
+    int rows = 0;   ///< All but the last have it.
     int last = 0;
     std::vector<int> uneven{};  ///< [count] where rows are not looked up evenly, in their place.
     [[nodiscard]] int of(int block) const {
