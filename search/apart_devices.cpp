@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_set.h"
-#include "core/step_budget.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/base/device_set.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 
 namespace neuroshard {
 namespace {

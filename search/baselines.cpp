@@ -5,8 +5,8 @@
 #include <numeric>
 #include <random>
 
-#include "core/step_budget.h"
-#include "core/table_rules.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_rules.h"
 #include "search/bundled_task.h"
 
 namespace neuroshard {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/apart_devices.h"
 
 namespace neuroshard {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/table_groups.h"
-#include "core/table_kind.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_kind.h"
 
 namespace neuroshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
 #include "neuroshard/plan_request.h"
 #include "neuroshard/plan_result.h"
@@ -6,7 +6,7 @@
 
 namespace neuroshard {
 
-// The names, and by them the lists of all values (core/enum_names.h).
+// The names, and by them the lists of all values (core/base/enum_names.h).
 static constexpr std::string_view text_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kNeuroshard:

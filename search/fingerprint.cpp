@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include "core/fingerprint.h"
-#include "core/node_link_fields.h"
-#include "core/table_groups.h"
+#include "core/base/fingerprint.h"
+#include "core/tables/node_link_fields.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/task_models.h"
 #include "search/parts/row_blocks.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/shards_cost.h"
+#include "core/plans/shards_cost.h"
 #include "neuroshard/annealing_chains.h"
 #include "search/piece_catalog.h"
 

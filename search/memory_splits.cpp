@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/step_budget.h"
+#include "core/base/step_budget.h"
 #include "neuroshard/column_halvings.h"
 
 namespace neuroshard {

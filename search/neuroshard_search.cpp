@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "search/baselines.h"
 #include "search/improvement/annealing.h"
 #include "search/improvement/tidying.h"

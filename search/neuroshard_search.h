@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/id_exchange.h"
+#include "core/plans/id_exchange.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_request.h"
 #include "neuroshard/search_options.h"

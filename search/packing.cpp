@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/step_budget.h"
+#include "core/base/step_budget.h"
 
 namespace neuroshard {
 namespace {

@@ -2,7 +2,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/step_budget.h"
+#include "core/base/step_budget.h"
 #include "search/packing.h"
 
 namespace neuroshard {

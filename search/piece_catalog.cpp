@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "core/cost_range.h"
-#include "core/id_exchange.h"
-#include "core/table_groups.h"
-#include "core/table_kind.h"
+#include "core/models/cost_range.h"
+#include "core/plans/id_exchange.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

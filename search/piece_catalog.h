@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/step_budget.h"
-#include "core/table_rules.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"

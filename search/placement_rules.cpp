@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/device_set.h"
-#include "core/table_rules.h"
+#include "core/base/device_set.h"
+#include "core/tables/table_rules.h"
 
 namespace neuroshard {
 

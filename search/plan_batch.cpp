@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/table_groups.h"
+#include "core/tables/table_groups.h"
 #include "search/planner_impl.h"
 
 namespace neuroshard {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/message_text.h"
-#include "core/table_groups.h"
-#include "core/team_backend.h"
+#include "core/base/message_text.h"
+#include "core/placement/team_backend.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"

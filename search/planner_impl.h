@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/fallback_backend.h"
-#include "core/table_rules.h"
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
+#include "core/placement/fallback_backend.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/prediction_limits.h"
 #include "neuroshard/training_ranges.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility/infeasibility.h"

@@ -4,10 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include "core/enum_names.h"
-#include "core/table_groups.h"
-#include "core/table_label.h"
-#include "core/table_rules.h"
+#include "core/base/enum_names.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/plan_check.h"
 
 namespace neuroshard {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/step_budget.h"
-#include "core/table_kind.h"
-#include "core/table_rules.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_kind.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
 #include "search/bundled_task.h"

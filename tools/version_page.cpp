@@ -1,7 +1,7 @@
 #include "tools/version_page.h"
 
 #include "build_info.h"
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/version.h"

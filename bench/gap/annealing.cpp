@@ -6,7 +6,7 @@
 #include <span>
 
 #include "bench/gap/slice_board.h"
-#include "core/random.h"
+#include "core/base/random.h"
 
 namespace neuroshard::bench {
 namespace {

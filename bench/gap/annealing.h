@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/cpu_backend.h"
+#include "core/placement/cpu_backend.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard::bench {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/final_cost.h"
-#include "core/symmetric_comm_features.h"
+#include "core/models/final_cost.h"
+#include "core/models/symmetric_comm_features.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/comm_runner.h"
-#include "core/cpu_backend.h"
+#include "core/models/comm_runner.h"
+#include "core/placement/cpu_backend.h"
 
 namespace neuroshard::bench {
 

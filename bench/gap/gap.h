@@ -7,7 +7,7 @@
 #include "bench/gap/annealing.h"
 #include "bench/inputs/gap_cases.h"
 #include "bench/stopwatch.h"
-#include "core/cpu_backend.h"
+#include "core/placement/cpu_backend.h"
 #include "neuroshard/planner.h"
 
 namespace neuroshard::bench {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/gap/device_totals.h"
-#include "core/cpu_backend.h"
-#include "core/id_exchange.h"
+#include "core/placement/cpu_backend.h"
+#include "core/plans/id_exchange.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard::bench {

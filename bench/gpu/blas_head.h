@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cuda/buffers.h"
-#include "cuda/device_blas.h"
+#include "cuda/device/buffers.h"
+#include "cuda/device/device_blas.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard::bench {

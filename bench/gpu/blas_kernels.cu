@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "bench/gpu/blas_kernels.h"
-#include "cuda/launch.h"
-#include "cuda/warp.cuh"
+#include "cuda/device/launch.h"
+#include "cuda/device/warp.cuh"
 
 namespace neuroshard::bench {
 namespace {

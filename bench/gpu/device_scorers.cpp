@@ -4,9 +4,9 @@
 
 #include "bench/gpu/blas_head.h"
 #include "bench/gpu/event_timer.h"
-#include "cuda/current_device.h"
-#include "cuda/place_candidates.h"
-#include "cuda/score_shards.h"
+#include "cuda/device/current_device.h"
+#include "cuda/networks/score_shards.h"
+#include "cuda/placement/place_candidates.h"
 
 namespace neuroshard::bench {
 namespace {

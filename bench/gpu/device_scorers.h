@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/scoring/scorer.h"
-#include "cuda/device_context.h"
+#include "cuda/backend/device_context.h"
 
 namespace neuroshard::bench {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/buffers.h"
+#include "cuda/device/buffers.h"
 
 namespace neuroshard::bench {
 

@@ -1,6 +1,6 @@
 #include "bench/gpu/fma_kernel.h"
-#include "cuda/launch.h"
-#include "cuda/warp.cuh"
+#include "cuda/device/launch.h"
+#include "cuda/device/warp.cuh"
 
 namespace neuroshard::bench {
 namespace {

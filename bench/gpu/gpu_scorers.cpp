@@ -7,10 +7,10 @@
 #include "bench/gpu/device_scorers.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/fma_kernel.h"
-#include "cuda/buffers.h"
-#include "cuda/check.h"
-#include "cuda/current_device.h"
-#include "cuda/device_blas.h"
+#include "cuda/device/buffers.h"
+#include "cuda/device/check.h"
+#include "cuda/device/current_device.h"
+#include "cuda/device/device_blas.h"
 #include "neuroshard/cuda_backend.h"
 
 namespace neuroshard::bench {

@@ -13,10 +13,10 @@
 #include "bench/scoring/score_benchmarks.h"
 #include "bench/scoring/score_report.h"
 #include "bench/scoring/scoring_input.h"
-#include "core/cpu_backend.h"
-#include "cuda/comm_costs.h"
-#include "cuda/current_device.h"
-#include "cuda/embed_pieces.h"
+#include "core/placement/cpu_backend.h"
+#include "cuda/device/current_device.h"
+#include "cuda/networks/comm_costs.h"
+#include "cuda/networks/embed_pieces.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/inputs/task_sets.h"
-#include "cuda/device_context.h"
+#include "cuda/backend/device_context.h"
 
 namespace neuroshard::bench {
 

@@ -1,7 +1,7 @@
 #include "bench/gpu/shared_load_kernel.h"
-#include "cuda/launch.h"
-#include "cuda/network_view.h"
-#include "cuda/warp.cuh"
+#include "cuda/device/launch.h"
+#include "cuda/device/warp.cuh"
+#include "cuda/networks/network_view.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/buffers.h"
+#include "cuda/device/buffers.h"
 
 namespace neuroshard::bench {
 

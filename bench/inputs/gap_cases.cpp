@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "bench/scale/scale_point.h"
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/lookups/wide_population.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/random.h"
+#include "core/base/random.h"
 
 namespace neuroshard::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "bench/scoring/scorer.h"
-#include "core/cpu_kernels.h"
+#include "core/kernels/cpu_kernels.h"
 #include "neuroshard/aligned_vector.h"
 
 namespace neuroshard::bench {

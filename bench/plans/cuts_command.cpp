@@ -18,7 +18,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
-#include "core/touched_gradients.h"
+#include "core/plans/touched_gradients.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"

@@ -12,7 +12,7 @@
 #include "bench/inputs/gap_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
-#include "core/forwarding_backend.h"
+#include "core/placement/forwarding_backend.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
 #include "search/search_driver.h"

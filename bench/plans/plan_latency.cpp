@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::bench {

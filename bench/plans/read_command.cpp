@@ -13,7 +13,7 @@
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/files/read_file.h"

@@ -18,7 +18,7 @@
 #include "bench/plans/changes_as_one.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"

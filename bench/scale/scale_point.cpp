@@ -10,7 +10,7 @@
 #include "bench/machine/proc_files.h"
 #include "bench/statistics.h"
 #include "bench/stopwatch.h"
-#include "core/random.h"
+#include "core/base/random.h"
 #include "weights/files/json_reader.h"
 
 namespace neuroshard::bench {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/random.h"
+#include "core/base/random.h"
 
 namespace neuroshard::bench {
 

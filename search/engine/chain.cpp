@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/natural_log.h"
+#include "core/tables/natural_log.h"
 
 namespace neuroshard {
 namespace {

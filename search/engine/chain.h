@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_result.h"

@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "core/message_text.h"
-#include "core/table_label.h"
+#include "core/base/message_text.h"
+#include "core/tables/table_label.h"
 #include "neuroshard/task_file.h"
 
 namespace neuroshard {

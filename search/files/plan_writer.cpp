@@ -1,4 +1,4 @@
-#include "core/stated_gib.h"
+#include "core/tables/stated_gib.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/waiting.h"

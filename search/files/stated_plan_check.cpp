@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "search/files/json_text.h"

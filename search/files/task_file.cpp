@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "core/message_text.h"
-#include "core/node_link_fields.h"
-#include "core/reserved_problem.h"
+#include "core/base/message_text.h"
+#include "core/tables/node_link_fields.h"
+#include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"

@@ -5,10 +5,10 @@
 #include <limits>
 #include <optional>
 
-#include "core/annealing_rules.h"
-#include "core/natural_log.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/placement/annealing_rules.h"
+#include "core/tables/natural_log.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/improvement/edit_costs.h"
 #include "search/improvement/edit_source.h"
 #include "search/improvement/working_plan.h"

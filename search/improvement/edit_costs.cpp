@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "core/annealing_rules.h"
-#include "core/cost_range.h"
-#include "core/final_cost.h"
-#include "core/symmetric_comm_features.h"
+#include "core/models/cost_range.h"
+#include "core/models/final_cost.h"
+#include "core/models/symmetric_comm_features.h"
+#include "core/placement/annealing_rules.h"
 
 namespace neuroshard {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/id_exchange.h"
+#include "core/plans/id_exchange.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "search/improvement/edit_source.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "search/improvement/working_plan.h"
 
 namespace neuroshard {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/annealing_rules.h"
+#include "core/placement/annealing_rules.h"
 #include "search/layout.h"
 
 namespace neuroshard {

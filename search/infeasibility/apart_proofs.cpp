@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/message_text.h"
-#include "core/table_groups.h"
-#include "core/table_label.h"
-#include "core/table_rules.h"
+#include "core/base/message_text.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
 
 namespace neuroshard {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "core/devices_text.h"
-#include "core/message_text.h"
-#include "core/step_budget.h"
-#include "core/table_label.h"
-#include "core/table_rules.h"
+#include "core/base/message_text.h"
+#include "core/base/step_budget.h"
+#include "core/tables/devices_text.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_rules.h"
 #include "search/infeasibility/rule_proofs.h"
 #include "search/parts/column_parts.h"
 #include "search/placement_rules.h"

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_set.h"
-#include "core/message_text.h"
-#include "core/table_groups.h"
-#include "core/table_label.h"
-#include "core/table_rules.h"
+#include "core/base/device_set.h"
+#include "core/base/message_text.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_rules.h"
 #include "search/infeasibility/apart_proofs.h"
 #include "search/infeasibility/infeasibility.h"
 

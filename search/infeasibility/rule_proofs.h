@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/step_budget.h"
+#include "core/base/step_budget.h"
 #include "neuroshard/plan_result.h"
 #include "neuroshard/task.h"
 

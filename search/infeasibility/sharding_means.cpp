@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/devices_text.h"
-#include "core/message_text.h"
-#include "core/sharding_kinds.h"
-#include "core/table_groups.h"
-#include "core/table_label.h"
-#include "core/table_rules.h"
+#include "core/base/message_text.h"
+#include "core/plans/sharding_kinds.h"
+#include "core/tables/devices_text.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "search/moves/rebuild.h"
 
 namespace neuroshard {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/aligned_vector.h"
 #include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"

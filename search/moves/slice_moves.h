@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "search/parts/table_loads.h"
 
 namespace neuroshard {

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <span>
 
-#include "core/replicas.h"
-#include "core/table_kind.h"
-#include "core/table_rules.h"
+#include "core/plans/replicas.h"
+#include "core/tables/table_kind.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/table_features.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/sharding_means.h"

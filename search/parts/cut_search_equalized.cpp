@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/baselines.h"
 #include "search/parts/cut_search.h"

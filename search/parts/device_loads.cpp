@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/slice_prices.h"
-#include "core/slice_tables.h"
+#include "core/plans/slice_prices.h"
+#include "core/plans/slice_tables.h"
 #include "neuroshard/table_features.h"
 #include "search/parts/table_loads.h"
 

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "core/equal_blocks.h"
-#include "core/slice_prices.h"
-#include "core/table_rules.h"
+#include "core/plans/equal_blocks.h"
+#include "core/plans/slice_prices.h"
+#include "core/tables/table_rules.h"
 
 namespace neuroshard {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/equal_blocks.h"
-#include "core/table_kind.h"
-#include "core/table_rules.h"
+#include "core/plans/equal_blocks.h"
+#include "core/tables/table_kind.h"
+#include "core/tables/table_rules.h"
 #include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/stop_condition.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/sharding_means.h"

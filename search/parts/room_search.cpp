@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/replicas.h"
-#include "core/step_budget.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/base/step_budget.h"
+#include "core/plans/replicas.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/hash_of_numbers.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/replicas.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/plans/replicas.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
 

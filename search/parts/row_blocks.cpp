@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/training_ranges.h"
 #include "search/infeasibility/infeasibility.h"

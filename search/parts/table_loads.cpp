@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/id_exchange.h"
+#include "core/plans/id_exchange.h"
 #include "neuroshard/table_features.h"
 
 namespace neuroshard {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "search/parts/even_blocks.h"
 
 namespace neuroshard {

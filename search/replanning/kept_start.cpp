@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/apart_devices.h"
 
 namespace neuroshard {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/equal_blocks.h"
-#include "core/table_rules.h"
+#include "core/plans/equal_blocks.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/parts/device_loads.h"
 #include "search/parts/even_blocks.h"

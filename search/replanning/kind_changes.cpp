@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "search/parts/even_blocks.h"
 #include "search/residency.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
 #include "neuroshard/simulator.h"
 #include "search/parts/best_plans.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/message_text.h"
-#include "core/stated_gib.h"
+#include "core/base/message_text.h"
+#include "core/tables/stated_gib.h"
 #include "search/parts/device_loads.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/replan.h"
 #include "neuroshard/search_options.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/equal_blocks.h"
+#include "core/plans/equal_blocks.h"
 #include "search/parts/even_blocks.h"
 
 namespace neuroshard {

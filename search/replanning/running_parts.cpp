@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 
 namespace neuroshard {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 #include "search/placement_rules.h"
 
 namespace neuroshard {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/step_budget.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "search/packing.h"
 #include "search/starts/shared_tables.h"
 #include "search/starts/sharing_search.h"

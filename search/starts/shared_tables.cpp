@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/table_rules.h"
+#include "core/tables/table_rules.h"
 
 namespace neuroshard {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/table_groups.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/task.h"
 #include "search/layout.h"
 #include "search/piece_catalog.h"

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/table_groups.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/stop_condition.h"
 #include "search/hash_of_numbers.h"
 #include "search/starts/shared_tables.h"

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "core/final_cost.h"
-#include "core/replicas.h"
-#include "core/symmetric_comm_features.h"
+#include "core/models/final_cost.h"
+#include "core/models/symmetric_comm_features.h"
+#include "core/plans/replicas.h"
 
 namespace neuroshard {
 namespace {

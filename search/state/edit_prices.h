@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/id_exchange.h"
-#include "core/touched_gradients.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/touched_gradients.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/devices.h"

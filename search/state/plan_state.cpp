@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/equal_blocks.h"
+#include "core/plans/equal_blocks.h"
 
 namespace neuroshard {
 namespace {

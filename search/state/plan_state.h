@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/sharding_kinds.h"
+#include "core/plans/sharding_kinds.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/plan.h"
 #include "search/state/shard_catalog.h"

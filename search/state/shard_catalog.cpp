@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/id_exchange.h"
-#include "core/replicas.h"
-#include "core/slice_prices.h"
-#include "core/table_kind.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/replicas.h"
+#include "core/plans/slice_prices.h"
+#include "core/tables/table_kind.h"
 
 namespace neuroshard {
 namespace {

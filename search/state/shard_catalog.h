@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/slice_tables.h"
-#include "core/touched_gradients.h"
+#include "core/plans/slice_tables.h"
+#include "core/plans/touched_gradients.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/cost_runner.h"

@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
-#include "core/equal_blocks.h"
-#include "core/sharding_kinds.h"
-#include "core/table_rules.h"
+#include "core/plans/equal_blocks.h"
+#include "core/plans/sharding_kinds.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/plan.h"
 #include "search/parts/even_blocks.h"
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/sharding_kinds.h"
-#include "core/table_groups.h"
+#include "core/plans/sharding_kinds.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
 #include "search/state/shard_catalog.h"

@@ -1,5 +1,5 @@
 // Compute costs measured on a device.
-#include "cuda/cuda_source.h"
+#include "cuda/operators/cuda_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
-#include "cuda/cuda_operator.h"
 #include "cuda/cuda_test.h"
+#include "cuda/operators/cuda_operator.h"
 #include "weights/collection/operator_case.h"
 
 namespace neuroshard {

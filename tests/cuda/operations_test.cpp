@@ -203,8 +203,8 @@ double size_of_terms(const Mlp& head, std::span<const float> embeddings,
   return total;
 }
 
-// On the CPU, plain arithmetic takes the place of the instruction (cuda/tensor_cores.cuh); only on
-// a GPU does this test the tensor cores.
+// On the CPU, plain arithmetic takes the place of the instruction (cuda/device/tensor_cores.cuh);
+// only on a GPU does this test the tensor cores.
 TEST_F(Operations, ScoreShardsOnTensorCores) {
   const auto scalar = make_cpu_backend(golden_models(), {.name = "scalar"});
   const auto cuda = make_cuda_backend(golden_models(), {.devices = {}, .tensor_cores = true});

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "cuda/cuda_test.h"
 #include "golden.h"
 #include "neuroshard/planner.h"

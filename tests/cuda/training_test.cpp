@@ -9,9 +9,9 @@
 #include <utility>
 #include <variant>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "cuda/cuda_test.h"
-#include "cuda/device_blas.h"
+#include "cuda/device/device_blas.h"
 #include "neuroshard/cuda_training.h"
 #include "weights/training/comm_trainee.h"
 #include "weights/training/compute_trainee.h"

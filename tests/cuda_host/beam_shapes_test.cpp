@@ -1,12 +1,12 @@
 // What blocks of search_beams keep in shared memory.
 #include <gtest/gtest.h>
 
-#include "core/cpu_backend.h"
-#include "core/cpu_kernels.h"
-#include "cuda/beam_launches.h"
-#include "cuda/device_context.h"
-#include "cuda/place_candidates.h"
-#include "cuda/placement_launches.h"
+#include "core/kernels/cpu_kernels.h"
+#include "core/placement/cpu_backend.h"
+#include "cuda/backend/beam_launches.h"
+#include "cuda/backend/device_context.h"
+#include "cuda/backend/placement_launches.h"
+#include "cuda/placement/place_candidates.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"
 #include "random_tasks.h"

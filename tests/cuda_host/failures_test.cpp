@@ -2,8 +2,8 @@
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
-#include "cuda/place_candidates.h"
-#include "cuda/placement_launches.h"
+#include "cuda/backend/placement_launches.h"
+#include "cuda/placement/place_candidates.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"

@@ -71,9 +71,9 @@ struct Usage {
 };
 [[nodiscard]] Usage usage();
 
-/// Places in the sources of kernels: "cuda/place_block.cuh:65". From now on kernels run as if the
-/// barrier, fence or wait for copies there were not, or as if the atomic operation were a plain
-/// one.
+/// Places in the sources of kernels: "cuda/placement/place_block.cuh:65". From now on kernels run
+/// as if the barrier, fence or wait for copies there were not, or as if the atomic operation were a
+/// plain one.
 void leave_out(const std::string& place);
 /// Places of all that could be left out that kernels have come by since the last call, in order.
 /// The first call begins to note them.

@@ -6,12 +6,12 @@
 #include <set>
 #include <stop_token>
 
-#include "core/cpu_backend.h"
-#include "core/cpu_kernels.h"
-#include "core/fallback_backend.h"
-#include "core/greedy_placement.h"
-#include "core/plan_launches.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/kernels/cpu_kernels.h"
+#include "core/placement/cpu_backend.h"
+#include "core/placement/fallback_backend.h"
+#include "core/placement/greedy_placement.h"
+#include "core/placement/plan_launches.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda_test.h"
 #include "golden.h"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <utility>
 
-#include "cuda/check.h"
-#include "cuda/device_blas.h"
+#include "cuda/device/check.h"
+#include "cuda/device/device_blas.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::gpu {

@@ -5,9 +5,9 @@
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
 
-#include "cuda/buffers.h"
-#include "cuda/launch.h"
-#include "cuda/warp.cuh"
+#include "cuda/device/buffers.h"
+#include "cuda/device/launch.h"
+#include "cuda/device/warp.cuh"
 #include "cuda_host/host_cuda_test.h"
 
 namespace neuroshard {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "cuda/buffers.h"
-#include "cuda/fill_random.h"
+#include "cuda/device/buffers.h"
+#include "cuda/operators/fill_random.h"
 #include "cuda/random_problems.h"
 #include "cuda_host/host_cuda.h"
 #include "golden.h"

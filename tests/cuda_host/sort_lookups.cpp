@@ -1,12 +1,12 @@
 // In place of CUB's radix sort, whose kernels only nvcc can read.
-#include "cuda/sort_lookups.h"
+#include "cuda/operators/sort_lookups.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-#include "cuda/check.h"
+#include "cuda/device/check.h"
 
 namespace neuroshard::gpu {
 

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "cuda/cuda_source.h"
+#include "cuda/operators/cuda_source.h"
 #include "cuda_host/host_cuda_test.h"
 #include "message_of.h"
 #include "temporary_folder.h"

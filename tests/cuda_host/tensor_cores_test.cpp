@@ -1,6 +1,6 @@
 // What three products of TF32 numbers are worth, computed on the CPU: the rounding bit for bit, the
 // sums no better than the hardware's. The instruction itself runs on a GPU only.
-#include "cuda/tensor_cores.cuh"
+#include "cuda/device/tensor_cores.cuh"
 
 #include <gmock/gmock.h>
 

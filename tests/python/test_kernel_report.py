@@ -96,7 +96,7 @@ def place_of(file: str, text: str) -> str:
 
 
 def in_place_greedily(listing: str) -> str:
-    return listing.replace(".L_x_1:", place_of("place_greedily.cuh", "while (any)") + ".L_x_1:", 1)
+    return listing.replace(".L_x_1:", place_of("placement/place_greedily.cuh", "while (any)") + ".L_x_1:", 1)
 
 
 def instruction(address: int, text: str, **scheduled: Any) -> Any:
@@ -239,8 +239,8 @@ def test_one_warp_meets_those_that_share_its_loads() -> None:
 
 
 def test_instructions_say_where_in_the_source_they_are() -> None:
-    inlined = place_of("warp.cuh", "float rectified(float x)") + place_of("place_greedily.cuh", "while (any)")
-    kernel = place_of("place_greedily.cuh", "const int width = Head::kSumWidth > 0 ?")
+    inlined = place_of("device/warp.cuh", "float rectified(float x)") + place_of("placement/place_greedily.cuh", "while (any)")
+    kernel = place_of("placement/place_greedily.cuh", "const int width = Head::kSumWidth > 0 ?")
     code = code_of(LISTING.replace(".L_x_1:", inlined + ".L_x_1:").replace(".L_x_2:", kernel + ".L_x_2:", 1))
     assert [source_lines.functions_of(code[at]) for at in (0, 1, 2, 3)] == [
         (),
@@ -275,9 +275,9 @@ OTHER
 
 def walked() -> ControlFlow:
     places = {
-        "BRANCH": place_of("place_greedily.cuh", "if (stream.done()) next = no_choice()"),
-        "BACK": place_of("place_greedily.cuh", "if (stream.done()) break;"),
-        "OTHER": place_of("final_costs.cuh", "for (int pass = 0; pass < 2; ++pass)"),
+        "BRANCH": place_of("placement/place_greedily.cuh", "if (stream.done()) next = no_choice()"),
+        "BACK": place_of("placement/place_greedily.cuh", "if (stream.done()) break;"),
+        "OTHER": place_of("placement/final_costs.cuh", "for (int pass = 0; pass < 2; ++pass)"),
     }
     listing = WALKED
     for name, place in places.items():

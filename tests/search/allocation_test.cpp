@@ -1,7 +1,7 @@
 // Counts allocations. A program of its own, because it replaces operator new.
 #include <gtest/gtest.h>
 
-#include "core/cpu_backend.h"
+#include "core/placement/cpu_backend.h"
 #include "golden.h"
 #include "neuroshard/planner.h"
 #include "search/counted_allocations.h"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
-#include "core/step_budget.h"
-#include "core/table_groups.h"
+#include "core/base/random.h"
+#include "core/base/step_budget.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
 #include "repetitions.h"

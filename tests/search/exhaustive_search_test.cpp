@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "numbers.h"

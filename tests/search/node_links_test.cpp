@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "message_of.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task_models.h"

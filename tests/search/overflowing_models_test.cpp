@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "core/final_cost.h"
-#include "core/symmetric_comm_features.h"
+#include "core/models/final_cost.h"
+#include "core/models/symmetric_comm_features.h"
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/planner.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <stop_token>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "repetitions.h"
 
 namespace neuroshard {

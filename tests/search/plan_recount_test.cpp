@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/cpu_kernels.h"
+#include "core/kernels/cpu_kernels.h"
 
 namespace neuroshard::testing {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <random>
 
-#include "core/cpu_backend.h"
+#include "core/placement/cpu_backend.h"
 #include "search/canonical_task.h"
 #include "search/layout.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard::testing {

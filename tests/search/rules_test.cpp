@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "neuroshard/what_if.h"

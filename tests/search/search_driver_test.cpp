@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "core/fallback_backend.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/placement/fallback_backend.h"
 #include "failing_backend.h"
 #include "golden.h"
 #include "neuroshard/plan_check.h"

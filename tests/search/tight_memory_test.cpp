@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
 #include "repetitions.h"

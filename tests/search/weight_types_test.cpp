@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/slice_tables.h"
+#include "core/plans/slice_tables.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/table_features.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "tools/built_programs.h"
 #include "tools/run_command.h"
 

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <span>
 
-#include "cuda/cuda_source.h"
+#include "cuda/operators/cuda_source.h"
 #include "weights/collection/sample_draws.h"
 
 namespace neuroshard::tools {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "tools/collecting/collect_command.h"
 #include "weights/collection/analytic_comm.h"

@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "core/fingerprint.h"
-#include "core/id_exchange.h"
-#include "core/random.h"
-#include "core/replicas.h"
-#include "core/slice_tables.h"
+#include "core/base/fingerprint.h"
+#include "core/base/random.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/replicas.h"
+#include "core/plans/slice_tables.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/table_configs.h"

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "core/table_label.h"
+#include "core/tables/table_label.h"
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/error.h"
 #include "weights/collection/cpu_source.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/cuda_source.h"
+#include "cuda/operators/cuda_source.h"
 #include "weights/collection/cost_sources.h"
 #include "weights/collection/measurement.h"
 #include "weights/lookups/access_data.h"

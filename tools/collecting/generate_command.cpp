@@ -5,7 +5,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/task_file.h"

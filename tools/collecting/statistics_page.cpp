@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {

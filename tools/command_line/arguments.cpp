@@ -10,8 +10,8 @@
 #include <ostream>
 #include <sstream>
 
-#include "core/message_text.h"
-#include "core/nearest_name.h"
+#include "core/base/message_text.h"
+#include "core/base/nearest_name.h"
 #include "tools/command_line/help_formatter.h"
 
 namespace neuroshard::command_line {

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::tools {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/fingerprint.h"
+#include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "weights/files/atomic_file.h"
 #include "weights/files/read_file.h"

@@ -5,8 +5,8 @@
 #include <set>
 #include <variant>
 
-#include "core/devices_text.h"
-#include "core/table_groups.h"
+#include "core/tables/devices_text.h"
+#include "core/tables/table_groups.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"
 #include "weights/files/json_reader.h"

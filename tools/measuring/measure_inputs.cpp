@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/message_text.h"
-#include "core/table_label.h"
+#include "core/base/message_text.h"
+#include "core/tables/table_label.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/planner.h"

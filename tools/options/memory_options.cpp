@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/message_text.h"
-#include "core/reserved_problem.h"
+#include "core/base/message_text.h"
+#include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/message_text.h"
-#include "core/node_link_fields.h"
+#include "core/base/message_text.h"
+#include "core/tables/node_link_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "weights/files/json_reader.h"

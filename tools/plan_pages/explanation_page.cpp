@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/waiting.h"
 #include "tools/plan_pages/plan_report.h"
 #include "tools/plan_pages/rules_page.h"

@@ -1,4 +1,4 @@
-// Numbers as the program writes them: format_bytes and format_count of core/message_text.h.
+// Numbers as the program writes them: format_bytes and format_count of core/base/message_text.h.
 function formatBytes(bytes) {
   if (bytes < 1024) return `${bytes} B`;
   const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/version.h"
 #include "neuroshard/waiting.h"
 #include "tools/charts/svg.h"

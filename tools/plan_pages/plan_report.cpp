@@ -5,8 +5,8 @@
 #include <iterator>
 #include <map>
 
-#include "core/devices_text.h"
-#include "core/table_groups.h"
+#include "core/tables/devices_text.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/waiting.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/replicas.h"
+#include "core/plans/replicas.h"
 #include "tools/plan_pages/plan_report.h"
 
 namespace neuroshard::tools {

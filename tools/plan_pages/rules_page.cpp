@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "tools/text/text.h"
 
 namespace neuroshard::tools {

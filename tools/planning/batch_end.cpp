@@ -1,6 +1,6 @@
 #include "tools/planning/batch_end.h"
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "tools/command_line/exit_code.h"
 
 namespace neuroshard::tools {

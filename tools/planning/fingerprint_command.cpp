@@ -2,7 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"
 #include "tools/commands.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <memory>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "tools/commands.h"

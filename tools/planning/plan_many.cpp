@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "core/fingerprint.h"
-#include "core/table_kind.h"
+#include "core/base/fingerprint.h"
+#include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"
 #include "neuroshard/version.h"

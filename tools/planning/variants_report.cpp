@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/stated_gib.h"
+#include "core/tables/stated_gib.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_file.h"

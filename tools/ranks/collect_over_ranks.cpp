@@ -12,7 +12,7 @@
 #include "weights/collection/cpu_source.h"
 #include "weights/collection/ranks/host_exchange.h"
 #ifdef NEUROSHARD_HAS_NCCL
-#include "cuda/nccl_exchange.h"
+#include "cuda/operators/nccl_exchange.h"
 #endif
 
 namespace neuroshard::tools {

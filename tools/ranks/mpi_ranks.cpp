@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "tools/command_line/exit_code.h"
 #include "tools/ranks/rank_timeout.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/fingerprint.h"
+#include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/sequential_file.h"
 

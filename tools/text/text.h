@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "tools/console/console.h"
 
 namespace neuroshard::tools {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
 #include "neuroshard/task_models.h"

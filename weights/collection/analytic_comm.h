@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/touched_gradients.h"
+#include "core/plans/touched_gradients.h"
 #include "neuroshard/task.h"
 #include "weights/collection/hardware_specs.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/access_statistics.h"
-#include "core/lookup_sort.h"
-#include "core/row_traffic.h"
+#include "core/tables/access_statistics.h"
+#include "core/tables/lookup_sort.h"
+#include "core/tables/row_traffic.h"
 
 namespace neuroshard {
 namespace {

@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
-#include "core/id_exchange.h"
-#include "core/replicas.h"
-#include "core/shards_cost.h"
-#include "core/slice_tables.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/replicas.h"
+#include "core/plans/shards_cost.h"
+#include "core/plans/slice_tables.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/prediction_limits.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/aligned_vector.h"
 
 namespace neuroshard {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "weights/collection/embedding_operator.h"
 #include "weights/collection/pooling_kernels.h"
 

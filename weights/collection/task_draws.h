@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {

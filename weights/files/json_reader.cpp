@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "core/nearest_name.h"
+#include "core/base/nearest_name.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/table_problem.h"
+#include "core/tables/table_problem.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

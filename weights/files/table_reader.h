@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/zipf_law.h"
+#include "core/tables/zipf_law.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/task.h"
 #include "neuroshard/zipf_histogram.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/row_counter.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 
 namespace neuroshard {
 

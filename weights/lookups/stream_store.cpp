@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

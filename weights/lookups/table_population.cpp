@@ -7,8 +7,8 @@
 #include <numeric>
 #include <string>
 
-#include "core/access_statistics.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/access_stream.h"
 #include "weights/lookups/table_statistics.h"

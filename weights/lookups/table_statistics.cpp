@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 
 namespace neuroshard {
 namespace {

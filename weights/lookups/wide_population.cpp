@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "core/access_statistics.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 #include "neuroshard/zipf_histogram.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "neuroshard/plan.h"
 
 namespace neuroshard::ranks {

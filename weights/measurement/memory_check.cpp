@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "weights/measurement/available_memory.h"
 
 namespace neuroshard::ranks {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 #include "neuroshard/aligned_vector.h"
 #include "weights/training/training_state.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/random.h"
-#include "core/symmetric_comm_features.h"
+#include "core/base/random.h"
+#include "core/models/symmetric_comm_features.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard::training {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/thread_team.h"
+#include "core/base/thread_team.h"
 #include "weights/training/adam.h"
 #include "weights/training/batch_index.h"
 #include "weights/training/cpu_trainee.h"

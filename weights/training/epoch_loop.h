@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/training.h"
 #include "weights/training/training_state.h"
 

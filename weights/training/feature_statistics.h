@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 #include "neuroshard/cost_models.h"
 
 namespace neuroshard::training {

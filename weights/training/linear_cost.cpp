@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/table_features.h"
 #include "weights/training/linear_equations.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/host_device.h"
+#include "core/base/host_device.h"
 #include "neuroshard/training.h"
 
 namespace neuroshard::training {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/fingerprint.h"
+#include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "neuroshard/training.h"
 #include "neuroshard/version.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu_kernels.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/kernels/cpu_kernels.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_models.h"
 #include "weights/training/matrix_kernels.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/fingerprint.h"
+#include "core/base/fingerprint.h"
 #include "neuroshard/error.h"
 #include "weights/files/safetensors.h"
 

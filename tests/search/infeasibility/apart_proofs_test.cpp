@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
-#include "core/table_groups.h"
-#include "core/table_rules.h"
+#include "core/base/random.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_rules.h"
 #include "repetitions.h"
 #include "search/equal_tables.h"
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
-#include "core/table_rules.h"
+#include "core/base/random.h"
+#include "core/tables/table_rules.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
 #include "repetitions.h"

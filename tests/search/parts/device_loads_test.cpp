@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "message_of.h"
 #include "neuroshard/error.h"
 #include "neuroshard/fingerprint.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
 #include "plain_table.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "golden.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"

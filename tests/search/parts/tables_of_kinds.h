@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard::testing {

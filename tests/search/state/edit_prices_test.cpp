@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/table_groups.h"
+#include "core/tables/table_groups.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"

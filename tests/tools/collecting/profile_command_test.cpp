@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/access_statistics.h"
-#include "core/random.h"
+#include "core/base/random.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/table_configs.h"
 #include "tools/run_command.h"
 #include "weights/lookups/npy_writer.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "temporary_folder.h"
 #include "tools/plan_pages/html_report.h"
 #include "tools/reported_plan.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "tools/reported_plan.h"
 #include "tools/text/text.h"
 

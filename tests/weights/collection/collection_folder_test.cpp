@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/table_kind.h"
+#include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "temporary_folder.h"

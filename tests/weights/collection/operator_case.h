@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "weights/collection/embedding_operator.h"
 #include "weights/lookups/access_stream.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "weights/files/torch_writer.h"
 
 namespace neuroshard::testing {

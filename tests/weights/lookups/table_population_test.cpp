@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/access_stream.h"
 #include "weights/lookups/table_statistics.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/access_statistics.h"
+#include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "weights/collection/ranks/host_exchange.h"
 #include "weights/measurement/initial_weights.h"
 #include "weights/measurement/rank_iteration.h"

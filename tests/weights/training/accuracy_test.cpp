@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/training.h"
 
 namespace neuroshard {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/random.h"
+#include "core/base/random.h"
 
 namespace neuroshard::training {
 namespace {

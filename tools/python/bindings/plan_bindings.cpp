@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "core/message_text.h"
+#include "core/base/message_text.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan.h"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <variant>
 
-#include "core/devices_text.h"
-#include "core/message_text.h"
+#include "core/base/message_text.h"
+#include "core/tables/devices_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
 #include "neuroshard/task_file.h"

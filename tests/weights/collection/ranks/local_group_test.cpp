@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "repetitions.h"
 

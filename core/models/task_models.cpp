@@ -1,0 +1,171 @@
+#include "neuroshard/task_models.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/base/message_text.h"
+#include "neuroshard/comm_scaling.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr const char* kDevicesPerNodeKey = "network.devices_per_node";
+constexpr const char* kInNodeKey = "network.in_node_gb_s";
+constexpr const char* kBetweenNodesKey = "network.between_nodes_gb_s";
+
+std::string samples_text(std::int64_t samples) {
+  return format_count(static_cast<std::uint64_t>(samples));
+}
+
+/// The number that the metadata have under `key`; nothing if they lack it.
+std::optional<double> metadata_number(const CostModels& models, const std::string& key, double low,
+                                      double high) {
+  const auto found = models.metadata.find(key);
+  if (found == models.metadata.end()) return std::nullopt;
+  const std::string& text = found->second;
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= low) || value > high) {
+    throw Error("cost models: the metadata's '" + key + "' is '" + text +
+                "'; expected a number from " + shortest_text(low) + " to " + shortest_text(high));
+  }
+  return value;
+}
+
+/// What is not stated is as in the known network.
+NodeLinks in_full(NodeLinks links, const KnownNetwork& known) {
+  if (links.in_node_gb_s == 0.0) links.in_node_gb_s = known.in_node_gb_s;
+  if (links.between_nodes_gb_s == 0.0) links.between_nodes_gb_s = known.between_nodes_gb_s;
+  return links;
+}
+
+/// Time in proportion to which an all-reduce adds up each byte: rings in nodes, and between them
+/// each device's part (docs/analytic_costs.md).
+double all_reduce_time(int devices, int devices_per_node, const NodeLinks& links) {
+  const double nodes = std::ceil(static_cast<double>(devices) / devices_per_node);
+  const double in_node = devices / nodes;
+  double between_gb_s = links.between_nodes_gb_s;
+  if (links.node_gb_s > 0.0) between_gb_s = std::min(between_gb_s, links.node_gb_s / in_node);
+  return (in_node - 1.0) / in_node / links.in_node_gb_s +
+         (nodes - 1.0) / nodes / in_node / between_gb_s;
+}
+
+/// The line for one device is what devices do by themselves; what lines have beyond it is
+/// communication.
+void put_on_nodes(AllReduceModel& model, const KnownNetwork& known, const NodeLinks& links,
+                  int devices_per_node) {
+  const auto alone = model.lines.find(1);
+  const double alone_rate = alone == model.lines.end() ? 0.0 : alone->second.ms_per_gib;
+  const NodeLinks known_links{known.in_node_gb_s, known.between_nodes_gb_s, 0.0};
+  for (auto& [devices, line] : model.lines) {
+    if (devices == 1) continue;
+    const double factor = all_reduce_time(devices, devices_per_node, links) /
+                          all_reduce_time(devices, known.devices_per_node, known_links);
+    line.ms_per_gib = alone_rate + factor * std::max(0.0, line.ms_per_gib - alone_rate);
+  }
+}
+
+}  // namespace
+
+void require_batch(const CostModels& models, std::int64_t batch) {
+  if (batch == kDefaultBatchSize) return;
+  if (!models.compute.any_batch()) {
+    throw Error("batch_size is " + std::to_string(batch) +
+                ", but these cost models know batches of " + samples_text(kDefaultBatchSize) +
+                " samples only; leave batch_size out, or take weights of any batch, such as the "
+                "built-in ones");
+  }
+  if (batch < kMinPricedBatch || batch > kMaxPricedBatch) {
+    throw Error("batch_size is " + std::to_string(batch) + "; costs can be predicted for " +
+                samples_text(kMinPricedBatch) + " to " + samples_text(kMaxPricedBatch) +
+                " samples; give a number between them");
+  }
+}
+
+std::optional<KnownNetwork> known_network(const CostModels& models) {
+  const auto number = [&](const char* key, double low, double high) {
+    return metadata_number(models, key, low, high);
+  };
+  const auto devices = number(kDevicesPerNodeKey, 1.0, kMaxDevices);
+  if (devices && *devices != std::floor(*devices)) {
+    throw Error("cost models: the metadata's '" + std::string(kDevicesPerNodeKey) + "' is '" +
+                models.metadata.at(kDevicesPerNodeKey) + "'; expected a whole number");
+  }
+  const auto in_node = number(kInNodeKey, kLeastGbPerSecond, kMostGbPerSecond);
+  const auto between = number(kBetweenNodesKey, kLeastGbPerSecond, kMostGbPerSecond);
+  if (!devices || !in_node || !between) return std::nullopt;
+  return KnownNetwork{static_cast<int>(*devices), *in_node, *between};
+}
+
+void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network) {
+  for (const char* key : {kDevicesPerNodeKey, kInNodeKey, kBetweenNodesKey}) {
+    models.metadata.erase(key);
+  }
+  if (!network) return;
+  models.metadata[kDevicesPerNodeKey] = std::to_string(network->devices_per_node);
+  models.metadata[kInNodeKey] = shortest_text(network->in_node_gb_s);
+  models.metadata[kBetweenNodesKey] = shortest_text(network->between_nodes_gb_s);
+}
+
+CostModels models_for(CostModels models, const CommSetting& setting) {
+  require_batch(models, setting.batch_size);
+  models.setting = setting;
+  double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
+  if (setting.devices_per_node > 0) {
+    if (!models.kind_prices.empty()) {
+      throw Error(
+          "the task states links, but the cost models' prices of row blocks or replicas are those "
+          "of one network; leave the links out, or take other weights");
+    }
+    const std::optional<KnownNetwork> known = known_network(models);
+    if (!known) {
+      throw Error(
+          "the task states links, but the cost models do not say which network they know; train "
+          "them with --devices-per-node, --in-node-gb-s and --between-nodes-gb-s, or leave the "
+          "links out");
+    }
+    const NodeLinks links = in_full(setting.links, *known);
+    NodeColumns nodes(*known, links, setting.devices, setting.devices_per_node);
+    factor *= nodes.factor();
+    if (models.all_reduce) {
+      put_on_nodes(*models.all_reduce, *known, links, setting.devices_per_node);
+    }
+    if (!nodes.same()) models.nodes = std::move(nodes);
+  }
+  models.comm_scale = factor;
+  if (factor == 1.0) return models;
+  for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
+  if (models.symmetric_comm) {
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factor);
+  }
+  return models;
+}
+
+void require_setting(const Backend& backend, const Task& task) {
+  const CommSetting setting = comm_setting(task);
+  const std::string remedy = "; make one of models_for(models, comm_setting(task))";
+  if (setting.batch_size != backend.comm_setting().batch_size) {
+    throw Error("batch_size is " + std::to_string(task.batch_size) +
+                ", but the backend has models for " +
+                samples_text(backend.comm_setting().batch_size) + " samples" + remedy);
+  }
+  if (setting != backend.comm_setting()) {
+    throw Error("the backend has models for other devices, other nodes, or links, than the task's" +
+                remedy);
+  }
+}
+
+void require_replicas(const Backend& backend) {
+  if (backend.prices_replicas()) return;
+  throw Error(std::string("these cost models do not ") +
+              (backend.all_reduce() == nullptr ? "price all-reduces"
+                                               : "know operators of a device's part of the batch") +
+              ", so plans with replicated tables have no cost; use weights that do, such as the "
+              "built-in ones");
+}
+
+}  // namespace neuroshard

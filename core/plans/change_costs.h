@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/plans/id_exchange.h"
+#include "core/plans/slice_prices.h"
+#include "core/plans/slice_tables.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/explanation.h"
+
+namespace neuroshard {
+
+/// The slices of a plan, and others that might take their place.
+class ChangePieces {
+ public:
+  ChangePieces(const Backend& backend, const Task& task, const Plan& plan);
+
+  /// Returns the id of the piece.
+  std::uint32_t add(const TableSlice& slice);
+
+  /// What the all-to-alls have of it: nothing of a piece that has a price.
+  [[nodiscard]] float dim(std::uint32_t piece) const { return dims_[piece]; }
+  [[nodiscard]] std::int64_t lookups(std::uint32_t piece) const { return lookups_[piece]; }
+  /// [pieces]; nothing: the models predict it.
+  [[nodiscard]] std::span<const std::optional<double>> prices_ms() const { return prices_ms_; }
+  [[nodiscard]] std::vector<float> embeddings(const Backend& backend) const;
+
+ private:
+  SliceTables tables_;
+  SlicePrices prices_;
+  OperatorFeatures of_operator_;
+  std::vector<float> features_;
+  std::vector<std::optional<double>> prices_ms_;
+  std::vector<float> dims_;
+  std::vector<std::int64_t> lookups_;
+};
+
+using ChangeShard = std::vector<std::uint32_t>;  ///< Pieces of a device.
+
+/// A device with other pieces than in the plan, or another base load or speed than the task's.
+struct ChangedShard {
+  std::size_t device;
+  ChangeShard pieces;
+  std::optional<float> base_ms{};
+  std::optional<float> speed{};
+};
+using PlanChange = std::vector<ChangedShard>;
+
+/// Prices many changes of a plan in few calls of the backend.
+class ChangeCosts {
+ public:
+  /// `devices`: of the plan, as simulate() has them. What replicas cost changes with speeds alone.
+  ChangeCosts(const Backend& backend, const Task& task, const ChangePieces& pieces,
+              const std::vector<ChangeShard>& shards, const std::vector<DeviceCost>& devices);
+
+  [[nodiscard]] std::vector<ChangedCost> of(const std::vector<PlanChange>& changes) const;
+
+ private:
+  [[nodiscard]] float dim_sum(const ChangeShard& shard) const;
+  [[nodiscard]] std::int64_t lookups(const ChangeShard& shard) const;
+  [[nodiscard]] double ids_ms(const PlanChange& change, IdExchange& ids) const;
+  [[nodiscard]] std::vector<float> compute_of(const std::vector<const ChangeShard*>& shards) const;
+  /// What the models predict for a shard, `ms`, on a device.
+  [[nodiscard]] float tables_ms(float ms, float speed) const {
+    return any_slices_ ? ms / speed : 0.0F;
+  }
+  void add_costs(std::span<const PlanChange> changes, std::vector<ChangedCost>& costs) const;
+
+  const Backend& backend_;
+  const ChangePieces& pieces_;
+  std::vector<float> embeddings_;
+  std::size_t devices_;
+  std::vector<float> base_ms_;  ///< [devices]
+  std::vector<float> speed_;    ///< [devices]
+  double all_reduce_ms_;
+  bool any_slices_;                  ///< Else the plan has no operators of slices, no all-to-alls.
+  std::vector<double> replicas_ms_;  ///< [devices]
+  std::vector<float> compute_ms_;    ///< [devices]: with base loads and speeds.
+  std::vector<float> dim_sums_;      ///< [devices]
+  std::vector<std::int64_t> lookups_;  ///< [devices]
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,261 @@
+#include "neuroshard/explanation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "core/plans/change_costs.h"
+#include "core/tables/table_rules.h"
+#include "neuroshard/error.h"
+#include "neuroshard/simulator.h"
+
+namespace neuroshard {
+namespace {
+
+/// Slices of each device, as the plan lists them.
+using Slices = std::vector<std::vector<TableSlice>>;
+
+ChangeShard without(const ChangeShard& shard, const std::vector<TableSlice>& slices, int table) {
+  ChangeShard kept;
+  for (std::size_t i = 0; i < shard.size(); ++i) {
+    if (slices[i].table != table) kept.push_back(shard[i]);
+  }
+  return kept;
+}
+
+/// Where a table has slices, and how many.
+std::map<std::size_t, int> holders_of(const Slices& slices, int table) {
+  std::map<std::size_t, int> count;
+  for (std::size_t device = 0; device < slices.size(); ++device) {
+    for (const TableSlice& slice : slices[device]) {
+      if (slice.table == table) ++count[device];
+    }
+  }
+  return count;
+}
+
+/// Changes that undo the cuts of a table.
+class UndoneCuts {
+ public:
+  UndoneCuts(const Task& task, const Slices& slices, const PlanExplanation& plan, int table,
+             ChangePieces& pieces)
+      : task_(task),
+        slices_(slices),
+        plan_(plan),
+        table_(table),
+        holders_(holders_of(slices, table)) {
+    const Table& uncut = task.tables[static_cast<std::size_t>(table)];
+    const TableSlice whole{table, 0, uncut.dim, 0, uncut.rows};
+    whole_ = pieces.add(whole);
+    if (const auto one = joined(slices[static_cast<std::size_t>(plan.deciding)])) {
+      merged_ = pieces.add(*one);
+    }
+  }
+
+  [[nodiscard]] CutExplanation price(const std::vector<ChangeShard>& shards,
+                                     const ChangeCosts& costs) const {
+    const auto here = static_cast<std::size_t>(plan_.deciding);
+    CutExplanation cut{.table = table_, .slices_here = holders_.at(here)};
+    for (const auto& [device, count] : holders_) cut.slices += count;
+    if (cut.slices_here > 1 && merged_) {
+      ChangeShard pieces = without(shards[here], slices_[here], table_);
+      pieces.push_back(*merged_);
+      cut.merged = costs.of({{{here, std::move(pieces)}}})[0];
+    }
+    std::vector<int> devices;
+    std::vector<PlanChange> changes;
+    for (std::size_t device = 0; device < shards.size(); ++device) {
+      if (!may_hold_all(device)) continue;
+      devices.push_back(static_cast<int>(device));
+      changes.push_back(moved_to(device, shards));
+    }
+    const std::vector<ChangedCost> moved = costs.of(changes);
+    const auto best = std::ranges::min_element(moved, {}, &ChangedCost::plan_ms);
+    if (best != moved.end()) {
+      cut.whole = *best;
+      cut.whole_device = devices[static_cast<std::size_t>(best - moved.begin())];
+    }
+    return cut;
+  }
+
+ private:
+  /// One slice in the place of the table's: all columns of the same rows, or all rows of the same
+  /// columns. Nothing if they are neither.
+  [[nodiscard]] std::optional<TableSlice> joined(const std::vector<TableSlice>& shard) const {
+    std::optional<TableSlice> one;
+    bool same_rows = true;
+    bool same_columns = true;
+    for (const TableSlice& slice : shard) {
+      if (slice.table != table_) continue;
+      if (!one) {
+        one = slice;
+        continue;
+      }
+      same_rows &= slice.first_row == one->first_row && slice.rows == one->rows;
+      same_columns &= slice.first_column == one->first_column && slice.dim == one->dim;
+    }
+    if (!one || !(same_rows || same_columns)) return std::nullopt;
+    int dim = 0;
+    std::int64_t rows = 0;
+    for (const TableSlice& slice : shard) {
+      if (slice.table != table_) continue;
+      dim += slice.dim;
+      rows += slice.rows;
+    }
+    if (same_rows) {
+      one->dim = dim;
+    } else {
+      one->rows = rows;
+    }
+    return one;
+  }
+
+  [[nodiscard]] bool may_hold_all(std::size_t device) const {
+    const Table& table = task_.tables[static_cast<std::size_t>(table_)];
+    std::int64_t bytes = plan_.cost.devices[device].memory_bytes + table.size_bytes();
+    for (const TableSlice& slice : slices_[device]) {
+      if (slice.table == table_) bytes -= slice_bytes(task_, slice);
+    }
+    return bytes <= room_bytes(task_, device) &&
+           table.rules.allow(static_cast<int>(device), task_.devices_per_node) &&
+           may_be_in_columns(task_, table) && keeps_groups(device);
+  }
+
+  /// Whether groups let all of the table be on `device`, where the others are as they are.
+  [[nodiscard]] bool keeps_groups(std::size_t device) const {
+    return std::ranges::all_of(task_.groups, [&](const TableGroup& group) {
+      if (std::ranges::find(group.tables, table_) == group.tables.end()) return true;
+      for (std::size_t d = 0; d < slices_.size(); ++d) {
+        // Together, the others are nowhere else; apart, they are not there.
+        if ((d == device) == (group.keep == Keep::kTogether)) continue;
+        for (const TableSlice& slice : slices_[d]) {
+          if (slice.table != table_ &&
+              std::ranges::find(group.tables, slice.table) != group.tables.end()) {
+            return false;
+          }
+        }
+      }
+      return true;
+    });
+  }
+
+  [[nodiscard]] PlanChange moved_to(std::size_t target,
+                                    const std::vector<ChangeShard>& shards) const {
+    PlanChange change;
+    for (const auto& [device, count] : holders_) {
+      change.push_back({device, without(shards[device], slices_[device], table_)});
+    }
+    auto at = std::ranges::find(change, target, &ChangedShard::device);
+    if (at == change.end()) at = change.insert(at, {target, shards[target]});
+    at->pieces.push_back(whole_);
+    return change;
+  }
+
+  const Task& task_;
+  const Slices& slices_;
+  const PlanExplanation& plan_;
+  int table_;
+  std::map<std::size_t, int> holders_;
+  std::optional<std::uint32_t> merged_;
+  std::uint32_t whole_ = 0;
+};
+
+/// Tables of `slices`, which are those of one device, that are cut.
+std::vector<int> cut_tables(const Task& task, const std::vector<TableSlice>& slices) {
+  std::vector<int> tables;
+  for (const TableSlice& slice : slices) {
+    if (slice.dim < task.tables[static_cast<std::size_t>(slice.table)].dim ||
+        is_row_block(task, slice)) {
+      tables.push_back(slice.table);
+    }
+  }
+  std::ranges::sort(tables);
+  tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+  return tables;
+}
+
+/// Leaves each slice out.
+void add_slices(const Plan& plan, const Slices& slices, const std::vector<ChangeShard>& shards,
+                const ChangeCosts& costs, PlanExplanation& explanation) {
+  for (std::size_t device = 0; device < slices.size(); ++device) {
+    std::vector<PlanChange> changes;
+    for (std::size_t left_out = 0; left_out < slices[device].size(); ++left_out) {
+      ChangeShard kept = shards[device];
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(left_out));
+      changes.push_back({{device, std::move(kept)}});
+    }
+    const std::vector<ChangedCost> without = costs.of(changes);
+    std::vector<SliceExplanation>& explained = explanation.slices.emplace_back();
+    for (std::size_t i = 0; i < without.size(); ++i) {
+      explained.push_back({plan.shards[device][i], slices[device][i], without[i]});
+    }
+  }
+}
+
+void rank_devices(PlanExplanation& explanation) {
+  const std::vector<DeviceCost>& devices = explanation.cost.devices;
+  explanation.by_cost.resize(devices.size());
+  std::iota(explanation.by_cost.begin(), explanation.by_cost.end(), 0);
+  std::ranges::stable_sort(explanation.by_cost, std::greater<>(), [&](int device) {
+    return devices[static_cast<std::size_t>(device)].total_ms();
+  });
+  explanation.start_offset_ms = start_offsets_ms(explanation.cost);
+  explanation.deciding = deciding_device(explanation.cost);
+}
+
+/// Takes away what each device is late by.
+void add_devices(const Task& task, const std::vector<ChangeShard>& shards, const ChangeCosts& costs,
+                 PlanExplanation& explanation) {
+  std::vector<PlanChange> changes;
+  // What each price is of.
+  std::vector<std::optional<ChangedCost>*> prices;
+  const std::vector<double> waits = waits_ms(explanation.cost);
+  explanation.devices.resize(shards.size());
+  for (std::size_t device = 0; device < shards.size(); ++device) {
+    DeviceExplanation& explained = explanation.devices[device];
+    explained.wait_ms = waits[device];
+    if (!shards[device].empty()) {
+      changes.push_back({{.device = device, .pieces = {}}});
+      prices.push_back(&explained.without_slices);
+    }
+    if (task.device_list.empty()) continue;
+    if (task.device_list[device].base_ms > 0.0) {
+      changes.push_back({{.device = device, .pieces = shards[device], .base_ms = 0.0F}});
+      prices.push_back(&explained.without_base);
+    }
+    if (task.device_list[device].speed < 1.0) {
+      changes.push_back({{.device = device, .pieces = shards[device], .speed = 1.0F}});
+      prices.push_back(&explained.at_full_speed);
+    }
+  }
+  const std::vector<ChangedCost> priced = costs.of(changes);
+  for (std::size_t i = 0; i < priced.size(); ++i) *prices[i] = priced[i];
+}
+
+}  // namespace
+
+PlanExplanation explain(const Backend& backend, const Task& task, const Plan& plan) {
+  PlanExplanation explanation{.cost = simulate(backend, task, plan)};
+  rank_devices(explanation);
+  const Slices slices = slices_by_device(plan);
+  ChangePieces pieces(backend, task, plan);
+  std::vector<ChangeShard> shards;
+  for (const std::vector<TableSlice>& shard : slices) {
+    ChangeShard& ids = shards.emplace_back();
+    for (const TableSlice& slice : shard) ids.push_back(pieces.add(slice));
+  }
+  std::vector<UndoneCuts> cuts;
+  const auto deciding = static_cast<std::size_t>(explanation.deciding);
+  for (const int table : cut_tables(task, slices[deciding])) {
+    cuts.emplace_back(task, slices, explanation, table, pieces);
+  }
+  const ChangeCosts costs(backend, task, pieces, shards, explanation.cost.devices);
+  add_devices(task, shards, costs, explanation);
+  add_slices(plan, slices, shards, costs, explanation);
+  for (const UndoneCuts& cut : cuts) explanation.cuts.push_back(cut.price(shards, costs));
+  return explanation;
+}
+
+}  // namespace neuroshard

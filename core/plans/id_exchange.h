@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/tables/id_columns.h"
+#include "neuroshard/backend.h"
+
+namespace neuroshard {
+
+/// Lookups per sample, in units so small that rounding does not matter, and whole, so that sums do
+/// not depend on their order.
+[[nodiscard]] std::int64_t lookup_units(double pooling_factor);
+
+[[nodiscard]] double lookups_of(std::int64_t lookup_units);
+
+/// Of the device that the others wait for, [devices]: most of all, or what NodeColumns sees as
+/// that. `nodes` may be null.
+[[nodiscard]] std::int64_t most_lookups_seen(const NodeColumns* nodes,
+                                             std::span<const std::int64_t> lookups);
+
+/// What the all-to-all of ids takes, by the backward communication model.
+class IdExchange {
+ public:
+  /// Borrows `backend`.
+  IdExchange(const Backend& backend, int devices);
+
+  [[nodiscard]] bool priced() const { return models_ != nullptr; }
+
+  /// Of a plan whose busiest device is sent ids like the gradients of so many columns. All devices
+  /// wait for it, so it costs what it would if all were as busy. 0 if the models do not price ids.
+  [[nodiscard]] double ms(std::int64_t columns);
+
+ private:
+  int devices_;
+  std::unique_ptr<CostRunner> models_;  ///< Null: ids cost nothing.
+  struct Remembered {
+    std::int64_t columns = -1;
+    double ms = 0.0;
+  };
+  std::vector<Remembered> remembered_;
+};
+
+}  // namespace neuroshard

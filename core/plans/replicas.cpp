@@ -1,0 +1,104 @@
+#include "core/plans/replicas.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/plans/slice_prices.h"
+#include "core/tables/table_kind.h"
+#include "neuroshard/table_features.h"
+#include "neuroshard/task_models.h"
+
+namespace neuroshard {
+namespace {
+
+/// By the compute model: one operator on a device's part of the batch.
+double predicted_replicas_ms(const Backend& backend, const Task& task,
+                             const std::vector<const Table*>& tables) {
+  const OperatorFeatures of_operator(backend.table_features(), samples_of_replicas(task));
+  std::vector<float> features;
+  for (const Table* table : tables) of_operator.append(*table, table->dim, features);
+  const auto width = static_cast<std::size_t>(backend.embedding_width());
+  std::vector<float> embeddings(tables.size() * width);
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> ids(tables.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<std::uint32_t> offsets{0, static_cast<std::uint32_t>(ids.size())};
+  float operator_ms = 0.0F;
+  backend.score_shards(embeddings, {offsets, ids}, {&operator_ms, 1});
+  return operator_ms;
+}
+
+/// Sums do not depend on the order in which the task lists its tables.
+void sort_by_kind(std::vector<const Table*>& tables) {
+  std::ranges::stable_sort(
+      tables, [](const Table* a, const Table* b) { return kind_of(*a) < kind_of(*b); });
+}
+
+}  // namespace
+
+double replica_price_ms(const KindPrice& price, const Task& task, const Table& table) {
+  return priced_ms(price, table, table.dim, 1.0, samples_of_replicas(task));
+}
+
+ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
+  ReplicaTraffic traffic;
+  std::vector<const Table*> tables;
+  for (const int index : plan.replicas) {
+    tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
+    traffic.dense_bytes += dense_gradient_bytes(*tables.back());
+  }
+  sort_by_kind(tables);
+  traffic.gathered = TouchedGradients(task).traffic(tables);
+  return traffic;
+}
+
+ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Plan& plan) {
+  require_replicas(backend);
+  std::vector<const Table*> tables;
+  for (const int index : plan.replicas) {
+    tables.push_back(&task.tables[static_cast<std::size_t>(index)]);
+  }
+  sort_by_kind(tables);
+  double operator_ms = 0.0;
+  if (const KindPrice* price = backend.kind_price(ShardingKind::kReplicate)) {
+    for (const Table* table : tables) operator_ms += replica_price_ms(*price, task, *table);
+  } else {
+    operator_ms = predicted_replicas_ms(backend, task, tables);
+  }
+  std::vector<double> of_device(static_cast<std::size_t>(task.devices), operator_ms);
+  for (std::size_t d = 0; d < task.device_list.size(); ++d) {
+    of_device[d] /= task.device_list[d].speed;
+  }
+  const ReplicaTraffic traffic = replica_traffic(task, plan);
+  const AllReduceModel& all_reduce = *backend.all_reduce();
+  return {.operator_ms = std::move(of_device),
+          .all_reduce_ms = all_reduce.all_reduce_ms(task.devices, traffic.dense_bytes) +
+                           gather_ms(all_reduce, task.devices, traffic.gathered),
+          .memory = replicas_memory(task, plan)};
+}
+
+void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost) {
+  cost.cost_ms = -std::numeric_limits<double>::infinity();
+  cost.fits_memory = true;
+  for (std::size_t d = 0; d < cost.devices.size(); ++d) {
+    DeviceCost& device = cost.devices[d];
+    if (!any_slices) {
+      device.compute_ms = device.base_ms;
+      device.forward_ms = 0.0;
+      device.backward_ms = 0.0;
+      device.ids_ms = 0.0;
+    }
+    device.replicas_ms = replicas.operator_ms[d];
+    device.compute_ms += device.replicas_ms;
+    device.all_reduce_ms = replicas.all_reduce_ms;
+    device.memory += replicas.memory;
+    device.memory_bytes += replicas.memory.total_bytes();
+    device.free_bytes -= replicas.memory.total_bytes();
+    cost.fits_memory &= device.free_bytes >= 0;
+    cost.cost_ms = std::max(cost.cost_ms, device.total_ms());
+  }
+}
+
+}  // namespace neuroshard

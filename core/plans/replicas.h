@@ -1,0 +1,56 @@
+#pragma once
+
+#include <vector>
+
+#include "core/plans/touched_gradients.h"
+#include "neuroshard/backend.h"
+#include "neuroshard/plan.h"
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// What replicated tables add to devices.
+struct ReplicasCost {
+  std::vector<double> operator_ms;  ///< [devices]
+  double all_reduce_ms = 0.0;
+  SliceMemory memory{};
+};
+
+/// What an all-reduce adds up of a replica of `table`, in bytes: its dense gradient, whose elements
+/// are as wide as its weights, or nothing if touched rows are gathered instead.
+[[nodiscard]] inline double dense_gradient_bytes(const Table& table) {
+  if (table.replica_gradients != ReplicaGradients::kDense) return 0.0;
+  return static_cast<double>(weight_bytes(table.memory.weight_type).per_column) *
+         static_cast<double>(table.rows) * table.dim;
+}
+
+/// What devices exchange of the gradients of all replicas of a plan.
+struct ReplicaTraffic {
+  double dense_bytes = 0.0;
+  GatherTraffic gathered{};
+};
+[[nodiscard]] ReplicaTraffic replica_traffic(const Task& task, const Plan& plan);
+
+/// replica_memory() with what the tables of a task share computed once.
+[[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
+                                         const TouchedGradients& touched);
+
+/// Samples that a device serves of replicated tables: its part of the batch.
+[[nodiscard]] inline double samples_of_replicas(const Task& task) {
+  return static_cast<double>(task.batch_size) / task.devices;
+}
+
+/// Of a replica of `table` on each device, beside its gradients.
+[[nodiscard]] double replica_price_ms(const KindPrice& price, const Task& task, const Table& table);
+
+/// Predicted cost of the replicas of `plan`, which has some and is valid. Throws Error if the
+/// models know no replicas.
+[[nodiscard]] ReplicasCost cost_of_replicas(const Backend& backend, const Task& task,
+                                            const Plan& plan);
+
+/// Adds it to the cost of the slices, as if replicas' operators ran when all else is done. If there
+/// are no slices, nothing but replicas and base loads costs anything: there is no operator and no
+/// all-to-all.
+void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost);
+
+}  // namespace neuroshard

@@ -1,0 +1,105 @@
+#include "core/plans/sharding_kinds.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "core/base/enum_names.h"
+#include "core/plans/equal_blocks.h"
+
+namespace neuroshard {
+
+static constexpr std::string_view text_of(ShardingKind kind) {
+  switch (kind) {
+    case ShardingKind::kTable:
+      return "table";
+    case ShardingKind::kColumn:
+      return "column";
+    case ShardingKind::kRow:
+      return "row";
+    case ShardingKind::kTableRow:
+      return "table_row";
+    case ShardingKind::kGrid:
+      return "grid";
+    case ShardingKind::kReplicate:
+      return "replicate";
+  }
+  return "";
+}
+
+namespace {
+
+constexpr auto kShardingKinds = all_named<ShardingKind>();
+
+std::vector<ShardingKind> every_kind() { return {kShardingKinds.begin(), kShardingKinds.end()}; }
+
+}  // namespace
+
+std::span<const ShardingKind> all_sharding_kinds() { return kShardingKinds; }
+
+std::string_view name_of(ShardingKind kind) { return name_or_unknown(kind); }
+
+ShardingKind sharding_kind_from_name(std::string_view name) {
+  return named(all_sharding_kinds(), name, "kind of sharding");
+}
+
+std::string listed_kinds(std::span<const ShardingKind> kinds) {
+  std::string text;
+  for (const ShardingKind kind : kinds) text.append(text.empty() ? "" : ", ").append(name_of(kind));
+  return text;
+}
+
+std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const HeldSlice> held) {
+  if (task.devices == 1) return every_kind();
+  const Table& table = task.tables[static_cast<std::size_t>(held.front().slice.table)];
+  bool by_columns = false;
+  bool by_rows = false;
+  std::set<int> devices;
+  std::set<int> nodes;
+  for (const auto& [slice, device] : held) {
+    by_columns |= slice.dim != table.dim;
+    by_rows |= slice.rows != table.rows;
+    devices.insert(device);
+    nodes.insert(device / task.devices_per_node);
+  }
+  std::vector<ShardingKind> kinds;
+  if (!by_rows) {
+    if (!by_columns) kinds.push_back(ShardingKind::kTable);
+    kinds.push_back(ShardingKind::kColumn);
+    if (table.rows > 1) return kinds;  // One row is a block of rows, too.
+  }
+  if (by_columns) {
+    kinds.push_back(ShardingKind::kGrid);
+    return kinds;
+  }
+  const auto row_wise = static_cast<std::size_t>(count_of_blocks(table.rows, task.devices));
+  if (nodes.size() > 1 || devices.size() == row_wise) kinds.push_back(ShardingKind::kRow);
+  if (nodes.size() == 1) {
+    kinds.push_back(ShardingKind::kTableRow);
+    kinds.push_back(ShardingKind::kGrid);
+  }
+  return kinds;
+}
+
+std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Plan& plan) {
+  std::vector<std::vector<HeldSlice>> held(task.tables.size());
+  for (std::size_t device = 0; device < plan.shards.size(); ++device) {
+    for (const int slice : plan.shards[device]) {
+      const TableSlice& one = plan.slices[static_cast<std::size_t>(slice)];
+      held[static_cast<std::size_t>(one.table)].push_back({one, static_cast<int>(device)});
+    }
+  }
+  std::vector<std::vector<ShardingKind>> kinds;
+  for (const std::vector<HeldSlice>& of_table : held) {
+    if (!of_table.empty()) {
+      kinds.push_back(kinds_of_slices(task, of_table));
+    } else if (task.devices == 1) {
+      kinds.push_back(every_kind());
+    } else {
+      kinds.push_back({ShardingKind::kReplicate});
+    }
+  }
+  return kinds;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,117 @@
+#include "core/plans/shards_cost.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/models/cost_range.h"
+#include "core/models/final_cost.h"
+#include "core/plans/id_exchange.h"
+#include "core/plans/slice_prices.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+void require_costs(const std::vector<float>& cost_ms, const std::string& model,
+                   const PlanCost& plan) {
+  const auto wrong =
+      std::find_if(cost_ms.begin(), cost_ms.end(), [](float ms) { return !is_cost(ms); });
+  if (wrong == cost_ms.end()) return;
+  const auto index = static_cast<std::size_t>(wrong - cost_ms.begin());
+  const DeviceCost& device = plan.devices[index];
+  throw Error(model + " predicts " + std::to_string(*wrong) + " ms for device " +
+              std::to_string(index) + " (" + std::to_string(device.slices) + " slices, dim sum " +
+              std::to_string(device.dim_sum) +
+              "): its numbers overflow; train or convert the model again, or check the tables");
+}
+
+/// `tables_ms`: compute costs without base loads.
+std::string warning_of(const std::vector<DeviceCost>& devices,
+                       const std::vector<float>& tables_ms) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const DeviceCost& device = devices[i];
+    if (std::min({static_cast<double>(tables_ms[i]), device.forward_ms, device.backward_ms}) >= 0.0)
+      continue;
+    return "a predicted cost of device " + std::to_string(i) +
+           " is negative: the tables are far from those that the models were trained on, and all "
+           "figures here are doubtful";
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost) {
+  cost.reserved_bytes = reserved_bytes(task, device);
+  cost.free_bytes = room_bytes(task, device) - cost.memory_bytes;
+  if (task.device_list.empty()) return;
+  cost.base_ms = task.device_list[device].base_ms;
+  cost.base_bytes = task.device_list[device].base_bytes;
+  cost.speed = task.device_list[device].speed;
+}
+
+PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
+  const Task& task = placed.task;
+  const auto devices = static_cast<std::size_t>(task.devices);
+  PlanCost cost;
+  cost.devices.resize(devices);
+  std::vector<float> dim_sums(devices);
+  std::vector<std::int64_t> lookups_of_devices;
+  for (std::size_t d = 0; d < devices; ++d) {
+    DeviceCost& device = cost.devices[d];
+    const std::uint32_t first = placed.shards.offsets[d];
+    const std::uint32_t end = placed.shards.offsets[d + 1];
+    std::int64_t lookups = 0;
+    std::int64_t priced_lookups = 0;
+    std::int64_t priced_dims = 0;
+    for (std::uint32_t i = first; i < end; ++i) {
+      const std::uint32_t piece = placed.shards.piece_ids[i];
+      lookups += placed.lookups[piece];
+      device.memory += placed.memory[piece];
+      device.dim_sum += placed.dims[piece];
+      if (placed.prices_ms.empty() || !placed.prices_ms[piece]) continue;
+      priced_lookups += placed.lookups[piece];
+      priced_dims += placed.dims[piece];
+    }
+    lookups_of_devices.push_back(lookups - priced_lookups);
+    device.lookups = lookups_of(lookups);
+    device.slices = static_cast<int>(end - first);
+    device.memory_bytes = device.memory.total_bytes();
+    add_what_is_there(task, d, device);
+    dim_sums[d] = static_cast<float>(device.dim_sum - priced_dims);
+  }
+
+  std::vector<float> tables_ms(devices);
+  std::vector<float> backward_ms(devices);
+  std::vector<float> offsets_ms(devices);
+  std::vector<float> forward_ms(devices);
+  score_with_prices(backend, placed.embeddings, placed.shards, placed.prices_ms, tables_ms);
+  require_costs(tables_ms, "the compute model", cost);
+  const ComputeOnDevices compute = compute_on_devices(task);
+  std::vector<float> compute_ms(devices);
+  for (std::size_t d = 0; d < devices; ++d) compute_ms[d] = compute.compute_ms(d, tables_ms[d]);
+  backend.backward_comm(task.devices, dim_sums, backward_ms);
+  require_costs(backward_ms, "the backward communication model", cost);
+  start_offsets(compute_ms.data(), backward_ms.data(), task.devices, offsets_ms.data());
+  backend.forward_comm(task.devices, dim_sums, offsets_ms, forward_ms);
+  require_costs(forward_ms, "the forward communication model", cost);
+
+  cost.fits_memory = true;
+  for (std::size_t d = 0; d < devices; ++d) {
+    cost.devices[d].compute_ms = compute_ms[d];
+    cost.devices[d].backward_ms = backward_ms[d];
+    cost.devices[d].forward_ms = forward_ms[d];
+    cost.fits_memory &= cost.devices[d].free_bytes >= 0;
+  }
+  const double ids_ms =
+      IdExchange(backend, task.devices)
+          .ms(id_columns(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices)));
+  for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
+  cost.cost_ms = ids_ms + slowest_device_ms(compute_ms.data(), backward_ms.data(),
+                                            forward_ms.data(), task.devices);
+  cost.warning = warning_of(cost.devices, tables_ms);
+  return cost;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,59 @@
+#include "neuroshard/simulator.h"
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "core/plans/id_exchange.h"
+#include "core/plans/replicas.h"
+#include "core/plans/shards_cost.h"
+#include "core/plans/slice_prices.h"
+#include "core/plans/slice_tables.h"
+#include "neuroshard/task_models.h"
+
+namespace neuroshard {
+
+PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
+  validate(task);
+  validate(plan, task);
+  require_setting(backend, task);
+  const OperatorFeatures of_operator(backend.table_features(),
+                                     static_cast<double>(task.batch_size));
+  std::vector<float> features;
+  std::vector<std::int32_t> dims;
+  std::vector<SliceMemory> memory;
+  std::vector<std::int64_t> lookups;
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::optional<double>> prices_ms;
+  SliceTables tables(task);
+  const SlicePrices prices(backend, task, plan);
+  for (const std::vector<int>& shard : plan.shards) {
+    for (const int index : shard) {
+      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
+      const Table table = tables.of(slice);
+      of_operator.append(table, slice.dim, features);
+      dims.push_back(slice.dim);
+      lookups.push_back(lookup_units(table.pooling_factor));
+      memory.push_back(slice_memory(table, slice.dim));
+      prices_ms.push_back(prices.ms_of(slice));
+    }
+    offsets.push_back(static_cast<std::uint32_t>(dims.size()));
+  }
+  std::vector<float> embeddings(dims.size() * static_cast<std::size_t>(backend.embedding_width()));
+  backend.embed_pieces(features, embeddings);
+  std::vector<std::uint32_t> ids(dims.size());
+  std::iota(ids.begin(), ids.end(), 0U);
+  PlanCost cost = cost_of_shards(backend, {.task = task,
+                                           .embeddings = embeddings,
+                                           .dims = dims,
+                                           .memory = memory,
+                                           .lookups = lookups,
+                                           .prices_ms = prices_ms,
+                                           .shards = {offsets, ids}});
+  if (!plan.replicas.empty()) {
+    add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), cost);
+  }
+  return cost;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,78 @@
+#include "core/plans/touched_gradients.h"
+
+#include <algorithm>
+
+#include "core/plans/replicas.h"
+#include "core/tables/access_statistics.h"
+#include "core/tables/lookup_sort.h"
+#include "core/tables/row_traffic.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kGatheredIdBytes = 8.0;
+constexpr double kPairBytes = 8.0;  // Of a sorted key and its value.
+// Keys, segments, short and long rows; and one more than passes of the sort.
+constexpr double kLaunchesBesidesPasses = 5.0;
+
+}  // namespace
+
+TouchedGradients::TouchedGradients(const Task& task)
+    : devices_(task.devices), batch_(static_cast<double>(task.batch_size)) {
+  const bool any = std::ranges::any_of(task.tables, [](const Table& table) {
+    return table.replica_gradients == ReplicaGradients::kTouched;
+  });
+  if (!any) return;
+  of_device_.emplace(samples_of_replicas(task));
+  of_batch_.emplace(batch_);
+}
+
+double TouchedGradients::distinct_rows(const Table& table, const HistogramScale& scale,
+                                       double samples) {
+  return access_profile(table.rows, table.pooling_factor, scale(table), samples).distinct_rows;
+}
+
+double TouchedGradients::gathered_rows(const Table& table) const {
+  return devices_ * distinct_rows(table, *of_device_, batch_ / devices_);
+}
+
+double TouchedGradients::gathered_bytes(const Table& table) const {
+  return gathered_rows(table) * (kGatheredIdBytes + fp32_row_bytes(table.dim));
+}
+
+GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) const {
+  GatherTraffic traffic;
+  double gathered = 0.0;
+  double rows = 0.0;
+  for (const Table* table : tables) {
+    if (table->replica_gradients != ReplicaGradients::kTouched) continue;
+    const double of_table = gathered_rows(*table);
+    if (of_table == 0.0) continue;
+    const double gradient_bytes = moved_fp32_row_bytes(table->dim);
+    const double weight_bytes = moved_weight_row_bytes(table->memory.weight_type, table->dim);
+    const double updated = std::min(of_table, distinct_rows(*table, *of_batch_, batch_));
+    gathered += of_table;
+    rows += static_cast<double>(table->rows);
+    traffic.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
+    traffic.update_bytes += of_table * (kPairBytes + gradient_bytes) + 2.0 * updated * weight_bytes;
+  }
+  if (gathered == 0.0) return traffic;
+  const LookupSort sort = lookup_sort(gathered, rows);
+  traffic.update_bytes += sort.bytes;
+  traffic.launches = kLaunchesBesidesPasses + sort.passes;
+  return traffic;
+}
+
+double gather_ms(const AllReduceModel& model, int devices, const GatherTraffic& traffic) {
+  const double half_bytes = traffic.gathered_bytes / 2.0;
+  const double moved_ms = model.all_reduce_ms(devices, half_bytes);
+  const auto alone = model.lines.find(1);
+  if (traffic.gathered_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
+  const AllReduceModel::Line& line = alone->second;
+  const double gib = static_cast<double>(bytes_from_gib(1.0));
+  const double update_ms = line.latency_ms * (traffic.launches / kDenseLaunches) +
+                           line.ms_per_gib * (traffic.update_bytes / kDensePasses / gib);
+  return std::max(0.0, moved_ms - model.all_reduce_ms(1, half_bytes)) + update_ms;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,167 @@
+#include "core/tables/rule_validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/message_text.h"
+#include "core/plans/sharding_kinds.h"
+#include "core/tables/table_rules.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard {
+namespace {
+
+using Problem = std::optional<std::string>;
+
+Problem negative_number(int value, const char* rule) {
+  if (value >= 0) return std::nullopt;
+  return std::string("the rule ") + rule + " is " + std::to_string(value) +
+         "; give a positive number, or leave it out";
+}
+
+/// `what`: "device" or "node", of which there are `count`.
+Problem unknown(const std::vector<int>& named, const char* rule, const char* what, int count) {
+  for (const int number : named) {
+    if (number >= 0 && number < count) continue;
+    return std::string("the rule ") + rule + " names " + what + " " + std::to_string(number) +
+           (count == 1 ? ", but there is " : ", but there are ") +
+           counted(static_cast<std::uint64_t>(count), what) + "; count from 0";
+  }
+  return std::nullopt;
+}
+
+Problem named_twice(const std::vector<int>& allowed, const std::vector<int>& forbidden,
+                    const std::string& what) {
+  const std::set<int> numbers(forbidden.begin(), forbidden.end());
+  for (const int number : allowed) {
+    if (!numbers.contains(number)) continue;
+    std::string text = "the rules ";
+    text.append(what).append("s and not_").append(what);
+    text.append("s contradict each other: both name ").append(what).append(" ");
+    return text.append(std::to_string(number)).append("; take it out of one");
+  }
+  return std::nullopt;
+}
+
+std::string no_device_left(const TableRules& rules, int devices) {
+  std::vector<std::string> names;
+  for (const auto& [name, set] :
+       {std::pair("devices", &rules.devices), std::pair("not_devices", &rules.not_devices),
+        std::pair("nodes", &rules.nodes), std::pair("not_nodes", &rules.not_nodes)}) {
+    if (!set->empty()) names.emplace_back(name);
+  }
+  const std::string all = "all " + counted(static_cast<std::uint64_t>(devices), "device");
+  if (names.size() == 1) {
+    return "the rule " + names[0] + " names " + all + ", so that none is left; take one out";
+  }
+  std::string text = "the rules ";
+  for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : ", ").append(names[i]);
+  return text + " together rule out " + all + ", so that none is left; change one of them";
+}
+
+bool may_be_sharded_at_all(const Task& task, const Table& table) {
+  return std::ranges::any_of(all_sharding_kinds(),
+                             [&](ShardingKind kind) { return may_be_sharded(task, table, kind); });
+}
+
+/// "the rules max_slices and kinds": the one beside kinds that alone leaves no way to shard
+/// `table`.
+std::string contradicting_rules(const Table& table, const Task& task) {
+  const TableRules& rules = table.rules;
+  const std::pair<const char*, TableRules> others[] = {
+      {"no_split", {.no_split = rules.no_split, .kinds = rules.kinds}},
+      {"max_slices", {.max_slices = rules.max_slices, .kinds = rules.kinds}},
+      {"devices", {.devices = rules.devices, .kinds = rules.kinds}},
+      {"not_devices", {.not_devices = rules.not_devices, .kinds = rules.kinds}},
+      {"nodes", {.nodes = rules.nodes, .kinds = rules.kinds}},
+      {"not_nodes", {.not_nodes = rules.not_nodes, .kinds = rules.kinds}}};
+  Table with = table;
+  for (const auto& [name, one] : others) {
+    with.rules = one;
+    if (!may_be_sharded_at_all(task, with)) return std::string("the rules ") + name + " and kinds";
+  }
+  return "the rules";
+}
+
+Problem kinds_problem_of(const Table& table, const Task& task) {
+  const TableRules& rules = table.rules;
+  if (rules.kinds.empty()) return std::nullopt;
+  for (const ShardingKind kind : rules.kinds) {
+    if (name_of(kind) == "unknown") {
+      return "the rule kinds has a number that is none of the enumerators; give those";
+    }
+  }
+  if (may_be_sharded_at_all(task, table)) return std::nullopt;
+  Table with = table;
+  with.rules = {.kinds = rules.kinds};
+  if (!may_be_sharded_at_all(task, with)) {
+    return "the rule kinds allows only " + listed_kinds(rules.kinds) +
+           ", for which a node must have several devices, but devices_per_node is " +
+           std::to_string(task.devices_per_node) + "; change one of them";
+  }
+  return contradicting_rules(table, task) +
+         " contradict each other: they leave no way to shard the table on " +
+         counted(static_cast<std::uint64_t>(task.devices), "device") + rules_text(rules) +
+         "; loosen one of them";
+}
+
+}  // namespace
+
+void validate_device_list(const Task& task, const std::string& where) {
+  const std::vector<Device>& list = task.device_list;
+  if (list.empty()) return;
+  const std::string opening = where.empty() ? "" : where + ": ";
+  if (list.size() != static_cast<std::size_t>(task.devices)) {
+    throw Error(opening + "devices is " + std::to_string(task.devices) + ", but " +
+                counted(list.size(), "device") + " are listed; give as many");
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Device& device = list[i];
+    const std::string label = opening + "device " + std::to_string(i) + ": ";
+    if (device.memory_bytes < 1) {
+      throw Error(label + "memory is " + std::to_string(device.memory_bytes) +
+                  " bytes; give a positive number");
+    }
+    if (!std::isfinite(device.base_ms) || device.base_ms < 0.0 || device.base_ms > kMostBaseMs) {
+      throw Error(label + "base_ms is " + std::to_string(device.base_ms) +
+                  "; give a number between 0 and 1e6");
+    }
+    if (!(device.speed >= kLeastSpeed && device.speed <= kMostSpeed)) {
+      throw Error(
+          label + "speed is " + std::to_string(device.speed) +
+          "; give a number between 0.01 and 100: how many times as fast as the models predict "
+          "the device computes");
+    }
+    if (device.base_bytes < 0 || device.base_bytes > device.memory_bytes) {
+      throw Error(label + "the base load takes " + std::to_string(device.base_bytes) +
+                  " bytes, but the device has " + std::to_string(device.memory_bytes) +
+                  "; give a number from 0 to that");
+    }
+  }
+}
+
+std::optional<std::string> rule_problem_of(const Table& table, const Task& task) {
+  const TableRules& rules = table.rules;
+  const int devices = task.devices;
+  if (Problem problem = negative_number(rules.min_width, "min_width")) return problem;
+  if (Problem problem = negative_number(rules.max_slices, "max_slices")) return problem;
+  if (!rules.limit_devices()) return kinds_problem_of(table, task);
+  const int nodes = (devices + task.devices_per_node - 1) / task.devices_per_node;
+  if (Problem problem = unknown(rules.devices, "devices", "device", devices)) return problem;
+  if (Problem problem = unknown(rules.not_devices, "not_devices", "device", devices)) {
+    return problem;
+  }
+  if (Problem problem = unknown(rules.nodes, "nodes", "node", nodes)) return problem;
+  if (Problem problem = unknown(rules.not_nodes, "not_nodes", "node", nodes)) return problem;
+  if (Problem problem = named_twice(rules.devices, rules.not_devices, "device")) return problem;
+  if (Problem problem = named_twice(rules.nodes, rules.not_nodes, "node")) return problem;
+  if (allowed_set(rules, task).empty()) return no_device_left(rules, devices);
+  return kinds_problem_of(table, task);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,315 @@
+#include "neuroshard/task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "core/base/message_text.h"
+#include "core/tables/node_link_fields.h"
+#include "core/tables/reserved_problem.h"
+#include "core/tables/rule_validation.h"
+#include "core/tables/stated_gib.h"
+#include "core/tables/table_groups.h"
+#include "core/tables/table_label.h"
+#include "core/tables/table_problem.h"
+#include "neuroshard/error.h"
+#include "neuroshard/task_models.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr double kGib = 1073741824.0;
+
+/// Shares of measured lookups are rounded in files; their sums differ from 1 by less.
+constexpr double kSumTolerance = 1e-3;
+
+// Of an id (int64), and of an element of a pooled output, fp32 whatever the type of the weights.
+constexpr double kIdBytes = 8.0;
+constexpr std::int64_t kOutputBytes = 4;
+
+std::string in_place(const std::string& where, const std::string& text) {
+  return where.empty() ? text : where + ": " + text;
+}
+
+bool is_share(double value) { return std::isfinite(value) && value >= 0.0; }
+
+std::string no_share(double value, const std::string& what) {
+  return what + " is " + std::to_string(value) + "; give a finite number that is not negative";
+}
+
+/// Bytes that are less than 2^63 and, if they are too many for any task, more than kMaxTaskBytes.
+std::int64_t bounded_bytes(double bytes) {
+  return static_cast<std::int64_t>(
+      std::ceil(std::min(bytes, 2.0 * static_cast<double>(kMaxTaskBytes))));
+}
+
+/// Halving leaves slices of no fewer columns than this.
+std::int64_t bytes_of_finest_cut(const Table& table) {
+  std::int64_t bytes = 0;
+  const bool too_many =
+      __builtin_mul_overflow(slice_bytes(table, kDimMultiple),
+                             static_cast<std::int64_t>(table.dim / kDimMultiple), &bytes);
+  return too_many ? std::numeric_limits<std::int64_t>::max() : bytes;
+}
+
+}  // namespace
+
+double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows) {
+  const std::vector<double>& shares = table.row_shares;
+  if (shares.empty() || rows == table.rows) {
+    return static_cast<double>(rows) / static_cast<double>(table.rows);
+  }
+  // Rows times parts, of which a part has table.rows and a row has `parts`, are less than 2^50.
+  const auto parts = static_cast<std::int64_t>(shares.size());
+  const std::int64_t begin = first_row * parts;
+  const std::int64_t end = (first_row + rows) * parts;
+  double share = 0.0;
+  for (std::int64_t part = begin / table.rows; part * table.rows < end; ++part) {
+    const std::int64_t overlap =
+        std::min(end, (part + 1) * table.rows) - std::max(begin, part * table.rows);
+    share += shares[static_cast<std::size_t>(part)] *
+             (static_cast<double>(overlap) / static_cast<double>(table.rows));
+  }
+  return share / std::accumulate(shares.begin(), shares.end(), 0.0);
+}
+
+SliceMemory slice_memory(const Table& table, int dim) {
+  const auto bytes = [&](const RowBytes& row) {
+    return table.rows * (row.per_column * dim + row.per_row);
+  };
+  SliceMemory memory{.weight_bytes = bytes(weight_bytes(table.memory.weight_type)),
+                     .optimizer_bytes = bytes(state_bytes(table.memory.optimizer)),
+                     .buffer_bytes = 0};
+  if (table.memory.batch_size > 0) {
+    const auto batch = static_cast<double>(table.memory.batch_size);
+    const auto outputs =
+        static_cast<std::int64_t>(std::ceil(batch * std::min(1.0, table.pooling_factor)));
+    memory.buffer_bytes =
+        bounded_bytes(batch * table.pooling_factor * kIdBytes) + outputs * dim * kOutputBytes;
+  }
+  return memory;
+}
+
+namespace {
+
+std::int64_t reserved_of(const ReservedMemory& reserved, std::int64_t memory) {
+  if (reserved.share == 0.0) return reserved.bytes;
+  const auto left = static_cast<std::int64_t>((1.0 - reserved.share) * static_cast<double>(memory));
+  return memory - left + reserved.bytes;
+}
+
+}  // namespace
+
+std::int64_t reserved_bytes(const Task& task, std::size_t device) {
+  return reserved_of(task.reserved, memory_bytes(task, device));
+}
+
+std::int64_t room_bytes(const Task& task, std::size_t device) {
+  const std::int64_t base = task.device_list.empty() ? 0 : task.device_list[device].base_bytes;
+  return memory_bytes(task, device) - base - reserved_bytes(task, device);
+}
+
+std::vector<std::int64_t> rooms_bytes(const Task& task) {
+  const auto devices = static_cast<std::size_t>(task.devices);
+  if (task.device_list.empty()) return std::vector<std::int64_t>(devices, room_bytes(task, 0));
+  std::vector<std::int64_t> rooms(devices);
+  for (std::size_t device = 0; device < devices; ++device) rooms[device] = room_bytes(task, device);
+  return rooms;
+}
+
+std::int64_t total_bytes(const Task& task) {
+  std::int64_t bytes = 0;
+  for (const Table& table : task.tables) bytes += table.size_bytes();
+  return bytes;
+}
+
+Task without_tables(const Task& task) {
+  return {.tables = {},
+          .devices = task.devices,
+          .memory_bytes = task.memory_bytes,
+          .reserved = task.reserved,
+          .batch_size = task.batch_size,
+          .device_list = task.device_list,
+          .devices_per_node = task.devices_per_node,
+          .links = task.links};
+}
+
+std::int64_t largest_room_bytes(const Task& task) {
+  std::int64_t largest = room_bytes(task, 0);
+  for (std::size_t device = 1; device < task.device_list.size(); ++device) {
+    largest = std::max(largest, room_bytes(task, device));
+  }
+  return largest;
+}
+
+std::int64_t total_room_bytes(const Task& task) {
+  std::int64_t total = 0;
+  bool overflows = false;
+  for (const std::int64_t room : rooms_bytes(task)) {
+    overflows = overflows || __builtin_add_overflow(total, room, &total);
+  }
+  return overflows ? INT64_MAX : total;
+}
+
+namespace {
+
+bool computes_as_predicted(const Device& device) {
+  return device.base_ms == 0.0 && device.speed == 1.0;
+}
+
+}  // namespace
+
+bool has_equal_devices(const Task& task) {
+  for (std::size_t device = 0; device < task.device_list.size(); ++device) {
+    if (!computes_as_predicted(task.device_list[device])) return false;
+    if (room_bytes(task, device) != room_bytes(task, 0)) return false;
+  }
+  return true;
+}
+
+void set_memory(Task& task, std::int64_t memory_bytes) {
+  task.memory_bytes = memory_bytes;
+  for (Device& device : task.device_list) device.memory_bytes = memory_bytes;
+}
+
+ComputeOnDevices compute_on_devices(const Task& task) {
+  const std::vector<Device>& devices = task.device_list;
+  if (std::all_of(devices.begin(), devices.end(), computes_as_predicted)) return {};
+  ComputeOnDevices compute;
+  for (const Device& device : devices) {
+    compute.base_ms.push_back(static_cast<float>(device.base_ms));
+    compute.speed.push_back(static_cast<float>(device.speed));
+  }
+  return compute;
+}
+
+std::int64_t bytes_from_gib(double gib) {
+  if (!std::isfinite(gib) || gib <= 0.0 || gib >= kGibLimit) {
+    throw Error("memory is " + shortest_text(gib) +
+                " GiB; give a number above 0 and below 8589934592, e.g. 4");
+  }
+  return static_cast<std::int64_t>(gib * kGib);
+}
+
+double gib_from_bytes(std::int64_t bytes) { return static_cast<double>(bytes) / kGib; }
+
+std::optional<std::string> row_shares_problem_of(const std::vector<double>& shares) {
+  if (shares.empty()) return std::nullopt;
+  if (shares.size() > kMaxRowShares) {
+    return "row_shares has " + std::to_string(shares.size()) + " numbers; give at most " +
+           std::to_string(kMaxRowShares);
+  }
+  double sum = 0.0;
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    if (!is_share(shares[part])) {
+      return no_share(shares[part], "row_shares: number " + std::to_string(part));
+    }
+    sum += shares[part];
+  }
+  if (std::abs(sum - 1.0) <= kSumTolerance) return std::nullopt;
+  return "row_shares add up to " + std::to_string(sum) +
+         "; they are shares of the table's lookups and must add up to 1";
+}
+
+std::optional<std::string> problem_of(const Table& table) {
+  if (table.rows < 1 || table.rows > kMaxRows) {
+    return "row is " + std::to_string(table.rows) + "; a table has between 1 and 2^40 rows";
+  }
+  if (table.dim < kDimMultiple || table.dim > kMaxDim) {
+    return "dim is " + std::to_string(table.dim) + "; give a multiple of 4 between 4 and 65536";
+  }
+  if (table.dim % kDimMultiple != 0) {
+    const int below = table.dim / kDimMultiple * kDimMultiple;
+    return "dim " + std::to_string(table.dim) + " is not a multiple of 4; use " +
+           std::to_string(below) + " or " + std::to_string(below + kDimMultiple);
+  }
+  if (!is_share(table.pooling_factor)) return no_share(table.pooling_factor, "pooling_factor");
+  for (int bin = 0; bin < kHistogramBins; ++bin) {
+    const double share = table.access_histogram[bin];
+    if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));
+  }
+  const auto& [weight_type, optimizer, batch_size] = table.memory;
+  if (name_of(weight_type) == "unknown" || name_of(optimizer) == "unknown") {
+    return "weight type or optimizer is none of the enumerators; give one";
+  }
+  if (batch_size < 0 || batch_size > kMaxBatchSize) {
+    return "batch_size is " + std::to_string(batch_size) + "; give a number between 0 and 2^40";
+  }
+  if (name_of(table.replica_gradients) == "unknown") {
+    return "replica_gradients is none of the enumerators; give one";
+  }
+  return row_shares_problem_of(table.row_shares);
+}
+
+void validate(const Table& table, const std::string& where) {
+  if (const std::optional<std::string> problem = problem_of(table)) {
+    throw Error(in_place(where, *problem));
+  }
+}
+
+namespace {
+
+void validate_links(const NodeLinks& links, const std::string& where) {
+  for (const auto& [name, field] : kNodeLinkFields) {
+    const double gb_s = links.*field;
+    if (gb_s == 0.0 || (gb_s >= kLeastGbPerSecond && gb_s <= kMostGbPerSecond)) continue;
+    throw Error(in_place(where, std::string("links: ") + name + " is " + shortest_text(gb_s) +
+                                    "; give GB/s between 0.001 and 1e6, or leave it out"));
+  }
+}
+
+}  // namespace
+
+void validate(const Task& task, const std::string& where) {
+  if (task.devices < 1 || task.devices > kMaxDevices) {
+    throw Error(in_place(where, "devices is " + std::to_string(task.devices) +
+                                    "; give a number between 1 and " +
+                                    std::to_string(kMaxDevices)));
+  }
+  if (task.devices_per_node < 1 || task.devices_per_node > kMaxDevices) {
+    throw Error(in_place(where, "devices_per_node is " + std::to_string(task.devices_per_node) +
+                                    "; give a number between 1 and " +
+                                    std::to_string(kMaxDevices)));
+  }
+  if (task.links) validate_links(*task.links, where);
+  validate_device_list(task, where);
+  if (task.device_list.empty() && task.memory_bytes < 1) {
+    throw Error(in_place(where, "device memory (memory_gb) is " +
+                                    std::to_string(task.memory_bytes) +
+                                    " bytes; give GiB above 0, e.g. 4"));
+  }
+  if (const std::optional<std::string> problem = reserved_problem_of(task)) {
+    throw Error(in_place(where, *problem));
+  }
+  if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {
+    throw Error(in_place(
+        where, "batch_size is " + std::to_string(task.batch_size) +
+                   "; give the samples of an iteration; costs can be predicted for " +
+                   format_count(kMinPricedBatch) + " to " + format_count(kMaxPricedBatch)));
+  }
+  if (task.tables.empty()) throw Error(in_place(where, "there are no tables; give at least one"));
+  std::int64_t total_bytes = 0;
+  for (std::size_t i = 0; i < task.tables.size(); ++i) {
+    const Table& table = task.tables[i];
+    std::optional<std::string> problem = problem_of(table);
+    if (!problem) problem = rule_problem_of(table, task);
+    if (!problem) {
+      const std::int64_t bytes = bytes_of_finest_cut(table);
+      if (bytes <= kMaxTaskBytes - total_bytes) {
+        total_bytes += bytes;
+        continue;
+      }
+      problem = "the tables up to here exceed 2^60 bytes; check row";
+      if (table.memory.batch_size > 0) *problem += " and batch_size";
+    }
+    throw Error(in_place(where, label_of(table, i) + ": " + *problem));
+  }
+  if (const std::optional<std::string> problem = group_problem_of(task)) {
+    throw Error(in_place(where, *problem));
+  }
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,90 @@
+#include "core/plans/id_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/placement/cpu_backend.h"
+#include "neuroshard/simulator.h"
+#include "random_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::random_models;
+
+TEST(IdExchange, CountsEightBytesALookupAgainstFourAColumn) {
+  EXPECT_EQ(id_columns(lookup_units(0.0)), 0);
+  EXPECT_EQ(id_columns(lookup_units(3.0)), 6);
+  EXPECT_EQ(id_columns(lookup_units(0.3)), 1);
+  EXPECT_EQ(id_columns(lookup_units(0.3) + lookup_units(0.4)), 2);
+  EXPECT_DOUBLE_EQ(lookups_of(lookup_units(2.5)), 2.5);
+}
+
+TEST(IdExchange, TakesWhatTheGradientsOfSoManyColumnsOnEveryDeviceTake) {
+  for (const std::vector<int>& dense : {std::vector<int>{3}, std::vector<int>{}}) {
+    const auto backend = make_cpu_backend(random_models(5, {.devices = dense, .any_batch = true}));
+    IdExchange ids(*backend, 3);
+    EXPECT_TRUE(ids.priced());
+    std::vector<float> ms(3);
+    for (const int columns : {0, 7, 300, 7, 263}) {  // 7 and 263 share a place in the memory.
+      backend->backward_comm(3, std::vector<float>(3, static_cast<float>(columns)), ms);
+      EXPECT_EQ(ids.ms(columns), static_cast<double>(*std::max_element(ms.begin(), ms.end())))
+          << columns;
+    }
+  }
+}
+
+TEST(IdExchange, BeyondWhatNetworksWereTrainedOnGrowsWithTheBytes) {
+  const auto backend = make_cpu_backend(random_models(5, {.devices = {}, .any_batch = true}));
+  IdExchange ids(*backend, 3);
+  const double nothing = ids.ms(0);
+  const double most = ids.ms(8192);
+  EXPECT_DOUBLE_EQ(ids.ms(3 * 8192), nothing + 3.0 * (most - nothing));
+  EXPECT_NEAR(ids.ms(8193), most, 1e-3 * std::abs(most) + 1e-3);
+}
+
+TEST(IdExchange, CostsNothingWithModelsThatLeaveItOut) {
+  const auto backend = make_cpu_backend(random_models(5));
+  IdExchange ids(*backend, 3);
+  EXPECT_FALSE(ids.priced());
+  EXPECT_EQ(ids.ms(100), 0.0);
+}
+
+TEST(IdExchange, IsPartOfWhatAPlanCosts) {
+  const auto backend = make_cpu_backend(random_models(6, {.any_batch = true}));
+  Task task;
+  task.devices = 2;
+  task.memory_bytes = 1 << 20;
+  for (const double pooling : {2.0, 5.0, 1.5}) {
+    Table table;
+    table.rows = 100;
+    table.dim = 8;
+    table.pooling_factor = pooling;
+    table.access_histogram[0] = 1.0;
+    task.tables.push_back(table);
+  }
+  // Device 1 gets half of the ids of table 1, a block of its rows, and all of table 0's, in halves.
+  const Plan plan{{{0, 0, 4, 0, 100},
+                   {0, 4, 4, 0, 100},
+                   {1, 0, 8, 0, 50},
+                   {1, 0, 8, 50, 50},
+                   {2, 0, 8, 0, 100}},
+                  {{0, 2, 4}, {1, 3}}};
+  const PlanCost cost = simulate(*backend, task, plan);
+  EXPECT_DOUBLE_EQ(cost.devices[0].lookups, 2.0 + 2.5 + 1.5);
+  EXPECT_DOUBLE_EQ(cost.devices[1].lookups, 2.0 + 2.5);
+  const double ids_ms = IdExchange(*backend, 2).ms(12);
+  EXPECT_NE(ids_ms, 0.0);
+  double slowest = -1e9;
+  for (const DeviceCost& device : cost.devices) {
+    EXPECT_EQ(device.ids_ms, ids_ms);
+    EXPECT_DOUBLE_EQ(device.total_ms(),
+                     device.compute_ms + device.backward_ms + device.forward_ms + ids_ms);
+    slowest = std::max(slowest, device.total_ms());
+  }
+  EXPECT_NEAR(cost.cost_ms, slowest, 1e-9);
+}
+
+}  // namespace
+}  // namespace neuroshard
