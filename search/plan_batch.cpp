@@ -132,33 +132,6 @@ void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
   }
 }
 
-void Planner::Impl::improve_all(std::span<const SearchDriver::Job> planned,
-                                const PlanRequest& request) const {
-  std::vector<SearchDriver::Job> with_plan;
-  for (const SearchDriver::Job& job : planned) {
-    if (job.outcome && job.outcome->plan) with_plan.push_back(job);
-  }
-  if (with_plan.empty()) return;
-  std::vector<PlanOutcome> published(with_plan.size());
-  std::vector<SearchDriver::Job> jobs;
-  for (std::size_t i = 0; i < with_plan.size(); ++i) {
-    const Task& task = with_plan[i].task;
-    if (starts_from_published(task)) jobs.push_back({task, published[i]});
-  }
-  plan_in_parallel(jobs, without_improvements(request), published_options);
-  ThreadTeam team_of_batch(
-      static_cast<int>(std::min(with_plan.size(), static_cast<std::size_t>(threads))));
-  team_of_batch.run(with_plan.size(), [&](std::size_t i, std::size_t) {
-    PlanOutcome& outcome = with_plan[i].outcome;
-    try {
-      outcome = improved(with_plan[i].task, request, std::move(outcome).value(),
-                         published[i] ? &*published[i] : nullptr, options.effort, ways(), nullptr);
-    } catch (const Error& error) {
-      outcome = error;
-    }
-  });
-}
-
 std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
                                              const PlanRequest& given) const {
   const Impl& root = in_use(impl_);

@@ -16,9 +16,7 @@
 #include "neuroshard/task_models.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
-#include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
-#include "search/parts/best_plans.h"
 #include "search/planner_impl.h"
 #include "search/replanning/kind_search.h"
 #include "search/replanning/replanning.h"
@@ -283,50 +281,6 @@ PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest
         plan_part(*part->task, first && part->whole ? request : of_parts, launches, part->start));
   }
   return search.finish();
-}
-
-PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request, PlanResult start,
-                                   const PlanResult* published, Effort effort,
-                                   const WayOptions& in_ways, ThreadTeam::Lease* lease) const {
-  const StopCondition stop(request.deadline, request.stop);
-  if (!start.plan || task.devices < 2 || stop.reached()) return start;
-  BestPlans found(*cpu, task, request, SearchStage::kImprovement, start.stats.search_ms);
-  SearchStats stats = start.stats;
-  const bool complete = start.complete;
-  found.start_from(std::move(start));
-  if (published != nullptr) {
-    add_work(stats, published->stats);
-    stats.backend = published->stats.backend;
-    if (published->plan) (void)found.consider(*published->plan);
-  }
-  const Portfolio portfolio{.backend = *cpu,
-                            .task = task,
-                            .ways = in_ways,
-                            .effort = effort,
-                            .stop = stop,
-                            .team = lease};
-  const Plan best = *found.best().plan;
-  portfolio.improve(
-      best, [&](Plan plan) { (void)found.consider(std::move(plan)); }, stats);
-  stats.search_ms = found.elapsed_ms();
-  PlanResult result = found.take();
-  result.stats = std::move(stats);
-  result.complete = complete && !stop.reached();
-  return result;
-}
-
-PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request, PlanResult start,
-                                   Effort effort, const WayOptions& in_ways,
-                                   PlanLaunches& launches) const {
-  if (!start.plan) return start;
-  std::optional<PlanResult> published;
-  if (starts_from_published(task)) {
-    published = plan_by_search(task, without_improvements(request), published_options, launches);
-  }
-  std::optional<ThreadTeam::Lease> lease;
-  if (threads > 1) lease = team().try_lease();
-  return improved(task, request, std::move(start), published ? &*published : nullptr, effort,
-                  in_ways, lease ? &*lease : nullptr);
 }
 
 std::optional<Task> Planner::Impl::without_links(const Task& task) const {

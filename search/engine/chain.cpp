@@ -61,6 +61,7 @@ Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOption
       ways_(catalog_, bundled, options),
       state_(catalog_, ways_, start),
       prices_(state_),
+      edit_prices_(prices_),
       number_(number),
       random_(0, number),
       moves_(state_, prices_, random_),
@@ -139,24 +140,24 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
     const double left = 1.0 - static_cast<double>(done) / static_cast<double>(edits);
     const double temperature_ms = hottest_ms * left * left + 1e-12;
     const double now_ms = prices_.objective_ms();
-    prices_.begin();
+    edit_prices_.begin();
     std::size_t drawn = 0;
     for (std::size_t i = 0; i < count; ++i) {
       if (!moves_.draw(batch_[drawn])) continue;
       limits_ms_[drawn] = now_ms - temperature_ms * natural_log(random_.uniform() + 1e-300);
-      prices_.add(batch_[drawn], limits_ms_[drawn]);
+      edit_prices_.add(batch_[drawn], limits_ms_[drawn]);
       ++drawn;
     }
     const std::uint64_t before = done;
     done += count;
     done_ += count;
     if (drawn > 0) {
-      const std::vector<EditPrice>& prices = prices_.run();
+      const std::vector<EditPrice>& prices = edit_prices_.run();
       bool accepted = false;
       for (std::size_t i = 0; i < drawn && !accepted; ++i) {
         accepted = prices[i].objective_ms <= limits_ms_[i] &&
-                   prices_.price(i).objective_ms <= limits_ms_[i];
-        if (accepted) prices_.accept(batch_[i], i);
+                   edit_prices_.price(i).objective_ms <= limits_ms_[i];
+        if (accepted) edit_prices_.accept(batch_[i], i);
       }
       accepted_share_ +=
           kNewShare * ((accepted ? 1.0 / static_cast<double>(count) : 0.0) - accepted_share_);

@@ -14,6 +14,7 @@
 #include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"
 #include "search/state/shard_catalog.h"
+#include "search/state/state_prices.h"
 #include "search/state/table_ways.h"
 
 namespace neuroshard {
@@ -40,8 +41,12 @@ class Chain {
   [[nodiscard]] double best_ms() const { return best_ms_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
-  [[nodiscard]] std::uint64_t head_evaluations() const { return prices_.head_evaluations(); }
-  [[nodiscard]] std::uint64_t comm_evaluations() const { return prices_.comm_evaluations(); }
+  [[nodiscard]] std::uint64_t head_evaluations() const {
+    return prices_.head_evaluations() + edit_prices_.head_evaluations();
+  }
+  [[nodiscard]] std::uint64_t comm_evaluations() const {
+    return prices_.comm_evaluations() + edit_prices_.comm_evaluations();
+  }
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -65,7 +70,8 @@ class Chain {
   ShardCatalog catalog_;
   TableWays ways_;
   PlanState state_;
-  EditPrices prices_;
+  StatePrices prices_;
+  EditPrices edit_prices_;
   std::uint64_t number_;
   Random random_;
   SliceMoves moves_;

@@ -25,7 +25,7 @@ bool has(const std::vector<int>& tables, int table) {
 
 }  // namespace
 
-Neighbourhoods::Neighbourhoods(PlanState& state, const EditPrices& prices, Random& random)
+Neighbourhoods::Neighbourhoods(PlanState& state, const StatePrices& prices, Random& random)
     : state_(state),
       prices_(prices),
       random_(random),

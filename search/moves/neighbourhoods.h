@@ -12,7 +12,7 @@ namespace neuroshard {
 class Neighbourhoods {
  public:
   /// Borrows all.
-  Neighbourhoods(PlanState& state, const EditPrices& prices, Random& random);
+  Neighbourhoods(PlanState& state, const StatePrices& prices, Random& random);
 
   /// False: some slice had no place. `all_anew`: all other slices may be placed anew, too.
   [[nodiscard]] bool draw(Rebuild& rebuild, bool all_anew);
@@ -46,7 +46,7 @@ class Neighbourhoods {
   void replace_others(Rebuild& rebuild, const std::vector<int>& chosen);
 
   PlanState& state_;
-  const EditPrices& prices_;
+  const StatePrices& prices_;
   Random& random_;
   std::vector<int> by_load_;
   std::vector<int> by_size_;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include "search/state/plan_limits.h"
+
 namespace neuroshard {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr double kNodesFirst = 1e6;
 
 }  // namespace
 
-Rebuild::Rebuild(const PlanState& state, EditPrices& prices, Random& random)
+Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
     : state_(state),
       prices_(prices),
       random_(random),
@@ -177,18 +179,6 @@ void Rebuild::value_devices(int shard) {
   }
 }
 
-bool Rebuild::meets_apart(const StateSlice& slice, int device) const {
-  const TableWays& ways = state_.ways();
-  const auto is_apart = [&](const StateSlice& other) {
-    return other.table != slice.table && other.place == device && other.way == Way::kDevice &&
-           ways.apart(slice.table, other.table);
-  };
-  return std::ranges::any_of(edit_.in, is_apart) ||
-         std::ranges::any_of(state_.at(Way::kDevice, device), [&](int id) {
-           return is_apart(state_.slice(id)) && std::ranges::find(edit_.out, id) == edit_.out.end();
-         });
-}
-
 int Rebuild::best_place(const StateSlice& slice, double noise) {
   const TableWays& ways = state_.ways();
   value_devices(a_shard_of(slice));
@@ -201,13 +191,17 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
     }
     values = values_of_nodes_;
   }
+  StateSlice there = slice;
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
   for (int place = 0; place < static_cast<int>(values.size()); ++place) {
     const double value = values[static_cast<std::size_t>(place)] *
                          (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
     if (value >= least || !ways.of(slice.table).may_be_at(slice.way, place)) continue;
-    if (ways.any_apart() && slice.way == Way::kDevice && meets_apart(slice, place)) continue;
+    there.place = place;
+    if (ways.any_apart() && slice.way == Way::kDevice && meets_apart(state_, edit_, there)) {
+      continue;
+    }
     least = value;
     best = place;
   }

@@ -8,8 +8,8 @@
 
 #include "core/base/random.h"
 #include "neuroshard/aligned_vector.h"
-#include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"
+#include "search/state/state_prices.h"
 
 namespace neuroshard {
 
@@ -19,7 +19,7 @@ namespace neuroshard {
 class Rebuild {
  public:
   /// Borrows all.
-  Rebuild(const PlanState& state, EditPrices& prices, Random& random);
+  Rebuild(const PlanState& state, StatePrices& prices, Random& random);
 
   void begin();
   void take_out(int table);
@@ -47,11 +47,10 @@ class Rebuild {
   /// Fills in `values_`: about what the plan costs with a shard on each device.
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
-  [[nodiscard]] bool meets_apart(const StateSlice& slice, int device) const;
   [[nodiscard]] int a_shard_of(const StateSlice& slice) const;
 
   const PlanState& state_;
-  EditPrices& prices_;
+  StatePrices& prices_;
   Random& random_;
   std::size_t width_;
   std::size_t devices_;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"
+#include "search/state/state_prices.h"
 
 namespace neuroshard {
 
@@ -14,7 +14,7 @@ namespace neuroshard {
 class SliceMoves {
  public:
   /// Borrows all.
-  SliceMoves(const PlanState& state, const EditPrices& prices, Random& random)
+  SliceMoves(const PlanState& state, const StatePrices& prices, Random& random)
       : state_(state), prices_(prices), random_(random) {}
 
   /// False: nothing was drawn, or nothing that keeps limits.
@@ -41,7 +41,7 @@ class SliceMoves {
   void bring_back(Edit& edit, Way way, int to, int from, int width);
 
   const PlanState& state_;
-  const EditPrices& prices_;
+  const StatePrices& prices_;
   Random& random_;
 };
 

@@ -24,8 +24,8 @@ bool has_one_width(const PlanState& state, const Edit& edit, const StateSlice& s
          });
 }
 
-/// Whether `slice` comes to a device that holds anything of a table that is to be apart from it.
-/// Such tables have slices on devices alone.
+}  // namespace
+
 bool meets_apart(const PlanState& state, const Edit& edit, const StateSlice& slice) {
   const TableWays& ways = state.ways();
   const auto is_apart = [&](const StateSlice& other) {
@@ -37,8 +37,6 @@ bool meets_apart(const PlanState& state, const Edit& edit, const StateSlice& sli
            return std::ranges::find(edit.out, id) == edit.out.end() && is_apart(state.slice(id));
          });
 }
-
-}  // namespace
 
 bool keeps_limits(const PlanState& state, const Edit& edit) {
   const TableWays& ways = state.ways();

@@ -8,4 +8,8 @@ namespace neuroshard {
 /// groups say of devices, widths and numbers of slices.
 [[nodiscard]] bool keeps_limits(const PlanState& state, const Edit& edit);
 
+/// Whether `slice`, of kDevice, comes to a device that holds anything of a table that is to be
+/// apart from it, after the other changes of `edit`. Such tables have slices on devices alone.
+[[nodiscard]] bool meets_apart(const PlanState& state, const Edit& edit, const StateSlice& slice);
+
 }  // namespace neuroshard

@@ -59,7 +59,7 @@ struct PlanSums {
   std::int64_t replica_bytes = 0;
   int replica_count = 0;
 
-  // By EditPrices:
+  // By StatePrices:
   std::vector<float> compute_ms;   ///< [devices]: of slices.
   std::vector<float> seen;         ///< [devices]: columns as the communication models see them.
   std::vector<float> backward_ms;  ///< [devices]
@@ -82,7 +82,7 @@ class PlanState {
   /// Wide slices of a table have its first columns, so that halves of halves are such.
   [[nodiscard]] Plan plan() const;
 
-  /// Lists and sums follow; costs are for EditPrices.
+  /// Lists and sums follow; costs are for StatePrices.
   void apply(const Edit& edit);
   /// Edits from here on can be taken back.
   void begin_undo() { journal_.clear(); }

@@ -23,7 +23,7 @@ ShardCatalog::ShardCatalog(const Backend& backend, const BundledTask& bundled)
       of_replicas_(backend.table_features(), samples_of_replicas(task_)),
       models_(backend.cost_runner(task_.devices)),
       tables_(task_),
-      touched_(task_),
+      gradients_(task_),
       bundle_of_(task_.tables.size(), nullptr),
       replicas_(task_.tables.size(), kNotYet),
       replica_loads_(task_.tables.size()) {
@@ -148,7 +148,7 @@ const ReplicaLoad& ShardCatalog::replica_load(int table) {
     const Table& of = task_.tables[static_cast<std::size_t>(same)];
     const KindPrice* price = backend_.kind_price(ShardingKind::kReplicate);
     load = std::make_unique<ReplicaLoad>(
-        ReplicaLoad{.bytes = replica_memory(task_, same, touched_).total_bytes(),
+        ReplicaLoad{.bytes = replica_memory(task_, same, gradients_).total_bytes(),
                     .dense_bytes = dense_gradient_bytes(of),
                     .price_ms = price != nullptr ? replica_price_ms(*price, task_, of) : 0.0});
   }

@@ -62,6 +62,7 @@ class ShardCatalog {
   [[nodiscard]] const float* embedding(int shard) const {
     return embeddings_.data() + static_cast<std::size_t>(shard) * width_;
   }
+  [[nodiscard]] const TouchedGradients& gradients() const { return gradients_; }
   /// Compute cost of a shard alone, ms.
   [[nodiscard]] double alone_ms(int shard);
 
@@ -94,7 +95,7 @@ class ShardCatalog {
   OperatorFeatures of_replicas_;
   std::unique_ptr<CostRunner> models_;
   SliceTables tables_;
-  TouchedGradients touched_;
+  TouchedGradients gradients_;
   std::vector<int> same_as_;                           ///< [tables]: the first equal one.
   std::vector<const BundledTask::Bundle*> bundle_of_;  ///< [tables]; null: none.
   std::map<std::tuple<int, std::int64_t, std::int64_t, const KindPrice*>, int> rows_of_;

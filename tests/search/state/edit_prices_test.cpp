@@ -69,7 +69,7 @@ TEST(EditPrices, PriceAPlanAsTheSimulatorDoes) {
     ShardCatalog catalog(*one->backend, *one->canonical);
     const TableWays ways(catalog, *one->canonical, {});
     PlanState state(catalog, ways, one->plan);
-    EditPrices prices(state);
+    StatePrices prices(state);
     prices.price_state();
     const PlanCost cost =
         simulate(*one->backend, one->task, one->canonical->plan_of_listed(one->plan));
@@ -92,7 +92,8 @@ TEST(EditPrices, FollowEditsAndTakeThemBack) {
     const TableWays ways(catalog, *one->canonical, {});
     PlanState state(catalog, ways, one->plan);
     if (state.tables().empty()) continue;
-    EditPrices prices(state);
+    StatePrices prices(state);
+    EditPrices edit_prices(prices);
     prices.price_state();
     Random random(seed);
     SliceMoves moves(state, prices, random);
@@ -112,11 +113,11 @@ TEST(EditPrices, FollowEditsAndTakeThemBack) {
         continue;
       }
       if (!moves.draw(edit)) continue;
-      prices.begin();
-      prices.add(edit, 1e9);
-      prices.run();
-      const EditPrice price = prices.price(0);
-      prices.accept(edit, 0);
+      edit_prices.begin();
+      edit_prices.add(edit, 1e9);
+      edit_prices.run();
+      const EditPrice price = edit_prices.price(0);
+      edit_prices.accept(edit, 0);
       const double simulated = simulated_ms(*one, state);
       ASSERT_NEAR(price.cost_ms, simulated,
                   (one->task.devices <= 16 ? kExact : kEstimated) * simulated);

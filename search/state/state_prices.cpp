@@ -1,0 +1,203 @@
+#include "search/state/state_prices.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/models/final_cost.h"
+#include "core/plans/replicas.h"
+
+namespace neuroshard {
+namespace {
+
+// A search is guided where the slowest device is not changed, by this share of the quadratic mean
+// of devices' own loads.
+constexpr double kShareOfGuide = 0.1;
+
+// A plan that does not fit costs this share more, and so much more for all room that it lacks.
+constexpr double kMissingAnything = 0.06;
+constexpr double kMissingEverything = 60.0;
+
+constexpr float kColumnsToMeasure = 2000.0F;
+
+}  // namespace
+
+StatePrices::StatePrices(PlanState& state)
+    : state_(state),
+      sums_(state.sums),
+      backend_(state.catalog().backend()),
+      device_count_(static_cast<std::size_t>(state.task().devices)),
+      width_(state.catalog().embedding_width()),
+      models_(backend_.cost_runner(state.task().devices)),
+      ids_(backend_, state.task().devices),
+      nodes_(backend_.nodes(state.task().devices)),
+      devices_(compute_on_devices(state.task())),
+      room_bytes_(rooms_bytes(state.task())),
+      ready_ms_(device_count_, 0.0) {
+  for (const std::int64_t room : room_bytes_) all_room_bytes_ += static_cast<double>(room);
+  const AlignedVector<float> nothing(width_, 0.0F);
+  models_->compute(nothing, {&empty_ms_, 1});
+  const auto exchange_ms = [&](float columns) {
+    std::vector<float> cost_ms(device_count_);
+    models_->backward(std::vector<float>(device_count_, columns), cost_ms);
+    return static_cast<double>(*std::ranges::max_element(cost_ms));
+  };
+  ms_of_column_ =
+      std::max(0.0, (exchange_ms(kColumnsToMeasure) - exchange_ms(0.0F)) / kColumnsToMeasure);
+  if (ids_.priced()) ms_of_lookup_unit_ = ms_of_column_ * kColumnsOfLookup / kUnitsOfLookup;
+}
+
+double StatePrices::objective_ms() const {
+  return sums_.cost_ms + guide_ms(square_) + memory_ms(sums_.missing_bytes, sums_.cost_ms);
+}
+
+double StatePrices::guide_ms(double square) const {
+  return kShareOfGuide * std::sqrt(std::max(0.0, square) / static_cast<double>(device_count_));
+}
+
+double StatePrices::memory_ms(std::int64_t missing_bytes, double cost_ms) const {
+  if (missing_bytes == 0) return 0.0;
+  return cost_ms * (kMissingAnything +
+                    kMissingEverything * static_cast<double>(missing_bytes) / all_room_bytes_);
+}
+
+void StatePrices::price_state() {
+  price_replicas();
+  price_heads();
+  price_exchanges();
+}
+
+void StatePrices::price_replicas() {
+  PlanSums& s = sums_;
+  s.replicas_ms = s.replica_price_ms;
+  s.all_reduce_ms = 0.0;
+  if (s.replica_count == 0) return;
+  if (backend_.kind_price(ShardingKind::kReplicate) == nullptr) {
+    float head_ms = 0.0F;
+    models_->compute(s.replicas, {&head_ms, 1});
+    s.replicas_ms = head_ms;
+  }
+  std::vector<const Table*> tables;  // In the order of their kinds, as the task has them.
+  for (std::size_t t = 0; t < s.is_replica.size(); ++t) {
+    if (s.is_replica[t] != 0) tables.push_back(&state_.task().tables[t]);
+  }
+  const AllReduceModel& model = *backend_.all_reduce();
+  const int devices = state_.task().devices;
+  s.all_reduce_ms = model.all_reduce_ms(devices, s.dense_bytes) +
+                    gather_ms(model, devices, state_.catalog().gradients().traffic(tables));
+}
+
+void StatePrices::price_heads() {
+  PlanSums& s = sums_;
+  models_->compute(s.embeddings, s.compute_ms);
+  head_evaluations_ += device_count_;
+  for (std::size_t d = 0; d < device_count_; ++d) {
+    s.compute_ms[d] = compute_ms(d, s.compute_ms[d], s.shards[d], s.price_ms[d]);
+  }
+}
+
+void StatePrices::price_idle() {
+  PlanSums& s = sums_;
+  double most = 0.0;
+  for (std::size_t d = 0; d < device_count_; ++d) {
+    s.compute_ms[d] = devices_.base_ms.empty() ? 0.0F : devices_.base_ms[d];
+    s.backward_ms[d] = 0.0F;
+    s.total_ms[d] = s.compute_ms[d] + replicas_ms(d);
+    most = std::max(most, s.total_ms[d]);
+  }
+  s.ids_ms = 0.0;
+  s.cost_ms = most + s.all_reduce_ms;
+}
+
+void StatePrices::price_exchanges() {
+  PlanSums& s = sums_;
+  estimated_ = 0;
+  s.missing_bytes = 0;
+  for (std::size_t d = 0; d < device_count_; ++d) s.missing_bytes += missing_bytes(d, s.bytes[d]);
+  if (nodes_ != nullptr) {
+    nodes_->see(s.columns, s.seen);
+  } else {
+    s.seen = s.columns;
+  }
+  if (s.slices == 0) {
+    price_idle();
+    return rank();
+  }
+  models_->backward(s.columns, s.backward_ms);
+  std::vector<float> offsets_ms(device_count_);
+  std::vector<float> forward_ms(device_count_);
+  start_offsets(s.compute_ms.data(), s.backward_ms.data(), state_.task().devices,
+                offsets_ms.data());
+  models_->forward(s.columns, offsets_ms, forward_ms);
+  comm_evaluations_ += 1;
+  double most = std::numeric_limits<double>::lowest();
+  for (std::size_t d = 0; d < device_count_; ++d) {
+    s.total_ms[d] = static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]) +
+                    forward_ms[d] + replicas_ms(d);
+    most = std::max(most, s.total_ms[d]);
+  }
+  s.ids_ms = ids_.ms(id_columns(most_lookups_seen(nodes_, s.lookups)));
+  s.cost_ms = most + s.ids_ms + s.all_reduce_ms;
+  rank();
+}
+
+void StatePrices::rank() {
+  const PlanSums& s = sums_;
+  sum_ready_ms_ = 0.0;
+  square_ = 0.0;
+  slowest_ = second_ = last_ = first_ = widest_ = busiest_ = 0;
+  double slowest_ms = std::numeric_limits<double>::lowest();
+  double second_ms = std::numeric_limits<double>::lowest();
+  for (std::size_t d = 0; d < device_count_; ++d) {
+    const int device = static_cast<int>(d);
+    const double ready = ready_ms_[d] =
+        static_cast<double>(s.compute_ms[d]) + static_cast<double>(s.backward_ms[d]);
+    sum_ready_ms_ += ready;
+    const double own = own_ms(s.compute_ms[d], s.columns[d], static_cast<double>(s.lookups[d]));
+    square_ += own * own;
+    if (ready > ready_ms_[static_cast<std::size_t>(last_)]) last_ = device;
+    if (ready < ready_ms_[static_cast<std::size_t>(first_)]) first_ = device;
+    if (s.total_ms[d] > slowest_ms) {
+      second_ms = std::exchange(slowest_ms, s.total_ms[d]);
+      second_ = std::exchange(slowest_, device);
+    } else if (s.total_ms[d] > second_ms) {
+      second_ms = s.total_ms[d];
+      second_ = device;
+    }
+    if (s.columns[d] > s.columns[static_cast<std::size_t>(widest_)]) widest_ = device;
+    if (s.lookups[d] > s.lookups[static_cast<std::size_t>(busiest_)]) busiest_ = device;
+  }
+}
+
+void StatePrices::apply(const Edit& edit) {
+  PlanSums& s = sums_;
+  const bool was_idle = s.slices == 0;
+  state_.apply(edit);
+  if (!edit.replicate.empty() || !edit.unreplicate.empty()) price_replicas();
+  if (was_idle) {
+    price_heads();
+    return price_exchanges();
+  }
+  const std::span<const int> touched = state_.touched();
+  rows_.clear();
+  for (const int d : touched) {
+    const float* const sum = s.embeddings.data() + static_cast<std::size_t>(d) * width_;
+    rows_.insert(rows_.end(), sum, sum + width_);
+  }
+  heads_.resize(touched.size());
+  if (!touched.empty()) models_->compute(rows_, heads_);
+  head_evaluations_ += touched.size();
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    const auto d = static_cast<std::size_t>(touched[i]);
+    s.compute_ms[d] = compute_ms(d, heads_[i], s.shards[d], s.price_ms[d]);
+  }
+  price_exchanges();
+}
+
+void StatePrices::undo(const PlanSums& before) {
+  state_.undo(before);
+  estimated_ = 0;
+  rank();
+}
+
+}  // namespace neuroshard

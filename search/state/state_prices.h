@@ -1,0 +1,130 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/plans/id_exchange.h"
+#include "neuroshard/aligned_vector.h"
+#include "neuroshard/cost_runner.h"
+#include "neuroshard/devices.h"
+#include "search/state/plan_state.h"
+
+namespace neuroshard {
+
+/// What the plan of a PlanState costs, and which devices it waits for.
+class StatePrices {
+ public:
+  /// Borrows `state`, of which it fills in what sums cost.
+  explicit StatePrices(PlanState& state);
+
+  /// All costs, from the sums.
+  void price_state();
+  /// All costs, from those of compute and replicas.
+  void price_exchanges();
+  /// Applies any edit.
+  void apply(const Edit& edit);
+  /// Takes back what was applied since PlanState::begin_undo().
+  void undo(const PlanSums& before);
+  /// Finds the devices that the plan waits for, by costs that are known.
+  void rank();
+  /// Counts an edit of which costs are estimates: how many there are since all were priced.
+  int count_estimated() { return ++estimated_; }
+
+  /// The cost of the plan with what guides a search beside it.
+  [[nodiscard]] double objective_ms() const;
+  /// What guides a search where the slowest device is not changed. `square`: as square().
+  [[nodiscard]] double guide_ms(double square) const;
+  /// For bytes that do not fit.
+  [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;
+
+  /// Compute costs of shards by sums of embeddings, [devices of `cost_ms`, embedding width].
+  void heads(std::span<const float> sums, std::span<float> cost_ms) {
+    models_->compute(sums, cost_ms);
+  }
+  /// Compute cost of a device, by what the head says of its slices.
+  [[nodiscard]] float compute_ms(std::size_t device, float head_ms, int shards,
+                                 double price_ms) const {
+    const float tables_ms = (shards == 0 ? empty_ms_ : head_ms) + static_cast<float>(price_ms);
+    return devices_.compute_ms(device, tables_ms);
+  }
+  /// About what a column of a device takes in one all-to-all of gradients.
+  [[nodiscard]] double ms_of_column() const { return ms_of_column_; }
+  /// And what an id of a sample takes, in lookup_units().
+  [[nodiscard]] double ms_of_lookup_unit() const { return ms_of_lookup_unit_; }
+  /// About what a device has to do by itself.
+  [[nodiscard]] double own_ms(double compute_ms, double columns, double lookups) const {
+    return compute_ms + 2.0 * ms_of_column_ * columns + ms_of_lookup_unit_ * lookups;
+  }
+  [[nodiscard]] double replicas_ms(std::size_t device) const {
+    return sums_.replicas_ms / (devices_.speed.empty() ? 1.0 : devices_.speed[device]);
+  }
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes) const {
+    return std::max<std::int64_t>(0, bytes + sums_.replica_bytes - room_bytes_[device]);
+  }
+  [[nodiscard]] std::int64_t room_bytes(int device) const {
+    return room_bytes_[static_cast<std::size_t>(device)];
+  }
+
+  // By rank():
+  [[nodiscard]] int slowest() const { return slowest_; }
+  [[nodiscard]] int second_slowest() const { return second_; }
+  [[nodiscard]] int last_ready() const { return last_; }
+  [[nodiscard]] int first_ready() const { return first_; }
+  [[nodiscard]] int widest() const { return widest_; }
+  [[nodiscard]] int busiest() const { return busiest_; }
+  /// [devices]: when each can send its outputs; and their sum.
+  [[nodiscard]] const std::vector<double>& ready_ms() const { return ready_ms_; }
+  [[nodiscard]] double sum_ready_ms() const { return sum_ready_ms_; }
+  /// Sum of squares of own_ms().
+  [[nodiscard]] double square() const { return square_; }
+
+  [[nodiscard]] PlanState& state() const { return state_; }
+  [[nodiscard]] CostRunner& models() const { return *models_; }
+  [[nodiscard]] IdExchange& ids() { return ids_; }
+  /// Null: columns are seen as they are.
+  [[nodiscard]] const NodeColumns* nodes() const { return nodes_; }
+  [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
+  [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_evaluations_; }
+
+ private:
+  void price_replicas();
+  void price_heads();
+  /// Where there are no slices: nothing but base loads and replicas.
+  void price_idle();
+
+  PlanState& state_;
+  PlanSums& sums_;
+  const Backend& backend_;
+  std::size_t device_count_;
+  std::size_t width_;
+  std::unique_ptr<CostRunner> models_;
+  IdExchange ids_;
+  const NodeColumns* nodes_;
+  ComputeOnDevices devices_;
+  std::vector<std::int64_t> room_bytes_;
+  double all_room_bytes_ = 0.0;
+  float empty_ms_ = 0.0F;
+  double ms_of_column_ = 0.0;
+  double ms_of_lookup_unit_ = 0.0;
+
+  std::vector<double> ready_ms_;
+  double square_ = 0.0;
+  double sum_ready_ms_ = 0.0;
+  int slowest_ = 0;
+  int second_ = 0;
+  int last_ = 0;
+  int first_ = 0;
+  int widest_ = 0;
+  int busiest_ = 0;
+  int estimated_ = 0;
+  AlignedVector<float> rows_;  ///< [devices of an edit, embedding width]
+  std::vector<float> heads_;
+  std::uint64_t head_evaluations_ = 0;
+  std::uint64_t comm_evaluations_ = 0;
+};
+
+}  // namespace neuroshard
