@@ -19,7 +19,6 @@ void add_plan_command(CLI::App& program, Action& chosen);
 void add_quality_command(CLI::App& program, Action& chosen);
 void add_accuracy_command(CLI::App& program, Action& chosen);
 void add_deadline_command(CLI::App& program, Action& chosen);
-void add_gap_command(CLI::App& program, Action& chosen);
 void add_constraints_command(CLI::App& program, Action& chosen);
 void add_cuts_command(CLI::App& program, Action& chosen);
 void add_judge_command(CLI::App& program, Action& chosen);

@@ -28,7 +28,6 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_quality_command(program, chosen);
     add_accuracy_command(program, chosen);
     add_deadline_command(program, chosen);
-    add_gap_command(program, chosen);
     add_constraints_command(program, chosen);
     add_cuts_command(program, chosen);
     add_judge_command(program, chosen);

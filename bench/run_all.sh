@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: bench/run_all.sh MACHINE [PART...]
 # Measures speed, quality and growth, or the parts named (plan_no_reuse, plan, plan_load, train, score,
-# quality, gap, scale), and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts for each
+# quality, scale), and leaves it in bench/results/MACHINE: a report (Markdown), JSON and charts for each
 # command of nsbench. Takes some minutes on two cores. Close other programs first; the
 # spreads in the reports tell whether the machine was quiet. NSBENCH names another program.
 set -euo pipefail
@@ -37,8 +37,6 @@ measure plan_load plan --sets 4gpu_dim128 --threads 1 --concurrency 1,2,8 --batc
 measure train train
 measure score score --svg "$results/score.svg"
 measure quality quality --svg "$results/quality.svg"
-# Long annealing takes hours on many devices: see nsbench gap --help.
-measure gap gap --svg "$results/gap.svg" --steps 100000 --annealed-devices 16
 # The built-in weights serve every device count, the golden ones only a few.
 measure scale scale --weights builtin --svg "$results/scale.svg" --limit-seconds 30 \
   --task-files tools/examples/jumbo_128gpu.json

@@ -81,7 +81,6 @@ namespace {
 
 constexpr auto kAlgorithms = all_named<Algorithm>();
 constexpr auto kEfforts = all_named<Effort>();
-constexpr auto kSearchStages = all_named<SearchStage>();
 constexpr auto kCuts = all_named<Cuts>();
 
 }  // namespace
@@ -105,8 +104,6 @@ std::span<const Cuts> all_cuts() { return kCuts; }
 std::string_view name_of(Cuts cuts) { return name_or_unknown(cuts); }
 
 Cuts cuts_from_name(std::string_view name) { return named(all_cuts(), name, "kind of cuts"); }
-
-std::span<const SearchStage> all_search_stages() { return kSearchStages; }
 
 std::string_view name_of(SearchStage stage) { return name_or_unknown(stage); }
 

@@ -11,7 +11,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/judge/judge.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
@@ -45,9 +45,9 @@ struct JudgeCommand {
   int random_tasks = 0;
 };
 
-std::vector<GapCase> cases_of(const JudgeCommand& options) {
+std::vector<PlanCase> cases_of(const JudgeCommand& options) {
   const TableSetOptions& sets = options.cases;
-  std::vector<GapCase> cases;
+  std::vector<PlanCase> cases;
   if (options.random_tasks == 0) {
     return table_set_cases(sets.folder, sets.names, sets.devices, sets.memory_gib);
   }
@@ -78,7 +78,7 @@ void run_judge(const JudgeCommand& options, std::ostream& out) {
     head.push_back(effort);
   }
   MarkdownTable table(head);
-  for (const GapCase& one : cases_of(options)) {
+  for (const PlanCase& one : cases_of(options)) {
     const auto backend = make_cpu_backend(models_for(models, comm_setting(one.task)));
     const PlanPrice price = [&](const Plan& plan) {
       if (options.prices == "predicted") return simulate(*backend, one.task, plan);

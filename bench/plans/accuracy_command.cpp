@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/commands.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/markdown_table.h"
 #include "bench/plans/plan_accuracy.h"
 #include "neuroshard/planner.h"
@@ -88,11 +88,11 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   PlanAccuracy all_uniform(options.hardware);
   PlanAccuracy all_searched(options.hardware);
   for (const int devices : options.devices) {
-    const auto add_rows = [&](std::vector<GapCase> cases, const std::string& tables) {
+    const auto add_rows = [&](std::vector<PlanCase> cases, const std::string& tables) {
       PlanAccuracy uniform(options.hardware);
       PlanAccuracy searched(options.hardware);
-      for (GapCase& gap_case : cases) {
-        Task& task = gap_case.task;
+      for (PlanCase& one : cases) {
+        Task& task = one.task;
         set_weight_types(task, options.weight_type);
         for (const Plan& plan : uniform_width_plans(task)) {
           uniform.add(*backend, task, plan);

@@ -12,7 +12,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -280,7 +280,7 @@ class VariantComparison {
   explicit VariantComparison(const std::vector<Variant>& variants) : variants_(variants) {}
 
   /// `equal_ms`: equalized_ms(), if it is wanted and there is one.
-  void add(const GapCase& one, const Planned& plain, std::size_t variant, const Planned& planned,
+  void add(const PlanCase& one, const Planned& plain, std::size_t variant, const Planned& planned,
            std::optional<double> equal_ms) {
     const PlanResult& before = plain.result;
     const PlanResult& result = planned.result;
@@ -336,15 +336,15 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(), {.effort = effort_from_name(options.effort),
                                             .cuts = cuts_from_name(options.cuts),
                                             .threads = 1});
-  std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
-                                               options.cases.devices, options.cases.memory_gib);
+  std::vector<PlanCase> cases = table_set_cases(options.cases.folder, options.cases.names,
+                                                options.cases.devices, options.cases.memory_gib);
   if (options.golden_tasks > 0) {
-    std::vector<GapCase> golden =
+    std::vector<PlanCase> golden =
         golden_cases(GoldenFolder(options.golden), {}, options.golden_tasks);
     std::ranges::move(golden, std::back_inserter(cases));
   }
   VariantComparison comparison(variants);
-  for (const GapCase& one : cases) {
+  for (const PlanCase& one : cases) {
     Planned plain;
     run_round(planner, one.task, plain);
     if (!plain.result.plan) continue;

@@ -13,7 +13,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -52,12 +52,12 @@ struct CutsOptions {
   std::uint64_t seed = 1;
 };
 
-std::vector<GapCase> cases_of(const CutsOptions& options) {
+std::vector<PlanCase> cases_of(const CutsOptions& options) {
   const TableSetOptions& of_sets = options.cases;
   if (options.random_tasks == 0) {
     return table_set_cases(of_sets.folder, of_sets.names, of_sets.devices, of_sets.memory_gib);
   }
-  std::vector<GapCase> cases;
+  std::vector<PlanCase> cases;
   for (const int devices : of_sets.devices) {
     std::ranges::move(wide_cases(options.random_tasks, devices, of_sets.memory_gib,
                                  options.seed + static_cast<std::uint64_t>(devices)),
@@ -185,7 +185,7 @@ class GatherComparison {
 /// Plans by columns and with any cuts side by side.
 class CutsComparison {
  public:
-  void add(const GapCase& one, const PricedPlan& any, const std::optional<PricedPlan>& columns) {
+  void add(const PlanCase& one, const PricedPlan& any, const std::optional<PricedPlan>& columns) {
     const int devices = one.task.devices;
     const auto blocks = std::ranges::count_if(
         any.plan.slices, [&](const TableSlice& slice) { return is_row_block(one.task, slice); });
@@ -271,7 +271,7 @@ void run_cuts(const CutsOptions& options, std::ostream& out) {
       replica_gradients_from_name(options.replica_gradients) == ReplicaGradients::kTouched;
   CutsComparison cuts;
   GatherComparison gathers;
-  for (const GapCase& one : cases_of(options)) {
+  for (const PlanCase& one : cases_of(options)) {
     const std::optional<PricedPlan> any = priced_plan(by_any, one.task);
     if (!any) continue;
     const std::optional<PricedPlan> columns = priced_plan(by_columns, one.task);

@@ -8,7 +8,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -49,7 +49,7 @@ struct DeadlineRow {
   std::vector<std::vector<double>> cost_ms;  ///< [cases][plans that there are]
 };
 
-void plan_once(const Planner& planner, const Task& task, double deadline_ms, std::size_t gap_case,
+void plan_once(const Planner& planner, const Task& task, double deadline_ms, std::size_t case_index,
                DeadlineRow& row) {
   using Clock = std::chrono::steady_clock;
   PlanRequest request;
@@ -70,7 +70,7 @@ void plan_once(const Planner& planner, const Task& task, double deadline_ms, std
   }
   validate(*result.plan, task);
   if (!result.cost.fits_memory) throw Error("a plan exceeds memory", ErrorKind::kBackend);
-  row.cost_ms[gap_case].push_back(result.cost.cost_ms);
+  row.cost_ms[case_index].push_back(result.cost.cost_ms);
 }
 
 std::string relative_cost(std::span<const DeadlineRow> rows, std::size_t row) {
@@ -91,7 +91,7 @@ std::string late(std::span<const double> overshoot_ms, double percent) {
 void run_deadline(const DeadlineOptions& options, std::ostream& out) {
   const Planner planner(builtin_weights(),
                         {.effort = Effort::kThorough, .threads = options.threads});
-  const std::vector<GapCase> cases = table_set_cases(
+  const std::vector<PlanCase> cases = table_set_cases(
       options.cases.folder, options.cases.names, options.cases.devices, options.cases.memory_gib);
   if (cases.empty()) throw Error("--sets, --devices: no table set fits; give more devices");
   std::vector<DeadlineRow> rows(options.deadlines_ms.size());

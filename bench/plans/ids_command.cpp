@@ -9,7 +9,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "core/placement/forwarding_backend.h"
@@ -58,7 +58,7 @@ std::optional<Plan> plan_by_columns(const Backend& backend, const PlannerOptions
   return std::move(outcome).value().plan;
 }
 
-void add_row(MarkdownTable& table, const Backend& backend, const GapCase& one, const char* search,
+void add_row(MarkdownTable& table, const Backend& backend, const PlanCase& one, const char* search,
              const Plan& plan) {
   const PlanCost cost =
       analytic_plan_cost(gpu_named(kDefaultGpu), network_named(kDefaultNetwork), one.task, plan);
@@ -82,8 +82,8 @@ void run_ids(const IdsOptions& options, std::ostream& out) {
   const PlannerOptions with{.effort = effort_from_name(options.effort)};
   MarkdownTable table({"case", "devices", "the search counts ids", "analytic ms", "predicted ms",
                        "of the analytic ids", "most lookups", "slices", "narrowest slice"});
-  for (const GapCase& one : table_set_cases(options.cases.folder, options.cases.names,
-                                            options.cases.devices, options.cases.memory_gib)) {
+  for (const PlanCase& one : table_set_cases(options.cases.folder, options.cases.names,
+                                             options.cases.devices, options.cases.memory_gib)) {
     const std::optional<Plan> counted = plan_by_columns(*backend, with, one.task);
     const std::optional<Plan> free = plan_by_columns(without_ids, with, one.task);
     if (!counted || !free) continue;

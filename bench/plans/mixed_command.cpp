@@ -9,7 +9,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -131,8 +131,8 @@ void run_mixed(const MixedOptions& options, std::ostream& out) {
     std::vector<double> ratios;
     std::vector<double> predicted;
     std::vector<double> times;
-    for (const GapCase& one : table_set_cases(options.cases.folder, options.cases.names, {devices},
-                                              options.cases.memory_gib)) {
+    for (const PlanCase& one : table_set_cases(options.cases.folder, options.cases.names, {devices},
+                                               options.cases.memory_gib)) {
       const std::optional<MixedCosts> costs = judge.judge(one.task);
       if (!costs) continue;
       ratios.push_back(costs->told_ms / costs->blind_ms);

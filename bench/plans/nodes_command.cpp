@@ -9,7 +9,7 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/statistics.h"
@@ -55,8 +55,8 @@ void run_nodes(const NodesOptions& options, std::ostream& out) {
                       "predicted / analytic", "replicas, without", "with", "slices, without",
                       "with", "CPU time, with / without"});
   std::map<int, NodesGains> gains;
-  for (GapCase& one : table_set_cases(options.cases.folder, options.cases.names,
-                                      options.cases.devices, options.cases.memory_gib)) {
+  for (PlanCase& one : table_set_cases(options.cases.folder, options.cases.names,
+                                       options.cases.devices, options.cases.memory_gib)) {
     const Stopwatch without_watch;
     const PlanResult without = planner.plan(one.task);
     const double without_cpu_ms = without_watch.elapsed().cpu_ms;

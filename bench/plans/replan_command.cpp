@@ -11,8 +11,8 @@
 
 #include "bench/commands.h"
 #include "bench/common_options.h"
-#include "bench/inputs/gap_cases.h"
 #include "bench/inputs/job_changes.h"
+#include "bench/inputs/plan_cases.h"
 #include "bench/machine/machine_context.h"
 #include "bench/markdown_table.h"
 #include "bench/plans/changes_as_one.h"
@@ -174,10 +174,10 @@ void run_replan(const ReplanOptions& options, std::ostream& out) {
                       "at once", "bound", "ms"});
   const std::vector<const Scenario*> wanted = scenarios(options.changes);
   for (const int devices : options.cases.devices) {
-    const std::vector<GapCase> cases = table_set_cases(options.cases.folder, options.cases.names,
-                                                       {devices}, options.cases.memory_gib);
+    const std::vector<PlanCase> cases = table_set_cases(options.cases.folder, options.cases.names,
+                                                        {devices}, options.cases.memory_gib);
     std::vector<Changes> judged(wanted.size());
-    for (const GapCase& one : cases) {
+    for (const PlanCase& one : cases) {
       const PlanResult running = planner.plan(one.task);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const auto of_case = judge(planner, *wanted[i], one.task, running, options);

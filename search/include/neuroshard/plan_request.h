@@ -3,7 +3,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string_view>
 
@@ -25,7 +24,6 @@ enum class SearchStage {
   kImprovement,       ///< Whole plans, beyond Effort::kFast.
 };
 
-[[nodiscard]] std::span<const SearchStage> all_search_stages();
 /// "uniform", "greedy", "coarse_ladder", "short_improvement", "published",
 /// "packing", "row_blocks", "cuts", "improvement".
 [[nodiscard]] std::string_view name_of(SearchStage stage);

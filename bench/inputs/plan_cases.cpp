@@ -1,10 +1,9 @@
-#include "bench/inputs/gap_cases.h"
+#include "bench/inputs/plan_cases.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "bench/scale/scale_point.h"
 #include "core/base/random.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
@@ -13,9 +12,6 @@
 namespace neuroshard::bench {
 namespace {
 
-constexpr double kRandomMemoryGib = 16.0;
-constexpr std::array kRandomDevices = {4, 8, 16};
-constexpr std::uint64_t kMostRandomTables = 100;
 constexpr std::uint64_t kMostWideTables = 200;
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
@@ -42,10 +38,10 @@ bool may_fit(const Task& task) {
 
 }  // namespace
 
-std::vector<GapCase> golden_cases(const GoldenFolder& folder, std::vector<std::string> set_names,
-                                  std::size_t max_tasks) {
+std::vector<PlanCase> golden_cases(const GoldenFolder& folder, std::vector<std::string> set_names,
+                                   std::size_t max_tasks) {
   if (set_names.empty()) set_names = folder.set_names();
-  std::vector<GapCase> cases;
+  std::vector<PlanCase> cases;
   for (const std::string& name : set_names) {
     TaskSet set = folder.load_set(name, max_tasks, /*published_only=*/false);
     for (std::size_t i = 0; i < set.tasks.size(); ++i) {
@@ -55,11 +51,11 @@ std::vector<GapCase> golden_cases(const GoldenFolder& folder, std::vector<std::s
   return cases;
 }
 
-std::vector<GapCase> table_set_cases(const std::filesystem::path& folder,
-                                     std::vector<std::string> names,
-                                     const std::vector<int>& devices, double memory_gib) {
+std::vector<PlanCase> table_set_cases(const std::filesystem::path& folder,
+                                      std::vector<std::string> names,
+                                      const std::vector<int>& devices, double memory_gib) {
   if (names.empty()) names = names_in(folder);
-  std::vector<GapCase> cases;
+  std::vector<PlanCase> cases;
   for (const int count : devices) {
     for (const std::string& name : names) {
       Task task = load_whole_task(folder / (name + ".json"), count, memory_gib);
@@ -69,23 +65,10 @@ std::vector<GapCase> table_set_cases(const std::filesystem::path& folder,
   return cases;
 }
 
-std::vector<GapCase> random_cases(const std::vector<Table>& tables, int count, std::uint64_t seed) {
-  std::vector<GapCase> cases;
-  for (int i = 0; i < count; ++i) {
-    Random random(seed, static_cast<std::uint64_t>(i));
-    const int devices = kRandomDevices[random.below(kRandomDevices.size())];
-    const int drawn = static_cast<int>(2 + random.below(kMostRandomTables - 1));
-    Task task = drawn_task(tables, drawn, devices, random.next());
-    task.memory_bytes = bytes_from_gib(kRandomMemoryGib);
-    if (may_fit(task)) cases.push_back({"random " + std::to_string(i), std::move(task)});
-  }
-  return cases;
-}
-
-std::vector<GapCase> wide_cases(int count, int devices, double memory_gib, std::uint64_t seed) {
+std::vector<PlanCase> wide_cases(int count, int devices, double memory_gib, std::uint64_t seed) {
   constexpr std::array kDims = {4, 8, 16, 32, 64, 128, 256};
   constexpr std::array kOtherDims = {20, 36, 48, 72, 100, 144, 200};
-  std::vector<GapCase> cases;
+  std::vector<PlanCase> cases;
   for (int i = 0; i < count; ++i) {
     Random random(seed, static_cast<std::uint64_t>(i));
     Task task;
