@@ -136,6 +136,8 @@ Plan BundledTask::plan_of_listed(const Plan& plan) const {
 
 Plan BundledTask::plan_of_task(const Plan& listed) const {
   constexpr int kNoTable = -1;
+  std::vector<bool> is_bundle(task.tables.size(), false);
+  for (const Bundle& bundle : bundles) is_bundle[bundle.table] = true;
   std::size_t count = original.size();
   for (const Bundle& bundle : bundles) count += bundle.listed.size() - 1;
   std::vector<int> table_of(count, kNoTable);  // Of those in a bundle, its first alone.
@@ -147,10 +149,9 @@ Plan BundledTask::plan_of_task(const Plan& listed) const {
       TableSlice slice = listed.slices[static_cast<std::size_t>(index)];
       slice.table = table_of[static_cast<std::size_t>(slice.table)];
       if (slice.table == kNoTable) continue;
-      const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-      const bool bundle = std::ranges::any_of(
-          bundles, [&](const Bundle& one) { return static_cast<int>(one.table) == slice.table; });
-      if (bundle) slice = {slice.table, 0, table.dim, 0, table.rows};
+      const auto t = static_cast<std::size_t>(slice.table);
+      const Table& table = task.tables[t];
+      if (is_bundle[t]) slice = {slice.table, 0, table.dim, 0, table.rows};
       plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
       plan.slices.push_back(slice);
     }

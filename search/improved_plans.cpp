@@ -46,7 +46,7 @@ PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request,
 PlanResult Planner::Impl::improved(const Task& task, const PlanRequest& request, PlanResult start,
                                    Effort effort, const WayOptions& in_ways,
                                    PlanLaunches& launches) const {
-  if (!start.plan) return start;
+  if (!start.plan || StopCondition(request.deadline, request.stop).reached()) return start;
   std::optional<PlanResult> published;
   if (starts_from_published(task)) {
     published = plan_by_search(task, without_improvements(request), published_options, launches);

@@ -46,16 +46,22 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Task& task = jobs[i].task;
     if (task.groups.empty()) {
-      catalogs.emplace_back(task, backend_.table_features());
+      catalogs.emplace_back(task, backend_.table_features(), std::span<const std::uint32_t>(),
+                            std::span<const BundledTask::Bundle>(), stop_);
       continue;
     }
     bundled[i] = std::make_unique<BundledTask>(task, stop_);
     catalogs.emplace_back(bundled[i]->task, backend_.table_features(), bundled[i]->original,
-                          bundled[i]->bundles);
+                          bundled[i]->bundles, stop_);
   }
-  PieceCatalog::embed(backend_, catalogs);
+  PieceCatalog::embed(backend_, catalogs, stop_);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     start(jobs[i], started, [&](Run& run) {
+      if (stop_.reached()) {  // The catalog may be empty.
+        run.result.complete = false;
+        run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
+        return leave(run, std::move(run.result));
+      }
       catalogs[i].require_costs();
       run.catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
       run.bundled = std::move(bundled[i]);

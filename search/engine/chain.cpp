@@ -56,10 +56,10 @@ struct Chain::Rung {
 };
 
 Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
-             const Plan& start, std::uint64_t number)
+             const Plan& start, std::uint64_t number, const StopCondition& stop)
     : catalog_(backend, bundled),
       ways_(catalog_, bundled, options),
-      state_(catalog_, ways_, start),
+      state_(catalog_, ways_, start, stop),
       prices_(state_),
       edit_prices_(prices_),
       number_(number),
@@ -69,8 +69,8 @@ Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOption
       neighbourhoods_(state_, prices_, random_),
       batch_(kMostOfBatch),
       limits_ms_(kMostOfBatch) {
+  if (state_.tables().empty()) return;
   prices_.price_state();
-  best_ = start;
   if (state_.sums.missing_bytes == 0) best_ms_ = current_ms_ = state_.sums.cost_ms;
 }
 

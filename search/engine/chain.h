@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "core/base/random.h"
 #include "neuroshard/backend.h"
@@ -27,17 +28,17 @@ namespace neuroshard {
 class Chain {
  public:
   /// Borrows `backend` and `bundled`. `start`: a valid plan of `bundled.task`. `number`: of its
-  /// random numbers.
+  /// random numbers. A chain that is stopped before it has read the plan finds nothing.
   Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
-        const Plan& start, std::uint64_t number);
+        const Plan& start, std::uint64_t number, const StopCondition& stop);
   Chain(const Chain&) = delete;  // Its parts borrow from each other.
   Chain& operator=(const Chain&) = delete;
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
 
-  /// The best plan so far that fits, about at this cost.
-  [[nodiscard]] const Plan& best() const { return best_; }
+  /// The best plan so far that fits and is cheaper than the start, about at this cost; null: none.
+  [[nodiscard]] const Plan* best() const { return best_ ? &*best_ : nullptr; }
   [[nodiscard]] double best_ms() const { return best_ms_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
@@ -80,7 +81,7 @@ class Chain {
   PlanSums before_;
   std::vector<Edit> batch_;
   std::vector<double> limits_ms_;
-  Plan best_;
+  std::optional<Plan> best_;
   double best_ms_ = kNone;
   double current_ms_ = kNone;
   std::uint64_t done_ = 0;

@@ -35,8 +35,10 @@ constexpr std::size_t kThoroughChains = 4;
 // Chains report after each of so many parts of their way.
 constexpr std::uint64_t kRounds = 4;
 
-// A chain begins by embedding all widths of each table.
-constexpr std::chrono::microseconds kTimeOfTable{40};
+// A chain begins by embedding some widths of each table.
+constexpr std::chrono::microseconds kTimeOfTable{15};
+// Its plans are priced in the end, which takes so long for each slice.
+constexpr std::chrono::microseconds kTimeOfSlice{1};
 
 Budget budget_of(Effort effort, std::size_t slices, int devices) {
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
@@ -62,10 +64,12 @@ Plan in_normal_form(const Task& task, Plan plan) {
 
 void Portfolio::improve(const Plan& plan, const std::function<void(Plan)>& consider,
                         SearchStats& stats) const {
+  StopCondition to_begin = stop;
+  to_begin.keep(kTimeOfTable * task.tables.size());
+  if (task.devices < 2 || to_begin.reached()) return;
   StopCondition in_time = stop;
-  in_time.keep(kTimeOfTable * task.tables.size());
-  if (task.devices < 2 || in_time.reached()) return;
-  const CanonicalTask canonical(task);
+  in_time.keep(kTimeOfSlice * plan.slices.size());
+  const CanonicalTask canonical(task, stop);
   const Plan start = canonical.plan_of_task(plan);
   const Budget of_default = budget_of(Effort::kDefault, plan.slices.size(), task.devices);
   const Budget budget = budget_of(effort, plan.slices.size(), task.devices);
@@ -73,9 +77,9 @@ void Portfolio::improve(const Plan& plan, const std::function<void(Plan)>& consi
   const auto run = [&](std::uint64_t edits) {
     const auto run_chain = [&](std::size_t i, std::size_t) {
       if (!chains[i]) {
-        chains[i] = std::make_unique<Chain>(backend, canonical, ways, start, i);
+        chains[i] = std::make_unique<Chain>(backend, canonical, ways, start, i, in_time);
       }
-      chains[i]->run(edits, stop);
+      chains[i]->run(edits, in_time);
     };
     if (team != nullptr) {
       team->run(chains.size(), run_chain);
@@ -84,13 +88,13 @@ void Portfolio::improve(const Plan& plan, const std::function<void(Plan)>& consi
     }
   };
   double best_ms = std::numeric_limits<double>::infinity();
-  for (std::uint64_t edits = of_default.edits / kRounds; !stop.reached();
+  for (std::uint64_t edits = of_default.edits / kRounds; !in_time.reached();
        edits += of_default.edits / kRounds) {
     run(std::min(edits, budget.edits));
     for (const std::unique_ptr<Chain>& chain : chains) {
-      if (!(chain->best_ms() < best_ms)) continue;
+      if (chain->best() == nullptr || !(chain->best_ms() < best_ms)) continue;
       best_ms = chain->best_ms();
-      consider(in_normal_form(task, canonical.plan_of_listed(chain->best())));
+      consider(in_normal_form(task, canonical.plan_of_listed(*chain->best())));
     }
     if (edits >= budget.edits) break;
   }

@@ -24,7 +24,7 @@ class BestPlans {
   /// Prices `plan`, which is valid. True if it fits, costs less than `most_ms`, and is the cheapest
   /// so far.
   bool consider(Plan plan, double most_ms = std::numeric_limits<double>::infinity());
-  /// The same of a plan whose price is known.
+  /// Considers a plan whose price is known.
   bool consider(Plan plan, PlanCost cost, double most_ms = std::numeric_limits<double>::infinity());
   /// Takes over a plan that has been told of, with what was found beside it.
   void start_from(PlanResult result);
@@ -48,7 +48,7 @@ class BestPlans {
   PlanResult best_;
 };
 
-/// What another search did is done for `all`, too, and what it warns of is said.
+/// Adds the work of another search to `all`, with its warning.
 void add_work(SearchStats& all, const SearchStats& more);
 
 }  // namespace neuroshard

@@ -15,7 +15,7 @@
 namespace neuroshard {
 namespace {
 
-// Of a task with parts, whose groups are those of pairs of parts: more are slow to heed.
+// A task with parts has groups for pairs of parts; more groups than this are slow to heed.
 constexpr std::size_t kMostGroups = 2000;
 
 /// In units of kDimMultiple columns.
@@ -38,7 +38,7 @@ int number_of_parts(const Table& table, int wanted, bool equal_widths) {
   return parts > most ? 1 : parts;
 }
 
-/// Of so many parts that are about equally wide.
+/// Widths of so many parts, about equal.
 std::vector<int> widths_of_parts(const Table& table, int parts) {
   std::vector<int> dims;
   int column = 0;

@@ -13,7 +13,7 @@
 
 namespace neuroshard {
 
-/// What candidates may take, in bytes; anything if nothing is said.
+/// Bytes that candidates may take; any number by default.
 struct CutRoom {
   std::int64_t of_device = std::numeric_limits<std::int64_t>::max();  ///< Of each device,
   /// and of all together, beyond what their columns take.

@@ -83,8 +83,8 @@ class PricedBlocks {
                                                                      : ShardingKind::kTableRow)) {}
 
   [[nodiscard]] bool any() const { return price_ != nullptr; }
-  /// What a table takes of each device on average, by its busiest block; infinite if it may not be
-  /// in such blocks, or they have no price.
+  /// Time that a table takes of each device on average, by its busiest block; infinite if it may
+  /// not be in such blocks, or they have no price.
   [[nodiscard]] double mean_ms(std::uint32_t t) const {
     const Table& table = task_.tables[t];
     if (!any() || !may_be_cut(task_, table, group_)) return kDearest;
@@ -99,7 +99,7 @@ class PricedBlocks {
   const KindPrice* price_;
 };
 
-/// Of the devices of a node, if there are several of them.
+/// Blocks on the devices of a node, if there are several nodes.
 PricedBlocks node_blocks(const Backend& backend, const Task& task) {
   const std::vector<int> groups = block_groups(task);
   return {backend, task, groups.size() > 1 ? groups.back() : 0};
@@ -109,36 +109,49 @@ PricedBlocks row_wise_blocks(const Backend& backend, const Task& task) {
   return {backend, task, task.devices};
 }
 
-/// What the slices of a plan by columns take.
+// A plan may have a million slices, each of which is a table here for a while.
+constexpr std::size_t kSlicesAtOnce = 4096;
+
+/// Times of the slices of a plan by columns; of no use once `stop` is reached.
 class ShardedTables {
  public:
-  ShardedTables(const Backend& backend, const Task& task, const Plan& sharded, const PlanCost& cost)
+  ShardedTables(const Backend& backend, const Task& task, const Plan& sharded, const PlanCost& cost,
+                const StopCondition& stop)
       : backend_(backend),
         task_(task),
+        stop_(stop),
         prices_(exchange_prices(backend, cost)),
         speed_(speeds_of(task).mean),
         ms_(task.tables.size()) {
     std::vector<Table> slices;
-    for (const TableSlice& slice : sharded.slices) slices.push_back(table_of(task, slice));
-    const std::vector<double> slices_ms = loads_ms(slices);
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      ms_[static_cast<std::size_t>(sharded.slices[i].table)] += slices_ms[i] / task.devices;
+    for (std::size_t first = 0; first < sharded.slices.size(); first += slices.size()) {
+      slices.clear();
+      const std::size_t end = std::min(first + kSlicesAtOnce, sharded.slices.size());
+      for (std::size_t i = first; i < end; ++i) {
+        slices.push_back(table_of(task, sharded.slices[i]));
+      }
+      const std::vector<double> slices_ms = loads_ms(slices);
+      for (std::size_t i = first; i < end; ++i) {
+        ms_[static_cast<std::size_t>(sharded.slices[i].table)] +=
+            slices_ms[i - first] / task.devices;
+      }
     }
     mean_ms_ = std::accumulate(ms_.begin(), ms_.end(), 0.0);
   }
 
-  /// Of slices with all rows, with what they send.
+  /// Times of slices with all rows, their exchanges included.
   [[nodiscard]] std::vector<double> loads_ms(std::span<const Table> tables) const {
-    std::vector<double> ms = operator_ms(backend_, task_, tables);
+    std::vector<double> ms = operator_ms(backend_, task_, tables, stop_);
+    ms.resize(tables.size());
     for (std::size_t i = 0; i < tables.size(); ++i) {
-      // What blocks take of slow devices, slices give way to.
+      // Slices give way on slow devices to what blocks take there.
       ms[i] = ms[i] / speed_ + prices_.column_ms * tables[i].dim +
               prices_.ids_ms(tables[i].pooling_factor);
     }
     return ms;
   }
 
-  /// What each device saves if these tables have no slices.
+  /// Time that each device saves if these tables have no slices.
   [[nodiscard]] std::vector<double> saved_ms(std::span<const CutCandidate> candidates) const {
     std::vector<double> saved = waited_ms(candidates);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -147,7 +160,7 @@ class ShardedTables {
     return saved;
   }
 
-  /// What the narrowest slices of these tables take, if that is more than a device's share of
+  /// Time of the narrowest slices of these tables, if that is more than a device's share of
   /// everything, so that a plan waits for them; else 0.
   [[nodiscard]] std::vector<double> waited_ms(std::span<const CutCandidate> candidates) const {
     std::vector<Table> narrowest;
@@ -160,8 +173,8 @@ class ShardedTables {
     return waited;
   }
 
-  /// What the blocks of these tables on groups of `group` devices take of each device, shared out
-  /// over all of them; infinite where a table may not be in such blocks.
+  /// Time that blocks of these tables on groups of `group` devices take of each device, shared out
+  /// over all devices; infinite where a table may not be in such blocks.
   [[nodiscard]] std::vector<double> blocks_ms(std::span<const CutCandidate> candidates,
                                               int group) const {
     std::vector<Table> blocks;
@@ -180,6 +193,7 @@ class ShardedTables {
  private:
   const Backend& backend_;
   const Task& task_;
+  const StopCondition& stop_;
   ExchangePrices prices_;
   double speed_;
   std::vector<double> ms_;  ///< [tables]: of each device, on average.
@@ -206,7 +220,8 @@ void erase_losing(std::vector<CutCandidate>& candidates) {
 }  // namespace
 
 std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
-                                             const Plan& sharded, const PlanCost& cost) {
+                                             const Plan& sharded, const PlanCost& cost,
+                                             const StopCondition& stop) {
   std::vector<CutCandidate> candidates;
   if (task.devices < 2) return candidates;
   const OperatorFeatures of_shards(backend.table_features(), static_cast<double>(task.batch_size));
@@ -217,6 +232,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   const std::int64_t least_room = std::ranges::min(rooms_bytes(task));
   const TouchedGradients touched(task);
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (stop.reached()) return {};
     if (!may_be_sharded(task, task.tables[t], ShardingKind::kReplicate)) continue;
     const std::int64_t bytes = replica_memory(task, static_cast<int>(t), touched).total_bytes();
     if (bytes > least_room) continue;
@@ -238,7 +254,7 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   const PricedBlocks on_nodes = node_blocks(backend, task);
   const ExchangePrices prices = exchange_prices(backend, cost);
   const std::vector<double> waited_ms =
-      ShardedTables(backend, task, sharded, cost).waited_ms(candidates);
+      ShardedTables(backend, task, sharded, cost, stop).waited_ms(candidates);
   const Speeds speeds = speeds_of(task);
   for (std::size_t i = 0; i < count; ++i) {
     const Table& table = task.tables[candidates[i].table];
@@ -259,18 +275,12 @@ std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task&
   return candidates;
 }
 
-std::vector<double> column_loads_ms(const Backend& backend, const Task& task, const Plan& sharded,
-                                    const PlanCost& cost) {
-  std::vector<CutCandidate> all(task.tables.size());
-  for (std::uint32_t t = 0; t < all.size(); ++t) all[t].table = t;
-  return ShardedTables(backend, task, sharded, cost).saved_ms(all);
-}
-
 std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task& task,
-                                              const Plan& sharded, const PlanCost& cost) {
+                                              const Plan& sharded, const PlanCost& cost,
+                                              const StopCondition& stop) {
   if (task.devices < 2) return {};
   std::vector<CutCandidate> candidates = tables_for_blocks(task, task.devices);
-  const ShardedTables tables(backend, task, sharded, cost);
+  const ShardedTables tables(backend, task, sharded, cost, stop);
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
   const PricedBlocks priced = row_wise_blocks(backend, task);
   const PricedBlocks on_nodes = node_blocks(backend, task);
@@ -288,7 +298,8 @@ std::vector<CutCandidate> row_wise_candidates(const Backend& backend, const Task
 }
 
 std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Task& task,
-                                                const Plan& sharded, const PlanCost& cost) {
+                                                const Plan& sharded, const PlanCost& cost,
+                                                const StopCondition& stop) {
   const std::vector<int> groups = block_groups(task);
   if (groups.size() < 2) return {};
   const PricedBlocks priced = node_blocks(backend, task);
@@ -299,7 +310,7 @@ std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Ta
       return task.tables[one.table].rules.limit_devices();
     });
   }
-  const ShardedTables tables(backend, task, sharded, cost);
+  const ShardedTables tables(backend, task, sharded, cost, stop);
   const std::vector<double> saved_ms = tables.saved_ms(candidates);
   const std::vector<double> row_wise_ms = tables.blocks_ms(candidates, task.devices);
   const std::vector<double> blocks_ms = tables.blocks_ms(candidates, groups.back());
@@ -322,10 +333,10 @@ std::vector<CutCandidate> node_block_candidates(const Backend& backend, const Ta
 }
 
 CutCandidates cut_candidates(const Backend& backend, const Task& task, const Plan& sharded,
-                             const PlanCost& cost) {
-  return {.replicas = replica_candidates(backend, task, sharded, cost),
-          .row_wise = row_wise_candidates(backend, task, sharded, cost),
-          .node_blocks = node_block_candidates(backend, task, sharded, cost)};
+                             const PlanCost& cost, const StopCondition& stop) {
+  return {.replicas = replica_candidates(backend, task, sharded, cost, stop),
+          .row_wise = row_wise_candidates(backend, task, sharded, cost, stop),
+          .node_blocks = node_block_candidates(backend, task, sharded, cost, stop)};
 }
 
 }  // namespace neuroshard

@@ -5,6 +5,7 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
@@ -24,10 +25,12 @@ struct CutCandidate {
 /// operator, and its columns at the price that one more has in the all-to-alls; but if its
 /// narrowest slice alone takes a device longer than its share of all tables, and its rows may not
 /// be cut, that. Or if row blocks of it have a price and take less, what they do. Of replicas, all
-/// devices wait for the slowest. On one device: none.
+/// devices wait for the slowest. On one device: none. Here and below, once `stop` is reached, gains
+/// are not to be used.
 [[nodiscard]] std::vector<CutCandidate> replica_candidates(const Backend& backend, const Task& task,
                                                            const Plan& sharded,
-                                                           const PlanCost& cost);
+                                                           const PlanCost& cost,
+                                                           const StopCondition& stop = {});
 
 /// Tables that may be cheaper row-wise, a block of rows on each device, by falling gain: those with
 /// more lookups than columns, whose ids each slice of columns is sent; and those whose narrowest
@@ -35,7 +38,8 @@ struct CutCandidate {
 /// costs `cost`. Memory is looked at later. On one device: none.
 [[nodiscard]] std::vector<CutCandidate> row_wise_candidates(const Backend& backend,
                                                             const Task& task, const Plan& sharded,
-                                                            const PlanCost& cost);
+                                                            const PlanCost& cost,
+                                                            const StopCondition& stop = {});
 
 /// Tables that may be cheaper in row blocks on the devices of one node than as slices or row-wise,
 /// by falling gain, and those that are not, unless all of them together lose much: a plan waits for
@@ -44,7 +48,8 @@ struct CutCandidate {
 /// much and those with rules on devices are left out.
 [[nodiscard]] std::vector<CutCandidate> node_block_candidates(const Backend& backend,
                                                               const Task& task, const Plan& sharded,
-                                                              const PlanCost& cost);
+                                                              const PlanCost& cost,
+                                                              const StopCondition& stop = {});
 
 /// The three of them.
 struct CutCandidates {
@@ -53,11 +58,7 @@ struct CutCandidates {
   std::vector<CutCandidate> node_blocks;
 };
 [[nodiscard]] CutCandidates cut_candidates(const Backend& backend, const Task& task,
-                                           const Plan& sharded, const PlanCost& cost);
-
-/// [tables]: what each takes of a device on average in `sharded`, a plan that costs `cost`: its
-/// slices, or its narrowest one if a plan waits for that.
-[[nodiscard]] std::vector<double> column_loads_ms(const Backend& backend, const Task& task,
-                                                  const Plan& sharded, const PlanCost& cost);
+                                           const Plan& sharded, const PlanCost& cost,
+                                           const StopCondition& stop);
 
 }  // namespace neuroshard

@@ -9,7 +9,7 @@
 
 namespace neuroshard {
 
-/// What a search by halving columns is not to decide; nothing: it plans the whole task.
+/// Tables that a search by halving columns is not to decide on; none: it plans the whole task.
 struct CutChoice {
   std::vector<std::uint32_t> replicas;  ///< These tables are replicated,
   std::vector<std::uint32_t> row_wise;  ///< and these, if they are not, row-wise;
@@ -22,7 +22,7 @@ struct CutChoice {
   friend bool operator==(const CutChoice&, const CutChoice&) = default;
 };
 
-/// What `plan` has in other ways than slices of columns; without widths.
+/// Tables that `plan` has in other ways than slices of columns; without widths.
 [[nodiscard]] CutChoice choice_of(const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -162,7 +162,8 @@ CutRoom CutChoices::room_beside(const std::vector<std::uint32_t>& replicas) cons
 }
 
 void CutChoices::list_candidates(const PlanResult& planned) {
-  CutCandidates candidates = cut_candidates(backend_, task_, *planned.plan, planned.cost);
+  CutCandidates candidates = cut_candidates(backend_, task_, *planned.plan, planned.cost, stop_);
+  if (stop_.reached()) return;
   const auto trials_of = [&](std::vector<CutCandidate> of_kind) {
     std::erase_if(of_kind, [&](const CutCandidate& one) {
       return std::ranges::binary_search(required_, one.table);

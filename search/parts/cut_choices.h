@@ -8,6 +8,7 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan_result.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 #include "search/parts/count_trials.h"
 #include "search/parts/cut_choice.h"
@@ -20,9 +21,11 @@ namespace neuroshard {
 /// Portfolio improves.
 class CutChoices {
  public:
-  /// Borrows all. `required`: tables that must be replicated, ascending.
-  CutChoices(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required)
-      : backend_(backend), task_(task), required_(required) {}
+  /// Borrows all. `required`: tables that must be replicated, ascending. Once `stop` is reached, no
+  /// more kinds are looked at.
+  CutChoices(const Backend& backend, const Task& task, const std::vector<std::uint32_t>& required,
+             const StopCondition& stop)
+      : backend_(backend), task_(task), required_(required), stop_(stop) {}
 
   /// The next one, if `best` led to the best plan so far, `planned` (null: none did). Nothing: they
   /// are at an end.
@@ -55,6 +58,7 @@ class CutChoices {
   const Backend& backend_;
   const Task& task_;
   const std::vector<std::uint32_t>& required_;
+  const StopCondition& stop_;
   Kind kind_ = Kind::kColumnParts;
   std::size_t shares_tried_ = 0;
   CountTrials replicas_;

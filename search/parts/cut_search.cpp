@@ -22,8 +22,8 @@ namespace {
 // Other cuts have to save more than this share of the cost: about what predictions are wrong by.
 constexpr double kLeastSaving = 0.005;
 
-// More row blocks than this are not tried: a plan takes a second to lay them out and to price them.
-constexpr std::size_t kMostBlocks = std::size_t{1} << 20;
+// More row blocks than this are not tried: a plan takes 0.1 s to lay them out and to price them.
+constexpr std::size_t kMostBlocks = std::size_t{1} << 17;
 
 /// Of a table that may be in row blocks on nodes: nothing else.
 void leave_node_blocks(TableRules& rules) {
@@ -54,7 +54,7 @@ CutSearch::CutSearch(const Backend& backend, const Task& task, const PlanRequest
       stop_(request.deadline, request.stop),
       found_(backend, task, request, SearchStage::kCuts, 0.0),
       required_(tables_to_replicate(task)),
-      choices_(backend, task, required_) {
+      choices_(backend, task, required_, stop_) {
   stats_.backend = backend.name();
   quiet_request_.on_improvement = nullptr;
   if (options_.known != nullptr) choices_.try_known(known_choice());

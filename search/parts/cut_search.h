@@ -70,7 +70,7 @@ class CutSearch {
     kWholeAgain,
     kFinished
   };
-  /// What a choice leaves of the task, and a plan for it.
+  /// The part of the task that a choice leaves, and a plan for it.
   struct PlannedPart {
     CutChoice choice;
     std::vector<std::uint32_t> tables;  ///< As PartialTask's; of the whole task: none.
@@ -119,7 +119,7 @@ class CutSearch {
   void consider_parts(const PlanResult& planned, double most_ms);
   /// True if it is the best so far.
   bool consider(Plan plan, double most_ms);
-  /// Of the best plan so far.
+  /// Keeps the part of the best plan so far.
   void keep_part(const Plan& of_part);
   /// Takes over the first plan of the whole task, or why there is none, from that of the part.
   void start_from(PlanResult planned);

@@ -1,4 +1,4 @@
-// What CutSearch does where devices differ: a search for equal ones, and plans near to its own.
+// CutSearch where devices differ: a search for equal ones, and plans near to its own.
 #include <algorithm>
 #include <optional>
 #include <utility>

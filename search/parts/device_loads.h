@@ -9,7 +9,8 @@
 
 namespace neuroshard {
 
-/// What tables that have their place take of each device, for the search that places the others.
+/// Memory and time that tables with a place take of each device, for the search that places the
+/// others.
 struct DeviceLoads {
   std::vector<std::int64_t> bytes;  ///< [devices]
   /// Milliseconds, [devices]; empty if equal devices are to stay equal.
@@ -21,13 +22,13 @@ struct DeviceLoads {
 /// Bytes of `plan`, of some tables of `task`, on each device, [devices], replicas included.
 [[nodiscard]] std::vector<std::int64_t> plan_bytes(const Task& task, const Plan& plan);
 
-/// What `plan`, of some tables of `task`, takes. Of equal devices each is taken to have as much as
-/// the fullest one, so that they stay equal.
+/// Loads by `plan`, of some tables of `task`. Equal devices are all taken to be as full as the
+/// fullest one, so that they stay equal.
 [[nodiscard]] DeviceLoads loads_of_devices(const Backend& backend, const Task& task,
                                            const Plan& plan);
 
-/// The same with what each device has, equal or not. Row blocks and columns take the time that
-/// their operators need at the device's speed. Replicas take none: their operators run after all
+/// Loads of each device by itself, equal or not. Row blocks and columns take the time that their
+/// operators need at the device's speed. Replicas take none: their operators run after all
 /// else, when all devices wait for the slowest, so that they change nothing for the other tables.
 [[nodiscard]] DeviceLoads loads_of_each_device(const Backend& backend, const Task& task,
                                                const Plan& plan);

@@ -14,8 +14,8 @@
 namespace neuroshard {
 namespace {
 
-/// What rules of a table say of its blocks on a group: all slices of columns are in blocks, and
-/// nodes take the place of devices.
+/// Rules of a table as they hold for its blocks on a group: all slices of columns are in blocks,
+/// and nodes take the place of devices.
 TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
   const TableRules& rules = table.rules;
   TableRules of_blocks{.no_split = rules.no_split || !rules.allow(ShardingKind::kGrid),
@@ -31,7 +31,7 @@ TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
   return of_blocks;
 }
 
-/// What a group can do that is given the same on each of its devices, which are not all equal.
+/// A group as one device: its devices, which may differ, are all given the same.
 Device device_of_group(const Task& task, int first_device, int group, const DeviceLoads& loads) {
   const auto first = static_cast<std::size_t>(first_device);
   Device all{.memory_bytes = INT64_MAX, .speed = kMostSpeed};

@@ -21,13 +21,13 @@ namespace neuroshard {
 /// Whether the rules of `table` let it be cut to blocks on groups of `group` devices.
 [[nodiscard]] bool may_be_cut(const Task& task, const Table& table, int group);
 
-/// Of the blocks of `table` on `group` devices the one with most lookups, for whose operator and
-/// ids all devices wait, with as many rows as the largest, the first, has: no block takes more
-/// memory. Without row shares that is the first. A table of its own, with the rules of `table` as
-/// far as they say something of blocks.
+/// The block of `table` on `group` devices that has most lookups: all devices wait for its operator
+/// and ids. It gets as many rows as the first block, the largest, so that no block takes more
+/// memory. Without row shares it is the first. The result is a table of its own, with the rules of
+/// `table` as far as they say something of blocks.
 [[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int group);
 
-/// What that block of `dim` columns costs by `price`, ms.
+/// Cost of that block of `dim` columns by `price`, ms.
 [[nodiscard]] double busiest_block_ms(const KindPrice& price, const Task& task, std::uint32_t table,
                                       int dim, int group);
 

@@ -31,9 +31,9 @@ struct TableWidths {
 /// The tables of `whole` that `taken` does not list.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken);
 
-/// The same in what is left of the devices if the others are `loads` on them, for which there is
-/// room. What they take becomes part of what is reserved of devices that are to stay equal, and of
-/// the base loads of others. `taken` is ascending.
+/// The same tables in the room that `loads` of the others leave on the devices; there is room for
+/// those. `loads` become reserved memory of devices that are to stay equal, and base loads of
+/// devices that are not. `taken` is ascending.
 [[nodiscard]] PartialTask task_without(const Task& whole, const std::vector<std::uint32_t>& taken,
                                        const DeviceLoads& loads);
 

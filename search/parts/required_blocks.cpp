@@ -33,7 +33,7 @@ struct Grouping {
   friend bool operator==(const Grouping&, const Grouping&) = default;
 };
 
-/// Of tables that may be either, all are alike.
+/// All tables that may be either get the same.
 Grouping grouping_of(const Task& task, const Tables& tables, bool nodes_first) {
   const std::vector<int> groups = block_groups(task);
   Grouping grouping;

@@ -30,7 +30,7 @@ struct Spread {
   std::vector<std::int64_t> bytes;  ///< [devices]
 };
 
-/// What is placed by itself: a table, or those that groups keep together.
+/// A table that is placed by itself, or tables that groups keep together.
 struct Guest {
   std::vector<std::uint32_t> tables;
   std::vector<std::uint32_t> devices;  ///< That may hold slices.
@@ -41,7 +41,7 @@ struct Guest {
   std::int64_t least_slice_bytes = 0;  ///< Of what a device must have room for.
 };
 
-/// Those that few devices may hold come first, and of these the ones that need most in one place.
+/// Guests that few devices may hold come first, and among them those that need most in one place.
 /// `equal_widths`: all slices of a table are equally wide, and a device may have several.
 [[nodiscard]] std::vector<Guest> guests_of(const Task& task, bool equal_widths);
 

@@ -31,7 +31,7 @@ std::int64_t narrowest_bytes(const Table& table) {
   return slice_bytes(table, narrowest_dim(table));
 }
 
-/// What hinders a packing comes first, tables that may not be cut by rows last.
+/// Tables that hinder a packing come first, tables that may not be cut by rows last.
 Tables by_narrowest_slice(const Task& task, int group) {
   std::vector<std::tuple<bool, std::int64_t, std::int64_t>> bytes;
   for (const Table& table : task.tables) {

@@ -18,10 +18,10 @@ namespace neuroshard {
 /// device count.
 using PlanByColumns = std::function<std::optional<PlanResult>(const Task&, const PlanRequest&)>;
 
-/// What PlannerOptions::cuts stands for with these models if it is not given.
+/// PlannerOptions::cuts where it is not given, with these models.
 [[nodiscard]] Cuts default_cuts(const CostModels& models);
 
-/// The same options with what a preset of cuts stands for in its place.
+/// `options` with a preset of cuts replaced by the options that it stands for.
 [[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
 
 /// True if columns alone found no plan for want of room, which cutting by rows may make.

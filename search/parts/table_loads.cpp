@@ -89,11 +89,15 @@ std::vector<double> operator_ms(const Backend& backend, std::span<const float> f
 }
 
 std::vector<double> operator_ms(const Backend& backend, const Task& task,
-                                std::span<const Table> tables) {
+                                std::span<const Table> tables, const StopCondition& stop) {
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;
-  for (const Table& table : tables) of_operator.append(table, table.dim, features);
+  features.reserve(tables.size() * static_cast<std::size_t>(backend.table_features()));
+  for (const Table& table : tables) {
+    if (stop.reached()) return {};
+    of_operator.append(table, table.dim, features);
+  }
   return operator_ms(backend, features);
 }
 

@@ -7,11 +7,12 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
 
-/// What more columns and ids cost a plan, about: all but latencies.
+/// Estimated prices of more columns and ids: all but latencies.
 struct ExchangePrices {
   double column_ms = 0.0;  ///< Of one more column on every device, in both all-to-alls of outputs.
   double id_column_ms = 0.0;  ///< Of ids that take as much as a column.
@@ -33,12 +34,13 @@ struct ExchangePrices {
                                               std::span<const float> features,
                                               std::vector<std::uint32_t> offsets);
 
-/// The same of each table alone, [tables].
+/// Operator costs of each table alone, [tables].
 [[nodiscard]] std::vector<double> operator_ms(const Backend& backend,
                                               std::span<const float> features);
 
-/// The same of slices with all rows, or of `tables` themselves.
+/// Operator costs of each of `tables`, or of slices with all rows. Empty once `stop` is reached.
 [[nodiscard]] std::vector<double> operator_ms(const Backend& backend, const Task& task,
-                                              std::span<const Table> tables);
+                                              std::span<const Table> tables,
+                                              const StopCondition& stop = {});
 
 }  // namespace neuroshard

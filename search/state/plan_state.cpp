@@ -18,7 +18,8 @@ void take_out(std::vector<int>& list, int value) {
 
 }  // namespace
 
-PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan)
+PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan,
+                     const StopCondition& stop)
     : catalog_(catalog),
       ways_(ways),
       of_table_(catalog.task().tables.size()),
@@ -42,10 +43,10 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.seen.resize(devices);
   sums.backward_ms.resize(devices);
   sums.total_ms.resize(devices);
-  read(plan);
+  read(plan, stop);
 }
 
-void PlanState::read(const Plan& plan) {
+void PlanState::read(const Plan& plan, const StopCondition& stop) {
   std::vector<std::vector<HeldSlice>> held(of_table_.size());
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
     for (const int index : plan.shards[d]) {
@@ -56,10 +57,16 @@ void PlanState::read(const Plan& plan) {
   Edit edit;
   edit.replicate = plan.replicas;
   for (std::size_t t = 0; t < held.size(); ++t) {
+    if (stop.reached()) {
+      movable_.clear();
+      return;
+    }
     const int table = static_cast<int>(t);
     if (held[t].empty()) {
+      (void)catalog_.replica(table);
       if (ways_.of(table).replica) movable_.push_back(table);
-    } else if (read_table(table, held[t], edit)) {
+    } else if (const std::size_t first = edit.in.size(); read_table(table, held[t], edit)) {
+      embed(edit, first);
       movable_.push_back(table);
     } else {
       fix_table(held[t]);
@@ -110,6 +117,15 @@ bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) 
   if (slices.front().way == Way::kAll && slices.size() > 1) return false;
   edit.in.insert(edit.in.end(), slices.begin(), slices.end());
   return true;
+}
+
+// Embedding takes longest of all, so that it is done table by table, between looks at the stop
+// condition; and so are whole tables, which others are compared with.
+void PlanState::embed(const Edit& edit, std::size_t first) const {
+  for (std::size_t i = first; i < edit.in.size(); ++i) for_each_shard(edit.in[i], [](int, int) {});
+  const int table = edit.in[first].table;
+  (void)catalog_.shard(all_rows_[static_cast<std::size_t>(table)],
+                       task().tables[static_cast<std::size_t>(table)].dim);
 }
 
 void PlanState::fix_table(const std::vector<HeldSlice>& held) {

@@ -8,6 +8,7 @@
 #include "core/plans/sharding_kinds.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/stop_condition.h"
 #include "search/state/shard_catalog.h"
 #include "search/state/table_ways.h"
 
@@ -76,8 +77,10 @@ struct PlanSums {
 /// they are: uneven row blocks.
 class PlanState {
  public:
-  /// Borrows both. `plan`: a valid one of the catalog's task.
-  PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan);
+  /// Borrows both. `plan`: a valid one of the catalog's task. Once `stop` is reached, the state is
+  /// left without tables.
+  PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan,
+            const StopCondition& stop = {});
 
   /// Wide slices of a table have its first columns, so that halves of halves are such.
   [[nodiscard]] Plan plan() const;
@@ -143,7 +146,9 @@ class PlanState {
     int device;
   };
 
-  void read(const Plan& plan);
+  void read(const Plan& plan, const StopCondition& stop);
+  /// Slices of a table that comes with the edit, from this one on.
+  void embed(const Edit& edit, std::size_t first) const;
   bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
   void fix_table(const std::vector<HeldSlice>& held);
   int put(const StateSlice& slice);

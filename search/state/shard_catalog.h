@@ -71,8 +71,8 @@ class ShardCatalog {
   [[nodiscard]] const Backend& backend() const { return backend_; }
 
  private:
-  /// Widths that are embedded at once: few enough for tables of many thousand columns.
-  static constexpr int kWidthsOfBlock = 64;
+  /// Widths that are embedded at once: of many tables few widths are ever asked for.
+  static constexpr int kWidthsOfBlock = 16;
   static constexpr int kNotYet = -1;
 
   struct Rows {

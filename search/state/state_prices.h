@@ -15,7 +15,7 @@
 
 namespace neuroshard {
 
-/// What the plan of a PlanState costs, and which devices it waits for.
+/// Costs of the plan of a PlanState, and the devices that it waits for.
 class StatePrices {
  public:
   /// Borrows `state`, of which it fills in what sums cost.
@@ -36,7 +36,7 @@ class StatePrices {
 
   /// The cost of the plan with what guides a search beside it.
   [[nodiscard]] double objective_ms() const;
-  /// What guides a search where the slowest device is not changed. `square`: as square().
+  /// Guides a search where the slowest device is not changed. `square`: as square().
   [[nodiscard]] double guide_ms(double square) const;
   /// For bytes that do not fit.
   [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;

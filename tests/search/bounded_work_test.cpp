@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,16 +14,22 @@
 #include "core/base/random.h"
 #include "core/base/step_budget.h"
 #include "core/tables/table_groups.h"
+#include "counting_backend.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
+#include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/apart_devices.h"
 #include "search/baselines.h"
 #include "search/canonical_task.h"
+#include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/rule_proofs.h"
+#include "search/parts/cut_search.h"
 #include "search/parts/room_search.h"
 #include "search/piece_catalog.h"
+#include "search/search_driver.h"
 #include "search/starts/cut_ladder.h"
 #include "search/starts/ruled_packings.h"
 #include "search/starts/tight_packings.h"
@@ -234,6 +241,87 @@ TEST(BoundedWork, NothingIsSearchedForAfterTheDeadline) {
     ruled_out += proof_of_infeasibility(task, StopCondition()) ? 1 : 0;
   }
   EXPECT_GT(ruled_out, 0);
+}
+
+/// Tables of which no two are equal, in memory that suffices, with rules, groups and links.
+Task many_tables(std::uint64_t seed) {
+  Random random(seed, 84);
+  Task task;
+  task.devices = 2 << random.below(8);
+  const std::size_t tables = 200 + random.below(2000);
+  const int widths[] = {16, 64, 1024};
+  for (std::size_t t = 0; t < tables; ++t) {
+    Table& table = task.tables.emplace_back();
+    table.rows = 1000 + static_cast<std::int64_t>(random.below(100'000));
+    table.dim = widths[random.below(3)];
+    table.pooling_factor = 1.0 + 20.0 * random.uniform();
+  }
+  if (random.below(4) == 0) add_rules(task, random);
+  if (random.below(4) == 0) add_groups(task, random);
+  task.memory_bytes =
+      static_cast<std::int64_t>(2.0 * static_cast<double>(total_bytes(task)) / task.devices) +
+      (std::int64_t{1} << 30);
+  return task;
+}
+
+/// As Planner::plan() does it, on a backend of the caller's.
+PlanResult plan_on(const Backend& backend, const Task& task, const PlanRequest& request) {
+  const PlannerOptions options;
+  CutSearch cuts(backend, task, request, {});
+  while (const auto& part = cuts.next()) {
+    PlanOutcome outcome;
+    const SearchDriver::Job job{*part->task, outcome, part->start};
+    SearchDriver driver(backend, options, request);
+    driver.add({&job, 1});
+    while (driver.in_flight() > 0) driver.advance();
+    cuts.take(std::move(outcome).value());
+  }
+  PlanResult result = cuts.finish();
+  if (!result.plan) return result;
+  const StopCondition stop(request.deadline, request.stop);
+  const Portfolio portfolio{.backend = backend, .task = task, .ways = {}, .stop = stop};
+  const Plan start = *result.plan;
+  portfolio.improve(
+      start,
+      [&](Plan plan) {
+        PlanCost cost = simulate(backend, task, plan);
+        if (!cost.fits_memory || cost.cost_ms >= result.cost.cost_ms) return;
+        result.plan = std::move(plan);
+        result.cost = std::move(cost);
+      },
+      result.stats);
+  return result;
+}
+
+// Wherever it is stopped: while its first plans are made, while pieces are embedded or candidates
+// listed, or while whole plans are improved.
+TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
+  const CostModels& models = builtin_weights();
+  const auto cpu = make_cpu_backend(models);
+  // A neighbourhood is rebuilt and priced at once; a plan that is handed out is priced, too.
+  constexpr std::uint64_t kMostRowsAtOnce = 5000;
+  int stopped = 0;
+  int with_plan = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(48); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = many_tables(seed);
+    validate(task);
+    Random random(seed, 85);
+    const auto rows =
+        static_cast<std::uint64_t>(2000.0 * std::exp(std::log(1000.0) * random.uniform()));
+    const testing::CountingBackend backend(*cpu, rows);
+    PlanRequest request;
+    request.stop = backend.token();
+    const PlanResult result = plan_on(backend, task, request);
+    if (!backend.has_stopped()) continue;
+    ++stopped;
+    const std::size_t slices = result.plan ? result.plan->slices.size() : 0;
+    const std::size_t of_task = task.tables.size() + static_cast<std::size_t>(task.devices);
+    EXPECT_LE(backend.rows_after_stop(), kMostRowsAtOnce + 2 * (slices + of_task));
+    with_plan += result.plan ? 1 : 0;
+  }
+  EXPECT_GT(stopped, static_cast<int>(repetitions(48)) / 2);
+  EXPECT_GT(with_plan, 0);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ std::vector<CutChoice> choices_of(const Task& task, const PlanResult& planned,
                                   const IsBest& is_best) {
   const CpuBackend backend = cpu_backend_of(builtin_weights());
   const std::vector<std::uint32_t> required;
-  CutChoices choices(backend, task, required);
+  const StopCondition never;
+  CutChoices choices(backend, task, required, never);
   CutChoice best;
   std::vector<CutChoice> all;
   while (const auto choice = choices.next(best, &planned)) {

@@ -136,7 +136,7 @@ TEST(CutSearch, ReplicatesSmallTablesOnUnequalDevices) {
   }
 }
 
-// What is replicated fits into the smallest device.
+// Replicas fit into the smallest device.
 TEST(CutSearch, KeepsToTheMemoryOfEachDevice) {
   Task task = large_and_small(8);
   make_unequal(task);
@@ -442,7 +442,7 @@ TEST(CutSearch, CutsByRowsWhatHasManyLookupsAndFewColumns) {
   EXPECT_LT(on_unequal.cost.cost_ms,
             planner.simulate(unequal, *result.plan).cost_ms * (1.0 - 1e-3));
 
-  // Of a node's devices blocks are fewer.
+  // Blocks on a node's devices are fewer.
   task.tables.back().rules.max_slices = 15;
   const PlanResult on_node = planner.plan(task);
   expect_good(planner, task, on_node);

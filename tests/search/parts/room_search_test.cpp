@@ -36,7 +36,7 @@ using testing::repetitions;
 
 using enum ShardingKind;
 
-/// What a table takes of each device, and whether it is there.
+/// Bytes that a table takes of each device, and whether it is there.
 struct Holding {
   std::vector<std::int64_t> bytes;
   std::vector<bool> holds;
@@ -81,7 +81,7 @@ void add_columns(const Task& task, const Table& table, std::vector<Holding>& hol
   from(0, table.dim);
 }
 
-/// Of a task of one node.
+/// All holdings of a table; the task has one node.
 std::vector<Holding> holdings_of(const Task& task, std::size_t t) {
   const Table& table = task.tables[t];
   const auto devices = static_cast<std::size_t>(task.devices);
@@ -173,7 +173,7 @@ void add_rules(Table& table, int devices, Random& random) {
   }
 }
 
-/// Of up to three devices and tables of up to seven units of columns, few of which have halves.
+/// Up to three devices, and tables of up to seven units of columns, few of which have halves.
 Task tiny_task_of_any_cuts(std::uint64_t seed) {
   Random random(seed, 61);
   Task task;

@@ -44,8 +44,8 @@ Task task_of_a_giant(int devices) {
   return task;
 }
 
-// What TorchRec's runtime executes: a table's rows whole, or equal blocks of them on all devices in
-// order, with all columns, or for each slice of columns on the devices of a node in order.
+// TorchRec's runtime executes tables with whole rows, equal blocks of rows with all columns on all
+// devices in order, and, for each slice of columns, equal blocks on the devices of a node in order.
 void expect_cut_as_torchrec_cuts(const Plan& plan, const Task& task) {
   struct Block {
     std::int64_t first_row;

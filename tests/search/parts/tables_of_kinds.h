@@ -17,7 +17,7 @@ inline constexpr std::int64_t kAmple = std::int64_t{1} << 36;
 
 [[nodiscard]] Table table_of(std::int64_t rows, int dim, double pooling_factor, Kinds kinds = {});
 
-/// Of random size.
+/// A table of random size.
 [[nodiscard]] Table random_table_of_kinds(Random& random, Kinds kinds);
 
 /// Tables of any kinds on some devices of kAmple.
