@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -21,7 +20,6 @@
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
-#include "search/parts/equalized_task.h"
 
 namespace neuroshard::bench {
 namespace {
@@ -44,17 +42,12 @@ once (whatever needs no more than the memory that the plain task has):
   all       all of these but nodes and links
   all_links all of these but nodes
 
-With --equalized, plans for devices that differ are compared with those of the same task for equal
-devices, as fast as the slowest, with as much room as the one with least, and no base loads: what a
-plan costs over what that plan costs on the devices that there are.
-
 Edits, and evaluations of the networks for computing and communication, count the work of a search where
 times depend on what else a machine does.
 
 Examples:
   nsbench constraints                                  # 8, 16, 64 and 128 devices
   nsbench constraints --devices 16 --variants memory,links --rounds 5
-  nsbench constraints --variants memory,speeds,base --equalized
   nsbench constraints --golden-tasks 10                # of each published set, too)";
 
 struct ConstraintsOptions {
@@ -65,7 +58,6 @@ struct ConstraintsOptions {
   std::string effort = "default";
   std::string cuts = "any";
   int rounds = 1;
-  bool equalized = false;
   bool list = false;
 };
 
@@ -237,7 +229,6 @@ struct VariantRatios {
   std::vector<double> head;
   std::vector<double> comm;
   std::vector<double> cost;
-  std::vector<double> over_equalized;  ///< Of tasks whose devices differ.
   int without_plan = 0;
 };
 
@@ -254,21 +245,6 @@ void run_round(const Planner& planner, const Task& task, Planned& planned) {
   planned.result = std::move(result);
 }
 
-/// The cost of the plan for equal devices on those of `task`; nothing if there is none.
-std::optional<double> equalized_ms(const Planner& planner, const Task& task) {
-  const std::optional<Task> equal = equalized_task(task);
-  if (!equal) return std::nullopt;
-  const PlanResult result = planner.plan(*equal);
-  if (!result.plan) return std::nullopt;
-  return planner.simulate(task, *result.plan).cost_ms;
-}
-
-std::string mean_and_most(const std::vector<double>& ratios) {
-  if (ratios.empty()) return "-";
-  return three_decimals(geometric_mean(ratios)) + " (" + three_decimals(std::ranges::max(ratios)) +
-         ")";
-}
-
 double ratio_of(std::uint64_t a, std::uint64_t b) {
   // A task for which neither is counted has them alike.
   return (static_cast<double>(a) + 1.0) / (static_cast<double>(b) + 1.0);
@@ -279,9 +255,7 @@ class VariantComparison {
  public:
   explicit VariantComparison(const std::vector<Variant>& variants) : variants_(variants) {}
 
-  /// `equal_ms`: equalized_ms(), if it is wanted and there is one.
-  void add(const PlanCase& one, const Planned& plain, std::size_t variant, const Planned& planned,
-           std::optional<double> equal_ms) {
+  void add(const PlanCase& one, const Planned& plain, std::size_t variant, const Planned& planned) {
     const PlanResult& before = plain.result;
     const PlanResult& result = planned.result;
     VariantRatios& of = by_variant_[{variant, one.task.devices}];
@@ -299,7 +273,6 @@ class VariantComparison {
     of.head.push_back(ratio_of(result.stats.head_evaluations, before.stats.head_evaluations));
     of.comm.push_back(ratio_of(result.stats.comm_evaluations, before.stats.comm_evaluations));
     of.cost.push_back(result.cost.cost_ms / before.cost.cost_ms);
-    if (equal_ms) of.over_equalized.push_back(result.cost.cost_ms / *equal_ms);
     row.insert(row.end(),
                {three_digits(result.cost.cost_ms), three_decimals(of.cost.back()),
                 three_digits(cpu_ms), three_digits(of.time.back()), three_digits(of.edits.back()),
@@ -309,16 +282,16 @@ class VariantComparison {
 
   [[nodiscard]] std::string means() const {
     MarkdownTable all({"variant", "devices", "cases", "without plan", "cost", "least", "most",
-                       "over equalized (most)", "CPU time", "edits", "computing", "communication"});
+                       "CPU time", "edits", "computing", "communication"});
     for (const auto& [key, of] : by_variant_) {
       const auto& [variant, devices] = key;
       if (of.time.empty()) continue;
       all.add_row({variants_[variant].name, std::to_string(devices), std::to_string(of.time.size()),
                    std::to_string(of.without_plan), three_decimals(geometric_mean(of.cost)),
                    three_decimals(std::ranges::min(of.cost)),
-                   three_decimals(std::ranges::max(of.cost)), mean_and_most(of.over_equalized),
-                   three_digits(geometric_mean(of.time)), three_digits(geometric_mean(of.edits)),
-                   three_digits(geometric_mean(of.head)), three_digits(geometric_mean(of.comm))});
+                   three_decimals(std::ranges::max(of.cost)), three_digits(geometric_mean(of.time)),
+                   three_digits(geometric_mean(of.edits)), three_digits(geometric_mean(of.head)),
+                   three_digits(geometric_mean(of.comm))});
     }
     return all.str();
   }
@@ -360,9 +333,7 @@ void run_constraints(const ConstraintsOptions& options, std::ostream& out) {
       for (std::size_t v = 0; v < variants.size(); ++v) run_round(planner, tasks[v], planned[v]);
     }
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      std::optional<double> equal_ms;
-      if (options.equalized && planned[v].result.plan) equal_ms = equalized_ms(planner, tasks[v]);
-      comparison.add(one, plain, v, planned[v], equal_ms);
+      comparison.add(one, plain, v, planned[v]);
     }
   }
   out << context_block(machine_context()) << '\n' << comparison.means();
@@ -391,7 +362,6 @@ void add_constraints_command(CLI::App& program, Action& chosen) {
   command->add_option("--rounds", options->rounds, "A time is the median of so many")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_flag("--equalized", options->equalized, "Compare with plans for equal devices, too");
   command->add_flag("--list", options->list, "A line for each case, too");
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out) { run_constraints(*options, out); };

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include "neuroshard/backend.h"
 
 namespace neuroshard {
@@ -38,10 +36,7 @@ class ForwardingBackend : public Backend {
 
  protected:
   /// Borrows `inner`.
-  explicit ForwardingBackend(const Backend& inner) : ForwardingBackend(inner, traits_of(inner)) {}
-  /// The same with other `traits` than `inner` has.
-  ForwardingBackend(const Backend& inner, Traits traits)
-      : Backend(std::move(traits)), inner_(inner) {}
+  explicit ForwardingBackend(const Backend& inner) : Backend(traits_of(inner)), inner_(inner) {}
 
   [[nodiscard]] const Backend& inner() const { return inner_; }
 
