@@ -134,7 +134,7 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
   for (const auto& [slice, device] : held) {
     const KindPrice* const of_block = slice.rows == rows ? nullptr : price;
     const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block);
-    shards_on_[static_cast<std::size_t>(device)].push_back(catalog_.shard(number, slice.dim));
+    shards_on_[static_cast<std::size_t>(device)].add(catalog_, catalog_.shard(number, slice.dim));
     fixed_.push_back({slice, device});
     ++sums.slices;
   }
@@ -211,7 +211,7 @@ int PlanState::put(const StateSlice& slice) {
   if (slice.way == Way::kNode) on_node_[place].push_back(id);
   for_each_shard(slice, [&](int device, int shard) {
     touch(device);
-    shards_on_[static_cast<std::size_t>(device)].push_back(shard);
+    shards_on_[static_cast<std::size_t>(device)].add(catalog_, shard);
   });
   ++sums.slices;
   return id;
@@ -225,7 +225,7 @@ StateSlice PlanState::drop(int id) {
   if (slice.way == Way::kNode) take_out(on_node_[place], id);
   for_each_shard(slice, [&](int device, int shard) {
     touch(device);
-    take_out(shards_on_[static_cast<std::size_t>(device)], shard);
+    shards_on_[static_cast<std::size_t>(device)].take_out(catalog_, shard);
   });
   free_.push_back(id);
   --sums.slices;
@@ -248,27 +248,15 @@ void PlanState::sum_up_touched() {
   touched_.clear();
 }
 
-// Anew, so that sums do not drift from edit to edit.
 void PlanState::sum_up(int device) {
   const auto d = static_cast<std::size_t>(device);
-  const std::size_t width = catalog_.embedding_width();
-  float* const sum = sums.embeddings.data() + d * width;
-  std::fill_n(sum, width, 0.0F);
-  std::int64_t columns = 0;
-  sums.lookups[d] = 0;
-  sums.bytes[d] = 0;
-  sums.price_ms[d] = 0.0;
-  for (const int shard : shards_on_[d]) {
-    const float* const embedding = catalog_.embedding(shard);
-    for (std::size_t i = 0; i < width; ++i) sum[i] += embedding[i];
-    const ShardLoad& load = catalog_.load(shard);
-    columns += load.columns;
-    sums.lookups[d] += load.lookups;
-    sums.bytes[d] += load.bytes;
-    sums.price_ms[d] += load.price_ms;
-  }
-  sums.columns[d] = static_cast<float>(columns);
-  sums.shards[d] = static_cast<int>(shards_on_[d].size());
+  HeldShards& held = shards_on_[d];
+  held.sum_up(catalog_, sums.embeddings.data() + d * catalog_.embedding_width());
+  sums.columns[d] = static_cast<float>(held.columns());
+  sums.lookups[d] = held.lookups();
+  sums.bytes[d] = held.bytes();
+  sums.price_ms[d] = held.price_ms();
+  sums.shards[d] = static_cast<int>(held.size());
 }
 
 void PlanState::sum_up_replicas() {

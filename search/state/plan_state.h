@@ -9,6 +9,7 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"
+#include "search/state/held_shards.h"
 #include "search/state/shard_catalog.h"
 #include "search/state/table_ways.h"
 
@@ -166,7 +167,7 @@ class PlanState {
   std::vector<std::vector<int>> of_table_;
   std::vector<std::vector<int>> on_device_;
   std::vector<std::vector<int>> on_node_;
-  std::vector<std::vector<int>> shards_on_;  ///< [devices]: numbers of the catalog.
+  std::vector<HeldShards> shards_on_;  ///< [devices]
   std::vector<Fixed> fixed_;
   std::vector<int> movable_;
   std::vector<Applied> journal_;
