@@ -17,6 +17,7 @@
 #include "counting_backend.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
@@ -258,6 +259,10 @@ Task many_tables(std::uint64_t seed) {
   }
   if (random.below(4) == 0) add_rules(task, random);
   if (random.below(4) == 0) add_groups(task, random);
+  if (random.below(4) == 0) {
+    task.devices_per_node = 2;
+    task.links = NodeLinks{.in_node_gb_s = 200.0, .between_nodes_gb_s = 10.0};
+  }
   task.memory_bytes =
       static_cast<std::int64_t>(2.0 * static_cast<double>(total_bytes(task)) / task.devices) +
       (std::int64_t{1} << 30);
@@ -296,8 +301,6 @@ PlanResult plan_on(const Backend& backend, const Task& task, const PlanRequest& 
 // Wherever it is stopped: while its first plans are made, while pieces are embedded or candidates
 // listed, or while whole plans are improved.
 TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
-  const CostModels& models = builtin_weights();
-  const auto cpu = make_cpu_backend(models);
   // A neighbourhood is rebuilt and priced at once; a plan that is handed out is priced, too.
   constexpr std::uint64_t kMostRowsAtOnce = 5000;
   int stopped = 0;
@@ -309,6 +312,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
     Random random(seed, 85);
     const auto rows =
         static_cast<std::uint64_t>(2000.0 * std::exp(std::log(1000.0) * random.uniform()));
+    const auto cpu = make_cpu_backend(models_for(builtin_weights(), comm_setting(task)));
     const testing::CountingBackend backend(*cpu, rows);
     PlanRequest request;
     request.stop = backend.token();
