@@ -1,9 +1,7 @@
 # The CUDA backend, the fused operator that cost data is collected with, and training. Products of
 # matrices are cublas.cpp's.
 set(NEUROSHARD_CUDA_SOURCES
-  annealing/anneal_chains.cu
   backend/beam_launches.cpp
-  backend/chain_launches.cpp
   backend/cuda_backend.cpp
   backend/cuda_session.cpp
   backend/device_context.cpp

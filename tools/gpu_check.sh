@@ -167,7 +167,7 @@ stage_bench() {
   step bench_plan 120 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
     --sets 2gpu_dim128,4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 40 --searches published \
     --json "$work/bench_plan.json" || true
-  # The search that is the default anneals on the CPU, for most of its time.
+  # The search that is the default improves plans on the CPU, for most of its time.
   step bench_plan_default 90 "$nsbench" plan --data "$golden" --backends cuda,avx2 --threads 1 \
     --sets 4gpu_dim128,8gpu_dim128,16gpu_dim128 --tasks 8 --rounds 3 --check 0 \
     --json "$work/bench_plan_default.json" || true
@@ -215,7 +215,7 @@ stage_profile() {
     skip profile "no ncu on PATH or in /usr/local/cuda/bin"
     return
   fi
-  profile plans 230 'place_candidates|search_beams|anneal_chains|score_shards|comm_costs|embed_pieces' \
+  profile plans 230 'place_candidates|search_beams|score_shards|comm_costs|embed_pieces' \
     "$nsbench" kernels --data "$golden" --repetitions 1 --min-seconds 0.0001
   rm -rf "$work/profiled_samples"
   profile operator 110 'pool_bags|write_lookup_keys|update_rows|join_rows|fill_random' \

@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "bench/gpu/annealing_cases.h"
 #include "bench/gpu/device_scorers.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/fma_kernel.h"
@@ -245,11 +244,10 @@ std::vector<KernelCase> kernel_cases(const CostModels& models, const GoldenFolde
     cases.push_back(comm_case(models, context, 128, placements));
   }
   add_placement_cases(cases, models, data, context, sizes);
-  add_annealing_cases(cases, models, data, context, sizes);
   if (cases.size() == 1) {
     throw Error("--only '" + sizes.only +
                 "': no kernel has this in its name; give score_shards, embed_pieces, comm_costs, "
-                "place_candidates, search_beams or anneal_chains, or a part of one");
+                "place_candidates or search_beams, or a part of one");
   }
   return cases;
 }

@@ -19,7 +19,7 @@ constexpr double kModelledClockHz = 1.98e9;
 struct KernelCase {
   std::string kernel;          ///< "score_shards, cuda_gemm"
   std::string input;           ///< "1,048,576 shards of 16"
-  double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements, edits.
+  double items = 0.0;          ///< Of a launch: shards, pieces, rows, placements.
   double multiply_adds = 0.0;  ///< Of a launch: those of the networks, in fp32.
   /// What the steps that depend on each other take at least, by the model of docs/kernels.md, at
   /// kModelledClockHz. 0: there is no such chain.
@@ -37,7 +37,6 @@ struct KernelSizes {
   std::vector<std::string> task_sets = {"2gpu_dim128", "4gpu_dim128", "8gpu_dim128",
                                         "16gpu_dim128"};
   std::size_t tasks = 64;           ///< Of each set, besides one alone.
-  std::uint64_t edits = 2000;       ///< Of a chain of annealing.
   std::size_t large_tables = 1000;  ///< Of the published ones, on 128 devices.
   std::string only = {};            ///< Only kernels whose names have this text.
 

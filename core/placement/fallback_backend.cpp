@@ -235,10 +235,4 @@ bool FallbackBackend::recall_beams(std::span<const BeamRequest> requests) const 
   return true;
 }
 
-void FallbackBackend::anneal(std::span<const AnnealingRequest> requests) const {
-  const bool annealed = gpu_does([&] { gpu_.anneal(requests); });
-  if (annealed) return;
-  for (const AnnealingRequest& request : requests) request.outcome->reset();
-}
-
 }  // namespace neuroshard

@@ -43,10 +43,6 @@ class FallbackBackend final : public ForwardingBackend {
       const PlacementProblem& problem) const override;
   void place(std::span<const Request> requests) const override;
   [[nodiscard]] bool search_beams(std::span<const BeamRequest> requests) const override;
-  [[nodiscard]] bool can_anneal(const AnnealingProblem& problem) const override {
-    return launches_ == nullptr && gpu_works() && gpu_.can_anneal(problem);
-  }
-  void anneal(std::span<const AnnealingRequest> requests) const override;
 
  private:
   class Session;

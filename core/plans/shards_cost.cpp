@@ -1,6 +1,7 @@
 #include "core/plans/shards_cost.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,25 @@ void require_costs(const std::vector<float>& cost_ms, const std::string& model,
               std::to_string(index) + " (" + std::to_string(device.slices) + " slices, dim sum " +
               std::to_string(device.dim_sum) +
               "): its numbers overflow; train or convert the model again, or check the tables");
+}
+
+/// A device whose tables have no cost has one by which this is so, unless it is their sum.
+void require_costs_of_tables(const Backend& backend, const PlacedShards& placed) {
+  if (placed.tables.empty()) return;
+  std::vector<float> alone_ms(placed.tables.size());
+  std::vector<std::uint32_t> pieces(placed.tables.size());
+  std::vector<std::uint32_t> offsets(placed.tables.size() + 1);
+  std::iota(pieces.begin(), pieces.end(), 0U);
+  std::iota(offsets.begin(), offsets.end(), 0U);
+  backend.score_shards(placed.embeddings, {offsets, pieces}, alone_ms);
+  for (std::size_t i = 0; i < alone_ms.size(); ++i) {
+    if (is_cost(alone_ms[i])) continue;
+    throw Error("table " + std::to_string(placed.tables[i]) + ": the compute model predicts " +
+                std::to_string(alone_ms[i]) + " ms for it at dim " +
+                std::to_string(placed.dims[i]) +
+                ": its numbers overflow; train or convert the model again, or check row and "
+                "pooling_factor of the table");
+  }
 }
 
 /// `tables_ms`: compute costs without base loads.
@@ -87,6 +107,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   std::vector<float> offsets_ms(devices);
   std::vector<float> forward_ms(devices);
   score_with_prices(backend, placed.embeddings, placed.shards, placed.prices_ms, tables_ms);
+  if (!std::ranges::all_of(tables_ms, is_cost)) require_costs_of_tables(backend, placed);
   require_costs(tables_ms, "the compute model", cost);
   const ComputeOnDevices compute = compute_on_devices(task);
   std::vector<float> compute_ms(devices);

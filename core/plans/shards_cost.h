@@ -18,6 +18,7 @@ struct PlacedShards {
   std::span<const std::int64_t> lookups;  ///< [pieces]: lookup_units().
   /// [pieces]: of those that have a price of their kind; empty: none has.
   std::span<const std::optional<double>> prices_ms{};
+  std::span<const std::int32_t> tables{};  ///< [pieces]: named in errors; empty: not known.
   /// Pieces of each device; embeddings are summed in their order.
   ShardBatch shards;
 };
@@ -26,7 +27,7 @@ struct PlacedShards {
 void add_what_is_there(const Task& task, std::size_t device, DeviceCost& cost);
 
 /// Predicted cost of a placement, device by device; the formula is at simulate(). Throws Error
-/// (naming the model) on costs that are not finite.
+/// (naming the model, and the table if one alone does it) on costs that are not finite.
 [[nodiscard]] PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed);
 
 }  // namespace neuroshard

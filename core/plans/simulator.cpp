@@ -21,6 +21,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;
   std::vector<std::int32_t> dims;
+  std::vector<std::int32_t> table_ids;
   std::vector<SliceMemory> memory;
   std::vector<std::int64_t> lookups;
   std::vector<std::uint32_t> offsets{0};
@@ -33,6 +34,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
       const Table table = tables.of(slice);
       of_operator.append(table, slice.dim, features);
       dims.push_back(slice.dim);
+      table_ids.push_back(slice.table);
       lookups.push_back(lookup_units(table.pooling_factor));
       memory.push_back(slice_memory(table, slice.dim));
       prices_ms.push_back(prices.ms_of(slice));
@@ -49,6 +51,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
                                            .memory = memory,
                                            .lookups = lookups,
                                            .prices_ms = prices_ms,
+                                           .tables = table_ids,
                                            .shards = {offsets, ids}});
   if (!plan.replicas.empty()) {
     add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), cost);

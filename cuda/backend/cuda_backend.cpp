@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <string>
 
 #include "cuda/backend/beam_launches.h"
-#include "cuda/backend/chain_launches.h"
 #include "cuda/backend/cuda_session.h"
 #include "cuda/backend/device_context.h"
 #include "cuda/backend/placement_launches.h"
@@ -79,21 +77,6 @@ class CudaBackend final : public Backend {
 
   [[nodiscard]] int launches_for(std::span<const BeamRequest> requests) const override {
     return count(dealt(requests));
-  }
-
-  [[nodiscard]] bool can_anneal(const AnnealingProblem& problem) const override {
-    return takes_chains(*contexts_.front(), problem, prices_ids());
-  }
-
-  /// Chains are dealt to the devices in turn.
-  void anneal(std::span<const AnnealingRequest> requests) const override {
-    std::deque<ChainLaunches> of_devices;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (i < contexts_.size()) of_devices.emplace_back(*contexts_[i], prices_ids());
-      of_devices[i % contexts_.size()].add(requests[i]);
-    }
-    for (ChainLaunches& launches : of_devices) launches.start();
-    for (ChainLaunches& launches : of_devices) launches.finish();
   }
 
  private:

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include "cuda/annealing/anneal_chains.h"
 #include "cuda/backend/staging.h"
 #include "cuda/device/check.h"
 #include "cuda/device/current_device.h"
@@ -39,7 +38,6 @@ DeviceContext::DeviceContext(int device, const CostModels& models, int embedding
   prepare_comm_costs(shared_bytes_);
   prepare_place_candidates(shared_bytes_);
   prepare_search_beams(shared_bytes_);
-  prepare_anneal_chains(shared_bytes_);
   models_ = std::make_unique<DeviceModels>(models);
   require_shared_memory("the head", score_shards_bytes(models_->head(), embedding_width),
                         shared_bytes_);

@@ -128,8 +128,8 @@ TEST_F(Plans, GoldenTasks) {
 }
 
 // Random tasks (docs/testing.md) come in rounds, each with models, sizes of searches and threads of
-// its own; those of effort fast are planned together, enough of them for chains to be annealed in a
-// launch. Some are planned with more effort, which takes long.
+// its own; those of one effort are planned together. Some are planned with more effort, which takes
+// long.
 constexpr std::uint64_t kTasksOfRound = 96;
 
 Effort effort_of(std::uint64_t seed) {

@@ -11,7 +11,6 @@
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/planner.h"
 #include "random_tasks.h"
-#include "search/improvement/annealing.h"
 #include "search/random_layouts.h"
 
 namespace neuroshard {
@@ -102,48 +101,6 @@ TEST_F(Failures, PinnedMemoryCannotBeMapped) {
   fails([&] { session->place(batch, results); });
   session->place(batch, results);
   EXPECT_EQ(results, expected);
-}
-
-// Chains that a block has no memory for, or whose plans come to have too many slices, are left to
-// the caller, as is all that only the CPU anneals.
-TEST_F(Failures, ChainsThatDoNotFitAreLeftOut) {
-  const CostModels models = testing::random_models(3);
-  const auto cpu = make_cpu_backend(models);
-  Task task = testing::random_task(7);
-  task.devices = 4;
-  task.tables.assign(2, task.tables.front());
-  for (Table& table : task.tables) table.dim = 1024;
-  task.memory_bytes = std::int64_t{1} << 50;
-  const testing::CatalogedTask cataloged(*cpu, task);
-  std::mt19937_64 random(1);
-  const Layout start = testing::random_layout(cataloged, 0.0, random);
-  /// How many of some chains there is room for.
-  const auto annealed = [&](double hottest, std::uint64_t steps, std::size_t shared_bytes) {
-    host_cuda::reset({.shared_bytes_per_block = shared_bytes});
-    const auto cuda = make_cuda_backend(models);
-    const auto problem = annealing_problem(*cuda, cataloged.catalog, cataloged.task, false);
-    EXPECT_TRUE(problem && cuda->can_anneal(*problem));
-    int fit = 0;
-    for (std::uint64_t stream = 0; stream < 4; ++stream) {
-      const AnnealingOptions options{.steps = steps,
-                                     .stream = stream,
-                                     .hottest = hottest,
-                                     .coldest = hottest,
-                                     .halves = Halves::kKept};
-      const AnnealingChain chain = annealing_chain(start, options);
-      std::optional<Annealed> outcome;
-      cuda->anneal({{{&*problem, &chain, &outcome}}});
-      if (!outcome) continue;
-      EXPECT_EQ(*outcome, anneal(*cpu, cataloged.catalog, cataloged.task, start, options, {}));
-      ++fit;
-    }
-    return fit;
-  };
-  constexpr std::size_t kUsual = 232448;
-  EXPECT_EQ(annealed(1e-3, 100, kUsual), 4);
-  // So hot that everything is accepted: slices become many.
-  EXPECT_LT(annealed(1e6, 6000, kUsual), 4);
-  EXPECT_EQ(annealed(1e-3, 100, 8192), 0);
 }
 
 TEST_F(Failures, TooManyDevicesForSharedMemory) {
@@ -300,8 +257,8 @@ TEST_F(Failures, PlansGoOnOnTheCpu) {
   EXPECT_EQ(launch, 1);  // The published search; a single task's ladders are for the CPU.
 }
 
-TEST_F(Failures, BatchesOfTasksEmbedAndAnnealOnTheGpuAndGoOnOnTheCpu) {
-  PlannerOptions options{.effort = Effort::kFast};
+TEST_F(Failures, BatchesOfTasksBeginOnTheGpuAndGoOnOnTheCpu) {
+  PlannerOptions options{.algorithm = Algorithm::kPublished};
   options.search = {.beam_width = 1, .candidates = 1, .max_splits = 1, .grid_steps = 2};
   options.threads = 1;
   options.backend = available_cpu_backends().front();
@@ -309,10 +266,10 @@ TEST_F(Failures, BatchesOfTasksEmbedAndAnnealOnTheGpuAndGoOnOnTheCpu) {
   for (int i = 0; i < 16; ++i) tasks.push_back(testing::golden_task("4gpu_dim128", i));
   const std::vector<PlanOutcome> expected = Planner(golden_models(), options).plan_batch(tasks);
   options.backend = "auto";
-  // Launch 0 computes all tasks' embeddings, launch 1 the costs of their pieces, the next ones
-  // place them, and the last one anneals.
+  // Launch 0 computes all tasks' embeddings, launch 1 the costs of their pieces, the last one
+  // searches.
   std::uint64_t launches = 0;
-  for (const int failing : {-1, 0, 1, 2, 3, 4}) {
+  for (const int failing : {-1, 0, 1, 2}) {
     SCOPED_TRACE(failing);
     host_cuda::reset();
     const Planner planner(golden_models(), options);
@@ -328,7 +285,7 @@ TEST_F(Failures, BatchesOfTasksEmbedAndAnnealOnTheGpuAndGoOnOnTheCpu) {
       EXPECT_EQ(actual[i]->stats.warning.empty(), failing < 0);
     }
   }
-  EXPECT_EQ(launches, 5U);
+  EXPECT_EQ(launches, 3U);
 }
 
 TEST_F(Failures, AGpuThatCannotBeUsedIsReportedWithEachPlan) {

@@ -60,7 +60,7 @@ for pattern in "${patterns[@]}"; do
 done
 kept=$(listed "-$filter")
 ! grep -E 'GoldenTasks|RandomTasks|WholeTrainings|Thousand' <<<"$kept" || fail "these take too long in the sanitizer"
-for suite in Placement Plans Operations AnnealingChains EmbeddingOperator Training; do
+for suite in Placement Plans Operations EmbeddingOperator Training; do
   grep -q "^$suite\." <<<"$kept" || fail "no test of $suite in the sanitizer"
 done
 # Each kernel is profiled, beside a program that launches it.

@@ -13,7 +13,6 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
-#include "search/improvement/annealing.h"
 #include "search/random_layouts.h"
 
 namespace neuroshard {
@@ -201,42 +200,6 @@ TEST_P(Schedules, WholeBeamSearchesOnManyDevices) {
        {testing::ModelShape{},
         testing::ModelShape{.table_network = {24, 48}, .head = {32, 16, 1}}}) {
     expect_same_searches(testing::random_models(5, shape), options, GetParam(), tasks);
-  }
-}
-
-// Of all kinds that the kernel tells apart: networks of one layer and of two, dense ones, devices
-// whose costs are estimates for a while, and more of them than lanes.
-TEST_P(Schedules, ChainsOfAnnealing) {
-  struct Case {
-    CostModels models;
-    int devices;
-    std::uint64_t steps;
-  };
-  const Case cases[] = {{builtin_weights(), 4, 60},
-                        {builtin_weights(), 44, 120},
-                        {testing::random_models(6, {.head = {8, 1}, .comm = {12}}), 3, 60},
-                        {testing::random_models(6, {.devices = {5}}), 5, 60}};
-  for (const Case& of : cases) {
-    SCOPED_TRACE(of.devices);
-    const auto cpu = make_cpu_backend(of.models);
-    const auto cuda = make_cuda_backend(of.models);
-    Task task = testing::random_task(7);
-    task.devices = of.devices;
-    task.tables.resize(12, task.tables.back());
-    task.memory_bytes = std::int64_t{1} << 40;
-    const testing::CatalogedTask cataloged(*cpu, task);
-    const auto problem = annealing_problem(*cuda, cataloged.catalog, cataloged.task, false);
-    ASSERT_TRUE(problem && cuda->can_anneal(*problem));
-    std::mt19937_64 random(GetParam().seed);
-    for (const Halves halves : {Halves::kJoined, Halves::kKept}) {
-      const Layout start = testing::random_layout(cataloged, 1.0, random);
-      const AnnealingOptions options{
-          .steps = of.steps, .hottest = 0.03, .halves = halves, .soften_ids = true};
-      const AnnealingChain chain = annealing_chain(start, options);
-      std::optional<Annealed> actual;
-      cuda->anneal({{{&*problem, &chain, &actual}}});
-      EXPECT_EQ(actual, anneal(*cpu, cataloged.catalog, cataloged.task, start, options, {}));
-    }
   }
 }
 

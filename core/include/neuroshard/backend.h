@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/annealing_chains.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/stop_condition.h"
@@ -220,21 +219,6 @@ class Backend {
     (void)requests;
     return 1;
   }
-
-  /// Whether anneal() is for chains of such a problem. Default: no.
-  [[nodiscard]] virtual bool can_anneal(const AnnealingProblem& problem) const {
-    (void)problem;
-    return false;
-  }
-  /// Chains of annealing, any number of any problems that it can anneal, all at once. An outcome
-  /// that is left empty is for the caller to find out: it is the same by anneal() of
-  /// search/improvement/. Default: all are.
-  struct AnnealingRequest {
-    const AnnealingProblem* problem;
-    const AnnealingChain* chain;
-    std::optional<Annealed>* outcome;
-  };
-  virtual void anneal(std::span<const AnnealingRequest> requests) const { (void)requests; }
 
   /// Floats of a row of embeddings: the outputs of the table network, rounded up to a multiple of
   /// 8; the rest is 0.
