@@ -4,11 +4,42 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
+#include "core/tables/table_rules.h"
 #include "neuroshard/error.h"
-#include "search/replanning/kind_changes.h"
+#include "search/state/running_holders.h"
 
 namespace neuroshard::bench {
+namespace {
+
+/// The task, whose rules forbid replicas of tables for which more than `spare_bytes` would have to
+/// be moved beyond what no device holds. No plan within such a budget has them.
+Task without_dear_replicas(const Task& task, const RunningPlan& running, std::int64_t spare_bytes) {
+  const RunningHolders holders(task, running);
+  Task ruled = task;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    if (holders.is_replicated(t) || !may_be_sharded(task, table, ShardingKind::kReplicate) ||
+        !may_be_in_columns(task, table)) {
+      continue;
+    }
+    std::int64_t bytes = -holders.missing_bytes(t);
+    for (int device = 0; device < task.devices && bytes <= spare_bytes; ++device) {
+      bytes += holders.moved_bytes({static_cast<int>(t), 0, table.dim, 0, table.rows}, device);
+    }
+    if (bytes <= spare_bytes) continue;
+    std::vector<ShardingKind> left;
+    for (const ShardingKind kind : all_sharding_kinds()) {
+      if (kind != ShardingKind::kReplicate && table.rules.allow(kind)) left.push_back(kind);
+    }
+    ruled.tables[t].rules.kinds = std::move(left);
+  }
+  return ruled;
+}
+
+}  // namespace
 
 ChangesAsOne::ChangesAsOne(const Task& task, const Plan& plan)
     : first_{task, plan, {}}, first_devices_(static_cast<std::size_t>(task.devices)), task_(task) {
@@ -37,7 +68,7 @@ ChangesAsOne::Costs ChangesAsOne::costs(const Planner& planner) const {
     const ReplanResult near = planner.replan(task_, first_, request);
     const std::int64_t spare_bytes =
         std::max<std::int64_t>(0, *request.most_moved_bytes - near.must_move_bytes);
-    const PlanResult anew = planner.plan(RunningKinds(task_, first_).task_within(spare_bytes));
+    const PlanResult anew = planner.plan(without_dear_replicas(task_, first_, spare_bytes));
     return {near.result.cost.cost_ms, anew.cost.cost_ms};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInvalidInput) throw;

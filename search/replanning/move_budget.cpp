@@ -8,15 +8,10 @@
 
 #include "core/base/message_text.h"
 #include "core/tables/stated_gib.h"
-#include "search/parts/device_loads.h"
+#include "search/plan_bytes.h"
 
 namespace neuroshard {
 namespace {
-
-// Moving all that may be moved beyond what must has to gain this share of the cost, moving half of
-// it half of that. With four times as much ten changes cost the same on average; with nothing,
-// 0.7 % more.
-constexpr double kLeastGainOfBudget = 0.005;
 
 double gib(std::int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(bytes_from_gib(1.0));
@@ -57,9 +52,9 @@ double MoveBudget::price_ms(std::int64_t moved_bytes) const {
   return ms_per_gib_ * gib(moved_bytes);
 }
 
-void MoveBudget::price_moves(double cost_ms) {
+void MoveBudget::price_moves(double cost_ms, double share) {
   if (is_any() || spare_bytes() == 0) return;
-  ms_per_gib_ = kLeastGainOfBudget * cost_ms / gib(spare_bytes());
+  ms_per_gib_ = share * cost_ms / gib(spare_bytes());
 }
 
 std::int64_t small_moves_bytes(const ReplanRequest& request, const RunningPlan& running,

@@ -1,19 +1,26 @@
 #include "search/replanning/replanning.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/tables/table_rules.h"
+#include "neuroshard/simulator.h"
 #include "search/canonical_task.h"
-#include "search/improvement/annealing.h"
-#include "search/infeasibility/infeasibility.h"
+#include "search/engine/portfolio.h"
 #include "search/parts/best_plans.h"
-#include "search/replanning/kept_start.h"
+#include "search/plan_bytes.h"
+#include "search/replanning/carried_start.h"
+#include "search/replanning/carried_tables.h"
+#include "search/replanning/move_budget.h"
+#include "search/state/moved_bytes.h"
 
 namespace neuroshard {
 namespace {
@@ -21,38 +28,34 @@ namespace {
 // A plan that is made anew moves most of all tables; below this share of them it is not looked for.
 constexpr std::int64_t kLeastShareForNewPlan = 2;  // 1 / 2
 
-constexpr std::size_t kReplanChains = 4;
-constexpr std::uint64_t kFastReplanSteps = 4000;
-constexpr std::uint64_t kDefaultReplanSteps = 60000;
-constexpr std::uint64_t kThoroughReplanSteps = 500000;
-constexpr double kWarmReplan = 3e-3;  // As AnnealingOptions::hottest.
-constexpr double kHotReplan = 1e-2;
-// Annealing counts the columns that a device keeps, not which ones; if more must be moved than it
-// thought, it tries again with that much less.
-constexpr int kReplanTries = 3;
+// It takes a copy for each device to get a replica back, and tables that are added later often find
+// no bytes for theirs. So a plan that drops some that are dear to get back has to cost so much less
+// than one that keeps them, and for each of them. With less, plans are dearer after ten changes;
+// with more, after one.
+constexpr double kLeastGainOfDrops = 0.02;
+constexpr double kLeastGainOfDrop = 0.01;
 
-std::uint64_t steps_of_replan_chain(Effort effort) {
-  switch (effort) {
-    case Effort::kFast:
-      return kFastReplanSteps;
-    case Effort::kDefault:
-      return kDefaultReplanSteps;
-    case Effort::kThorough:
-      return kThoroughReplanSteps;
-  }
-  return kDefaultReplanSteps;
-}
+// Where plans are to move less, all that is moved weighs so many times their cost.
+constexpr double kFewerMovesFirst = 10.0;
 
-/// Of each table, a number for what devices hold of it: equal tables of which they hold the same
-/// have the same.
-std::vector<std::uint64_t> ranks_of_held(const Residency& residency) {
-  using Held = std::vector<std::tuple<std::uint32_t, int, int>>;
-  std::vector<Held> held(residency.tables());
+// A plan has to cost so much less than the best one within its budget, if it is to move more; and
+// if it moves all that it may.
+constexpr double kLeastGainOfSmallMoves = 0.01;
+constexpr double kLeastGainOfAllSmallMoves = 0.05;
+
+/// [tables]: a number for what devices hold of each: equal tables of which they hold the same have
+/// the same.
+std::vector<std::uint64_t> ranks_of_held(const RunningHolders& holders) {
+  using Held = std::vector<std::tuple<std::int64_t, int, int, std::int64_t, std::int64_t>>;
+  std::vector<Held> held(holders.task().tables.size());
   for (std::size_t t = 0; t < held.size(); ++t) {
-    for (const Residency::Range& range : residency.of_table(t)) {
-      held[t].emplace_back(range.device, range.first_column, range.dim);
+    for (const RunningSlice& one : holders.slices(t)) {
+      const TableSlice& slice = one.slice;
+      held[t].emplace_back(one.device ? static_cast<std::int64_t>(*one.device) : -1,
+                           slice.first_column, slice.dim, slice.first_row, slice.rows);
     }
-    if (const std::uint32_t replicas = residency.replicas(t)) held[t].emplace_back(replicas, 0, 0);
+    if (holders.is_replicated(t)) held[t].emplace_back(-2, 0, 0, 0, 0);
+    if (holders.before(t)) held[t].emplace_back(-3, 0, 0, 0, holders.kept_rows(t));
   }
   std::vector<Held> kinds = held;
   std::ranges::sort(kinds);
@@ -65,232 +68,361 @@ std::vector<std::uint64_t> ranks_of_held(const Residency& residency) {
   return ranks;
 }
 
-/// With its groups, but no bundles: what devices hold is known by tables. Equal tables are told
-/// apart by that, too.
-CanonicalTask canonical_without_bundles(const ReplanOrder& order) {
-  const Task& task = order.task;
-  std::vector<std::uint32_t> as_listed(task.tables.size());
-  std::iota(as_listed.begin(), as_listed.end(), 0U);
-  const std::vector<std::uint64_t> ranks =
-      ranks_of_held(Residency(task, as_listed, order.running, order.running_tables));
-  const std::vector<std::uint32_t> tables = canonical_order(task, ranks);
-  if (task.groups.empty()) return {task, tables};
-  Task ungrouped = task;
-  ungrouped.groups.clear();
-  CanonicalTask canonical(ungrouped, tables);
-  std::vector<int> canonical_of(tables.size());
-  for (std::size_t i = 0; i < tables.size(); ++i) canonical_of[tables[i]] = static_cast<int>(i);
-  for (TableGroup& group : canonical.task.groups = task.groups) {
-    for (int& table : group.tables) table = canonical_of[static_cast<std::size_t>(table)];
-  }
-  return canonical;
-}
-
 class Replanning {
  public:
   Replanning(const Backend& backend, const ReplanOrder& order);
 
-  [[nodiscard]] Replanned run();
+  [[nodiscard]] ReplanResult run();
 
  private:
   /// A plan with what it moves.
   struct Candidate {
-    Layout layout;
+    Plan plan;
     PlanCost cost;
-    std::vector<int> first_columns;
-    std::vector<TableMove> moves;
     std::int64_t moved_bytes = 0;
-    double charged_ms = 0.0;  ///< Cost, and price of the moves.
+    double charged_ms = 0.0;  ///< Cost, price of the moves, and what dropped replicas have to gain.
   };
 
-  [[nodiscard]] Candidate candidate(Layout layout) const;
-  /// A start of annealing, and perhaps the best, if it keeps to the budget.
-  void consider(Candidate candidate);
-  void add_kept_plans();
+  /// Plans that carry tables over, until some are within the budget.
+  void begin();
+  /// Plans that carry tables over to these ways.
+  void add_carried(const CarryOptions& options);
+  void set_default_budget();
+  void search();
+  void search_with_small_moves();
+  [[nodiscard]] PlanResult plan_anew(Effort effort) const;
   void add_new_plan(Effort effort);
-  void improve(Effort effort);
-  [[nodiscard]] std::optional<Candidate> improved(const Layout& start, Effort effort,
-                                                  std::size_t chain, SearchStats& stats) const;
-  void count(const SearchStats& stats);
+  /// A start, and perhaps the best, if it keeps to the budget.
+  void add_start(Candidate start);
+  void add_plans_of_fewer_moves();
+  void improve(Effort effort, const std::function<void(Plan)>& consider);
+  void consider(Plan plan);
+  void consider(const Candidate& candidate);
+  [[nodiscard]] Candidate candidate(Plan plan) const;
+  [[nodiscard]] double charged_ms(const Candidate& candidate) const;
+  /// By the budget and a plan of this cost.
+  void set_terms(const Candidate& near);
+  [[nodiscard]] std::int64_t total_bytes() const;
 
   const Backend& backend_;
   const ReplanOrder& order_;
+  RunningHolders holders_;
+  std::vector<std::uint64_t> ranks_;
   CanonicalTask canonical_;
-  PieceCatalog catalog_;
-  Residency residency_;
-  std::int64_t most_moved_bytes_;
-  double ms_per_byte_;
-  std::vector<Candidate> starts_;
+  MoveBudget budget_;
+  std::vector<RunningReplica> replicas_;
+  MoveTerms terms_;
+  WayOptions ways_;
+  std::vector<WayOptions::OfTable> of_tables_;
+  std::vector<Candidate> carried_;       ///< Or made anew, whatever they move.
+  std::vector<Candidate> starts_;        ///< Within the budget.
+  std::vector<Candidate> first_starts_;  ///< Those that carry tables over.
   std::optional<Candidate> best_;
   std::optional<std::int64_t> least_start_bytes_;
-  ReplanResult result_;
+  std::optional<PlanResult> anew_;  ///< The last one.
+  std::int64_t must_move_bytes_ = 0;
+  SearchStats stats_;
+  bool complete_ = true;
 };
 
 Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
     : backend_(backend),
       order_(order),
-      canonical_(canonical_without_bundles(order)),
-      catalog_(backend, canonical_.task),
-      residency_(order.task, canonical_.original, order.running, order.running_tables),
-      most_moved_bytes_(order.request.most_moved_bytes.value_or(kAnyBytes)),
-      ms_per_byte_(order.request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
-  catalog_.require_costs();
+      holders_(order.task, order.running),
+      ranks_(ranks_of_held(holders_)),
+      canonical_(order.task, canonical_order(order.task, ranks_)),
+      budget_(order.request),
+      terms_{.holders = holders_},
+      ways_(order.ways),
+      of_tables_(order.task.tables.size()) {
+  stats_.backend = backend.name();
+  ways_.of_tables = of_tables_;
+  const Task& task = order.task;
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    if (!holders_.is_replicated(t) ||
+        !may_be_sharded(task, task.tables[t], ShardingKind::kReplicate)) {
+      continue;
+    }
+    const std::int64_t bytes = std::min(task.tables[t].size_bytes(), kMaxTaskBytes / task.devices);
+    replicas_.push_back({(task.devices - 1) * bytes, t});
+  }
+  std::ranges::sort(replicas_, {},
+                    [](const RunningReplica& one) { return std::pair(one.bytes_back, one.table); });
+  for (const CarriedTable& table : carried_tables(holders_, {})) {
+    must_move_bytes_ += std::min(table.moved_bytes, kMaxTaskBytes - must_move_bytes_);
+  }
 }
 
-Replanning::Candidate Replanning::candidate(Layout layout) const {
-  Candidate candidate;
-  candidate.layout = std::move(layout);
-  candidate.cost = cost_of(backend_, catalog_, canonical_.task, candidate.layout);
-  candidate.first_columns = columns_to_keep(catalog_, candidate.layout, residency_);
-  candidate.moves = moves_of(catalog_, candidate.layout, candidate.first_columns, residency_);
-  candidate.moved_bytes = moved_bytes(candidate.moves);
-  candidate.charged_ms =
-      candidate.cost.cost_ms + ms_per_byte_ * static_cast<double>(candidate.moved_bytes);
+std::int64_t Replanning::total_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Table& table : order_.task.tables) {
+    bytes += table.rows * table.dim * stored_bytes(table.memory).per_column;
+  }
+  return bytes;
+}
+
+Replanning::Candidate Replanning::candidate(Plan plan) const {
+  PlanCost cost = simulate(backend_, order_.task, plan);
+  const std::int64_t bytes = moved_bytes(holders_.moves_to(plan));
+  Candidate candidate{
+      .plan = std::move(plan), .cost = std::move(cost), .moved_bytes = bytes, .charged_ms = 0.0};
+  candidate.charged_ms = charged_ms(candidate);
   return candidate;
 }
 
-void Replanning::consider(Candidate candidate) {
-  if (candidate.moved_bytes > most_moved_bytes_) return;
-  if (!best_ || candidate.charged_ms < best_->charged_ms) best_ = candidate;
-  starts_.push_back(std::move(candidate));
+double Replanning::charged_ms(const Candidate& candidate) const {
+  const std::vector<int>& replicas = candidate.plan.replicas;
+  return candidate.cost.cost_ms + terms_.charge_ms(candidate.moved_bytes, [&](std::uint32_t t) {
+    return std::ranges::binary_search(replicas, static_cast<int>(t));
+  });
 }
 
-void Replanning::add_kept_plans() {
-  std::vector<Candidate> kept;
-  std::optional<Task> with_devices;
-  if (!canonical_.task.groups.empty()) {
-    with_devices = with_devices_that_hold_groups(catalog_, canonical_.task, residency_);
-    if (!with_devices) return;
+void Replanning::consider(const Candidate& candidate) {
+  if (candidate.moved_bytes > terms_.most_moved_bytes || !candidate.cost.fits_memory) return;
+  if (!best_ || candidate.charged_ms < best_->charged_ms) best_ = candidate;
+}
+
+void Replanning::consider(Plan plan) { consider(candidate(std::move(plan))); }
+
+void Replanning::add_start(Candidate start) {
+  start.charged_ms = charged_ms(start);
+  consider(start);
+  if (start.moved_bytes <= terms_.most_moved_bytes) starts_.push_back(std::move(start));
+}
+
+void Replanning::set_terms(const Candidate& near) {
+  terms_.most_moved_bytes = *budget_.bytes();
+  terms_.ms_per_byte = budget_.price_ms(bytes_from_gib(1.0)) / bytes_from_gib(1.0);
+  if (!budget_.is_any()) {
+    terms_.replicas = replicas_;
+    terms_.ms_of_drops = kLeastGainOfDrops * near.cost.cost_ms;
+    terms_.ms_of_drop = kLeastGainOfDrop * near.cost.cost_ms;
+    const std::vector<std::int64_t> bytes = plan_bytes(
+        order_.task, {.slices = near.plan.slices, .shards = near.plan.shards, .replicas = {}});
+    terms_.free_drops_bytes = *std::ranges::min_element(bytes) / kShareOnTop;
   }
-  const Task& task = with_devices ? *with_devices : canonical_.task;
-  for (Layout& layout : plans_that_keep_slices(catalog_, task, residency_)) {
-    if (!kept.empty() && order_.stop.reached()) break;
-    kept.push_back(candidate(std::move(layout)));
+  if (best_) best_->charged_ms = charged_ms(*best_);
+}
+
+// ------------------------------------------------------------------------------------ starts
+
+void Replanning::add_carried(const CarryOptions& options) {
+  const std::vector<CarriedTable> tables = carried_tables(holders_, options);
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (!tables[t].way && tables[t].in_place.empty()) return;
+    // Where the planner has no other ways, tables that run in some keep them.
+    of_tables_[t].any_widths |= tables[t].odd_widths;
+    const bool other = tables[t].way && tables[t].way != Way::kDevice;
+    of_tables_[t].only = other && !order_.ways.replicas ? tables[t].way : std::nullopt;
   }
-  if (kept.empty()) return;
-  const std::int64_t least =
-      std::ranges::min_element(kept, {}, &Candidate::moved_bytes)->moved_bytes;
-  least_start_bytes_ = least;
-  if (!order_.request.most_moved_bytes && ms_per_byte_ == 0.0) {
-    // Beyond what is on no device, somebody may have to give way to what has grown, and a device
-    // that has been added is of use only if it gets something.
-    const int added = order_.task.devices - (order_.running.task.devices -
-                                             static_cast<int>(order_.running.lost_devices.size()));
-    const std::int64_t wanted =
-        std::max(least, residency_.total_bytes() / order_.task.devices * added);
-    most_moved_bytes_ =
-        with_unspent(wanted + (wanted + order_.moved_beside) / kShareOnTop, order_.request);
+  const CarriedStart start{.backend = backend_,
+                           .canonical = canonical_,
+                           .ways = ways_,
+                           .moves = terms_,
+                           .tables = tables,
+                           .stop = order_.stop};
+  for (Plan& plan : start.plans()) {
+    const bool known =
+        std::ranges::any_of(carried_, [&](const Candidate& one) { return one.plan == plan; });
+    if (!known) carried_.push_back(candidate(std::move(plan)));
   }
-  for (Candidate& one : kept) consider(std::move(one));
+}
+
+void Replanning::begin() {
+  CarryOptions options{.any_ways = order_.ways.replicas,
+                       .equal_widths = order_.ways.equal_widths,
+                       .halves = order_.ways.halves};
+  const auto try_ways = [&] {
+    carried_.clear();
+    of_tables_.assign(of_tables_.size(), {});
+    for (const bool join : {false, true}) {
+      options.join_lost = join;
+      if (!carried_.empty() && order_.stop.reached()) break;
+      add_carried(options);
+    }
+    if (carried_.empty()) return false;
+    const std::int64_t least =
+        std::ranges::min_element(carried_, {}, &Candidate::moved_bytes)->moved_bytes;
+    least_start_bytes_ = std::min(least, least_start_bytes_.value_or(least));
+    const bool as_they_run = options.keep_blocks && options.keep_replicas;
+    budget_.set_least_bytes(as_they_run ? must_move_bytes_ : least);
+    if (!budget_.bytes()) set_default_budget();
+    return least <= *budget_.bytes();
+  };
+  bool found = try_ways();
+  options.keep_blocks = false;
+  if (!found) found = try_ways();
+  options.keep_replicas = false;
+  if (!found) found = try_ways();
+  if (!found && !carried_.empty()) add_plans_of_fewer_moves();
+  if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
+}
+
+// Beyond what is on no device, something may have to give way to what has grown, and a device that
+// has been added is of use only if it gets something.
+void Replanning::set_default_budget() {
+  if (order_.request.ms_per_moved_gib > 0.0) return budget_.set_bytes(kAnyBytes);
+  const int added = order_.task.devices - holders_.devices_left();
+  const std::int64_t wanted =
+      std::max(*least_start_bytes_, total_bytes() / order_.task.devices * added);
+  budget_.set_bytes(with_unspent(wanted + wanted / kShareOnTop, order_.request));
+}
+
+// Equal tables are told apart by what devices hold of them, and not by how they are listed.
+PlanResult Replanning::plan_anew(Effort effort) const {
+  const Task& listed = order_.task;
+  const std::vector<std::uint32_t> order = canonical_order(listed, ranks_);
+  Task ordered = listed;
+  std::vector<int> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    ordered.tables[i] = listed.tables[order[i]];
+    place[order[i]] = static_cast<int>(i);
+  }
+  for (TableGroup& group : ordered.groups) {
+    for (int& table : group.tables) table = place[static_cast<std::size_t>(table)];
+  }
+  PlanResult anew = order_.plan_anew(ordered, effort);
+  if (!anew.plan) return order_.plan_anew(listed, effort);  // The reason names tables.
+  for (TableSlice& slice : anew.plan->slices) {
+    slice.table = static_cast<int>(order[static_cast<std::size_t>(slice.table)]);
+  }
+  for (int& table : anew.plan->replicas) {
+    table = static_cast<int>(order[static_cast<std::size_t>(table)]);
+  }
+  std::ranges::sort(anew.plan->replicas);
+  return anew;
 }
 
 void Replanning::add_new_plan(Effort effort) {
-  PlanResult anew = order_.plan_anew(effort);
-  result_.result.complete = result_.result.complete && anew.complete;
-  count(anew.stats);
-  if (!anew.plan) {
-    result_.result.infeasible = std::move(anew.infeasible);
+  anew_ = plan_anew(effort);
+  complete_ = complete_ && anew_->complete;
+  add_work(stats_, anew_->stats);
+  if (!anew_->plan) return;
+  consider(*anew_->plan);
+  carried_.clear();
+  for (const Plan& plan : {*anew_->plan, renumbered_to_keep(holders_, *anew_->plan)}) {
+    Candidate& start = carried_.emplace_back(
+        candidate(with_kept_columns(backend_, canonical_, ways_, terms_, plan)));
+    least_start_bytes_ =
+        std::min(start.moved_bytes, least_start_bytes_.value_or(start.moved_bytes));
+  }
+  const auto is_within = [&](const Candidate& one) {
+    return one.moved_bytes <= terms_.most_moved_bytes;
+  };
+  if (!best_ && std::ranges::none_of(carried_, is_within)) add_plans_of_fewer_moves();
+  for (const Candidate& start : carried_) add_start(start);
+}
+
+// ------------------------------------------------------------------------------------ search
+
+// Where carried plans move more than they may, others that cost more may do with less.
+void Replanning::add_plans_of_fewer_moves() {
+  const Candidate least = *std::ranges::min_element(carried_, {}, &Candidate::moved_bytes);
+  const MoveTerms terms = terms_;
+  terms_.most_moved_bytes = kAnyBytes;
+  terms_.ms_per_byte = kFewerMovesFirst * std::abs(least.cost.cost_ms) /
+                       static_cast<double>(std::max<std::int64_t>(1, least.moved_bytes));
+  starts_ = {least};
+  improve(Effort::kFast, [&](Plan plan) { carried_.push_back(candidate(std::move(plan))); });
+  starts_.clear();
+  terms_.most_moved_bytes = terms.most_moved_bytes;
+  terms_.ms_per_byte = terms.ms_per_byte;
+  const std::int64_t bytes =
+      std::ranges::min_element(carried_, {}, &Candidate::moved_bytes)->moved_bytes;
+  least_start_bytes_ = std::min(*least_start_bytes_, bytes);
+}
+
+void Replanning::improve(Effort effort, const std::function<void(Plan)>& consider) {
+  if (starts_.empty()) return;
+  std::ranges::stable_sort(starts_, {}, [&](const Candidate& one) { return charged_ms(one); });
+  std::vector<Plan> plans;
+  for (const Candidate& start : starts_) plans.push_back(start.plan);
+  std::optional<ThreadTeam::Lease> lease;
+  if (order_.team != nullptr) lease = order_.team->try_lease();
+  const Portfolio portfolio{.backend = backend_,
+                            .task = order_.task,
+                            .ways = ways_,
+                            .effort = effort,
+                            .stop = order_.stop,
+                            .team = lease ? &*lease : nullptr,
+                            .moves = &terms_,
+                            .ranks = ranks_};
+  portfolio.improve(plans, consider, stats_);
+}
+
+void Replanning::search() {
+  const auto consider_plan = [&](Plan plan) { consider(std::move(plan)); };
+  improve(order_.effort, consider_plan);
+  // A planner that has no other ways than columns leaves tables in those that they run in.
+  const bool keeps_ways = std::ranges::any_of(
+      of_tables_, [](const WayOptions::OfTable& one) { return one.only.has_value(); });
+  const bool much_may_move =
+      !keeps_ways && terms_.most_moved_bytes >= total_bytes() / kLeastShareForNewPlan;
+  for (const Effort effort : all_efforts()) {
+    if (effort > order_.effort || (best_ && (order_.stop.reached() || !much_may_move))) break;
+    starts_.clear();
+    add_new_plan(effort);
+    if (!anew_->plan) break;
+    improve(effort, consider_plan);
+  }
+}
+
+void Replanning::search_with_small_moves() {
+  const ReplanRequest& request = order_.request;
+  if (!best_ || request.most_moved_bytes || request.ms_per_moved_gib > 0.0 ||
+      budget_.least_bytes() == 0 || order_.task.devices < 2 || order_.stop.reached()) {
     return;
   }
-  std::vector<std::uint32_t> canonical_of(canonical_.original.size());
-  for (std::uint32_t i = 0; i < canonical_of.size(); ++i) canonical_of[canonical_.original[i]] = i;
-  Layout layout;
-  const auto by_device = slices_by_device(*anew.plan);
-  for (std::uint32_t device = 0; device < by_device.size(); ++device) {
-    for (const TableSlice& slice : by_device[device]) {
-      const std::uint32_t table = canonical_of[static_cast<std::size_t>(slice.table)];
-      layout.push_back({catalog_.piece(table, slice.dim), table, device});
-    }
-  }
-  Candidate start =
-      candidate(renumbered_to_keep(catalog_, canonical_.task, std::move(layout), residency_));
-  if (!least_start_bytes_) least_start_bytes_ = start.moved_bytes;
-  consider(std::move(start));
+  const std::int64_t more_bytes = small_moves_bytes(request, order_.running, order_.task.devices);
+  if (more_bytes <= budget_.spare_bytes()) return;
+  const std::int64_t own_bytes = *budget_.bytes();
+  const Candidate within = *best_;
+  budget_.set_bytes(budget_.least_bytes() + more_bytes);
+  budget_.price_moves(within.cost.cost_ms, kLeastGainOfAllSmallMoves);
+  set_terms(within);
+  starts_ = {within};
+  for (const Candidate& start : first_starts_) starts_.push_back(start);
+  search();
+  budget_.set_bytes(own_bytes);
+  if (best_->cost.cost_ms * (1.0 + kLeastGainOfSmallMoves) > within.cost.cost_ms) best_ = within;
 }
 
-std::optional<Replanning::Candidate> Replanning::improved(const Layout& start, Effort effort,
-                                                          std::size_t chain,
-                                                          SearchStats& stats) const {
-  std::int64_t budget = most_moved_bytes_;
-  for (int tried = 0; tried < kReplanTries && !order_.stop.reached(); ++tried) {
-    const MoveCosts moves(residency_, budget, ms_per_byte_);
-    Annealed annealed = anneal(backend_, catalog_, canonical_.task, start,
-                               {.steps = steps_of_replan_chain(effort),
-                                .stream = chain,
-                                .hottest = chain == 0 ? kWarmReplan : kHotReplan,
-                                .halves = chain % 2 == 0 ? Halves::kJoined : Halves::kKept,
-                                .moves = &moves},
-                               order_.stop);
-    stats.edits += annealed.edits;
-    stats.head_evaluations += annealed.head_evaluations;
-    stats.comm_evaluations += annealed.comm_evaluations;
-    sort_layout(annealed.layout);
-    Candidate found = candidate(std::move(annealed.layout));
-    if (found.moved_bytes <= most_moved_bytes_) return found;
-    budget -= found.moved_bytes - most_moved_bytes_;
+ReplanResult Replanning::run() {
+  begin();
+  if (!carried_.empty()) {
+    const Candidate& cheapest = *std::ranges::min_element(
+        carried_, {}, [](const Candidate& one) { return one.cost.cost_ms; });
+    if (order_.request.unspent_bytes) budget_.price_moves(cheapest.cost.cost_ms);
+    set_terms(cheapest);
   }
-  return std::nullopt;
-}
-
-// Each chain has random numbers of its own, so that what they find does not depend on which thread
-// runs them.
-void Replanning::improve(Effort effort) {
-  std::vector<std::optional<Candidate>> found(kReplanChains);
-  std::vector<SearchStats> stats(kReplanChains);
-  const auto run_chain = [&](std::size_t chain, std::size_t) {
-    found[chain] = improved(starts_[chain % starts_.size()].layout, effort, chain, stats[chain]);
-  };
-  if (order_.team != nullptr) {
-    order_.team->run(kReplanChains, run_chain);
-  } else {
-    for (std::size_t chain = 0; chain < kReplanChains; ++chain) run_chain(chain, 0);
+  terms_.most_moved_bytes = *budget_.bytes();
+  for (Candidate& one : carried_) add_start(std::move(one));
+  first_starts_ = starts_;
+  search();
+  search_with_small_moves();
+  if (!best_ && order_.request.most_moved_bytes && least_start_bytes_) {
+    throw budget_.too_small(*least_start_bytes_);
   }
-  for (std::size_t chain = 0; chain < kReplanChains; ++chain) {
-    count(stats[chain]);
-    if (found[chain]) consider(*std::move(found[chain]));
-  }
-}
-
-void Replanning::count(const SearchStats& stats) { add_work(result_.result.stats, stats); }
-
-Replanned Replanning::run() {
-  PlanResult& result = result_.result;
-  result.infeasible = proof_by_memory(order_.task);
-  if (!result.infeasible && residency_.least_bytes() <= most_moved_bytes_) {
-    add_kept_plans();
-    const bool much_may_move =
-        most_moved_bytes_ >= residency_.total_bytes() / kLeastShareForNewPlan;
-    for (const Effort effort : all_efforts()) {
-      if (effort > order_.effort || (best_ && order_.stop.reached())) break;
-      if (much_may_move || !best_) add_new_plan(effort);
-      std::stable_sort(starts_.begin(), starts_.end(), [](const Candidate& a, const Candidate& b) {
-        return a.charged_ms < b.charged_ms;
-      });
-      if (!starts_.empty() && order_.task.devices > 1) improve(effort);
-    }
-  }
-  result.stats.backend = backend_.name();
-  if (order_.stop.reached()) result.complete = false;
+  ReplanResult result;
+  result.must_move_bytes = must_move_bytes_;
+  result.result.stats = std::move(stats_);
+  result.result.complete = complete_ && !order_.stop.reached();
   if (!best_) {
-    result.cost.cost_ms = std::numeric_limits<double>::infinity();
-    return {std::move(result_), most_moved_bytes_, least_start_bytes_};
+    result.result.infeasible = std::move(anew_->infeasible);
+    result.result.cost.cost_ms = std::numeric_limits<double>::infinity();
+    return result;
   }
-  result.infeasible.reset();
-  result.plan =
-      plan_of(catalog_, order_.task, canonical_.original, best_->layout, best_->first_columns);
-  result.cost = std::move(best_->cost);
-  result_.moves = std::move(best_->moves);
-  for (TableMove& move : result_.moves) {
-    move.columns.table =
-        static_cast<int>(canonical_.original[static_cast<std::size_t>(move.columns.table)]);
-  }
-  result_.moved_bytes = best_->moved_bytes;
-  return {std::move(result_), most_moved_bytes_, least_start_bytes_};
+  result.moves = holders_.moves_to(best_->plan);
+  result.moved_bytes = best_->moved_bytes;
+  result.unspent_bytes = budget_.unspent_bytes(result.moved_bytes);
+  result.result.plan = std::move(best_->plan);
+  result.result.cost = std::move(best_->cost);
+  return result;
 }
 
 }  // namespace
 
-Replanned replan_task(const Backend& backend, const ReplanOrder& order) {
+ReplanResult replan_near(const Backend& backend, const ReplanOrder& order) {
   return Replanning(backend, order).run();
 }
 

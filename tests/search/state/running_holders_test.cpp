@@ -1,23 +1,15 @@
-#include "search/residency.h"
+#include "search/state/running_holders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-#include <span>
-
 #include "message_of.h"
-#include "random_tasks.h"
-#include "search/random_layouts.h"
 
 namespace neuroshard {
 namespace {
 
-using testing::CatalogedTask;
-using testing::cpu_backend_of;
 using ::testing::HasSubstr;
 using testing::message_of;
-using testing::random_models;
 
 Table table(const std::string& name, std::int64_t rows, int dim) {
   Table table{.name = name, .rows = rows, .dim = dim, .pooling_factor = 1.0};
@@ -29,17 +21,6 @@ Task task_of(std::vector<Table> tables, int devices) {
   return {.tables = std::move(tables), .devices = devices, .memory_bytes = std::int64_t{1} << 40};
 }
 
-std::vector<std::uint32_t> in_order(const Task& task) {
-  std::vector<std::uint32_t> order(task.tables.size());
-  std::iota(order.begin(), order.end(), 0U);
-  return order;
-}
-
-Residency residency_of(const Task& task, std::span<const std::uint32_t> listed,
-                       const RunningPlan& running) {
-  return {task, listed, running, running_tables(task, running.task)};
-}
-
 // Table a is halved over devices 0 and 2, b is on device 1.
 RunningPlan running_example() {
   Task task = task_of({table("a", 100, 16), table("b", 10, 8)}, 3);
@@ -48,34 +29,50 @@ RunningPlan running_example() {
   return {.task = std::move(task), .plan = std::move(plan), .lost_devices = {}};
 }
 
-TEST(Residency, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
+TEST(RunningHolders, KnowsTablesByNameAndDimAndDevicesByWhatIsLost) {
   RunningPlan running = running_example();
   running.lost_devices = {1};
   // b is listed first, a has grown, c is new, and so is another a.
   const Task task =
       task_of({table("b", 10, 8), table("a", 150, 16), table("c", 5, 4), table("a", 100, 16)}, 3);
-  const Residency residency = residency_of(task, in_order(task), running);
-  EXPECT_TRUE(residency.of_table(0).empty());
-  ASSERT_EQ(residency.of_table(1).size(), 2U);
-  EXPECT_EQ(residency.columns(1, 0), 8);
-  EXPECT_EQ(residency.columns(1, 1), 8);  // Was device 2.
-  EXPECT_EQ(residency.columns(1, 2), 0);
-  EXPECT_EQ(residency.bytes_per_column(1), 400);
-  EXPECT_EQ(residency.part_bytes(1, 1, residency.rows(1)), 600);
-  EXPECT_TRUE(residency.of_table(2).empty());
-  EXPECT_TRUE(residency.of_table(3).empty());
-  EXPECT_EQ(residency.least_bytes(), 10 * 8 * 4 + 50 * 16 * 4 + 5 * 4 * 4 + 100 * 16 * 4);
+  const RunningHolders holders(task, running);
+  EXPECT_EQ(holders.before(0), 1U);
+  EXPECT_EQ(holders.before(1), 0U);
+  EXPECT_EQ(holders.before(2), std::nullopt);
+  EXPECT_EQ(holders.before(3), std::nullopt);
+  ASSERT_EQ(holders.slices(0).size(), 1U);
+  EXPECT_EQ(holders.slices(0)[0].device, std::nullopt);
+  ASSERT_EQ(holders.slices(1).size(), 2U);
+  EXPECT_EQ(holders.slices(1)[0].device, 0U);
+  EXPECT_EQ(holders.slices(1)[1].device, 1U);  // Was device 2.
+  EXPECT_EQ(holders.devices_left(), 2);
+  EXPECT_EQ(holders.kept_rows(1), 100);
+  const std::vector<std::int64_t> missing = {10 * 8 * 4, 50 * 16 * 4, 5 * 4 * 4, 100 * 16 * 4};
+  for (std::size_t t = 0; t < missing.size(); ++t) {
+    EXPECT_EQ(holders.missing_bytes(t), missing[t]);
+  }
+  // Device 0 has the first half of what it had of 100 rows.
+  EXPECT_EQ(holders.moved_bytes({1, 0, 16, 0, 150}, 0), (100 * 8 + 50 * 16) * 4);
+  std::vector<TableMove> moves;
+  holders.add_moves({1, 0, 16, 0, 150}, 0, moves);
+  ASSERT_EQ(moves.size(), 2U);
+  EXPECT_EQ(moves[0].columns, (TableColumns{1, 8, 8}));
+  EXPECT_EQ(moves[0].from, 1);
+  EXPECT_EQ(moves[1].from, -1);
+  EXPECT_EQ(moves[1].first_row, 100);
 }
 
-TEST(Residency, ATableOfAnotherDimIsNew) {
+TEST(RunningHolders, ATableOfAnotherDimIsNew) {
   const Task task = task_of({table("a", 100, 32), table("b", 10, 8)}, 3);
-  const Residency residency = residency_of(task, in_order(task), running_example());
-  EXPECT_TRUE(residency.of_table(0).empty());
-  EXPECT_EQ(residency.least_bytes(), 100 * 32 * 4);
+  const RunningPlan running = running_example();
+  const RunningHolders holders(task, running);
+  EXPECT_TRUE(holders.slices(0).empty());
+  EXPECT_EQ(holders.missing_bytes(0), 100 * 32 * 4);
+  EXPECT_EQ(holders.missing_bytes(1), 0);
 }
 
 // With other rows a device would train on what it has of another table.
-TEST(Residency, RefusesTablesOfOneNameWhoseOrderDoesNotSayWhichIsWhich) {
+TEST(RunningHolders, RefusesTablesOfOneNameWhoseOrderDoesNotSayWhichIsWhich) {
   const auto running = [](std::vector<Table> tables) { return task_of(std::move(tables), 2); };
   const auto message = [](const Task& task, const Task& before) {
     return message_of([&] { (void)running_tables(task, before); });
@@ -96,12 +93,12 @@ TEST(Residency, RefusesTablesOfOneNameWhoseOrderDoesNotSayWhichIsWhich) {
   EXPECT_EQ(running_tables(running({table("y", 5, 4)}), named), Found{std::nullopt});
 }
 
-TEST(Residency, RefusesDevicesThatDoNotAddUp) {
+TEST(RunningHolders, RefusesDevicesThatDoNotAddUp) {
   const Task task = task_of({table("a", 100, 16)}, 2);
   const auto message = [&](std::vector<int> lost) {
     RunningPlan running = running_example();
     running.lost_devices = std::move(lost);
-    return message_of([&] { (void)residency_of(task, in_order(task), running); });
+    return message_of([&] { RunningHolders(task, running); });
   };
   EXPECT_EQ(
       message({3}),
@@ -116,40 +113,6 @@ TEST(Residency, RefusesDevicesThatDoNotAddUp) {
   EXPECT_EQ(message({}),
             "the running plan has 3 devices, of which 0 are lost, but the task has only 2; say "
             "which others are lost");
-}
-
-TEST(Residency, RefusesRowBlocks) {
-  RunningPlan running = running_example();
-  running.plan.slices[1].rows = 4;
-  running.plan.slices.push_back({1, 0, 8, 4, 6});
-  running.plan.shards[0].push_back(3);
-  const Task task = running.task;
-  EXPECT_EQ(message_of([&] { (void)residency_of(task, in_order(task), running); }),
-            "the running plan cuts table 1 by rows, and re-planning knows only what devices hold "
-            "of whole columns; plan the task anew");
-}
-
-TEST(ColumnsToKeep, GivesSlicesWhatTheirDevicesHold) {
-  const CpuBackend backend = cpu_backend_of(random_models(1));
-  RunningPlan running = running_example();
-  const Task task = task_of({table("a", 100, 16)}, 3);
-  const CatalogedTask cataloged(backend, task);
-  const Residency residency = residency_of(task, cataloged.canonical.original, running);
-  const std::uint32_t half = cataloged.catalog.half(cataloged.catalog.whole(0));
-  const std::uint32_t quarter = cataloged.catalog.half(half);
-  // The second half stays on device 2; device 0 keeps a quarter, and device 1 gets the other one.
-  const Layout layout = {{quarter, 0, 0}, {quarter, 0, 1}, {half, 0, 2}};
-  const std::vector<int> first_columns = columns_to_keep(cataloged.catalog, layout, residency);
-  EXPECT_EQ(first_columns[2], 8);
-  EXPECT_NE(first_columns[0], first_columns[1]);
-  const std::vector<TableMove> moves =
-      moves_of(cataloged.catalog, layout, first_columns, residency);
-  ASSERT_EQ(moves.size(), 1U);
-  EXPECT_EQ(moves[0].columns, (TableColumns{0, first_columns[1], 4}));
-  EXPECT_EQ(moves[0].from, 0);
-  EXPECT_EQ(moves[0].to, 1);
-  EXPECT_EQ(moves[0].bytes, 1600);
-  EXPECT_EQ(moved_bytes(moves), 1600);
 }
 
 }  // namespace

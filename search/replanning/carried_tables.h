@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/plans/sharding_kinds.h"
+#include "search/state/running_holders.h"
+#include "search/state/table_ways.h"
+
+namespace neuroshard {
+
+/// In the place of a device or node: a slice has yet to be placed.
+inline constexpr int kNowhere = -1;
+
+/// A table of a new task, sharded as it runs as far as that may be.
+struct CarriedTable {
+  /// Nothing: no way is left to it, or it is `in_place`.
+  std::optional<Way> way;
+  /// In the order of their columns; those at kNowhere have yet to be placed. None of a replica.
+  std::vector<StateSlice> slices{};
+  /// Blocks of rows of no way, which stay where they are.
+  std::vector<HeldSlice> in_place{};
+  /// Its columns are no nodes of halvings.
+  bool odd_widths = false;
+  /// Devices have to be sent so much for it.
+  std::int64_t moved_bytes = 0;
+};
+
+/// Says what tables are carried over to.
+struct CarryOptions {
+  bool any_ways = true;       ///< Tables that cannot stay as they run may come in any way.
+  bool equal_widths = false;  ///< All slices of a table are as wide.
+  bool halves = false;        ///< Columns that are nodes of halvings stay such.
+  bool join_lost = false;     ///< Neighbouring slices that no device holds become one.
+  bool keep_blocks = true;    ///< Rows in blocks on nodes, or in no way of ours.
+  bool keep_replicas = true;  ///< Though tables may be in columns.
+};
+
+/// [tables of the new task].
+[[nodiscard]] std::vector<CarriedTable> carried_tables(const RunningHolders& holders,
+                                                       const CarryOptions& options);
+
+}  // namespace neuroshard

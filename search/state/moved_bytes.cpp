@@ -1,0 +1,310 @@
+#include "search/state/moved_bytes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "core/plans/equal_blocks.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kNotCounted = -1;
+constexpr int kNoColumn = -1;
+
+}  // namespace
+
+MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const TableWays& ways)
+    : terms_(terms),
+      bundled_(bundled),
+      ways_(ways),
+      bundle_of_(bundled.task.tables.size(), nullptr),
+      held_(bundled.task.tables.size()),
+      canonical_of_(terms.holders.task().tables.size()),
+      of_replicas_(bundled.task.tables.size(), kNotCounted),
+      of_rows_(bundled.task.tables.size(), kNotCounted) {
+  for (const BundledTask::Bundle& bundle : bundled.bundles) bundle_of_[bundle.table] = &bundle;
+  const RunningHolders& holders = terms.holders;
+  for (std::size_t t = 0; t < held_.size(); ++t) {
+    const std::size_t of = bundled.original[t];
+    canonical_of_[of] = t;
+    const Table& table = bundled.task.tables[t];
+    total_bytes_ += bytes_of({static_cast<int>(t), table.dim});
+    if (bundle_of_[t] != nullptr) continue;  // It has no columns to choose from.
+    for (const RunningSlice& one : holders.slices(of)) {
+      if (one.device) {
+        held_[t].push_back({static_cast<int>(*one.device), one.slice.first_column, one.slice.dim});
+      }
+    }
+    std::ranges::sort(held_[t], {}, [](const Held& one) {
+      return std::tuple(one.place, one.first_column, one.dim);
+    });
+  }
+}
+
+std::span<const std::uint32_t> MovedBytes::listed(int table) const {
+  const auto t = static_cast<std::size_t>(table);
+  if (bundle_of_[t] != nullptr) return bundle_of_[t]->listed;
+  return std::span(bundled_.original).subspan(t, 1);
+}
+
+std::int64_t MovedBytes::of_replica(int table) {
+  std::int64_t& bytes = of_replicas_[static_cast<std::size_t>(table)];
+  if (bytes != kNotCounted) return bytes;
+  const Table& of = bundled_.task.tables[static_cast<std::size_t>(table)];
+  if (of.size_bytes() > kMaxTaskBytes / ways_.devices()) return bytes = kMaxTaskBytes;
+  bytes = 0;
+  for (int device = 0; device < ways_.devices(); ++device) {
+    bytes += of_fixed({table, 0, of.dim, 0, of.rows}, device);
+  }
+  return bytes;
+}
+
+std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
+  std::int64_t bytes = 0;
+  const auto t = static_cast<std::size_t>(slice.table);
+  for (const std::uint32_t table : listed(slice.table)) {
+    slice.table = static_cast<int>(table);
+    if (bundle_of_[t] != nullptr) {
+      const Table& of = terms_.holders.task().tables[table];
+      slice = {slice.table, 0, of.dim, 0, of.rows};
+    }
+    bytes += terms_.holders.moved_bytes(slice, device);
+  }
+  return bytes;
+}
+
+std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
+  const StateSlice& first = slices.front();
+  const bool row_wise = first.way == Way::kAll;
+  std::int64_t& known = of_rows_[static_cast<std::size_t>(first.table)];
+  if (row_wise && known != kNotCounted) return known;
+  const std::int64_t rows = bundled_.task.tables[static_cast<std::size_t>(first.table)].rows;
+  const int group = row_wise ? ways_.devices() : ways_.devices_per_node();
+  const std::vector<int>& first_columns = this->first_columns(slices);
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    TableSlice one{first.table, first_columns[i], slices[i].width, 0, rows};
+    if (first.way == Way::kDevice) {
+      bytes += of_fixed(one, slices[i].place);
+      continue;
+    }
+    const std::int64_t of_block = rows_of_block(rows, group);
+    for (int d = 0; one.first_row < rows; ++d, one.first_row += of_block) {
+      one.rows = std::min(of_block, rows - one.first_row);
+      bytes += of_fixed(one, slices[i].place * group + d);
+    }
+  }
+  if (row_wise) known = bytes;
+  return bytes;
+}
+
+std::int64_t MovedBytes::about(const StateSlice& slice) const {
+  const int group = slice.way == Way::kNode ? ways_.devices_per_node() : 1;
+  std::int64_t bytes = bytes_of(slice);
+  for (int d = 0; d < group; ++d) bytes -= kept_bytes(slice, slice.place * group + d);
+  return std::max<std::int64_t>(0, bytes);
+}
+
+std::int64_t MovedBytes::bytes_of(const StateSlice& slice) const {
+  std::int64_t bytes = 0;
+  for (const std::uint32_t table : listed(slice.table)) {
+    const Table& of = terms_.holders.task().tables[table];
+    const RowBytes row = stored_bytes(of.memory);
+    const int width =
+        bundle_of_[static_cast<std::size_t>(slice.table)] != nullptr ? of.dim : slice.width;
+    bytes += of.rows * (row.per_column * width + row.per_row);
+  }
+  return bytes;
+}
+
+std::int64_t MovedBytes::kept_bytes(const StateSlice& slice, int device) const {
+  const RunningHolders& holders = terms_.holders;
+  const bool is_bundle = bundle_of_[static_cast<std::size_t>(slice.table)] != nullptr;
+  std::int64_t bytes = 0;
+  for (const std::uint32_t table : listed(slice.table)) {
+    const Table& of = holders.task().tables[table];
+    const RowBytes row = stored_bytes(of.memory);
+    const int width = is_bundle ? of.dim : slice.width;
+    if (holders.is_replicated(table)) {
+      if (device < holders.devices_left()) {
+        bytes += holders.kept_rows(table) * (row.per_column * width + row.per_row);
+      }
+      continue;
+    }
+    for (const RunningSlice& one : holders.slices(table)) {
+      if (!one.device || std::cmp_not_equal(*one.device, device)) continue;
+      const std::int64_t rows = std::min(one.slice.rows, holders.kept_rows(table));
+      bytes += rows * row.per_column * std::min(width, one.slice.dim);
+    }
+  }
+  return std::min(bytes, bytes_of(slice));
+}
+
+double MovedBytes::charge_ms(std::int64_t bytes, std::span<const char> is_replica) const {
+  return terms_.charge_ms(
+      bytes, [&](std::uint32_t table) { return is_replica[canonical_of_[table]] != 0; });
+}
+
+// ---------------------------------------------------------------------------------- columns
+
+const std::vector<int>& MovedBytes::first_columns(std::span<const StateSlice> slices) {
+  first_columns_.assign(slices.size(), kNoColumn);
+  order_.resize(slices.size());
+  for (std::size_t i = 0; i < slices.size(); ++i) order_[i] = static_cast<int>(i);
+  const auto at = [&](int i) -> const StateSlice& { return slices[static_cast<std::size_t>(i)]; };
+  std::ranges::sort(order_, [&](int a, int b) {
+    return std::tuple(-at(a).width, at(a).place, a) < std::tuple(-at(b).width, at(b).place, b);
+  });
+  if (slices.size() == 1) {
+    first_columns_.front() = 0;
+  } else if (ways_.halves(slices.front().table)) {
+    set_nodes_of_halves(slices);
+  } else {
+    set_gaps(slices);
+  }
+  return first_columns_;
+}
+
+// Each slice wishes for columns that its device holds and no other slice of it has: first those
+// that are as wide as what runs, then the others, the widest first. Those without a wish fill what
+// others leave, and the rest follows in a row.
+void MovedBytes::set_gaps(std::span<const StateSlice> slices) {
+  const StateSlice& first = slices.front();
+  left_ = held_[static_cast<std::size_t>(first.table)];
+  const int places_of_one = first.way == Way::kNode ? ways_.devices_per_node() : 1;
+  wishes_.clear();
+  others_.clear();
+  const auto wish = [&](int i, bool all_of_it) {
+    const StateSlice& slice = slices[static_cast<std::size_t>(i)];
+    const int device = slice.place * places_of_one;
+    Held* best = nullptr;
+    for (auto one = std::ranges::lower_bound(left_, device, {}, &Held::place);
+         one != left_.end() && one->place == device; ++one) {
+      if (one->dim <= 0 || (all_of_it && one->dim != slice.width)) continue;
+      if (best == nullptr || one->dim > best->dim) best = &*one;
+    }
+    if (best == nullptr) return false;
+    wishes_.push_back({i, best->first_column});
+    best->first_column += slice.width;
+    best->dim -= slice.width;
+    return true;
+  };
+  for (const int i : order_) {
+    if (!wish(i, true)) others_.push_back(i);
+  }
+  std::erase_if(others_, [&](int i) { return wish(i, false); });
+  std::ranges::stable_sort(wishes_, {}, &Wish::first_column);
+  int column = 0;
+  const auto put = [&](int i) {
+    first_columns_[static_cast<std::size_t>(i)] = column;
+    column += slices[static_cast<std::size_t>(i)].width;
+  };
+  for (const Wish& wish : wishes_) {
+    for (auto other = others_.begin(); other != others_.end() && column < wish.first_column;) {
+      if (slices[static_cast<std::size_t>(*other)].width > wish.first_column - column) {
+        ++other;
+        continue;
+      }
+      put(*other);
+      other = others_.erase(other);
+    }
+    put(wish.slice);
+  }
+  for (const int i : others_) put(i);
+}
+
+int MovedBytes::width_to_keep(const StateSlice& slice, int first_column) const {
+  const int device = slice.way == Way::kNode ? slice.place * ways_.devices_per_node() : slice.place;
+  const std::vector<Held>& held = held_[static_cast<std::size_t>(slice.table)];
+  int width = 0;
+  for (auto one = std::ranges::lower_bound(held, device, {}, &Held::place);
+       one != held.end() && one->place == device; ++one) {
+    width += std::max(0, std::min(one->first_column + one->dim, first_column + slice.width) -
+                             std::max(one->first_column, first_column));
+  }
+  return width;
+}
+
+// How many of the first columns, in units, places of slices hold.
+void MovedBytes::count_held(std::span<const StateSlice> slices) {
+  const StateSlice& first = slices.front();
+  const int dim = bundled_.task.tables[static_cast<std::size_t>(first.table)].dim;
+  const int places_of_one = first.way == Way::kNode ? ways_.devices_per_node() : 1;
+  held_before_.assign(static_cast<std::size_t>(dim / kDimMultiple) + 1, 0);
+  for (const Held& held : held_[static_cast<std::size_t>(first.table)]) {
+    const bool is_place = std::ranges::any_of(
+        slices, [&](const StateSlice& slice) { return slice.place * places_of_one == held.place; });
+    if (!is_place) continue;
+    const auto begin = static_cast<std::size_t>(held.first_column / kDimMultiple);
+    std::fill_n(held_before_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+                held.dim / kDimMultiple, 1);
+  }
+  std::partial_sum(held_before_.begin(), held_before_.end(), held_before_.begin());
+}
+
+// Nodes of the tree of halvings, the widest first; of one width, those that keep most choose first,
+// but none a node of which others hold more. The rest takes what others hold least of.
+void MovedBytes::set_nodes_of_halves(std::span<const StateSlice> slices) {
+  struct Choice {
+    int gain;
+    int slice;
+    std::size_t node;
+  };
+  count_held(slices);
+  const auto held_of = [&](int first_column, int width) {
+    const auto begin = static_cast<std::size_t>(first_column / kDimMultiple);
+    const auto end = begin + static_cast<std::size_t>(width / kDimMultiple);
+    return kDimMultiple * (held_before_[end] - held_before_[begin]);
+  };
+  const auto at = [&](int i) -> const StateSlice& { return slices[static_cast<std::size_t>(i)]; };
+  int width = bundled_.task.tables[static_cast<std::size_t>(slices.front().table)].dim;
+  std::vector<int> free{0};  // First columns of the nodes of this width that are free.
+  std::vector<Choice> choices;
+  for (auto next = order_.begin(); next != order_.end();) {
+    for (; width > at(*next).width; width /= 2) {
+      std::vector<int> halves;
+      for (const int node : free) halves.insert(halves.end(), {node, node + width / 2});
+      free = std::move(halves);
+    }
+    if (at(*next).width != width) return set_gaps(slices);  // No halves of halves.
+    const auto end = std::find_if(next, order_.end(), [&](int i) { return at(i).width != width; });
+    choices.clear();
+    for (auto slice = next; slice != end; ++slice) {
+      for (std::size_t node = 0; node < free.size(); ++node) {
+        const int kept = width_to_keep(at(*slice), free[node]);
+        const int gain = 2 * kept - held_of(free[node], width);
+        if (gain > 0) choices.push_back({gain, *slice, node});
+      }
+    }
+    std::ranges::stable_sort(choices, std::greater<>(), &Choice::gain);
+    std::vector<bool> taken(free.size(), false);
+    const auto take = [&](int slice, std::size_t node) {
+      first_columns_[static_cast<std::size_t>(slice)] = free[node];
+      taken[node] = true;
+    };
+    const auto has_none = [&](int slice) {
+      return first_columns_[static_cast<std::size_t>(slice)] == kNoColumn;
+    };
+    for (const Choice& choice : choices) {
+      if (has_none(choice.slice) && !taken[choice.node]) take(choice.slice, choice.node);
+    }
+    std::vector<std::size_t> nodes(free.size());
+    std::iota(nodes.begin(), nodes.end(), std::size_t{0});
+    std::ranges::stable_sort(nodes, {}, [&](std::size_t n) { return held_of(free[n], width); });
+    auto node = nodes.begin();
+    for (; next != end; ++next) {
+      if (!has_none(*next)) continue;
+      while (taken[*node]) ++node;
+      take(*next, *node);
+    }
+    std::vector<int> left;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      if (!taken[i]) left.push_back(free[i]);
+    }
+    free = std::move(left);
+  }
+}
+
+}  // namespace neuroshard
