@@ -47,20 +47,14 @@ static constexpr std::string_view text_of(SearchStage stage) {
       return "uniform";
     case SearchStage::kGreedy:
       return "greedy";
-    case SearchStage::kCoarseLadder:
-      return "coarse_ladder";
-    case SearchStage::kShortImprovement:
-      return "short_improvement";
+    case SearchStage::kLadder:
+      return "ladder";
+    case SearchStage::kRoom:
+      return "room";
     case SearchStage::kPublished:
       return "published";
-    case SearchStage::kPacking:
-      return "packing";
     case SearchStage::kImprovement:
       return "improvement";
-    case SearchStage::kRowBlocks:
-      return "row_blocks";
-    case SearchStage::kCuts:
-      return "cuts";
   }
   return "";
 }

@@ -11,7 +11,7 @@
 #include "core/tables/node_link_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/task_models.h"
-#include "search/parts/row_blocks.h"
+#include "search/default_cuts.h"
 
 namespace neuroshard {
 namespace {

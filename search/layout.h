@@ -1,14 +1,25 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/plans/shards_cost.h"
-#include "neuroshard/annealing_chains.h"
 #include "search/piece_catalog.h"
 
 namespace neuroshard {
+
+/// A slice of a table on a device.
+struct PlacedSlice {
+  std::uint32_t piece = 0;  ///< In the task's catalog; says the table's kind and the width.
+  std::uint32_t table = 0;
+  std::uint32_t device = 0;
+
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
+  friend auto operator<=>(const PlacedSlice&, const PlacedSlice&) = default;
+};
 
 /// A complete plan by its slices, in any order. The order within a device is that in which
 /// embeddings are summed. Which columns of its table a slice has is left open: all choices cost the

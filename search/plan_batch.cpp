@@ -19,14 +19,9 @@ constexpr std::size_t kSearchesStartedTogether = 16;
 
 }  // namespace
 
-PlanResult Planner::Impl::plan_alone(const Task& task, const PlanRequest& request) const {
-  SearchDriver driver(*cpu, options, request);
-  return run_search(driver, task);
-}
-
 // Each thread keeps a window of searches in flight: one on a CPU, enough to fill launches on a GPU.
-void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
-                                     const PlanRequest& request, const PlannerOptions& with) const {
+void Planner::Impl::plan_published(std::span<const SearchDriver::Job> jobs,
+                                   const PlanRequest& request) const {
   const std::size_t window = gpu ? kSearchesInFlight : 1;
   const std::size_t together = gpu ? kSearchesStartedTogether : 1;
   const std::size_t useful = std::max<std::size_t>(1, (jobs.size() + window - 1) / window);
@@ -34,7 +29,7 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
   const std::string warning = joined_warnings(no_gpu_warning, team_of_batch.shortage());
   std::atomic<std::size_t> next{0};
   const auto search = [&](const Backend& backend) {
-    SearchDriver driver(backend, with, request, warning);
+    SearchDriver driver(backend, options, request, warning);
     try {
       for (;;) {
         while (driver.in_flight() + together <= window) {
@@ -53,83 +48,6 @@ void Planner::Impl::plan_in_parallel(std::span<const SearchDriver::Job> jobs,
   team_of_batch.run(team_of_batch.threads(), [&](std::size_t, std::size_t) {
     gpu ? search(gpu_beside(*cpu)) : search(*cpu);
   });
-}
-
-void Planner::Impl::plan_part(std::span<const SearchDriver::Job> jobs,
-                              const PlanRequest& request) const {
-  std::vector<SearchDriver::Job> by_columns;
-  std::vector<SearchDriver::Job> without_plan;
-  for (const SearchDriver::Job& job : jobs) {
-    (tables_to_cut_by_rows(job.task).empty() ? by_columns : without_plan).push_back(job);
-  }
-  plan_in_parallel(by_columns, request, options);
-  if (!any_cuts) return;
-  for (const SearchDriver::Job& job : by_columns) {
-    if (job.outcome && may_need_row_blocks(*job.outcome)) without_plan.push_back(job);
-  }
-  if (without_plan.empty()) return;
-  ThreadTeam team_of_batch(
-      static_cast<int>(std::min(without_plan.size(), static_cast<std::size_t>(threads))));
-  team_of_batch.run(without_plan.size(), [&](std::size_t i, std::size_t) {
-    const auto& [task, outcome, start] = without_plan[i];
-    try {
-      const auto plan = [&](const auto&... of_part) { return plan_alone(of_part...); };
-      outcome = tables_to_cut_by_rows(task).empty()
-                    ? with_row_blocks(task, request, std::move(outcome).value(), plan)
-                    : with_required_blocks(task, request, plan);
-    } catch (const Error& error) {
-      outcome = error;
-    }
-  });
-}
-
-// In rounds, so that what all tasks ask for next can be planned together.
-void Planner::Impl::plan_by_cut_search(std::span<const CutJob> jobs,
-                                       const PlanRequest& request) const {
-  struct Run {
-    Run(const Impl& impl, const CutJob& of_task, const PlanRequest& wanted)
-        : job(of_task),
-          search(*impl.cpu, of_task.task, wanted, impl.cut_search_options(of_task.known)) {}
-
-    CutJob job;
-    CutSearch search;
-    PlanOutcome of_part{};
-  };
-  std::deque<Run> runs;  // Borrowed from, and not to be moved.
-  for (const CutJob& job : jobs) {
-    runs.emplace_back(*this, job, request);
-  }
-  for (Run& run : runs) {
-    if (!run.search.next()) run.job.outcome = run.search.finish();
-  }
-  ThreadTeam team_of_batch(
-      static_cast<int>(std::min(runs.size(), static_cast<std::size_t>(threads))));
-  const PlanRequest of_parts = without_improvements(request);
-  for (bool first = true;; first = false) {
-    std::vector<Run*> asking;
-    for (Run& run : runs) {
-      if (run.search.next()) asking.push_back(&run);
-    }
-    if (asking.empty()) break;
-    for (const bool whole : {true, false}) {
-      std::vector<SearchDriver::Job> parts;
-      for (Run* run : asking) {
-        const auto& part = run->search.next();
-        if (part->whole == whole) parts.push_back({*part->task, run->of_part, part->start});
-      }
-      if (!parts.empty()) plan_part(parts, first && whole ? request : of_parts);
-    }
-    team_of_batch.run(asking.size(), [&](std::size_t i, std::size_t) {
-      Run& run = *asking[i];
-      try {
-        run.search.take(std::move(run.of_part).value());
-        if (!run.search.next()) run.job.outcome = run.search.finish();
-      } catch (const Error& error) {
-        run.search.give_up();
-        run.job.outcome = error;
-      }
-    });
-  }
 }
 
 std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
@@ -161,9 +79,8 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     return at == unlinked_of.end() ? nullptr : &plans[at->second];
   };
   struct Jobs {
-    std::vector<Impl::CutJob> for_cut_search;
-    std::vector<SearchDriver::Job> for_columns;
-    std::vector<SearchDriver::Job> planned;  // All of them.
+    std::vector<Impl::Job> by_portfolio;
+    std::vector<SearchDriver::Job> published;
   };
   std::map<const Impl*, Jobs> jobs;
   std::deque<Task> with_rules;  // Borrowed by jobs.
@@ -179,22 +96,18 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
         outcomes[i] = *std::move(none);
       } else if (!searches(root.options.algorithm)) {
         outcomes[i] = impls[i]->plan_by_baseline(task);
-      } else if (impls[i]->needs_cut_search(task) || known != nullptr) {
-        jobs[impls[i].get()].for_cut_search.push_back({task, outcomes[i], known});
-        jobs[impls[i].get()].planned.push_back({task, outcomes[i]});
+      } else if (root.options.algorithm == Algorithm::kPublished) {
+        jobs[impls[i].get()].published.push_back({task, outcomes[i]});
       } else {
-        jobs[impls[i].get()].for_columns.push_back({task, outcomes[i]});
-        jobs[impls[i].get()].planned.push_back({task, outcomes[i]});
+        jobs[impls[i].get()].by_portfolio.push_back({task, outcomes[i], known});
       }
     } catch (const Error& error) {
       outcomes[i] = error;
     }
   }
   for (const auto& [impl, of_impl] : jobs) {
-    const auto& [for_cut_search, for_columns, planned] = of_impl;
-    if (!for_cut_search.empty()) impl->plan_by_cut_search(for_cut_search, request);
-    if (!for_columns.empty()) impl->plan_part(for_columns, request);
-    if (Impl::improves(impl->options)) impl->improve_all(planned, request);
+    if (!of_impl.published.empty()) impl->plan_published(of_impl.published, request);
+    if (!of_impl.by_portfolio.empty()) impl->plan_by_portfolio(of_impl.by_portfolio, request);
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!outcomes[i]) continue;

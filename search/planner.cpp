@@ -16,11 +16,11 @@
 #include "neuroshard/task_models.h"
 #include "search/backend_choice.h"
 #include "search/baselines.h"
+#include "search/default_cuts.h"
 #include "search/infeasibility/infeasibility.h"
+#include "search/parts/best_plans.h"
 #include "search/planner_impl.h"
-#include "search/replanning/kind_search.h"
 #include "search/replanning/replanning.h"
-#include "search/residency.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -134,17 +134,8 @@ PlanRequest without_improvements(PlanRequest request) {
   return request;
 }
 
-PlanResult run_search(SearchDriver& driver, const Task& task, const Plan* start) {
-  PlanOutcome outcome;
-  const SearchDriver::Job job{task, outcome, start};
-  driver.add({&job, 1});
-  while (driver.in_flight() > 0) driver.advance();
-  return std::move(outcome).value();
-}
-
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
     : options(std::move(planner_options)),
-      published_options(options),
       cpu(make_cpu_backend(cost_models,
                            {.name = options.backend == kCudaBackend ? "auto" : options.backend,
                             .reuse_work = options.reuse_work})),
@@ -156,9 +147,7 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
       models(std::move(cost_models)),
       threads(options.threads > 0
                   ? options.threads
-                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
-  published_options.algorithm = Algorithm::kPublished;
-}
+                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
 
 std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting(const CommSetting& setting) const {
   if (setting == models.setting) return {std::shared_ptr<const Impl>(), this};
@@ -242,14 +231,17 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
   return result;
 }
 
-PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& request,
-                                         const PlannerOptions& with, PlanLaunches& launches,
-                                         const Plan* start) const {
+PlanResult Planner::Impl::plan_published(const Task& task, const PlanRequest& request,
+                                         PlanLaunches& launches) const {
   const auto search = [&](const Backend& of_cpu, const std::string& warning,
                           const ThreadTeam::Lease* lease) {
     const auto search_on = [&](const Backend& backend) {
-      SearchDriver driver(backend, with, request, warning);
-      return run_search(driver, task, start);
+      SearchDriver driver(backend, options, request, warning);
+      PlanOutcome outcome;
+      const SearchDriver::Job job{task, outcome};
+      driver.add({&job, 1});
+      while (driver.in_flight() > 0) driver.advance();
+      return std::move(outcome).value();
     };
     return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1, &launches))
                : search_on(of_cpu);
@@ -259,28 +251,6 @@ PlanResult Planner::Impl::plan_by_search(const Task& task, const PlanRequest& re
   auto lease = team().try_lease();
   return lease ? search(TeamBackend(*cpu, *lease), warning, &*lease)
                : search(*cpu, warning, nullptr);
-}
-
-PlanResult Planner::Impl::plan_part(const Task& task, const PlanRequest& request,
-                                    PlanLaunches& launches, const Plan* start) const {
-  const auto plan = [&](const Task& part, const PlanRequest& of_part) {
-    return plan_by_search(part, of_part, options, launches);
-  };
-  return tables_to_cut_by_rows(task).empty()
-             ? with_row_blocks(task, request,
-                               plan_by_search(task, request, options, launches, start), plan)
-             : with_required_blocks(task, request, plan);
-}
-
-PlanResult Planner::Impl::plan_by_cut_search(const Task& task, const PlanRequest& request,
-                                             PlanLaunches& launches, const Plan* known) const {
-  CutSearch search(*cpu, task, request, cut_search_options(known));
-  const PlanRequest of_parts = without_improvements(request);
-  for (bool first = true; const auto& part = search.next(); first = false) {
-    search.take(
-        plan_part(*part->task, first && part->whole ? request : of_parts, launches, part->start));
-  }
-  return search.finish();
 }
 
 std::optional<Task> Planner::Impl::without_links(const Task& task) const {
@@ -315,29 +285,28 @@ void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, Pla
   add_work(result.stats, stats);
 }
 
-// A chain of edits has no batch for a GPU; only a new plan, if it comes to that, is made on it.
-Replanned Planner::Impl::replan_columns(const KeptTables& kept, const RestRequest& rest,
-                                        PlanLaunches& launches) const {
-  const PlanRequest& of_plan = rest.request.plan;
-  const StopCondition stop(of_plan.deadline, of_plan.stop);
-  const auto plan_anew = [&](Effort effort) {
-    const PlanRequest of_anew = of_plan_anew(rest.request);
-    PlanResult anew = plan_by_search(kept.rest.task, of_anew, options, launches);
-    if (effort == Effort::kFast) return anew;
-    return improved(kept.rest.task, of_anew, std::move(anew), effort,
-                    {.rows = false, .replicas = false, .halves = true}, launches);
-  };
-  std::optional<ThreadTeam::Lease> lease;
-  if (threads > 1) lease = team().try_lease();
-  return replan_task(*cpu, {.task = kept.rest.task,
-                            .running = kept.running,
-                            .running_tables = kept.running_tables,
-                            .request = rest.request,
-                            .moved_beside = rest.moved_beside,
-                            .effort = rest.effort,
-                            .stop = stop,
-                            .team = lease ? &*lease : nullptr,
-                            .plan_anew = plan_anew});
+PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request, Effort effort,
+                                    const PlanUnlinked& plan_unlinked) const {
+  if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
+  const std::optional<Task> with_rules =
+      task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
+  const Task& planned = with_rules ? *with_rules : task;
+  PlanLaunches launches(kMostLaunches);
+  std::optional<PlanOutcome> without_links;
+  if (const std::optional<Task> unlinked = this->without_links(task)) {
+    try {
+      without_links = plan_unlinked(*unlinked, request_without_links(request));
+    } catch (const Error& error) {
+      without_links = error;  // A plan of the task itself may do without.
+    }
+  }
+  const Plan* const known = without_links ? plan_in(*without_links) : nullptr;
+  PlanResult result = !searches(options.algorithm) ? plan_by_baseline(planned)
+                      : options.algorithm == Algorithm::kPublished
+                          ? plan_published(planned, request, launches)
+                          : plan_by_portfolio(planned, request, known, effort, ways(), launches);
+  if (without_links) add_work_without_links(*without_links, result);
+  return result;
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
@@ -356,30 +325,9 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   const std::shared_ptr<const Impl> impl = in_use(impl_).for_task(task);
   validate(given);
   const PlanRequest request = impl->request_of_algorithm(given);
-  if (std::optional<PlanResult> none = impl->out_of_reach(task)) return *std::move(none);
-  const std::optional<Task> with_rules =
-      task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
-  const Task& planned = with_rules ? *with_rules : task;
-  const bool tries_cuts = impl->any_cuts || impl->needs_cut_search(planned);
-  PlanLaunches launches(kMostLaunches, /*asked_again=*/tries_cuts);
-  std::optional<PlanOutcome> without_links;
-  if (const std::optional<Task> unlinked = impl->without_links(task)) {
-    try {
-      without_links = plan(*unlinked, Impl::request_without_links(request));
-    } catch (const Error& error) {
-      without_links = error;  // A plan of the task itself may do without.
-    }
-  }
-  const Plan* const known = without_links ? Impl::plan_in(*without_links) : nullptr;
-  PlanResult result = !searches(impl->options.algorithm) ? impl->plan_by_baseline(planned)
-                      : impl->needs_cut_search(planned) || known != nullptr
-                          ? impl->plan_by_cut_search(planned, request, launches, known)
-                          : impl->plan_part(planned, request, launches, nullptr);
-  if (Impl::improves(impl->options)) {
-    result = impl->improved(planned, request, std::move(result), impl->options.effort, impl->ways(),
-                            launches);
-  }
-  if (without_links) Impl::add_work_without_links(*without_links, result);
+  PlanResult result = impl->plan_anew(
+      task, request, impl->options.effort,
+      [&](const Task& unlinked, const PlanRequest& half) { return plan(unlinked, half); });
   impl->settle_reason(task, request, result);
   impl->add_warnings(task, result);
   return result;
@@ -393,11 +341,6 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
     throw Error("algorithm " + std::string(name_of(impl->options.algorithm)) +
                 " does not re-plan; use neuroshard");
   }
-  if (impl->options.equal_widths) {
-    throw Error(
-        "re-planning does not keep slices of a table to one width; plan anew, or re-plan "
-        "with a planner without equal_widths, which the cuts torchrec imply");
-  }
   const Clock::time_point start = Clock::now();
   const std::optional<Task> with_rules =
       given.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(given));
@@ -405,28 +348,20 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
   PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
-  PlanLaunches launches(kMostLaunches);
-  ReplanResult result = replan_kinds(
+  ReplanResult result = replan_near(
       *impl->cpu, {.task = task,
                    .running = running,
                    .request = request,
+                   .ways = impl->ways(),
                    .effort = impl->options.effort,
                    .stop = stop,
-                   .replicas = impl->replicas,
-                   .replan_rest =
-                       [&](const KeptTables& kept, const RestRequest& rest) {
-                         return impl->replan_columns(kept, rest, launches);
-                       },
-                   .plan_anew =
-                       [&](const Task& anew, Effort effort) {
-                         if (std::optional<PlanResult> none = impl->out_of_reach(anew))
-                           return *std::move(none);
-                         const PlanRequest of_anew = of_plan_anew(request);
-                         PlanResult planned = impl->plan_by_cut_search(anew, of_anew, launches);
-                         if (effort == Effort::kFast) return planned;
-                         return impl->improved(anew, of_anew, std::move(planned), effort,
-                                               impl->ways(), launches);
-                       }});
+                   .team = impl->threads > 1 ? &impl->team() : nullptr,
+                   .plan_anew = [&](const Task& anew, Effort effort) {
+                     return impl->plan_anew(anew, of_plan_anew(request), effort,
+                                            [&](const Task& unlinked, const PlanRequest& half) {
+                                              return plan(unlinked, half);
+                                            });
+                   }});
   impl->settle_reason(given, request.plan, result.result);
   result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);

@@ -30,8 +30,7 @@ std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
 
 PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                                  const SearchOptions& options, const PieceCatalog& catalog,
-                                 const StopCondition* stop, const BundledTask* bundled,
-                                 bool equal_widths)
+                                 const StopCondition* stop, const BundledTask* bundled)
     : backend_(backend),
       task_(task),
       bundled_(bundled),
@@ -48,8 +47,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop,
                .rules = rules_ ? &*rules_ : nullptr},
-      infeasible_(proof_by_memory(task)),
-      equal_widths_(equal_widths) {
+      infeasible_(proof_by_memory(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
     return;
@@ -191,13 +189,14 @@ void PublishedSearch::pack_without_grid() {
 }
 
 void PublishedSearch::pack_under_rules() {
-  packings_ = neuroshard::pack_under_rules(catalog_, searched_, starts_of_, equal_widths_, stop());
-  if (!packings_->layouts.empty()) {
+  const TightPackings packings =
+      neuroshard::pack_under_rules(catalog_, searched_, starts_of_, /*equal_widths=*/false, stop());
+  if (!packings.layouts.empty()) {
     std::vector<std::uint32_t> as_listed(searched_.tables.size());
     std::iota(as_listed.begin(), as_listed.end(), 0U);
-    plan_ = plan_of(catalog_, searched_, as_listed, packings_->layouts.front());
+    plan_ = plan_of(catalog_, searched_, as_listed, packings.layouts.front());
   } else if (!stop().reached()) {
-    infeasible_ = packing_failure(task_, packings_->impossible);
+    infeasible_ = packing_failure(task_, packings.impossible);
   }
 }
 

@@ -6,41 +6,40 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
+#include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
 #include "search/bundled_task.h"
 #include "search/layout.h"
 #include "search/piece_catalog.h"
 #include "search/starts/tight_packings.h"
-#include "search/task_search.h"
 
 namespace neuroshard {
 
-/// Algorithm::kPublished: the beam search from the unsplit tables and, with memory splits, from the
-/// splits that memory forces; then, if nothing fits, splits that make packing easier.
-class PublishedSearch final : public TaskSearch {
+/// Algorithm::kPublished, as a machine that hands out batches of candidates and takes in their
+/// results, so that a driver can run many tasks in common launches on any backend: the beam search
+/// from the unsplit tables and, with memory splits, from the splits that memory forces; then, if
+/// nothing fits, splits that make packing easier.
+class PublishedSearch {
  public:
   /// Borrows everything; `catalog` has its embeddings, `task` is valid, and the models serve its
   /// device count. When `stop` (null: never) is reached, there may be neither a plan nor a reason.
   /// `bundled`: `task` as it is searched, of which `catalog` is, if it has groups; else null.
-  /// `equal_widths`: of pack_under_rules().
   PublishedSearch(const Backend& backend, const Task& task, const SearchOptions& options,
                   const PieceCatalog& catalog, const StopCondition* stop = nullptr,
-                  const BundledTask* bundled = nullptr, bool equal_widths = false);
+                  const BundledTask* bundled = nullptr);
 
-  [[nodiscard]] bool running() const override { return phase_ != Phase::kFinished; }
-  [[nodiscard]] const PlacementProblem& problem() const override { return problem_; }
-  [[nodiscard]] const CandidateBatch& candidates() const override;
-  void take(std::span<const CandidateResult> results, PlacementSession& session) override;
-  [[nodiscard]] std::span<const BeamProblem> beams() const override;
-  void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session) override;
-  void finish(PlanResult& result) override;
+  [[nodiscard]] bool running() const { return phase_ != Phase::kFinished; }
+  [[nodiscard]] const PlacementProblem& problem() const { return problem_; }
+  [[nodiscard]] const CandidateBatch& candidates() const;
+  void take(std::span<const CandidateResult> results, PlacementSession& session);
+  [[nodiscard]] std::span<const BeamProblem> beams() const;
+  void take_beams(std::span<const BeamOutcome> outcomes, PlacementSession& session);
+  void finish(PlanResult& result);
 
   /// Once finished: the plan, of the bundled task if there is one, or else why there is none.
   [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
   [[nodiscard]] std::optional<Infeasibility>& infeasible() { return infeasible_; }
-  /// What pack_under_rules() found at the end, if it came to that.
-  [[nodiscard]] const std::optional<TightPackings>& packings() const { return packings_; }
   /// Candidates handed out so far.
   [[nodiscard]] std::uint64_t candidates_examined() const { return examined_; }
 
@@ -84,8 +83,6 @@ class PublishedSearch final : public TaskSearch {
   std::optional<Plan> plan_;
   Layout layout_;  ///< The winner, in the order of the plan's shards; empty if packed otherwise.
   std::optional<Infeasibility> infeasible_;
-  bool equal_widths_;
-  std::optional<TightPackings> packings_;
 };
 
 /// Column limits of the grid search: floor(scale * mean dim sum) for scales 1.0 ... 1.5.

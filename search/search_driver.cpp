@@ -4,41 +4,25 @@
 #include <limits>
 #include <utility>
 
-#include "search/canonical_task.h"
-#include "search/neuroshard_search.h"
 #include "search/published_search.h"
 
 namespace neuroshard {
-namespace {
-
-// Chains that are worth a launch. By the estimates of docs/kernels.md a chain takes three to five
-// times as long on a GPU as on a core, so that a plan by itself is improved by its threads. Not yet
-// measured on a GPU.
-constexpr std::size_t kLeastChainsForGpu = 16;
-
-}  // namespace
-
 SearchDriver::SearchDriver(const Backend& backend, const PlannerOptions& options,
                            const PlanRequest& request, std::string warning)
     : backend_(backend),
       options_(options),
-      request_(request),
       stop_(request.deadline, request.stop),
       warning_(std::move(warning)) {}
 
 void SearchDriver::add(std::span<const Job> jobs) {
   try {
-    if (options_.algorithm == Algorithm::kPublished) {
-      add_published(jobs);
-    } else {
-      add_neuroshard(jobs);
-    }
+    start_all(jobs);
   } catch (const Error& error) {  // Of the backend: none has been started.
     for (const Job& job : jobs) job.outcome = error;
   }
 }
 
-void SearchDriver::add_published(std::span<const Job> jobs) {
+void SearchDriver::start_all(std::span<const Job> jobs) {
   const Clock::time_point started = Clock::now();
   std::vector<PieceCatalog> catalogs;
   catalogs.reserve(jobs.size());
@@ -72,32 +56,6 @@ void SearchDriver::add_published(std::span<const Job> jobs) {
   }
 }
 
-void SearchDriver::add_neuroshard(std::span<const Job> jobs) {
-  const Clock::time_point started = Clock::now();
-  std::vector<CanonicalTask> canonical;
-  std::vector<PieceCatalog> catalogs;
-  canonical.reserve(jobs.size());
-  catalogs.reserve(jobs.size());
-  for (const Job& job : jobs) {
-    const CanonicalTask& one = canonical.emplace_back(job.task, stop_);
-    catalogs.emplace_back(one.task, backend_.table_features(), one.original, one.bundles, stop_);
-  }
-  // A search that is stopped here sees that itself, before it uses the catalog.
-  PieceCatalog::embed(backend_, catalogs, stop_);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    start(jobs[i], started, [&](Run& run) {
-      catalogs[i].require_costs();
-      const SearchOrder order{.equal_widths = options_.equal_widths,
-                              .published = options_.search,
-                              .request = request_,
-                              .stop = stop_,
-                              .start = jobs[i].start};
-      run.search = std::make_unique<NeuroshardSearch>(
-          backend_, jobs[i].task, std::move(canonical[i]), std::move(catalogs[i]), order, started);
-    });
-  }
-}
-
 template <typename MakeSearch>
 void SearchDriver::start(const Job& job, Clock::time_point started, const MakeSearch& make_search) {
   Run& run =
@@ -125,7 +83,7 @@ void SearchDriver::leave(Run& run, PlanOutcome outcome) {
 
 void SearchDriver::provide_session(Run& run) {
   const PlacementProblem& problem = run.search->problem();
-  if (run.problem == &problem || run.has_chains()) return;
+  if (run.problem == &problem) return;
   end_session(run);
   run.session = backend_.start(problem);
   run.problem = &problem;
@@ -145,7 +103,7 @@ void SearchDriver::search_beams() {
   beam_requests_.clear();
   for (const auto& run : runs_) {
     run->outcomes.clear();
-    if (!run->places()) continue;
+    if (!run->running()) continue;
     const std::span<const BeamProblem> beams = run->search->beams();
     if (!std::all_of(beams.begin(), beams.end(),
                      [&](const BeamProblem& beam) { return run->session->can_search(beam); })) {
@@ -163,7 +121,7 @@ void SearchDriver::search_beams() {
 void SearchDriver::place_candidates() {
   requests_.clear();
   for (const auto& run : runs_) {
-    if (!run->places() || !run->outcomes.empty()) continue;
+    if (!run->running() || !run->outcomes.empty()) continue;
     const CandidateBatch& candidates = run->search->candidates();
     run->results.resize(candidates.size());
     requests_.push_back({run->session.get(), &candidates, run->results});
@@ -171,46 +129,19 @@ void SearchDriver::place_candidates() {
   if (!requests_.empty()) backend_.place(requests_);
 }
 
-void SearchDriver::anneal_chains() {
-  std::size_t chains = 0;
-  bool any_places = false;
-  for (const auto& run : runs_) {
-    run->annealed.clear();
-    run->waits = run->running() && run->has_chains();
-    if (run->waits) chains += run->search->chains().size();
-    any_places = any_places || run->places();
-  }
-  if (chains == 0 || any_places) return;
-  annealing_requests_.clear();
-  for (const auto& run : runs_) {
-    if (!run->waits) continue;
-    run->waits = false;
-    const std::span<const AnnealingChain> of_run = run->search->chains();
-    run->annealed.resize(of_run.size());
-    for (std::size_t i = 0; i < of_run.size(); ++i) {
-      annealing_requests_.push_back(
-          {run->search->annealing_problem(), &of_run[i], &run->annealed[i]});
-    }
-  }
-  if (chains >= kLeastChainsForGpu) backend_.anneal(annealing_requests_);
-}
-
 void SearchDriver::advance() {
   try {
     search_beams();
     place_candidates();
-    anneal_chains();
   } catch (const Error& error) {
     for (const auto& run : runs_) {
       if (!run->left) leave(*run, error);
     }
   }
   for (const auto& run : runs_) {
-    if (run->left || run->waits) continue;
+    if (run->left) continue;
     attempt(*run, [&] {
-      if (!run->annealed.empty()) {
-        run->search->take_chains(run->annealed);
-      } else if (!run->outcomes.empty()) {
+      if (!run->outcomes.empty()) {
         run->search->take_beams(run->outcomes, *run->session);
       } else if (run->running()) {
         run->search->take(run->results, *run->session);

@@ -13,15 +13,16 @@
 #include "neuroshard/plan_request.h"
 #include "neuroshard/search_options.h"
 #include "search/piece_catalog.h"
-#include "search/task_search.h"
+#include "search/published_search.h"
 
 namespace neuroshard {
 
-/// Runs searches on a backend, many in common launches if wanted. One per thread and call.
+/// Runs published searches on a backend, many in common launches if wanted. One per thread and
+/// call.
 class SearchDriver {
  public:
   /// Borrows all but `warning`, which goes to the statistics of every search, unless the backend
-  /// has one by then. `options.algorithm` is one that searches: kNeuroshard or kPublished.
+  /// has one by then.
   SearchDriver(const Backend& backend, const PlannerOptions& options, const PlanRequest& request,
                std::string warning = {});
 
@@ -29,7 +30,6 @@ class SearchDriver {
   struct Job {
     const Task& task;  ///< Valid.
     PlanOutcome& outcome;
-    const Plan* start = nullptr;  ///< SearchOrder's; not of the published search.
   };
   /// Starts searches; their embeddings are computed together.
   void add(std::span<const Job> jobs);
@@ -46,23 +46,18 @@ class SearchDriver {
     Clock::time_point started;
     std::unique_ptr<BundledTask> bundled{};   ///< Of a task with groups; borrowed by the search.
     std::unique_ptr<PieceCatalog> catalog{};  ///< Borrowed by the search, unless it has taken it.
-    std::unique_ptr<TaskSearch> search{};
+    std::unique_ptr<PublishedSearch> search{};
     const PlacementProblem* problem = nullptr;  ///< That of the session.
     std::unique_ptr<PlacementSession> session{};
     std::vector<CandidateResult> results{};
     std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
-    std::vector<std::optional<Annealed>> annealed{};  ///< Of chains, likewise.
-    bool waits = false;   ///< With its chains, for those of other searches.
-    PlanResult result{};  ///< Becomes the outcome.
-    bool left = false;    ///< The outcome is out.
+    PlanResult result{};                  ///< Becomes the outcome.
+    bool left = false;                    ///< The outcome is out.
 
     [[nodiscard]] bool running() const { return !left && search->running(); }
-    [[nodiscard]] bool has_chains() const { return !search->chains().empty(); }
-    [[nodiscard]] bool places() const { return running() && !has_chains(); }
   };
 
-  void add_published(std::span<const Job> jobs);
-  void add_neuroshard(std::span<const Job> jobs);
+  void start_all(std::span<const Job> jobs);
   template <typename MakeSearch>
   void start(const Job& job, Clock::time_point started, const MakeSearch& make_search);
   /// Does what concerns one search alone: an Error of it becomes its outcome.
@@ -75,21 +70,17 @@ class SearchDriver {
   void end_session(Run& run);
   /// Those that can go to the backend whole.
   void search_beams();
-  /// Of all others.
+  /// All others.
   void place_candidates();
-  /// Chains of all searches together, once none of them has anything to place.
-  void anneal_chains();
   void finish(Run& run);
 
   const Backend& backend_;
   const PlannerOptions& options_;
-  const PlanRequest& request_;
   StopCondition stop_;
   std::string warning_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Backend::Request> requests_;
   std::vector<Backend::BeamRequest> beam_requests_;
-  std::vector<Backend::AnnealingRequest> annealing_requests_;
 };
 
 }  // namespace neuroshard

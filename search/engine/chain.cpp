@@ -4,9 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/tables/natural_log.h"
+#include "search/starts/way_ladder.h"
 
 namespace neuroshard {
 namespace {
@@ -30,40 +33,43 @@ constexpr double kBetter = 1e-7;           // Estimates are no more exact than t
 // All slices are placed anew only if that takes no longer than settling so many times.
 constexpr std::size_t kAllAnewOfSettling = 1;
 
+// Bytes that do not fit cost so many times as much where a plan has settled and still lacks room.
+constexpr std::array kTimesForRoom = {4.0, 16.0};
+
+// A plan made anew moves most of all tables; where less than one of so many parts may be moved, all
+// are not placed anew.
+constexpr std::int64_t kShareForNewPlan = 2;
+
+constexpr std::size_t kNumbersThatSettle = 4;  // Of replicas.
+
 constexpr std::size_t kTablesOfWays = 32;
 constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
 
 // Heads of placements that take as long as an edit.
 constexpr std::size_t kHeadsOfEdit = 12;
 
-constexpr std::size_t kRungsThatSettle = 4;
-constexpr double kWorstRung = 1.3;    // Over the current plan's cost.
-constexpr double kRungNoRoom = 0.3;   // A rung that does not fit costs so much more.
-constexpr double kShareOfRoom = 0.4;  // Slices take no more of a device.
+// Rungs of a WayLadder that are placed, under these limits of columns.
+constexpr std::size_t kFewestRungs = 3;
+constexpr std::size_t kMostRungs = 32;
+constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
+constexpr std::array kSharesOfColumns = {1.03, 1e12};
+constexpr double kWorstRung = 1.3;   // Over the current plan's cost.
+constexpr double kRungNoRoom = 0.3;  // A rung that does not fit costs so much more.
 
 }  // namespace
 
-/// How finely tables are cut: so that each slice is so much of what a device has to do on average.
-struct Chain::Cut {
-  enum class Of { kCompute, kColumns } of;
-  double slices_of_device;
-};
-
-struct Chain::Rung {
-  double cost_ms;
-  std::size_t replicas;  ///< The first ones of replicas_first().
-  Cut cut;
-};
-
 Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
-             const Plan& start, std::uint64_t number, const StopCondition& stop)
+             const Plan& start, const Order& order, const StopCondition& stop)
     : catalog_(backend, bundled),
       ways_(catalog_, bundled, options),
-      state_(catalog_, ways_, start, stop),
+      moved_(order.moves == nullptr
+                 ? std::nullopt
+                 : std::optional<MovedBytes>(std::in_place, *order.moves, bundled, ways_)),
+      state_(catalog_, ways_, start, moved_ ? &*moved_ : nullptr, stop),
       prices_(state_),
       edit_prices_(prices_),
-      number_(number),
-      random_(0, number),
+      order_(order),
+      random_(0, order.number),
       moves_(state_, prices_, random_),
       rebuild_(state_, prices_, random_),
       neighbourhoods_(state_, prices_, random_),
@@ -71,7 +77,19 @@ Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOption
       limits_ms_(kMostOfBatch) {
   if (state_.tables().empty()) return;
   prices_.price_state();
+  if (!state_.is_whole()) return;
   if (state_.sums.missing_bytes == 0) best_ms_ = current_ms_ = state_.sums.cost_ms;
+}
+
+bool Chain::apply_rebuilt() {
+  prices_.apply(rebuild_.edit());
+  if (!moved_ || state_.sums.moved_bytes <= moved_->terms().most_moved_bytes) return true;
+  prices_.undo(before_);
+  return false;
+}
+
+bool Chain::moves_are_limited() const {
+  return moved_ && moved_->terms().most_moved_bytes < moved_->total_bytes() / kShareForNewPlan;
 }
 
 std::uint64_t Chain::settling_edits() const {
@@ -97,16 +115,18 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
     begun_ = true;
     begin(stop);
   }
+  if (!state_.is_whole()) return;  // Rules leave some table no place.
   while (done_ < edits && !stop.reached()) {
+    prices_.weigh_memory(current_ms_ == kNone ? kTimesForRoom.back() : 1.0);
+    const double before_ms = prices_.objective_ms();
     state_.begin_undo();
     before_ = state_.sums;
     const std::size_t heads =
         static_cast<std::size_t>(state_.sums.slices) * static_cast<std::size_t>(ways_.devices());
-    const bool drawn =
-        neighbourhoods_.draw(rebuild_, heads <= kAllAnewOfSettling * kHeadsOfEdit * kSettle);
+    const bool drawn = neighbourhoods_.draw(
+        rebuild_, heads <= kAllAnewOfSettling * kHeadsOfEdit * kSettle && !moves_are_limited());
     done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
-    if (!drawn) continue;
-    prices_.apply(rebuild_.edit());
+    if (!drawn || !apply_rebuilt()) continue;
     const double reference_ms = std::min(current_ms_, before_.cost_ms);
     const double length = spread();
     const double heat = spread();
@@ -116,13 +136,17 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
     const double slack_ms =
         kSlack * reference_ms / (1.0 + static_cast<double>(done_) / kHalfSlackAfter);
     const double cost_ms = state_.sums.cost_ms;
-    const bool keep = state_.sums.missing_bytes == 0 &&
-                      (cost_ms <= current_ms_ ||
+    const bool fits = state_.sums.missing_bytes == 0;
+    const bool keep =
+        current_ms_ == kNone
+            ? fits || prices_.objective_ms() < before_ms
+            : fits && (cost_ms <= current_ms_ ||
                        cost_ms - current_ms_ < -slack_ms * natural_log(random_.uniform() + 1e-300));
     if (!keep) {
       prices_.undo(before_);
       continue;
     }
+    if (!fits) continue;
     keep_if_best();
     current_ms_ = cost_ms;
   }
@@ -172,102 +196,163 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
   }
 }
 
-bool Chain::build(const Rung& rung) {
-  const std::vector<int>& first = neighbourhoods_.replicas_first();
-  std::vector<char> replicated(state_.task().tables.size(), 0);
-  for (std::size_t i = 0; i < rung.replicas; ++i) {
-    replicated[static_cast<std::size_t>(first[i])] = 1;
-  }
-  const bool by_columns = rung.cut.of == Cut::Of::kColumns;
-  const auto amount = [&](int t) {
-    return by_columns ? static_cast<double>(state_.task().tables[static_cast<std::size_t>(t)].dim)
-                      : neighbourhoods_.whole_ms(t);
-  };
-  const auto is_cut = [&](int t) {
-    return replicated[static_cast<std::size_t>(t)] == 0 && ways_.of(t).device &&
-           (state_.way_of(t) == Way::kDevice || state_.way_of(t) == Way::kReplica);
-  };
-  double all = 0.0;
-  for (const int t : state_.tables()) all += is_cut(t) ? amount(t) : 0.0;
-  std::int64_t least_room = prices_.room_bytes(0);
-  for (int d = 1; d < ways_.devices(); ++d) {
-    least_room = std::min(least_room, prices_.room_bytes(d));
-  }
-  const int devices = ways_.devices();
+bool Chain::build_replicas(std::size_t count) {
+  std::vector<int> first = neighbourhoods_.replicas_first();
+  std::vector<int> others(first.begin() + static_cast<std::ptrdiff_t>(count), first.end());
+  first.resize(count);
   rebuild_.begin();
+  std::erase_if(others, [&](int t) { return !state_.is_replica(t) || !ways_.of(t).device; });
+  double all_ms = 0.0;
   for (const int t : state_.tables()) {
-    const bool replicate = replicated[static_cast<std::size_t>(t)] != 0;
-    const Way way = state_.way_of(t);
-    if (replicate && way == Way::kReplica) continue;
-    if (!replicate && !is_cut(t)) continue;  // Blocks of the plan stay.
+    if (state_.way_of(t) == Way::kDevice) all_ms += neighbourhoods_.whole_ms(t);
+  }
+  for (const int t : others) all_ms += neighbourhoods_.whole_ms(t);
+  const int devices = ways_.devices();
+  for (const int t : others) {
     rebuild_.take_out(t);
-    const double wanted = amount(t) * devices * rung.cut.slices_of_device / (all + 1e-9);
-    // Columns come out even if all tables have their share of slices, compute if none has more.
-    const double of_amount = by_columns ? std::round(wanted) : std::ceil(wanted);
-    const double by_bytes =
-        static_cast<double>(state_.task().tables[static_cast<std::size_t>(t)].size_bytes()) /
-        (kShareOfRoom * static_cast<double>(least_room) + 1.0);
-    const double slices = std::ceil(std::clamp(std::max(of_amount, by_bytes), 1.0, 2.0 * devices));
-    rebuild_.put_in(t, replicate ? Way::kReplica : Way::kDevice, static_cast<int>(slices));
+    const double slices = std::ceil(neighbourhoods_.whole_ms(t) * devices / (all_ms + 1e-9));
+    rebuild_.put_in(t, Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices)));
+  }
+  for (const int t : first) {
+    if (state_.is_replica(t) || !rebuild_.affords_replica(t)) continue;
+    rebuild_.take_out(t);
+    rebuild_.put_in(t, Way::kReplica, 1);
   }
   done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
   return rebuild_.place(0.0);
 }
 
-void Chain::try_ladder(const StopCondition& stop) {
-  const std::size_t heads = state_.tables().size() * static_cast<std::size_t>(ways_.devices());
-  if (heads > kAllAnewOfSettling * kHeadsOfEdit * kSettle) return;
-  static constexpr std::array<Cut, 5> kCuts = {{{Cut::Of::kCompute, 1.0},
-                                                {Cut::Of::kCompute, 2.0},
-                                                {Cut::Of::kCompute, 4.0},
-                                                {Cut::Of::kColumns, 1.0},
-                                                {Cut::Of::kColumns, 2.0}}};
-  std::vector<Rung> rungs;
+bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
+  const std::vector<int>& tables = state_.tables();
+  rebuild_.begin();
+  for (const int t : tables) rebuild_.take_out(t);
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    rebuild_.put_in(tables[i], cuts[i].way, cuts[i].slices);
+  }
+  if (exact && rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle) {
+    done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
+    return rebuild_.place(0.0);
+  }
+  ++done_;
+  return rebuild_.place_by_loads(columns_share);
+}
+
+std::vector<std::size_t> Chain::numbers_of_replicas() const {
+  std::vector<std::size_t> numbers;
   const std::size_t most = neighbourhoods_.replicas_first().size();
-  for (std::size_t replicas = 0; replicas <= most;
-       replicas = replicas < 4 ? replicas + 1 : replicas * 5 / 4 + 1) {
-    for (const Cut& cut : kCuts) {
+  for (std::size_t n = 0; n <= most; n = n < 4 ? n + 1 : n * 5 / 4 + 1) numbers.push_back(n);
+  // Near to what runs.
+  const auto now = static_cast<std::size_t>(state_.sums.replica_count);
+  for (const std::size_t apart : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+    if (apart <= now) numbers.push_back(now - apart);
+    if (now + apart <= most) numbers.push_back(now + apart);
+  }
+  std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+void Chain::try_ladder(const StopCondition& stop) {
+  struct Built {
+    double cost_ms;
+    Cuts cuts;
+    double columns_share;
+  };
+  std::vector<Built> built;
+  const WayLadder ladder(state_, prices_, stop);
+  const std::size_t of_rung = state_.tables().size() * static_cast<std::size_t>(ways_.devices());
+  const std::size_t most =
+      std::clamp(kPlacesOfRungs / std::max<std::size_t>(1, of_rung), kFewestRungs, kMostRungs);
+  for (const Cuts& cuts : ladder.best(most, stop)) {
+    for (const double columns_share : kSharesOfColumns) {
       if (stop.reached()) return;
-      Rung rung{.cost_ms = 0.0, .replicas = replicas, .cut = cut};
       state_.begin_undo();
       before_ = state_.sums;
-      if (!build(rung)) continue;
+      if (!build(cuts, columns_share, false)) continue;
       prices_.apply(rebuild_.edit());
-      rung.cost_ms = state_.sums.cost_ms;
-      if (state_.sums.missing_bytes > 0) rung.cost_ms *= 1.0 + kRungNoRoom;
-      rungs.push_back(rung);
+      const double without_room = state_.sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0;
+      const double cost_ms = state_.sums.cost_ms * without_room;
       prices_.undo(before_);
+      // The limit may have changed nothing.
+      const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
+      if (!is_known) built.push_back({cost_ms, cuts, columns_share});
     }
   }
-  std::ranges::stable_sort(rungs, {}, &Rung::cost_ms);
-  if (rungs.size() > kRungsThatSettle) rungs.resize(kRungsThatSettle);
-  for (const Rung& rung : rungs) {
-    if (rung.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
+  std::ranges::stable_sort(built, {}, &Built::cost_ms);
+  if (built.size() > order_.rungs + order_.more_rungs) {
+    built.resize(order_.rungs + order_.more_rungs);
+  }
+  std::size_t tried = 0;
+  for (const Built& one : built) {
+    // More rungs come after all that fewer do.
+    if (tried++ == order_.rungs && state_.is_whole()) settle_whole(stop);
+    if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
+    const bool was_whole = state_.is_whole();
     state_.begin_undo();
     before_ = state_.sums;
-    if (!build(rung)) continue;
+    if (!build(one.cuts, one.columns_share, true)) continue;
     prices_.apply(rebuild_.edit());
-    settle_and_keep(2, stop);
+    if (!state_.is_whole()) return;  // Rules leave some table no way.
+    settle_and_keep(4, was_whole, stop);
   }
 }
 
-void Chain::settle_and_keep(std::uint64_t part, const StopCondition& stop) {
+void Chain::try_replicas(const StopCondition& stop) {
+  std::vector<std::pair<double, std::size_t>> numbers;
+  for (const std::size_t number : numbers_of_replicas()) {
+    if (stop.reached()) return;
+    state_.begin_undo();
+    before_ = state_.sums;
+    if (!build_replicas(number) || !apply_rebuilt()) continue;
+    const double without_room = state_.sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0;
+    numbers.emplace_back(state_.sums.cost_ms * without_room, number);
+    prices_.undo(before_);
+  }
+  std::ranges::stable_sort(numbers, {}, &std::pair<double, std::size_t>::first);
+  if (numbers.size() > kNumbersThatSettle) numbers.resize(kNumbersThatSettle);
+  for (const auto& [cost_ms, number] : numbers) {
+    if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
+    state_.begin_undo();
+    before_ = state_.sums;
+    if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, true, stop);
+  }
+}
+
+void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop) {
   settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
   prices_.price_state();
+  for (const double times : kTimesForRoom) {
+    if (state_.sums.missing_bytes == 0 || state_.sums.cost_ms >= current_ms_) break;
+    prices_.weigh_memory(times);
+    settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
+    prices_.weigh_memory(1.0);
+    prices_.price_state();
+  }
+  if (order_.keeps_others && state_.sums.missing_bytes == 0) others_.push_back(state_.plan());
   if (state_.sums.missing_bytes > 0 || state_.sums.cost_ms >= current_ms_) {
-    prices_.undo(before_);
+    if (was_whole) prices_.undo(before_);
     return;
   }
   current_ms_ = state_.sums.cost_ms;
   keep_if_best();
 }
 
-void Chain::begin(const StopCondition& stop) {
-  try_ladder(stop);
+void Chain::settle_whole(const StopCondition& stop) {
   state_.begin_undo();
   before_ = state_.sums;
-  settle_and_keep(1, stop);
-  if (number_ % 2 == 0) try_ways(stop);
+  settle_and_keep(1, true, stop);
+}
+
+void Chain::begin(const StopCondition& stop) {
+  if (order_.rungs > 0) try_ladder(stop);
+  if (moves_are_limited()) {
+    // Before what may be moved is spent on less.
+    if (!order_.ways) try_ways(stop);
+    try_replicas(stop);
+  }
+  if (!state_.is_whole()) return;
+  settle_whole(stop);
+  if (order_.ways) try_ways(stop);
 }
 
 // A single table may be worth as much as many, and few draws find it.
@@ -275,22 +360,24 @@ void Chain::try_ways(const StopCondition& stop) {
   std::vector<int> tables = neighbourhoods_.by_load();
   std::ranges::reverse(tables);
   tables.resize(std::min(tables.size(), kTablesOfWays));
+  std::vector<TableCut> tries = {
+      {Way::kAll, 1}, {Way::kNode, 1}, {Way::kReplica, 1}, {Way::kDevice, 1}};
+  if (ways_.nodes() > 1) tries.push_back({Way::kNode, ways_.nodes()});
   for (const int t : tables) {
-    for (const Way way : {Way::kAll, Way::kNode, Way::kReplica, Way::kDevice}) {
+    for (const auto& [way, slices] : tries) {
       if (stop.reached()) return;
       if (!ways_.of(t).may_be(way) || state_.way_of(t) == way) continue;
       state_.begin_undo();
       before_ = state_.sums;
       rebuild_.begin();
       rebuild_.take_out(t);
-      rebuild_.put_in(t, way, 1);
+      rebuild_.put_in(t, way, slices);
       done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
-      if (!rebuild_.place(0.0)) continue;
-      prices_.apply(rebuild_.edit());
+      if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
       if (state_.sums.cost_ms > kWorstWay * current_ms_) {
         prices_.undo(before_);
       } else {
-        settle_and_keep(4, stop);
+        settle_and_keep(4, true, stop);
       }
     }
   }

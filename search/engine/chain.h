@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "search/moves/neighbourhoods.h"
 #include "search/moves/rebuild.h"
 #include "search/moves/slice_moves.h"
+#include "search/starts/way_ladder.h"
 #include "search/state/edit_prices.h"
 #include "search/state/plan_state.h"
 #include "search/state/shard_catalog.h"
@@ -27,18 +29,29 @@ namespace neuroshard {
 /// start and its number alone, and a longer course begins with a shorter one.
 class Chain {
  public:
-  /// Borrows `backend` and `bundled`. `start`: a valid plan of `bundled.task`. `number`: of its
-  /// random numbers. A chain that is stopped before it has read the plan finds nothing.
+  struct Order {
+    std::uint64_t number = 0;    ///< Of its random numbers.
+    std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
+    std::size_t more_rungs = 0;  ///< and goes on with so many.
+    bool ways = false;           ///< And tries each of the heaviest tables in all ways.
+    bool keeps_others = false;   ///< All plans of the ladder that fit are kept.
+    /// From the plan that runs, which the start keeps; null: there is none.
+    const MoveTerms* moves = nullptr;
+  };
+  /// Borrows `backend` and `bundled`. `start`: a valid plan of `bundled.task`; one that lacks
+  /// tables stands for none. A chain that is stopped before it has read the plan finds nothing.
   Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
-        const Plan& start, std::uint64_t number, const StopCondition& stop);
+        const Plan& start, const Order& order, const StopCondition& stop);
   Chain(const Chain&) = delete;  // Its parts borrow from each other.
   Chain& operator=(const Chain&) = delete;
 
   /// Goes on until so many edits have been looked at in all, or `stop` is reached.
   void run(std::uint64_t edits, const StopCondition& stop);
 
-  /// The best plan so far that fits and is cheaper than the start, about at this cost; null: none.
+  /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of
+  /// moves included; null: none.
   [[nodiscard]] const Plan* best() const { return best_ ? &*best_ : nullptr; }
+  [[nodiscard]] const std::vector<Plan>& others() const { return others_; }
   [[nodiscard]] double best_ms() const { return best_ms_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
@@ -53,27 +66,39 @@ class Chain {
   static constexpr double kNone = std::numeric_limits<double>::infinity();
 
   void begin(const StopCondition& stop);
-  /// Replicas by number and slices by size, placed anew: the best few settle.
+  /// Plans of a WayLadder: the best few settle.
   void try_ladder(const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
-  /// Takes back all edits since `before_` unless they settle to a cheaper plan, by one `part`th of
-  /// the usual edits.
-  void settle_and_keep(std::uint64_t part, const StopCondition& stop);
-  struct Cut;
-  struct Rung;
-  bool build(const Rung& rung);
+  /// Takes back all edits since `before_`, if the plan was whole then, unless they settle to a
+  /// cheaper plan, by one `part`th of the usual edits.
+  /// As it is, in the same way.
+  void settle_whole(const StopCondition& stop);
+  void settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop);
+  using Cuts = WayLadder::Cuts;
+  /// Cuts and places all tables anew. False: some slice has no place. `exact`: by heads, unless
+  /// that takes longer than settling.
+  bool build(const Cuts& cuts, double columns_share, bool exact);
+  /// Near to what runs, other numbers of replicas, as many of the first ones as moves allow.
+  void try_replicas(const StopCondition& stop);
+  bool build_replicas(std::size_t count);
+  [[nodiscard]] std::vector<std::size_t> numbers_of_replicas() const;
   /// Anneals by small moves, from a temperature down to nothing.
   void settle(std::uint64_t edits, double hottest_ms, double most_ms, const StopCondition& stop);
   void keep_if_best();
+  /// Applies what was rebuilt. False: more would have to be moved than may be, and it was not.
+  bool apply_rebuilt();
+  /// Whether less may be moved than a plan made anew moves.
+  [[nodiscard]] bool moves_are_limited() const;
   [[nodiscard]] std::uint64_t settling_edits() const;
 
   ShardCatalog catalog_;
   TableWays ways_;
+  std::optional<MovedBytes> moved_;
   PlanState state_;
   StatePrices prices_;
   EditPrices edit_prices_;
-  std::uint64_t number_;
+  Order order_;
   Random random_;
   SliceMoves moves_;
   Rebuild rebuild_;
@@ -82,6 +107,7 @@ class Chain {
   std::vector<Edit> batch_;
   std::vector<double> limits_ms_;
   std::optional<Plan> best_;
+  std::vector<Plan> others_;
   double best_ms_ = kNone;
   double current_ms_ = kNone;
   std::uint64_t done_ = 0;

@@ -22,16 +22,25 @@ struct Budget {
   std::uint64_t edits;  ///< Each chain looks at so many.
 };
 
-constexpr double kEdits = 30000.0;
-constexpr double kEditsOfSlice = 400.0;
-constexpr double kMostEdits = 150000.0;
+constexpr double kEdits = 15000.0;
+constexpr double kEditsOfSlice = 200.0;
+constexpr double kMostEdits = 75000.0;
 // Edits cost more where devices are many, and find less where they are few.
 constexpr double kEditsTimesDevices = 3e7;
 constexpr double kDevicesOfAllEdits = 8.0;
 constexpr double kLeastEdits = 2000.0;
+// Of the ladder that begins everything, settle.
+constexpr std::size_t kRungs = 5;
+constexpr std::size_t kMoreRungs = 5;
 constexpr std::uint64_t kTimesForThorough = 12;
+constexpr std::uint64_t kPartsForFast = 8;
 constexpr std::size_t kChains = 2;
 constexpr std::size_t kThoroughChains = 4;
+// A first plan that fits is worth so many, between looks whether there is one.
+constexpr std::uint64_t kEditsForRoom = 2000;
+constexpr std::uint64_t kMostEditsForRoom = 40000;
+constexpr std::size_t kTimesForMoves = 2;
+constexpr int kMostDevicesForTimes = 32;
 // Chains report after each of so many parts of their way.
 constexpr std::uint64_t kRounds = 4;
 
@@ -47,6 +56,10 @@ Budget budget_of(Effort effort, std::size_t slices, int devices) {
   Budget budget{
       .chains = kChains,
       .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, edits * few * few * few))};
+  if (effort == Effort::kFast) {
+    budget.chains = 1;
+    budget.edits /= kPartsForFast;
+  }
   if (effort == Effort::kThorough) {
     budget.chains = kThoroughChains;
     budget.edits *= kTimesForThorough;
@@ -60,24 +73,72 @@ Plan in_normal_form(const Task& task, Plan plan) {
   return halved ? plan_from_halvings(task, *std::move(halved)) : std::move(plan);
 }
 
+void add_work_of(const Chain& chain, SearchStats& stats) {
+  stats.edits += chain.edits();
+  stats.head_evaluations += chain.head_evaluations();
+  stats.comm_evaluations += chain.comm_evaluations();
+}
+
 }  // namespace
 
-void Portfolio::improve(const Plan& plan, const std::function<void(Plan)>& consider,
-                        SearchStats& stats) const {
+bool Portfolio::in_time_to_begin() const {
   StopCondition to_begin = stop;
   to_begin.keep(kTimeOfTable * task.tables.size());
-  if (task.devices < 2 || to_begin.reached()) return;
+  return task.devices > 1 && !to_begin.reached();
+}
+
+StopCondition Portfolio::stop_with(std::size_t slices) const {
   StopCondition in_time = stop;
-  in_time.keep(kTimeOfSlice * plan.slices.size());
+  in_time.keep(kTimeOfSlice * slices);
+  return in_time;
+}
+
+void Portfolio::start(const Consider& consider, SearchStats& stats) const {
+  if (!in_time_to_begin()) return;
+  const StopCondition in_time = stop_with(task.tables.size());
   const CanonicalTask canonical(task, stop);
-  const Plan start = canonical.plan_of_task(plan);
-  const Budget of_default = budget_of(Effort::kDefault, plan.slices.size(), task.devices);
-  const Budget budget = budget_of(effort, plan.slices.size(), task.devices);
+  Plan nothing;
+  nothing.shards.resize(static_cast<std::size_t>(task.devices));
+  Chain chain(backend, canonical, ways, nothing,
+              {.rungs = kRungs,
+               .more_rungs = effort == Effort::kFast ? 0 : kMoreRungs,
+               .keeps_others = alternatives},
+              in_time);
+  for (std::uint64_t edits = 1;
+       edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
+       edits += kEditsForRoom) {
+    chain.run(edits, in_time);
+  }
+  for (const Plan& other : chain.others()) {
+    consider(in_normal_form(task, canonical.plan_of_listed(other)));
+  }
+  if (chain.best() != nullptr) {
+    consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
+  }
+  add_work_of(chain, stats);
+}
+
+void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
+                        SearchStats& stats) const {
+  if (!in_time_to_begin()) return;
+  const std::size_t slices = plans.front().slices.size();
+  const StopCondition in_time = stop_with(slices);
+  const CanonicalTask canonical(task, canonical_order(task, ranks), stop);
+  std::vector<Plan> starts;
+  for (const Plan& plan : plans) starts.push_back(canonical.plan_of_task(plan));
+  const Budget of_default = budget_of(Effort::kDefault, slices, task.devices);
+  Budget budget = budget_of(effort, slices, task.devices);
+  // Few neighbours of a plan are within the limits of moves: other courses find others.
+  if (moves != nullptr && effort != Effort::kFast && task.devices <= kMostDevicesForTimes) {
+    budget.chains *= kTimesForMoves;
+  }
   std::vector<std::unique_ptr<Chain>> chains(budget.chains);
   const auto run = [&](std::uint64_t edits) {
     const auto run_chain = [&](std::size_t i, std::size_t) {
       if (!chains[i]) {
-        chains[i] = std::make_unique<Chain>(backend, canonical, ways, start, i, in_time);
+        chains[i] = std::make_unique<Chain>(
+            backend, canonical, ways, starts[i % starts.size()],
+            Chain::Order{.number = i, .ways = i % 2 == 0, .moves = moves}, in_time);
       }
       chains[i]->run(edits, in_time);
     };
@@ -94,15 +155,14 @@ void Portfolio::improve(const Plan& plan, const std::function<void(Plan)>& consi
     for (const std::unique_ptr<Chain>& chain : chains) {
       if (chain->best() == nullptr || !(chain->best_ms() < best_ms)) continue;
       best_ms = chain->best_ms();
-      consider(in_normal_form(task, canonical.plan_of_listed(*chain->best())));
+      Plan best = canonical.plan_of_listed(*chain->best());
+      consider(moves != nullptr ? std::move(best) : in_normal_form(task, std::move(best)));
     }
     if (edits >= budget.edits) break;
   }
   for (const std::unique_ptr<Chain>& chain : chains) {
     if (!chain) continue;
-    stats.edits += chain->edits();
-    stats.head_evaluations += chain->head_evaluations();
-    stats.comm_evaluations += chain->comm_evaluations();
+    add_work_of(*chain, stats);
   }
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <span>
 
 #include "core/base/thread_team.h"
 #include "neuroshard/backend.h"
@@ -8,23 +11,38 @@
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
 #include "neuroshard/stop_condition.h"
+#include "search/state/moved_bytes.h"
 #include "search/state/table_ways.h"
 
 namespace neuroshard {
 
-/// Improves a plan by chains that all begin with it. What they find does not depend on who runs
-/// them, and more effort begins with what less effort does.
+/// Makes plans, and improves one by chains that all begin with it. What they find does not depend
+/// on who runs them, and more effort begins with what less effort does.
 struct Portfolio {
   const Backend& backend;  ///< A CPU's.
   const Task& task;        ///< Valid, with the rules that its groups imply.
   WayOptions ways;
   Effort effort = Effort::kDefault;
   const StopCondition& stop;
+  bool alternatives = false;          ///< Plans that are dearer than others are wanted, too.
   ThreadTeam::Lease* team = nullptr;  ///< Threads for the chains; null: the caller's alone.
+  /// From the plan that runs; null: there is none. Plans then have the columns that devices hold.
+  const MoveTerms* moves = nullptr;
+  /// [tables], or none: equal tables of another rank are told apart.
+  std::span<const std::uint64_t> ranks{};
 
-  /// Gives each plan that seems to be the cheapest so far to `consider`. The work goes to `stats`.
-  void improve(const Plan& plan, const std::function<void(Plan)>& consider,
-               SearchStats& stats) const;
+  using Consider = std::function<void(Plan)>;
+  /// Cuts and places everything anew, as a WayLadder says: what Effort::kFast does. Gives plans to
+  /// `consider`, as improve() does.
+  void start(const Consider& consider, SearchStats& stats) const;
+  /// From some plans, the first ones for the first chains. Gives each plan that seems to be the
+  /// cheapest so far to `consider`. The work goes to `stats`.
+  void improve(std::span<const Plan> starts, const Consider& consider, SearchStats& stats) const;
+
+ private:
+  [[nodiscard]] bool in_time_to_begin() const;
+  /// With time kept for a plan of so many slices.
+  [[nodiscard]] StopCondition stop_with(std::size_t slices) const;
 };
 
 }  // namespace neuroshard

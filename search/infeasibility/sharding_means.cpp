@@ -14,9 +14,9 @@
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
+#include "search/infeasibility/required_ways.h"
 #include "search/parts/column_parts.h"
 #include "search/parts/even_blocks.h"
-#include "search/parts/required_blocks.h"
 #include "search/placement_rules.h"
 
 namespace neuroshard {

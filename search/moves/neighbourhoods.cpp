@@ -47,8 +47,10 @@ Neighbourhoods::Neighbourhoods(PlanState& state, const StatePrices& prices, Rand
   std::vector<double> keys(tables.size(), 0.0);
   for (const int t : replicas_first_) {
     const ReplicaLoad& load = catalog.replica_load(t);
-    const double exchanged =
-        load.dense_bytes > 0.0 ? load.dense_bytes : static_cast<double>(load.bytes);
+    double exchanged = load.dense_bytes > 0.0 ? load.dense_bytes : static_cast<double>(load.bytes);
+    if (MovedBytes* const moved = state.moved()) {
+      exchanged += static_cast<double>(moved->of_replica(t));
+    }
     keys[static_cast<std::size_t>(t)] = exchanged / (1e-3 + std::max(0.0, whole_ms(t)));
   }
   std::ranges::stable_sort(replicas_first_, {},
@@ -188,7 +190,8 @@ void Neighbourhoods::draw_replicas(Rebuild& rebuild, bool all_anew) {
   for (std::size_t i = 0; i < replicas_first_.size() && static_cast<double>(chosen.size()) < most;
        ++i) {
     const int t = more ? replicas_first_[i] : replicas_first_[replicas_first_.size() - 1 - i];
-    if (state_.is_replica(t) != more && random_.uniform() < 0.8) chosen.push_back(t);
+    if (state_.is_replica(t) == more || (more && !rebuild.affords_replica(t))) continue;
+    if (random_.uniform() < 0.8) chosen.push_back(t);
   }
   for (const int t : chosen) rebuild.take_out(t);
   for (const int t : chosen) {

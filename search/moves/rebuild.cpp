@@ -14,6 +14,10 @@ constexpr double kShareOfOwn = 0.1;
 /// A device without room costs the plan again, and so many times for a device's room.
 constexpr double kNoRoom = 1.0;
 constexpr double kAllRoom = 20.0;
+/// Columns beyond those that a device should have count so many times.
+constexpr double kBeyondColumns = 10.0;
+/// All that may be moved is worth this share of the plan's cost.
+constexpr double kShareOfMoves = 0.02;
 /// Slices on nodes are placed before those on devices.
 constexpr double kNodesFirst = 1e6;
 
@@ -28,6 +32,7 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       is_changed_(devices_, 0),
       trial_sums_(devices_ * width_),
       heads_(devices_),
+      compute_ms_(devices_),
       values_(devices_),
       values_of_nodes_(static_cast<std::size_t>(state.ways().nodes())) {}
 
@@ -37,6 +42,28 @@ void Rebuild::begin() {
   changed_.clear();
   std::ranges::fill(is_changed_, 0);
   sums_ = state_.sums;
+  left_bytes_ = kAnyBytes;
+  if (state_.moved() == nullptr) return;
+  left_bytes_ = state_.moved()->terms().most_moved_bytes;
+  count(sums_.moved_bytes);
+}
+
+void Rebuild::count(std::int64_t moved_bytes) {
+  if (left_bytes_ != kAnyBytes) left_bytes_ -= moved_bytes;
+}
+
+std::int64_t Rebuild::moved_bytes(int table, Way way) const {
+  if (way == Way::kReplica) return state_.moved()->of_replica(table);
+  const int dim = state_.task().tables[static_cast<std::size_t>(table)].dim;
+  const StateSlice whole{table, dim, way, 0};
+  return state_.moved()->of_slices({&whole, 1});
+}
+
+bool Rebuild::affords_replica(int table) const {
+  return left_bytes_ == kAnyBytes ||
+         moved_bytes(table, Way::kReplica) -
+                 state_.sums.moved_of_table[static_cast<std::size_t>(table)] <=
+             left_bytes_;
 }
 
 void Rebuild::load(int device, int shard, int sign) {
@@ -51,12 +78,19 @@ void Rebuild::load(int device, int shard, int sign) {
   sums_.bytes[d] += sign * load.bytes;
   sums_.price_ms[d] += sign * load.price_ms;
   sums_.shards[d] += sign;
+  if (by_loads_) {
+    sums_.compute_ms[d] += static_cast<float>(sign * prices_.added_ms(shard) / prices_.speed(d));
+    return;
+  }
   if (is_changed_[d] != 0) return;
   is_changed_[d] = 1;
   changed_.push_back(device);
 }
 
 void Rebuild::take_out(int table) {
+  if (state_.moved() != nullptr) {
+    count(-sums_.moved_of_table[static_cast<std::size_t>(table)]);
+  }
   if (state_.is_replica(table)) {
     edit_.unreplicate.push_back(table);
     sums_.replica_bytes -= state_.catalog().replica_load(table).bytes;
@@ -77,8 +111,12 @@ void Rebuild::replace(int table) {
 
 void Rebuild::put_in(int table, Way way, int slices) {
   const TableWays::OfTable& ways = state_.ways().of(table);
-  if (!ways.may_be(way)) way = state_.way_of(table);
+  const bool has_a_price = left_bytes_ != kAnyBytes && (way == Way::kReplica || way == Way::kAll);
+  if (!ways.may_be(way) || (has_a_price && moved_bytes(table, way) > left_bytes_)) {
+    way = state_.way_of(table);
+  }
   if (way == Way::kReplica) {
+    if (state_.moved() != nullptr) count(moved_bytes(table, way));
     edit_.replicate.push_back(table);
     sums_.replica_bytes += state_.catalog().replica_load(table).bytes;
     return;
@@ -95,6 +133,9 @@ void Rebuild::put_in(int table, Way way, int slices) {
 
 void Rebuild::put(const StateSlice& slice) {
   edit_.in.push_back(slice);
+  if (MovedBytes* const moved = state_.moved()) {
+    count(slice.way == Way::kAll ? moved_bytes(slice.table, slice.way) : moved->about(slice));
+  }
   state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, 1); });
 }
 
@@ -118,6 +159,26 @@ int Rebuild::a_shard_of(const StateSlice& slice) const {
 std::size_t Rebuild::head_evaluations() const { return pending_.size() * devices_; }
 
 bool Rebuild::place(double noise) {
+  price_changed();
+  return place_pending(noise);
+}
+
+bool Rebuild::place_by_loads(double columns_share) {
+  price_changed();
+  double columns = 0.0;
+  for (const float of_device : sums_.columns) columns += of_device;
+  for (const auto& [slice, key] : pending_) {
+    state_.for_each_shard(slice,
+                          [&](int, int shard) { columns += state_.catalog().load(shard).columns; });
+  }
+  most_columns_ = columns_share * columns / static_cast<double>(devices_);
+  by_loads_ = true;
+  const bool placed = place_pending(0.0);
+  by_loads_ = false;
+  return placed;
+}
+
+bool Rebuild::place_pending(double noise) {
   for (auto& [slice, key] : pending_) {
     const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
     key = (alone_ms + 2.0 * prices_.ms_of_column() * slice.width) *
@@ -125,7 +186,6 @@ bool Rebuild::place(double noise) {
           (slice.way == Way::kNode ? kNodesFirst : 0.0);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
-  price_changed();
   for (auto& [slice, key] : pending_) {
     slice.place = best_place(slice, noise);
     if (slice.place < 0) return false;
@@ -151,23 +211,37 @@ void Rebuild::value_devices(int shard) {
   const ShardCatalog& catalog = state_.catalog();
   const ShardLoad& load = catalog.load(shard);
   const float* const embedding = catalog.embedding(shard);
-  for (std::size_t d = 0; d < devices_; ++d) {
-    const float* const sum = sums_.embeddings.data() + d * width_;
-    float* const trial = trial_sums_.data() + d * width_;
-    for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+  if (by_loads_) {
+    const double added_ms = prices_.added_ms(shard);
+    for (std::size_t d = 0; d < devices_; ++d) {
+      compute_ms_[d] = sums_.compute_ms[d] + added_ms / prices_.speed(d);
+    }
+  } else {
+    for (std::size_t d = 0; d < devices_; ++d) {
+      const float* const sum = sums_.embeddings.data() + d * width_;
+      float* const trial = trial_sums_.data() + d * width_;
+      for (std::size_t i = 0; i < width_; ++i) trial[i] = sum[i] + embedding[i];
+    }
+    prices_.heads(trial_sums_, heads_);
+    for (std::size_t d = 0; d < devices_; ++d) {
+      compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
+    }
   }
-  prices_.heads(trial_sums_, heads_);
   const double column_ms = 2.0 * prices_.ms_of_column();
   const double unit_ms = prices_.ms_of_lookup_unit();
   const double compute = *std::ranges::max_element(sums_.compute_ms);
   const double columns = column_ms * *std::ranges::max_element(sums_.columns);
   const double ids = unit_ms * static_cast<double>(*std::ranges::max_element(sums_.lookups));
   for (std::size_t d = 0; d < devices_; ++d) {
-    const double c = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
+    const double c = compute_ms_[d];
     const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
     const double u = unit_ms * static_cast<double>(sums_.lookups[d] + load.lookups);
     double value =
         std::max(compute, c) + std::max(columns, w) + std::max(ids, u) + kShareOfOwn * (c + w + u);
+    if (by_loads_) {
+      value += kBeyondColumns * column_ms *
+               std::max(0.0, static_cast<double>(sums_.columns[d]) + load.columns - most_columns_);
+    }
     const std::int64_t room = prices_.room_bytes(static_cast<int>(d));
     const std::int64_t missing = sums_.bytes[d] + load.bytes + sums_.replica_bytes - room;
     if (missing > 0) {
@@ -191,14 +265,26 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
     }
     values = values_of_nodes_;
   }
+  const MovedBytes* const moved = state_.moved();
+  const double ms_of_byte =
+      moved == nullptr ? 0.0
+                       : std::max(moved->terms().ms_per_byte,
+                                  kShareOfMoves * sums_.cost_ms /
+                                      static_cast<double>(std::max<std::int64_t>(
+                                          1, std::min(left_bytes_, moved->total_bytes()))));
   StateSlice there = slice;
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
   for (int place = 0; place < static_cast<int>(values.size()); ++place) {
-    const double value = values[static_cast<std::size_t>(place)] *
-                         (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
+    double value = values[static_cast<std::size_t>(place)] *
+                   (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
     if (value >= least || !ways.of(slice.table).may_be_at(slice.way, place)) continue;
     there.place = place;
+    if (moved != nullptr) {
+      const std::int64_t bytes = moved->about(there);
+      value += ms_of_byte * static_cast<double>(bytes);
+      if (bytes > left_bytes_ || value >= least) continue;
+    }
     if (ways.any_apart() && slice.way == Way::kDevice && meets_apart(state_, edit_, there)) {
       continue;
     }

@@ -28,9 +28,16 @@ class Rebuild {
   void put_in(int table, Way way, int slices);
   /// The slices of a table leave, and are placed anew as wide as they are.
   void replace(int table);
+  /// A slice, of kDevice or kNode, is placed, too.
+  void add(const StateSlice& slice) { pending_.push_back({slice, 0.0}); }
+  /// Whether a table of the plan may be taken out and replicated, as far as moves are limited.
+  [[nodiscard]] bool affords_replica(int table) const;
   /// Places all that was put in. `noise`: a share by which costs are seen wrongly, so that
   /// attempts differ. False: some slice has no place that rules allow.
   [[nodiscard]] bool place(double noise);
+  /// Likewise, by what slices compute alone, added up: many times as fast, and less exact. Devices
+  /// get no more than `columns_share` of the mean of columns if it can be helped.
+  [[nodiscard]] bool place_by_loads(double columns_share);
   /// Heads that place() evaluates.
   [[nodiscard]] std::size_t head_evaluations() const;
 
@@ -41,12 +48,16 @@ class Rebuild {
     StateSlice slice;
     double key;
   };
+  bool place_pending(double noise);
   void load(int device, int shard, int sign);
   void put(const StateSlice& slice);
   void price_changed();
   /// Fills in `values_`: about what the plan costs with a shard on each device.
   void value_devices(int shard);
   [[nodiscard]] int best_place(const StateSlice& slice, double noise);
+  void count(std::int64_t moved_bytes);
+  /// By a table that becomes a replica or row-wise.
+  [[nodiscard]] std::int64_t moved_bytes(int table, Way way) const;
   [[nodiscard]] int a_shard_of(const StateSlice& slice) const;
 
   const PlanState& state_;
@@ -56,11 +67,15 @@ class Rebuild {
   std::size_t devices_;
   PlanSums sums_;
   Edit edit_;
+  std::int64_t left_bytes_ = kAnyBytes;  ///< That may be moved.
   std::vector<Pending> pending_;
+  bool by_loads_ = false;
+  double most_columns_ = 0.0;
   std::vector<int> changed_;
   std::vector<char> is_changed_;
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
+  std::vector<double> compute_ms_;  ///< [devices]: with a slice more.
   std::vector<double> values_;
   std::vector<double> values_of_nodes_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "search/state/plan_limits.h"
@@ -20,6 +21,7 @@ constexpr double kForTwo = 0.3;
 constexpr double kOfSameWidth = 0.5;
 constexpr double kInHalves = 0.5;
 constexpr double kBringBack = 0.4;
+constexpr double kToRoom = 0.5;   // Where plans do not fit.
 constexpr double kOneUnit = 0.6;  // Share of moves that hand on no more.
 constexpr int kLooksForWidth = 4;
 constexpr int kLooksForTable = 8;
@@ -104,7 +106,25 @@ int SliceMoves::pick() {
   return -1;
 }
 
+int SliceMoves::emptiest_device() const {
+  int emptiest = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::min();
+  for (int d = 0; d < state_.ways().devices(); ++d) {
+    const std::int64_t left =
+        prices_.room_bytes(d) - state_.sums.bytes[static_cast<std::size_t>(d)];
+    if (left > most) {
+      most = left;
+      emptiest = d;
+    }
+  }
+  return emptiest;
+}
+
 int SliceMoves::elsewhere(const StateSlice& slice) {
+  if (state_.sums.missing_bytes > 0 && slice.way == Way::kDevice && random_.uniform() < kToRoom) {
+    const int device = emptiest_device();
+    if (device != slice.place) return device;
+  }
   const int place = drawn(random_, static_cast<std::size_t>(state_.ways().places(slice.way)) - 1);
   return place < slice.place ? place : place + 1;
 }

@@ -24,6 +24,7 @@ class SliceMoves {
   /// A slice that may be changed, or -1.
   [[nodiscard]] int pick();
   [[nodiscard]] int device_waited_for();
+  [[nodiscard]] int emptiest_device() const;
   /// Another place than that of `slice`, which has one.
   [[nodiscard]] int elsewhere(const StateSlice& slice);
   /// One of `list`, which has some, preferably of this width.

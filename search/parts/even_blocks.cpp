@@ -31,21 +31,6 @@ TableRules rules_of_blocks(const Task& task, const Table& table, int group) {
   return of_blocks;
 }
 
-/// A group as one device: its devices, which may differ, are all given the same.
-Device device_of_group(const Task& task, int first_device, int group, const DeviceLoads& loads) {
-  const auto first = static_cast<std::size_t>(first_device);
-  Device all{.memory_bytes = INT64_MAX, .speed = kMostSpeed};
-  for (std::size_t d = first; d < first + static_cast<std::size_t>(group); ++d) {
-    const Device& device = task.device_list[d];
-    all.memory_bytes = std::min(all.memory_bytes, room_bytes(task, d) - loads.bytes[d]);
-    all.base_ms = std::max(all.base_ms, device.base_ms + loads.compute_ms[d]);
-    all.speed = std::min(all.speed, device.speed);
-  }
-  all.base_ms = std::min(all.base_ms, kMostBaseMs);
-  if (all.memory_bytes < 1) all.memory_bytes = all.base_bytes = 1;  // There is no room.
-  return all;
-}
-
 }  // namespace
 
 std::vector<int> block_groups(const Task& task) {
@@ -84,33 +69,6 @@ Table busiest_block(const Task& task, std::uint32_t table, int group) {
   return busy;
 }
 
-double busiest_block_ms(const KindPrice& price, const Task& task, std::uint32_t table, int dim,
-                        int group) {
-  const Table& whole = task.tables[table];
-  const double lookups = busiest_block(task, table, group).pooling_factor;
-  const double share = whole.pooling_factor > 0.0 ? lookups / whole.pooling_factor : 0.0;
-  return priced_ms(price, whole, dim, share, static_cast<double>(task.batch_size));
-}
-
-PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables, int group,
-                             const DeviceLoads& loads) {
-  PartialTask part;
-  part.tables = std::move(tables);
-  for (const std::uint32_t t : part.tables) {
-    part.task.tables.push_back(busiest_block(task, t, group));
-  }
-  part.task.devices = task.devices / group;
-  part.task.batch_size = task.batch_size;
-  if (has_equal_devices(task)) {
-    part.task.memory_bytes = room_bytes(task, 0) - loads.most_bytes();
-  } else {
-    for (int first = 0; first < task.devices; first += group) {
-      part.task.device_list.push_back(device_of_group(task, first, group, loads));
-    }
-  }
-  return part;
-}
-
 Plan plan_of_one_group(const Task& task) {
   Plan plan{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
   std::iota(plan.shards.front().begin(), plan.shards.front().end(), 0);
@@ -126,17 +84,6 @@ void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device
     const std::size_t device = static_cast<std::size_t>(first_device) + static_cast<std::size_t>(i);
     plan.shards[device].push_back(static_cast<int>(plan.slices.size()));
     plan.slices.push_back(slice);
-  }
-}
-
-void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
-                int group) {
-  const auto by_group = slices_by_device(blocks);
-  for (std::size_t g = 0; g < by_group.size(); ++g) {
-    for (TableSlice slice : by_group[g]) {
-      slice.table = static_cast<int>(cut.tables[static_cast<std::size_t>(slice.table)]);
-      add_blocks(plan, task, slice, static_cast<int>(g) * group, group);
-    }
   }
 }
 

@@ -3,11 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/kind_prices.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
-#include "search/parts/device_loads.h"
-#include "search/parts/partial_task.h"
 
 namespace neuroshard {
 
@@ -27,25 +24,11 @@ namespace neuroshard {
 /// `table` as far as they say something of blocks.
 [[nodiscard]] Table busiest_block(const Task& task, std::uint32_t table, int group);
 
-/// Cost of that block of `dim` columns by `price`, ms.
-[[nodiscard]] double busiest_block_ms(const KindPrice& price, const Task& task, std::uint32_t table,
-                                      int dim, int group);
-
-/// `tables`, ascending, as their busiest blocks, for as many devices as there are groups, beside
-/// `loads`, for which there is room. Each group is as slow, as busy and as full as any device of
-/// it.
-[[nodiscard]] PartialTask blocks_of_groups(const Task& task, std::vector<std::uint32_t> tables,
-                                           int group, const DeviceLoads& loads);
-
 /// All tables of a task for one device as they are, on this. Does not look at memory.
 [[nodiscard]] Plan plan_of_one_group(const Task& task);
 
 /// Adds blocks of the columns of `slice` to `plan`: one on each of `group` devices, from
 /// `first_device` on. Few rows may leave nothing for the last of them.
 void add_blocks(Plan& plan, const Task& task, TableSlice slice, int first_device, int group);
-
-/// Adds `blocks`, a plan for `cut`, the blocks of groups, to `plan` as row blocks of devices.
-void add_blocks(Plan& plan, const Task& task, const PartialTask& cut, const Plan& blocks,
-                int group);
 
 }  // namespace neuroshard

@@ -198,9 +198,7 @@ class WaySearch {
 };
 
 /// Adds the slices of columns of a guest, side by side.
-void add_columns(const Task& task, const Guest& guest, const Placed& placed, RoomyPlan& roomy) {
-  Plan& plan = roomy.plan;
-  TableWidths widths{.table = guest.tables.front(), .dims = {}};
+void add_columns(const Task& task, const Guest& guest, const Placed& placed, Plan& plan) {
   int column = 0;
   for (std::size_t d = 0; d < guest.devices.size(); ++d) {
     std::uint32_t units = placed.units[d];
@@ -215,48 +213,39 @@ void add_columns(const Task& task, const Guest& guest, const Placed& placed, Roo
         shard.push_back(static_cast<int>(plan.slices.size()));
         plan.slices.push_back({static_cast<int>(t), column, dim, 0, table.rows});
         if (guest.tables.size() > 1) continue;
-        widths.dims.push_back(dim);
         column += dim;
       }
     }
   }
-  if (widths.dims.size() > 1) roomy.choice.widths.push_back(std::move(widths));
 }
 
-RoomyPlan roomy_plan(const Task& task, const std::vector<Guest>& guests,
-                     const std::vector<Placed>& placed) {
-  RoomyPlan roomy;
-  roomy.plan.shards.resize(static_cast<std::size_t>(task.devices));
+Plan roomy_plan(const Task& task, const std::vector<Guest>& guests,
+                const std::vector<Placed>& placed) {
+  Plan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
   for (std::size_t g = 0; g < guests.size(); ++g) {
     const std::uint32_t t = guests[g].tables.front();
     if (placed[g].cut != nullptr) {
-      add_columns(task, guests[g], placed[g], roomy);
+      add_columns(task, guests[g], placed[g], plan);
       continue;
     }
     const Spread& spread = *placed[g].spread;
     if (spread.kind == Spread::Kind::kReplica) {
-      roomy.plan.replicas.push_back(static_cast<int>(t));
-      roomy.choice.replicas.push_back(t);
+      plan.replicas.push_back(static_cast<int>(t));
       continue;
     }
     const bool row_wise = spread.kind == Spread::Kind::kRowWise;
     const Table& table = task.tables[t];
-    add_blocks(roomy.plan, task, {static_cast<int>(t), 0, table.dim, 0, table.rows},
-               spread.first_device, row_wise ? task.devices : block_groups(task).back());
-    (row_wise ? roomy.choice.row_wise : roomy.choice.node_blocks).push_back(t);
+    add_blocks(plan, task, {static_cast<int>(t), 0, table.dim, 0, table.rows}, spread.first_device,
+               row_wise ? task.devices : block_groups(task).back());
   }
-  std::ranges::sort(roomy.plan.replicas);
-  for (auto* tables : {&roomy.choice.replicas, &roomy.choice.row_wise, &roomy.choice.node_blocks}) {
-    std::ranges::sort(*tables);
-  }
-  std::ranges::sort(roomy.choice.widths, {}, &TableWidths::table);
-  return roomy;
+  std::ranges::sort(plan.replicas);
+  return plan;
 }
 
 }  // namespace
 
-std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
-                                       const StopCondition& stop) {
+std::optional<Plan> plan_for_room(const Task& task, bool equal_widths, const StopCondition& stop) {
   if (task.tables.size() * static_cast<std::size_t>(1 + task.devices) > kMostStandingDecisions) {
     return std::nullopt;
   }
@@ -270,7 +259,7 @@ std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   const double share = static_cast<double>(needed) / static_cast<double>(total_room_bytes(task));
   if (share > 1.0) return std::nullopt;
-  const auto search = [&](double fill, WaySearch::Limits limits) -> std::optional<RoomyPlan> {
+  const auto search = [&](double fill, WaySearch::Limits limits) -> std::optional<Plan> {
     std::vector<std::int64_t> part = rooms;
     for (std::int64_t& room : part) {
       if (fill < 1.0) room = static_cast<std::int64_t>(fill * static_cast<double>(room));
@@ -281,32 +270,10 @@ std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
   };
   for (const double more : kFills) {
     if (more * share >= 1.0) break;
-    if (auto roomy = search(more * share, {.steps = kFewSteps})) return roomy;
+    if (auto plan = search(more * share, {.steps = kFewSteps})) return plan;
   }
-  if (auto roomy = search(1.0, {.steps = kFewSteps, .columns_first = false})) return roomy;
+  if (auto plan = search(1.0, {.steps = kFewSteps, .columns_first = false})) return plan;
   return search(1.0, {.steps = kManySteps});
-}
-
-std::vector<std::uint32_t> tables_with_room_as_replicas(const Task& task) {
-  std::vector<std::uint32_t> tables;
-  const std::int64_t largest = largest_room_bytes(task);
-  const std::int64_t least = std::ranges::min(rooms_bytes(task));
-  const TouchedGradients touched(task);
-  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
-    const Table& table = task.tables[t];
-    if (!may_be_sharded(task, table, ShardingKind::kReplicate)) continue;
-    if (may_be_in_columns(task, table) && slice_bytes(table, narrowest_columns(table)) <= largest) {
-      continue;
-    }
-    const bool in_blocks = std::ranges::any_of(block_groups(task), [&](int group) {
-      return may_be_cut(task, table, group) &&
-             busiest_block(task, t, group).size_bytes() <= largest;
-    });
-    if (!in_blocks && replica_memory(task, static_cast<int>(t), touched).total_bytes() <= least) {
-      tables.push_back(t);
-    }
-  }
-  return tables;
 }
 
 }  // namespace neuroshard

@@ -5,15 +5,8 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
-#include "search/parts/cut_choices.h"
 
 namespace neuroshard {
-
-/// A plan that has room for all tables, whatever it costs, and how it has them.
-struct RoomyPlan {
-  Plan plan;
-  CutChoice choice;  ///< Widths are those of all tables that are in several slices of columns.
-};
 
 /// Looks for a plan of `task` where the search by halving finds none: tables in slices of any
 /// widths, at most one of a table on a device; row-wise; in row blocks on the devices of one node;
@@ -21,11 +14,7 @@ struct RoomyPlan {
 /// are about as full. Ends after a bounded number of steps; on tasks of some tables and devices
 /// these are all plans of this sort. `equal_widths`: all slices of a table are equally wide, and a
 /// device may have several. `task` is as with_rules_of_groups() has it, and has several devices.
-[[nodiscard]] std::optional<RoomyPlan> plan_for_room(const Task& task, bool equal_widths,
-                                                     const StopCondition& stop);
-
-/// Tables that have no room on any device however their columns are cut, and neither in row blocks,
-/// but may be replicated; ascending.
-[[nodiscard]] std::vector<std::uint32_t> tables_with_room_as_replicas(const Task& task);
+[[nodiscard]] std::optional<Plan> plan_for_room(const Task& task, bool equal_widths,
+                                                const StopCondition& stop);
 
 }  // namespace neuroshard

@@ -40,6 +40,7 @@ bool meets_apart(const PlanState& state, const Edit& edit, const StateSlice& sli
 
 bool keeps_limits(const PlanState& state, const Edit& edit) {
   const TableWays& ways = state.ways();
+  const MovedBytes* const moved = state.moved();
   for (const StateSlice& slice : edit.in) {
     const TableWays::OfTable& of = ways.of(slice.table);
     if (!ways.may_be_wide(slice.table, slice.width) || !of.may_be_at(slice.way, slice.place)) {
@@ -56,7 +57,8 @@ bool keeps_limits(const PlanState& state, const Edit& edit) {
       return false;
     }
   }
-  return true;
+  return moved == nullptr || moved->terms().most_moved_bytes == kAnyBytes ||
+         state.moved_bytes_after(edit) <= moved->terms().most_moved_bytes;
 }
 
 }  // namespace neuroshard

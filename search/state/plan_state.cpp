@@ -19,14 +19,16 @@ void take_out(std::vector<int>& list, int value) {
 }  // namespace
 
 PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan,
-                     const StopCondition& stop)
+                     MovedBytes* moved, const StopCondition& stop)
     : catalog_(catalog),
       ways_(ways),
+      moved_(moved),
       of_table_(catalog.task().tables.size()),
       on_device_(static_cast<std::size_t>(ways.devices())),
       on_node_(static_cast<std::size_t>(ways.nodes())),
       shards_on_(on_device_.size()),
-      is_touched_(on_device_.size(), 0) {
+      is_touched_(on_device_.size(), 0),
+      is_fixed_(of_table_.size(), 0) {
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
     all_rows_.push_back(catalog.all_rows(static_cast<int>(t)));
   }
@@ -43,6 +45,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.seen.resize(devices);
   sums.backward_ms.resize(devices);
   sums.total_ms.resize(devices);
+  if (moved_ != nullptr) sums.moved_of_table.resize(of_table_.size());
   read(plan, stop);
 }
 
@@ -56,15 +59,18 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
   }
   Edit edit;
   edit.replicate = plan.replicas;
+  std::vector<char> is_replica(held.size(), 0);
+  for (const int table : plan.replicas) is_replica[static_cast<std::size_t>(table)] = 1;
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (stop.reached()) {
       movable_.clear();
       return;
     }
     const int table = static_cast<int>(t);
+    const TableWays::OfTable& ways = ways_.of(table);
     if (held[t].empty()) {
-      (void)catalog_.replica(table);
-      if (ways_.of(table).replica) movable_.push_back(table);
+      if (is_replica[t] != 0) (void)catalog_.replica(table);
+      if (is_replica[t] != 0 ? ways.replica : ways.may_be_any()) movable_.push_back(table);
     } else if (const std::size_t first = edit.in.size(); read_table(table, held[t], edit)) {
       embed(edit, first);
       movable_.push_back(table);
@@ -130,7 +136,13 @@ void PlanState::embed(const Edit& edit, std::size_t first) const {
 
 void PlanState::fix_table(const std::vector<HeldSlice>& held) {
   const std::int64_t rows = task().tables[static_cast<std::size_t>(held.front().slice.table)].rows;
+  is_fixed_[static_cast<std::size_t>(held.front().slice.table)] = 1;
   const KindPrice* price = price_of_blocks(catalog_.backend(), task(), held);
+  if (moved_ != nullptr) {
+    std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(held.front().slice.table)];
+    for (const auto& [slice, device] : held) bytes += moved_->of_fixed(slice, device);
+    sums.moved_bytes += bytes;
+  }
   for (const auto& [slice, device] : held) {
     const KindPrice* const of_block = slice.rows == rows ? nullptr : price;
     const int number = catalog_.rows(slice.table, slice.first_row, slice.rows, of_block);
@@ -138,6 +150,13 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
     fixed_.push_back({slice, device});
     ++sums.slices;
   }
+}
+
+bool PlanState::is_whole() const {
+  for (std::size_t t = 0; t < of_table_.size(); ++t) {
+    if (sums.is_replica[t] == 0 && of_table_[t].empty() && is_fixed_[t] == 0) return false;
+  }
+  return true;
 }
 
 Plan PlanState::plan() const {
@@ -151,11 +170,15 @@ Plan PlanState::plan() const {
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
     if (sums.is_replica[t] != 0) plan.replicas.push_back(static_cast<int>(t));
     const std::int64_t rows = task().tables[t].rows;
-    std::vector<int> ids = of_table_[t];
-    std::ranges::stable_sort(ids, std::greater<>(), [&](int id) { return slice(id).width; });
+    std::vector<StateSlice> slices;
+    for (const int id : of_table_[t]) slices.push_back(slice(id));
+    std::ranges::stable_sort(slices, std::greater<>(), &StateSlice::width);
+    std::vector<int> first_columns;
+    if (moved_ != nullptr && !slices.empty()) first_columns = moved_->first_columns(slices);
     int column = 0;
-    for (const int id : ids) {
-      const StateSlice& slice = this->slice(id);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const StateSlice& slice = slices[i];
+      if (!first_columns.empty()) column = first_columns[i];
       const std::int64_t of_block =
           slice.way == Way::kDevice
               ? rows
@@ -183,6 +206,49 @@ void PlanState::apply(const Edit& edit) {
   for (const int t : edit.replicate) sums.is_replica[static_cast<std::size_t>(t)] = 1;
   sum_up_touched();
   if (!edit.replicate.empty() || !edit.unreplicate.empty()) sum_up_replicas();
+  if (moved_ != nullptr) count_moves(edit);
+}
+
+std::int64_t PlanState::moved_bytes_after(const Edit& edit) const {
+  std::int64_t bytes = sums.moved_bytes;
+  for (std::size_t i = 0; i < edit.in.size(); ++i) {
+    const int table = edit.in[i].table;
+    const auto before = edit.in.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(edit.in.begin(), before,
+                     [&](const StateSlice& one) { return one.table == table; }) != before) {
+      continue;
+    }
+    of_one_table_.clear();
+    for (const int id : of_table(table)) {
+      if (std::ranges::find(edit.out, id) == edit.out.end()) of_one_table_.push_back(slice(id));
+    }
+    for (const StateSlice& one : edit.in) {
+      if (one.table == table) of_one_table_.push_back(one);
+    }
+    bytes +=
+        moved_->of_slices(of_one_table_) - sums.moved_of_table[static_cast<std::size_t>(table)];
+  }
+  return bytes;
+}
+
+void PlanState::count_moves(const Edit& edit) {
+  const auto count = [&](int table) {
+    of_one_table_.clear();
+    for (const int id : of_table(table)) of_one_table_.push_back(slice(id));
+    std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(table)];
+    sums.moved_bytes -= bytes;
+    bytes = is_replica(table)       ? moved_->of_replica(table)
+            : of_one_table_.empty() ? 0
+                                    : moved_->of_slices(of_one_table_);
+    sums.moved_bytes += bytes;
+  };
+  int last = -1;  // Slices of a table follow each other.
+  for (const StateSlice& one : edit.in) {
+    if (std::exchange(last, one.table) != one.table) count(one.table);
+  }
+  for (const int table : edit.replicate) count(table);
+  for (const int table : edit.unreplicate) count(table);
+  sums.moves_ms = moved_->charge_ms(sums.moved_bytes, sums.is_replica);
 }
 
 void PlanState::undo(const PlanSums& before) {

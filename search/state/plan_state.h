@@ -10,20 +10,11 @@
 #include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"
 #include "search/state/held_shards.h"
+#include "search/state/moved_bytes.h"
 #include "search/state/shard_catalog.h"
 #include "search/state/table_ways.h"
 
 namespace neuroshard {
-
-/// Columns of a table, somewhere.
-struct StateSlice {
-  int table = 0;
-  int width = 0;
-  Way way = Way::kDevice;
-  int place = 0;  ///< A device or a node; 0 of kAll.
-
-  friend bool operator==(const StateSlice&, const StateSlice&) = default;
-};
 
 /// A change of a plan: slices that leave, by number, and slices that come; tables that become
 /// replicas, or are such no more. All columns of a table that leave come back.
@@ -54,6 +45,11 @@ struct PlanSums {
   std::vector<int> shards;            ///< [devices]
   int slices = 0;                     ///< On all devices, with blocks that stay as they are.
 
+  // Where a plan runs:
+  std::vector<std::int64_t> moved_of_table;  ///< [tables]
+  std::int64_t moved_bytes = 0;
+  double moves_ms = 0.0;  ///< MovedBytes::charge_ms().
+
   AlignedVector<float> replicas;  ///< [embedding width]
   std::vector<char> is_replica;   ///< [tables]
   double replica_price_ms = 0.0;
@@ -78,12 +74,14 @@ struct PlanSums {
 /// they are: uneven row blocks.
 class PlanState {
  public:
-  /// Borrows both. `plan`: a valid one of the catalog's task. Once `stop` is reached, the state is
-  /// left without tables.
+  /// Borrows all. `plan`: a valid one of the catalog's task; a table that it does not have is
+  /// nowhere until an edit brings it. `moved`: from the plan that runs; null: there is none. Once
+  /// `stop` is reached, the state is left without tables.
   PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& plan,
-            const StopCondition& stop = {});
+            MovedBytes* moved = nullptr, const StopCondition& stop = {});
 
-  /// Wide slices of a table have its first columns, so that halves of halves are such.
+  /// Slices have columns that their devices hold. Where no plan runs, wide slices of a table have
+  /// its first columns, so that halves of halves are such.
   [[nodiscard]] Plan plan() const;
 
   /// Lists and sums follow; costs are for StatePrices.
@@ -122,8 +120,14 @@ class PlanState {
   [[nodiscard]] bool is_replica(int table) const {
     return sums.is_replica[static_cast<std::size_t>(table)] != 0;
   }
+  /// No table is missing.
+  [[nodiscard]] bool is_whole() const;
   /// Tables that may be changed, ascending.
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
+  /// What has to be moved after an edit of few slices.
+  [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
+  /// Null: no plan runs.
+  [[nodiscard]] MovedBytes* moved() const { return moved_; }
   [[nodiscard]] Way way_of(int table) const {
     return is_replica(table) ? Way::kReplica : slice(of_table(table).front()).way;
   }
@@ -158,9 +162,11 @@ class PlanState {
   void sum_up_touched();
   void sum_up(int device);
   void sum_up_replicas();
+  void count_moves(const Edit& edit);
 
   ShardCatalog& catalog_;
   const TableWays& ways_;
+  MovedBytes* moved_;
   std::vector<int> all_rows_;  ///< [tables]
   std::vector<StateSlice> slices_;
   std::vector<int> free_;
@@ -174,6 +180,8 @@ class PlanState {
   std::vector<int> touched_;
   std::vector<int> last_touched_;
   std::vector<char> is_touched_;
+  std::vector<char> is_fixed_;  ///< [tables]
+  mutable std::vector<StateSlice> of_one_table_;
 };
 
 }  // namespace neuroshard

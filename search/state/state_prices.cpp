@@ -18,7 +18,9 @@ constexpr double kShareOfGuide = 0.1;
 constexpr double kMissingAnything = 0.06;
 constexpr double kMissingEverything = 60.0;
 
-constexpr float kColumnsToMeasure = 2000.0F;
+// What a column takes is measured about where devices are if all have as many.
+constexpr float kLeastColumns = 16.0F;
+constexpr float kMostColumns = 2000.0F;
 
 }  // namespace
 
@@ -42,8 +44,10 @@ StatePrices::StatePrices(PlanState& state)
     models_->backward(std::vector<float>(device_count_, columns), cost_ms);
     return static_cast<double>(*std::ranges::max_element(cost_ms));
   };
-  ms_of_column_ =
-      std::max(0.0, (exchange_ms(kColumnsToMeasure) - exchange_ms(0.0F)) / kColumnsToMeasure);
+  float columns = 0.0F;
+  for (const Table& table : state.task().tables) columns += static_cast<float>(table.dim);
+  columns = std::clamp(columns / static_cast<float>(device_count_), kLeastColumns, kMostColumns);
+  ms_of_column_ = std::max(0.0, (exchange_ms(2.0F * columns) - exchange_ms(columns)) / columns);
   if (ids_.priced()) ms_of_lookup_unit_ = ms_of_column_ * kColumnsOfLookup / kUnitsOfLookup;
 }
 
@@ -55,10 +59,18 @@ double StatePrices::guide_ms(double square) const {
   return kShareOfGuide * std::sqrt(std::max(0.0, square) / static_cast<double>(device_count_));
 }
 
+double StatePrices::moves_ms_after(const Edit& edit) const {
+  const MovedBytes* const moved = state_.moved();
+  if (moved == nullptr || moved->terms().ms_per_byte == 0.0) return sums_.moves_ms;
+  const std::int64_t more_bytes = state_.moved_bytes_after(edit) - sums_.moved_bytes;
+  return sums_.moves_ms + moved->terms().ms_per_byte * static_cast<double>(more_bytes);
+}
+
 double StatePrices::memory_ms(std::int64_t missing_bytes, double cost_ms) const {
   if (missing_bytes == 0) return 0.0;
-  return cost_ms * (kMissingAnything +
-                    kMissingEverything * static_cast<double>(missing_bytes) / all_room_bytes_);
+  return memory_times_ * cost_ms *
+         (kMissingAnything +
+          kMissingEverything * static_cast<double>(missing_bytes) / all_room_bytes_);
 }
 
 void StatePrices::price_state() {
@@ -106,7 +118,7 @@ void StatePrices::price_idle() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = 0.0;
-  s.cost_ms = most + s.all_reduce_ms;
+  s.cost_ms = most + s.all_reduce_ms + s.moves_ms;
 }
 
 void StatePrices::price_exchanges() {
@@ -137,7 +149,7 @@ void StatePrices::price_exchanges() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = ids_.ms(id_columns(most_lookups_seen(nodes_, s.lookups)));
-  s.cost_ms = most + s.ids_ms + s.all_reduce_ms;
+  s.cost_ms = most + s.ids_ms + s.all_reduce_ms + s.moves_ms;
   rank();
 }
 

@@ -38,6 +38,10 @@ class StatePrices {
   [[nodiscard]] double objective_ms() const;
   /// Guides a search where the slowest device is not changed. `square`: as square().
   [[nodiscard]] double guide_ms(double square) const;
+  /// Bytes that do not fit cost so many times what they do at first.
+  void weigh_memory(double times) { memory_times_ = times; }
+  /// PlanSums::moves_ms after an edit that leaves replicas alone.
+  [[nodiscard]] double moves_ms_after(const Edit& edit) const;
   /// For bytes that do not fit.
   [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;
 
@@ -51,6 +55,8 @@ class StatePrices {
     const float tables_ms = (shards == 0 ? empty_ms_ : head_ms) + static_cast<float>(price_ms);
     return devices_.compute_ms(device, tables_ms);
   }
+  /// Compute cost of a device that has no slices, ms.
+  [[nodiscard]] double empty_ms() const { return empty_ms_; }
   /// About what a column of a device takes in one all-to-all of gradients.
   [[nodiscard]] double ms_of_column() const { return ms_of_column_; }
   /// And what an id of a sample takes, in lookup_units().
@@ -60,7 +66,11 @@ class StatePrices {
     return compute_ms + 2.0 * ms_of_column_ * columns + ms_of_lookup_unit_ * lookups;
   }
   [[nodiscard]] double replicas_ms(std::size_t device) const {
-    return sums_.replicas_ms / (devices_.speed.empty() ? 1.0 : devices_.speed[device]);
+    return sums_.replicas_ms / speed(device);
+  }
+  /// About what a shard adds to what a device computes, at a speed of 1.
+  [[nodiscard]] double added_ms(int shard) const {
+    return std::max(0.0, state_.catalog().alone_ms(shard) - empty_ms_);
   }
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, std::int64_t bytes) const {
     return std::max<std::int64_t>(0, bytes + sums_.replica_bytes - room_bytes_[device]);
@@ -90,6 +100,10 @@ class StatePrices {
   [[nodiscard]] std::uint64_t head_evaluations() const { return head_evaluations_; }
   [[nodiscard]] std::uint64_t comm_evaluations() const { return comm_evaluations_; }
 
+  [[nodiscard]] double speed(std::size_t device) const {
+    return devices_.speed.empty() ? 1.0 : static_cast<double>(devices_.speed[device]);
+  }
+
  private:
   void price_replicas();
   void price_heads();
@@ -107,6 +121,7 @@ class StatePrices {
   ComputeOnDevices devices_;
   std::vector<std::int64_t> room_bytes_;
   double all_room_bytes_ = 0.0;
+  double memory_times_ = 1.0;
   float empty_ms_ = 0.0F;
   double ms_of_column_ = 0.0;
   double ms_of_lookup_unit_ = 0.0;

@@ -75,8 +75,19 @@ TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const Wa
   WayOptions possible = options;
   possible.replicas = possible.replicas && catalog.backend().prices_replicas();
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
-    OfTable ways =
-        ways_of(task_, task_.tables[t], is_bundle[t], has_nodes ? per_node_ : 0, possible);
+    static constexpr WayOptions::OfTable kAnyWay{};
+    const WayOptions::OfTable& of_table =
+        options.of_tables.empty() ? kAnyWay : options.of_tables[bundled.original[t]];
+    WayOptions of_one = possible;
+    if (of_table.only) of_one.rows = of_one.replicas = true;
+    OfTable ways = ways_of(task_, task_.tables[t], is_bundle[t], has_nodes ? per_node_ : 0, of_one);
+    ways.any_widths = of_table.any_widths;
+    if (const std::optional<Way>& only = of_table.only) {
+      ways.device &= *only == Way::kDevice;
+      ways.node &= *only == Way::kNode;
+      ways.all &= *only == Way::kAll;
+      ways.replica &= *only == Way::kReplica;
+    }
     if (ways.replica) {
       ways.replica = catalog.replica_load(static_cast<int>(t)).bytes <= least_room;
     }
@@ -113,7 +124,7 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
 
 bool TableWays::may_be_wide(int table, int width) const {
   if (width < of(table).least_width) return false;
-  if (!options_.halves) return true;
+  if (!halves(table)) return true;
   int half = task_.tables[static_cast<std::size_t>(table)].dim;
   while (half > width && can_split_columns(half)) half /= 2;
   return half == width;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/plans/sharding_kinds.h"
@@ -20,6 +22,16 @@ enum class Way : std::uint8_t {
   kReplica  ///< All of the table on every device.
 };
 
+/// Columns of a table, somewhere.
+struct StateSlice {
+  int table = 0;
+  int width = 0;
+  Way way = Way::kDevice;
+  int place = 0;  ///< A device or a node; 0 of kAll.
+
+  friend bool operator==(const StateSlice&, const StateSlice&) = default;
+};
+
 /// The price of row blocks of a table, `held` being all of its slices; null: models predict them.
 /// The rule of SlicePrices.
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
@@ -31,6 +43,12 @@ struct WayOptions {
   bool replicas = true;       ///< Where the models price them.
   bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves of a table.
+  /// [listed tables], or none. What comes with tables of a plan that runs:
+  struct OfTable {
+    std::optional<Way> only{};  ///< The way that it has to keep.
+    bool any_widths = false;    ///< Halves or not.
+  };
+  std::span<const OfTable> of_tables{};
 };
 
 /// In which ways the rules and groups of a task leave each table to be sharded: compiled once, so
@@ -48,7 +66,8 @@ class TableWays {
     int most_slices = 1;       ///< By kDevice.
     int most_node_slices = 1;  ///< Slices of columns, by kNode.
     int least_width = kDimMultiple;
-    bool any_device = true;  ///< kDevice and kNode: on each of them.
+    bool any_widths = false;  ///< Halves or not.
+    bool any_device = true;   ///< kDevice and kNode: on each of them.
     std::vector<bool> devices{};
     std::vector<bool> nodes{};
     [[nodiscard]] bool may_be(Way way) const {
@@ -64,6 +83,7 @@ class TableWays {
       }
       return false;
     }
+    [[nodiscard]] bool may_be_any() const { return device || node || all || replica; }
     [[nodiscard]] bool may_be_at(Way way, int place) const {
       if (any_device || way == Way::kAll) return true;
       return way == Way::kDevice ? devices[static_cast<std::size_t>(place)]
@@ -80,6 +100,7 @@ class TableWays {
   [[nodiscard]] bool any_apart() const { return !apart_.empty(); }
   [[nodiscard]] bool equal_widths() const { return options_.equal_widths; }
   [[nodiscard]] bool halves() const { return options_.halves; }
+  [[nodiscard]] bool halves(int table) const { return options_.halves && !of(table).any_widths; }
   /// Whether a slice of a table may be so wide, as far as it alone is concerned.
   [[nodiscard]] bool may_be_wide(int table, int width) const;
 

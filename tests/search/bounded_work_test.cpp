@@ -27,13 +27,12 @@
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/rule_proofs.h"
-#include "search/parts/cut_search.h"
 #include "search/parts/room_search.h"
 #include "search/piece_catalog.h"
-#include "search/search_driver.h"
-#include "search/starts/cut_ladder.h"
+#include "search/starts/room_starts.h"
 #include "search/starts/ruled_packings.h"
 #include "search/starts/tight_packings.h"
+#include "search/starts/way_ladder.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -135,6 +134,17 @@ struct Work {
   std::function<void(const StopCondition&)> run;
 };
 
+void climb(const Backend& backend, const CanonicalTask& canonical, const StopCondition& stop) {
+  ShardCatalog catalog(backend, canonical);
+  const TableWays ways(catalog, canonical, {});
+  const Plan nothing{
+      .slices = {},
+      .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(canonical.task.devices))};
+  PlanState state(catalog, ways, nothing);
+  StatePrices prices(state);
+  (void)WayLadder(state, prices, stop).best(8, stop);
+}
+
 // Whoever is stopped may be asked for more before all of it ends, which is then not begun.
 constexpr std::uint64_t kMostAsksAfterStop = 40;
 // Looks at the stop condition, of which 16,384 steps are between two: some seconds at most.
@@ -157,6 +167,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
         {"proofs", [&](const StopCondition& stop) { (void)proof_of_infeasibility(task, stop); }},
         {"canonical task", [&](const StopCondition& stop) { (void)CanonicalTask(task, stop); }},
         {"room", [&](const StopCondition& stop) { (void)plan_for_room(task, false, stop); }},
+        {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }},
         {"ruled packings", [&](const StopCondition& stop) {
            (void)pack_under_rules(catalog, canonical.task, starts, false, stop);
          }}};
@@ -166,9 +177,6 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
                        }});
     }
     if (starts != nullptr) {
-      works.push_back({"ladder", [&](const StopCondition& stop) {
-                         (void)cut_ladder(catalog, *starts, 4, 1000, stop);
-                       }});
       works.push_back({"uniform slices", [&](const StopCondition& stop) {
                          (void)place_uniform_slices(*starts, 4, stop);
                        }});
@@ -270,39 +278,35 @@ Task many_tables(std::uint64_t seed) {
 }
 
 /// As Planner::plan() does it, on a backend of the caller's.
-PlanResult plan_on(const Backend& backend, const Task& task, const PlanRequest& request) {
-  const PlannerOptions options;
-  CutSearch cuts(backend, task, request, {});
-  while (const auto& part = cuts.next()) {
-    PlanOutcome outcome;
-    const SearchDriver::Job job{*part->task, outcome, part->start};
-    SearchDriver driver(backend, options, request);
-    driver.add({&job, 1});
-    while (driver.in_flight() > 0) driver.advance();
-    cuts.take(std::move(outcome).value());
-  }
-  PlanResult result = cuts.finish();
-  if (!result.plan) return result;
+PlanResult plan_on(const Backend& backend, const Task& listed, const PlanRequest& request) {
+  const Task task = with_rules_of_groups(listed);
   const StopCondition stop(request.deadline, request.stop);
+  PlanResult result;
+  const auto consider = [&](Plan plan) {
+    PlanCost cost = simulate(backend, task, plan);
+    if (!cost.fits_memory || (result.plan && cost.cost_ms >= result.cost.cost_ms)) return;
+    result.plan = std::move(plan);
+    result.cost = std::move(cost);
+  };
   const Portfolio portfolio{.backend = backend, .task = task, .ways = {}, .stop = stop};
+  portfolio.start(consider, result.stats);
+  if (!result.plan && !stop.reached()) {
+    for (Plan& plan : starts_for_room(backend, task, false, true, stop).plans) {
+      consider(std::move(plan));
+    }
+  }
+  if (!result.plan) return result;
   const Plan start = *result.plan;
-  portfolio.improve(
-      start,
-      [&](Plan plan) {
-        PlanCost cost = simulate(backend, task, plan);
-        if (!cost.fits_memory || cost.cost_ms >= result.cost.cost_ms) return;
-        result.plan = std::move(plan);
-        result.cost = std::move(cost);
-      },
-      result.stats);
+  portfolio.improve({&start, 1}, consider, result.stats);
   return result;
 }
 
 // Wherever it is stopped: while its first plans are made, while pieces are embedded or candidates
 // listed, or while whole plans are improved.
 TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
-  // A neighbourhood is rebuilt and priced at once; a plan that is handed out is priced, too.
-  constexpr std::uint64_t kMostRowsAtOnce = 5000;
+  // All slices are placed anew at once, of which the next edits are priced before it is asked; a
+  // plan that is handed out is priced, too.
+  constexpr std::uint64_t kMostRowsAtOnce = 20'000;
   int stopped = 0;
   int with_plan = 0;
   for (std::uint64_t seed = 0; seed < repetitions(48); ++seed) {

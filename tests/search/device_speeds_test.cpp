@@ -37,7 +37,7 @@ TEST(DeviceSpeeds, Count) {
     EXPECT_LE(result.cost.cost_ms, told.cost_ms * 1.02);  // Another search, from other starts.
     cheaper += result.cost.cost_ms < 0.95 * told.cost_ms ? 1 : 0;
   }
-  EXPECT_GE(cheaper, 3);
+  EXPECT_GE(cheaper, 2);
 }
 
 // Seven devices wait for one that has something else to do: what a plan costs beyond that does not

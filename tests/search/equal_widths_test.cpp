@@ -8,6 +8,7 @@
 #include <set>
 
 #include "message_of.h"
+#include "neuroshard/plan_check.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
@@ -131,12 +132,38 @@ TEST(EqualWidths, AreRefusedWhereTheAlgorithmCutsOtherwise) {
               ::testing::HasSubstr("algorithm 'neuroshard'"));
 }
 
-TEST(EqualWidths, AreRefusedForRePlanningWhichDoesNotKeepThem) {
-  const Planner planner(builtin_weights(), with_equal_widths(Effort::kFast));
-  const Task task = random_task(1);
-  const RunningPlan running{.task = task, .plan = *planner.plan(task).plan};
-  EXPECT_THAT(message_of([&] { (void)planner.replan(task, running); }),
-              ::testing::HasSubstr("without equal_widths"));
+// Whether what runs has them or not.
+TEST(EqualWidths, HoldInPlansNearToRunningOnes) {
+  const Planner equal(builtin_weights(), with_equal_widths(Effort::kFast));
+  const Planner any(builtin_weights(), {.threads = 1});
+  int planned = 0;
+  int unequal = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = random_task(seed);
+    for (std::size_t t = 0; t < task.tables.size(); ++t) {
+      task.tables[t].name = "table " + std::to_string(t);
+    }
+    const PlanResult plan = (seed % 2 == 0 ? equal : any).plan(task);
+    if (!plan.plan) continue;
+    RunningPlan running{.task = task, .plan = *plan.plan};
+    unequal += has_equal_widths(task, running.plan) ? 0 : 1;
+    task.tables[seed % task.tables.size()].rows *= 2;
+    if (seed % 3 == 0 && task.devices > 2 && has_equal_devices(task)) {
+      running.lost_devices = {1};
+      --task.devices;
+    }
+    const ReplanResult near = equal.replan(task, running);
+    if (!near.result.plan) continue;
+    ++planned;
+    EXPECT_TRUE(has_equal_widths(task, *near.result.plan));
+    EXPECT_TRUE(check_plan(*near.result.plan, task).empty());
+    EXPECT_EQ(near.result.cost.cost_ms, equal.simulate(task, *near.result.plan).cost_ms);
+    if (seed % 2 != 0) continue;
+    EXPECT_EQ(equal.replan(running.task, {running.task, running.plan}).moved_bytes, 0);
+  }
+  EXPECT_GT(planned, NEUROSHARD_SANITIZED ? 0 : 20);
+  EXPECT_GT(unequal, NEUROSHARD_SANITIZED ? -1 : 5);
 }
 
 }  // namespace

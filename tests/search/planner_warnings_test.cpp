@@ -33,7 +33,7 @@ TEST(PlannerWarnings, SayWhatTheModelsWereNotTrainedOn) {
   const PlannerOptions fast{.effort = Effort::kFast, .threads = 1};
   EXPECT_THAT(warning_of(fast), IsEmpty());
   models.metadata["compute.range.row"] = "1 to 10";
-  EXPECT_THAT(warning_of(fast), HasSubstr("trained on rows from 1 to 10, but table 0"));
+  EXPECT_THAT(warning_of(fast), HasSubstr("trained on rows from 1 to 10, but table "));
   EXPECT_THAT(warning_of({.algorithm = Algorithm::kSizeGreedy}), HasSubstr("rows from 1 to 10"));
   models.metadata["compute.range.row"] = "many";
   EXPECT_THROW(Planner(models, fast), Error);

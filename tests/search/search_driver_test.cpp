@@ -3,15 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "core/base/random.h"
 #include "core/placement/fallback_backend.h"
 #include "failing_backend.h"
 #include "golden.h"
-#include "neuroshard/plan_check.h"
-#include "neuroshard/simulator.h"
-#include "random_tasks.h"
-#include "search/parts/equalized_task.h"
-#include "search/random_rules.h"
 
 namespace neuroshard {
 namespace {
@@ -20,15 +14,13 @@ using testing::FailingBackend;
 using testing::golden_models;
 using testing::golden_task;
 using ::testing::HasSubstr;
-using testing::random_task;
 
-class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
+class SearchDriverTest : public ::testing::Test {
  protected:
   SearchDriverTest() {
     for (int i = 0; i < 6; ++i) tasks_.push_back(golden_task("2gpu_dim64", i));
     tasks_[2].memory_bytes = 1000;  // Cannot fit.
-    options_.algorithm = GetParam();
-    options_.effort = Effort::kFast;
+    options_.algorithm = Algorithm::kPublished;
     options_.search.max_splits = 3;  // Levels of two tasks are worth a launch.
   }
 
@@ -65,11 +57,7 @@ class SearchDriverTest : public ::testing::TestWithParam<Algorithm> {
   std::vector<Task> tasks_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, SearchDriverTest,
-                         ::testing::Values(Algorithm::kNeuroshard, Algorithm::kPublished),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
-
-TEST_P(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
+TEST_F(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
   const std::vector<PlanOutcome> alone = run(*cpu_, 1);
   EXPECT_TRUE(alone[2].has_value() && alone[2]->infeasible.has_value());
   for (const std::size_t together : {2U, 6U}) {
@@ -83,7 +71,7 @@ TEST_P(SearchDriverTest, SearchesInOneLaunchFindWhatEachFindsAlone) {
   }
 }
 
-TEST_P(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
+TEST_F(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
   const std::vector<PlanOutcome> expected = run(*cpu_, 2);
   int works = 0;
   for (bool failed = true; failed; ++works) {
@@ -110,7 +98,7 @@ TEST_P(SearchDriverTest, GoesOnOnTheCpuWhereverADeviceFails) {
   EXPECT_GT(works, 5);
 }
 
-TEST_P(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
+TEST_F(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
   const std::vector<PlanOutcome> expected = run(*cpu_, 2);
   for (const int works : {0, 1, 3, 5}) {
     SCOPED_TRACE(works);
@@ -130,48 +118,6 @@ TEST_P(SearchDriverTest, AForcedDeviceFailsTheSearchesThatItHas) {
     }
     EXPECT_GT(failed, 0U);
   }
-}
-
-// As the cut search has it of a plan for equal devices.
-TEST(SearchDriver, PlansNearToAStart) {
-  const std::unique_ptr<Backend> cpu = make_cpu_backend(golden_models());
-  const PlannerOptions options{.effort = Effort::kFast};
-  const PlanRequest request;
-  const auto plan = [&](const Task& task, const Plan* start) {
-    SearchDriver driver(*cpu, options, request);
-    PlanOutcome outcome;
-    const SearchDriver::Job job{task, outcome, start};
-    driver.add({&job, 1});
-    while (driver.in_flight() > 0) driver.advance();
-    return std::move(outcome).value();
-  };
-  int cheaper = 0;
-  int with_groups = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    Task task = random_task(seed);
-    Random random(seed, 71);
-    task.devices = 4;
-    if (seed % 2 == 0) testing::add_random_rules_to_tables(task, random);
-    testing::add_random_devices(task, random);
-    if (seed % 3 == 0) testing::add_random_groups(task, 2, random);
-    const std::optional<Task> equal = equalized_task(task);
-    if (!equal) continue;
-    const PlanResult of_equal = plan(*equal, nullptr);
-    if (!of_equal.plan) continue;
-    const PlanResult near = plan(task, &*of_equal.plan);
-    ASSERT_TRUE(near.plan);
-    EXPECT_TRUE(check_plan(*near.plan, task).empty());
-    EXPECT_EQ(near.cost.cost_ms, simulate(*cpu, task, *near.plan).cost_ms);
-    const double start_ms = simulate(*cpu, task, *of_equal.plan).cost_ms;
-    EXPECT_LE(near.cost.cost_ms, start_ms);
-    EXPECT_LE(near.stats.candidates, 2U);  // Its slices in two orders.
-    EXPECT_LT(near.stats.edits, of_equal.stats.edits);
-    cheaper += near.cost.cost_ms < 0.98 * start_ms ? 1 : 0;
-    with_groups += task.groups.empty() ? 0 : 1;
-  }
-  EXPECT_GT(cheaper, 0);
-  EXPECT_GT(with_groups, 0);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/all_reduce_model.h"
-#include "neuroshard/annealing_chains.h"
 #include "neuroshard/backend.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/comm_scaling.h"

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string_view>
 
@@ -13,19 +14,16 @@ namespace neuroshard {
 
 /// The parts of Algorithm::kNeuroshard, in the order in which they begin (docs/search.md).
 enum class SearchStage {
-  kUniform,           ///< Tables cut to one width.
-  kGreedy,            ///< The greedy baselines.
-  kCoarseLadder,      ///< A few cuts of all tables, placed by predicted cost.
-  kShortImprovement,  ///< Of plans by halves.
-  kPublished,         ///< The published search.
-  kPacking,           ///< By size alone, where nothing else finds room.
-  kRowBlocks,         ///< Some tables cut by rows, where columns alone find no room.
-  kCuts,              ///< Some tables cut in other ways, the others planned anew.
-  kImprovement,       ///< Whole plans, beyond Effort::kFast.
+  kUniform,      ///< Tables cut to one width.
+  kGreedy,       ///< The greedy baselines.
+  kLadder,       ///< Ways and cuts of all tables at once, from estimates; then small moves.
+  kRoom,         ///< By size alone, where nothing else finds room.
+  kPublished,    ///< The published search.
+  kImprovement,  ///< The cheapest plan so far, changed for the better.
 };
 
-/// "uniform", "greedy", "coarse_ladder", "short_improvement", "published",
-/// "packing", "row_blocks", "cuts", "improvement".
+[[nodiscard]] std::span<const SearchStage> all_search_stages();
+/// "uniform", "greedy", "ladder", "room", "published", "improvement".
 [[nodiscard]] std::string_view name_of(SearchStage stage);
 
 /// A plan that is better than all before it.

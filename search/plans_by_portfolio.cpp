@@ -1,0 +1,153 @@
+// Algorithm::kNeuroshard: simple plans, a start by chains, and with more effort the published
+// search and longer chains; of one task or of many.
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/thread_team.h"
+#include "search/baselines.h"
+#include "search/engine/portfolio.h"
+#include "search/infeasibility/infeasibility.h"
+#include "search/infeasibility/required_ways.h"
+#include "search/parts/best_plans.h"
+#include "search/planner_impl.h"
+#include "search/starts/room_starts.h"
+#include "search/uniform_baseline.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The task on devices that are all as slow and small as the least of them; nothing if they differ
+/// in nothing, or one has no room.
+std::optional<Task> on_least_devices(const Task& task) {
+  if (has_equal_devices(task)) return std::nullopt;
+  const std::int64_t room = std::ranges::min(rooms_bytes(task));
+  if (room <= 0) return std::nullopt;
+  Task least = task;
+  least.reserved = {};
+  least.memory_bytes = room;
+  const double speed = std::ranges::min(task.device_list, {}, &Device::speed).speed;
+  least.device_list.assign(task.device_list.size(), {.memory_bytes = room, .speed = speed});
+  return least;
+}
+
+}  // namespace
+
+PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
+                                            const Starts& starts, Effort effort,
+                                            const WayOptions& in_ways,
+                                            ThreadTeam::Lease* lease) const {
+  const StopCondition stop(request.deadline, request.stop);
+  BestPlans found(*cpu, task, request, SearchStage::kUniform, 0.0);
+  const auto consider = [&](std::optional<Plan> plan) {
+    if (plan) (void)found.consider(*std::move(plan));
+  };
+  bool impossible = false;
+  SearchStats stats;
+  stats.backend = cpu->name();
+  const auto in_columns = [&](const Table& table) { return may_be_in_columns(task, table); };
+  if (std::ranges::all_of(task.tables, in_columns)) {
+    consider(cheapest_uniform_plan(*cpu, task, stop));
+    found.begin(SearchStage::kGreedy);
+    for (const Algorithm baseline : kGreedyBaselines) {
+      if (!stop.reached()) consider(place_by_baseline(task, baseline, 0, stop));
+    }
+  }
+  if (starts.known != nullptr) consider(*starts.known);
+  const Portfolio portfolio{.backend = *cpu,
+                            .task = task,
+                            .ways = in_ways,
+                            .effort = effort,
+                            .stop = stop,
+                            .alternatives = request.alternatives > 0,
+                            .team = lease};
+  found.begin(SearchStage::kLadder);
+  portfolio.start(consider, stats);
+  // A start that looks at what devices have apart may miss how even ones are best used.
+  if (const std::optional<Task> least = on_least_devices(task)) {
+    Portfolio{.backend = *cpu, .task = *least, .ways = in_ways, .stop = stop}.start(consider,
+                                                                                    stats);
+  }
+  if (found.empty() && !stop.reached()) {
+    found.begin(SearchStage::kRoom);
+    RoomStarts for_room = starts_for_room(*cpu, task, options.equal_widths, any_cuts, stop);
+    for (Plan& plan : for_room.plans) consider(std::move(plan));
+    impossible = for_room.impossible;
+  }
+  if (effort != Effort::kFast && !found.empty()) {
+    if (starts.published) {
+      found.begin(SearchStage::kPublished);
+      PlanResult published = starts.published();
+      add_work(stats, published.stats);
+      stats.backend = published.stats.backend;
+      consider(std::move(published.plan));
+    }
+    found.begin(SearchStage::kImprovement);
+    const Plan best = *found.best().plan;
+    portfolio.improve({&best, 1}, consider, stats);
+  }
+  stats.search_ms = found.elapsed_ms();
+  PlanResult result = found.take();
+  result.stats = std::move(stats);
+  result.complete = !stop.reached();
+  if (result.plan) return result;
+  result.cost.cost_ms = std::numeric_limits<double>::infinity();
+  if (!stop.reached()) {
+    result.infeasible = no_plan_found(task, impossible, stop);
+    return result;
+  }
+  // That needs no time.
+  result.infeasible = proof_by_memory(task);
+  const bool proven = result.infeasible &&
+                      (!any_cuts || result.infeasible->kind == Infeasibility::Kind::kTotalMemory);
+  if (!proven) result.infeasible = nothing_in_time(task);
+  return result;
+}
+
+PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
+                                            const Plan* known, Effort effort,
+                                            const WayOptions& in_ways,
+                                            PlanLaunches& launches) const {
+  Starts starts{.known = known};
+  if (starts_from_published(task)) {
+    starts.published = [&] {
+      return plan_published(task, without_improvements(request), launches);
+    };
+  }
+  std::optional<ThreadTeam::Lease> lease;
+  if (threads > 1) lease = team().try_lease();
+  return plan_by_portfolio(task, request, starts, effort, in_ways, lease ? &*lease : nullptr);
+}
+
+// The published search of all tasks together, so that they share launches on a GPU.
+void Planner::Impl::plan_by_portfolio(std::span<const Job> jobs, const PlanRequest& request) const {
+  std::vector<PlanOutcome> published(jobs.size());
+  if (options.effort != Effort::kFast) {
+    std::vector<SearchDriver::Job> of_published;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (starts_from_published(jobs[i].task)) of_published.push_back({jobs[i].task, published[i]});
+    }
+    plan_published(of_published, without_improvements(request));
+  }
+  ThreadTeam team_of_batch(
+      static_cast<int>(std::min(jobs.size(), static_cast<std::size_t>(threads))));
+  team_of_batch.run(jobs.size(), [&](std::size_t i, std::size_t) {
+    const auto& [task, outcome, known] = jobs[i];
+    Starts starts{.known = known};
+    try {
+      if (options.effort != Effort::kFast && starts_from_published(task)) {
+        starts.published = [&] { return std::move(published[i]).value(); };
+      }
+      outcome = plan_by_portfolio(task, request, starts, options.effort, ways(), nullptr);
+    } catch (const Error& error) {
+      outcome = error;
+    }
+  });
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,229 @@
+#include "search/starts/way_ladder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/plans/replicas.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
+// Steps of each price: fewer where tables are many.
+constexpr std::size_t kMostSteps = 14;
+constexpr std::size_t kStepsTimesTables = 20000;
+constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has,
+constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
+// Devices come out uneven by this share of the largest shard.
+constexpr double kUnbalanced = 0.25;
+// The price of memory is doubled until all fit, or so often.
+constexpr int kLooksAtMemory = 16;
+constexpr double kFirstShareOfMemory = 0.02;  // Of a device's load, for all of its memory.
+
+// Gradients of replicas are exchanged beside so many bytes of others.
+constexpr double kOtherGradients = 16.0 * (1 << 20);
+
+constexpr int kMostSlicesOfDevice = 2;
+constexpr double kNoRoomMs = 1e9;
+constexpr double kLeastMs = 1e-9;     // So that nothing costs nothing.
+constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
+
+}  // namespace
+
+WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop)
+    : catalog_(state.catalog()),
+      prices_(prices),
+      sum_(catalog_.embedding_width()),
+      devices_(static_cast<double>(state.task().devices)) {
+  std::int64_t least_room = prices.room_bytes(0);
+  for (int d = 0; d < state.task().devices; ++d) {
+    room_bytes_ += static_cast<double>(prices.room_bytes(d));
+    least_room = std::min(least_room, prices.room_bytes(d));
+    const double speed = prices.speed(static_cast<std::size_t>(d));
+    speed_ += speed / devices_;
+    least_speed_ = d == 0 ? speed : std::min(least_speed_, speed);
+  }
+  most_bytes_ = static_cast<std::int64_t>(kMostOfRoom * static_cast<double>(least_room));
+  for (const int table : state.tables()) {
+    if (stop.reached()) {
+      options_.clear();
+      return;
+    }
+    add_options(state, prices, table);
+  }
+}
+
+void WayLadder::add_options(const PlanState& state, StatePrices& prices, int table) {
+  const Table& of = state.task().tables[static_cast<std::size_t>(table)];
+  const TableWays& ways = state.ways();
+  ShardCatalog& catalog = state.catalog();
+  std::vector<Option>& options = options_.emplace_back();
+  const auto loads_of = [&](int shard, double speed) -> Loads {
+    const ShardLoad& load = catalog.load(shard);
+    return {prices.added_ms(shard) / speed, prices.own_ms(0.0, load.columns, 0.0),
+            prices.own_ms(0.0, 0.0, static_cast<double>(load.lookups))};
+  };
+  const auto add = [&](Way way, int slices) {
+    Option option{.cut = {way, slices}};
+    bool fits = true;
+    for (const int width : ways.widths(table, way, slices)) {
+      state.for_each_shard({table, width, way, 0}, [&](int device, int shard) {
+        const bool is_there = way == Way::kAll;
+        const Loads loads =
+            loads_of(shard, is_there ? prices.speed(static_cast<std::size_t>(device)) : speed_);
+        for (std::size_t i = 0; i < loads.size(); ++i) {
+          option.mean_ms[i] += loads[i] / devices_;
+          option.largest_ms[i] = std::max(option.largest_ms[i], loads[i]);
+        }
+        option.bytes += catalog.load(shard).bytes;
+        fits &= catalog.load(shard).bytes <= most_bytes_;
+      });
+    }
+    option.fits = fits;
+    options.push_back(option);
+  };
+  const auto add_cuts = [&](Way way) {
+    if (!ways.of(table).may_be(way)) return;
+    const int most = kMostSlicesOfDevice * ways.places(way);
+    int last = 0;
+    for (int slices = 1; slices <= most; slices = slices < 4 ? slices + 1 : slices * 3 / 2) {
+      const int count = static_cast<int>(ways.widths(table, way, slices).size());
+      if (count == last) continue;
+      last = count;
+      add(way, count);
+    }
+  };
+  add_cuts(Way::kDevice);
+  add_cuts(Way::kNode);
+  if (ways.of(table).all) add(Way::kAll, 1);
+  if (!ways.of(table).replica) return;
+  const ReplicaLoad& load = catalog.replica_load(table);
+  const double compute_ms = prices.added_ms(catalog.replica(table)) / least_speed_;
+  const Table* const tables[] = {&of};
+  Option option{.cut = {Way::kReplica, 1}};
+  option.replica = catalog.replica(table);
+  option.dense_bytes = load.dense_bytes;
+  option.gather_ms = load.price_ms;
+  if (const AllReduceModel* const model = catalog.backend().all_reduce()) {
+    option.gather_ms +=
+        gather_ms(*model, state.task().devices, catalog.gradients().traffic(tables));
+  }
+  option.replica_ms = kLeastMs + compute_ms + option.gather_ms +
+                      all_reduce_ms(kOtherGradients + load.dense_bytes) -
+                      all_reduce_ms(kOtherGradients);
+  option.bytes = load.bytes * static_cast<std::int64_t>(devices_);
+  options.push_back(option);
+}
+
+double WayLadder::all_reduce_ms(double dense_bytes) const {
+  const AllReduceModel* const model = catalog_.backend().all_reduce();
+  return model == nullptr ? 0.0 : model->all_reduce_ms(static_cast<int>(devices_), dense_bytes);
+}
+
+const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
+                                             const Prices& prices) const {
+  const Option* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Option& option : options) {
+    double ms = (option.fits ? 0.0 : kNoRoomMs) +
+                prices.ms_of_byte * static_cast<double>(option.bytes) +
+                prices.replicas * option.replica_ms;
+    for (std::size_t i = 0; i < option.mean_ms.size(); ++i) {
+      ms += option.mean_ms[i] +
+            kBeyondLimit * std::max(0.0, option.largest_ms[i] - prices.most_ms[i]);
+    }
+    if (best != nullptr && !(ms < least)) continue;
+    best = &option;
+    least = ms;
+  }
+  return *best;
+}
+
+WayLadder::Rung WayLadder::rung(Prices& prices) const {
+  Rung rung;
+  rung.cuts.resize(options_.size());
+  for (int look = 0; look < kLooksAtMemory; ++look) {
+    Loads mean_ms{};
+    rung.largest_ms = {};
+    double bytes = 0.0;
+    double dense_bytes = 0.0;
+    double gathers_ms = 0.0;
+    std::fill(sum_.begin(), sum_.end(), 0.0F);
+    bool any_replica = false;
+    for (std::size_t t = 0; t < options_.size(); ++t) {
+      const Option& option = cheapest(options_[t], prices);
+      rung.cuts[t] = option.cut;
+      for (std::size_t i = 0; i < mean_ms.size(); ++i) {
+        mean_ms[i] += option.mean_ms[i];
+        rung.largest_ms[i] = std::max(rung.largest_ms[i], option.largest_ms[i]);
+      }
+      bytes += static_cast<double>(option.bytes);
+      if (option.cut.way != Way::kReplica) continue;
+      any_replica = true;
+      dense_bytes += option.dense_bytes;
+      gathers_ms += option.gather_ms;
+      const float* const embedding = catalog_.embedding(option.replica);
+      for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += embedding[i];
+    }
+    rung.cost_ms = 0.0;
+    if (any_replica) {
+      float head_ms = 0.0F;
+      prices_.heads(sum_, {&head_ms, 1});
+      rung.cost_ms = head_ms / least_speed_ + gathers_ms + all_reduce_ms(dense_bytes);
+    }
+    for (std::size_t i = 0; i < mean_ms.size(); ++i) {
+      rung.cost_ms += std::max(rung.largest_ms[i], mean_ms[i] + kUnbalanced * rung.largest_ms[i]);
+    }
+    if (bytes <= room_bytes_) return rung;
+    const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
+    prices.ms_of_byte =
+        prices.ms_of_byte > 0.0 ? 2.0 * prices.ms_of_byte : kFirstShareOfMemory * ms / room_bytes_;
+  }
+  rung.cost_ms += kNoRoomMs;  // Behind all that fit.
+  return rung;
+}
+
+std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopCondition& stop) const {
+  if (options_.empty()) return {};
+  std::vector<Rung> rungs;
+  const auto keep = [&](const Rung& rung) {
+    if (std::ranges::find(rungs, rung.cuts, &Rung::cuts) == rungs.end()) rungs.push_back(rung);
+  };
+  const std::size_t steps =
+      std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostSteps);
+  for (const double replicas : kPricesOfReplicas) {
+    Prices prices{.replicas = replicas, .most_ms = {kNoRoomMs, kNoRoomMs, kNoRoomMs}};
+    Rung now = rung(prices);
+    keep(now);
+    for (std::size_t step = 0; step < steps; ++step) {
+      std::optional<Rung> next;
+      Prices next_prices;
+      for (std::size_t i = 0; i < now.largest_ms.size() && !stop.reached(); ++i) {
+        Prices lower = prices;
+        lower.most_ms[i] = kLowered * now.largest_ms[i];
+        Rung tried = rung(lower);
+        if (!(tried.largest_ms[i] < now.largest_ms[i])) continue;
+        if (next && !(tried.cost_ms < next->cost_ms)) continue;
+        next = std::move(tried);
+        next_prices = lower;
+      }
+      if (!next) break;
+      now = *std::move(next);
+      prices = next_prices;
+      keep(now);
+    }
+  }
+  std::ranges::stable_sort(rungs, {}, &Rung::cost_ms);
+  std::vector<Cuts> best;
+  for (std::size_t i = 0; i < std::min(most, rungs.size()); ++i) {
+    best.push_back(std::move(rungs[i].cuts));
+  }
+  return best;
+}
+
+}  // namespace neuroshard

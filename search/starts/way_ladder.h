@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/stop_condition.h"
+#include "search/state/plan_state.h"
+#include "search/state/state_prices.h"
+
+namespace neuroshard {
+
+/// How a table is cut.
+struct TableCut {
+  Way way = Way::kDevice;
+  int slices = 1;  ///< Of columns.
+  friend bool operator==(const TableCut&, const TableCut&) = default;
+};
+
+/// Ways and cuts of all tables at once. A table gets what takes least of the devices if their loads
+/// are balanced: compute time, columns and ids at a device's share, replicas and their gradients in
+/// full, memory at a price that is raised until all fit. No shard may have more of a load than a
+/// limit; limits are lowered step by step, each time the one by which the plan seems to gain most.
+/// (A Lagrangian relaxation: Fisher, The Lagrangian relaxation method for solving integer
+/// programming problems, 1981.)
+class WayLadder {
+ public:
+  using Cuts = std::vector<TableCut>;  ///< [PlanState::tables()]
+
+  /// Asks for what it needs of each table in each way. Borrows both. Once `stop` is reached there
+  /// are no cuts.
+  WayLadder(const PlanState& state, StatePrices& prices, const StopCondition& stop);
+
+  /// At most so many, those first that seem to cost least; fewer at `stop`.
+  [[nodiscard]] std::vector<Cuts> best(std::size_t most, const StopCondition& stop) const;
+
+ private:
+  /// Compute time, columns and ids, in milliseconds of a device.
+  using Loads = std::array<double, 3>;
+  struct Option {
+    TableCut cut;
+    Loads mean_ms{};          ///< A device's share.
+    Loads largest_ms{};       ///< Of the shard that has most of each.
+    double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
+    int replica = 0;          ///< The shard.
+    double dense_bytes = 0.0;
+    double gather_ms = 0.0;
+    std::int64_t bytes = 0;  ///< On all devices together.
+    bool fits = true;        ///< Into devices that hold other tables, too.
+  };
+  struct Prices {
+    double replicas;  ///< Many together take less than the sum of each alone.
+    double ms_of_byte = 0.0;
+    Loads most_ms;  ///< Of a shard.
+  };
+  struct Rung {
+    double cost_ms = 0.0;
+    Loads largest_ms{};
+    Cuts cuts;
+  };
+  void add_options(const PlanState& state, StatePrices& prices, int table);
+  [[nodiscard]] const Option& cheapest(const std::vector<Option>& options,
+                                       const Prices& prices) const;
+  [[nodiscard]] double all_reduce_ms(double dense_bytes) const;
+  /// Cuts by these prices; raises that of memory until all fit.
+  [[nodiscard]] Rung rung(Prices& prices) const;
+
+  ShardCatalog& catalog_;
+  StatePrices& prices_;
+  mutable AlignedVector<float> sum_;  ///< Of embeddings of replicas.
+  double devices_;
+  double speed_ = 0.0;           ///< Mean of devices, where any of them may have a shard.
+  double least_speed_ = 1.0;     ///< All devices wait for the slowest one's replicas.
+  double room_bytes_ = 0.0;      ///< Of all devices.
+  std::int64_t most_bytes_ = 0;  ///< That a shard may take.
+  std::vector<std::vector<Option>> options_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,202 @@
+// Cuts of all tables at once, of random tasks of everything that a task can say: what rules allow,
+// what fits in total, and an end at a stop.
+#include "search/starts/way_ladder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/base/random.h"
+#include "core/tables/table_groups.h"
+#include "neuroshard/task_models.h"
+#include "neuroshard/weights.h"
+#include "plain_table.h"
+#include "random_tasks.h"
+#include "repetitions.h"
+#include "search/canonical_task.h"
+#include "search/random_rules.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::plain_table;
+using testing::repetitions;
+
+/// What a ladder of a task is made of.
+class Climber {
+ public:
+  explicit Climber(const Task& task, const WayOptions& options = {})
+      : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
+        canonical_(with_rules_of_groups(task)),
+        catalog_(*backend_, canonical_),
+        ways_(catalog_, canonical_, options),
+        state_(catalog_, ways_,
+               {.slices = {},
+                .shards = std::vector<std::vector<int>>(static_cast<std::size_t>(task.devices))}),
+        prices_(state_) {}
+
+  [[nodiscard]] std::vector<WayLadder::Cuts> best(std::size_t most,
+                                                  const StopCondition& stop = {}) {
+    return WayLadder(state_, prices_, stop).best(most, stop);
+  }
+  [[nodiscard]] const TableWays& ways() const { return ways_; }
+  [[nodiscard]] const std::vector<int>& tables() const { return state_.tables(); }
+  [[nodiscard]] const Task& task() const { return canonical_.task; }
+  /// On all devices together.
+  [[nodiscard]] std::int64_t bytes_of(const WayLadder::Cuts& cuts) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      const auto& [way, slices] = cuts[i];
+      const int table = tables()[i];
+      if (way == Way::kReplica) {
+        bytes += catalog_.replica_load(table).bytes * task().devices;
+        continue;
+      }
+      const int count = way == Way::kAll ? 1 : slices;
+      for (const int width : ways_.widths(table, way, count)) {
+        state_.for_each_shard({table, width, way, 0},
+                              [&](int, int shard) { bytes += catalog_.load(shard).bytes; });
+      }
+    }
+    return bytes;
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  CanonicalTask canonical_;
+  ShardCatalog catalog_;
+  TableWays ways_;
+  PlanState state_;
+  StatePrices prices_;
+};
+
+Task task_of(std::uint64_t seed) {
+  Task task = testing::random_task_of_all_kinds(seed);
+  Random random(seed, 91);
+  if (seed % 4 == 1) testing::add_random_rules(task, random);
+  if (seed % 4 == 2) testing::add_random_kinds(task, random);
+  if (seed % 4 == 3) testing::add_random_groups(task, 2, random);
+  return task;
+}
+
+TEST(WayLadder, CutsEveryTableAsRulesAllow) {
+  bool seen[4] = {};
+  for (std::uint64_t seed = 0; seed < repetitions(150); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = task_of(seed);
+    if (task.devices < 2) continue;
+    Climber climber(task, {.equal_widths = seed % 5 == 0, .halves = seed % 5 == 1});
+    const std::vector<WayLadder::Cuts> rungs = climber.best(8);
+    EXPECT_LE(rungs.size(), 8U);
+    EXPECT_EQ(rungs.empty(), climber.tables().empty());
+    for (const WayLadder::Cuts& cuts : rungs) {
+      ASSERT_EQ(cuts.size(), climber.tables().size());
+      for (std::size_t i = 0; i < cuts.size(); ++i) {
+        const int table = climber.tables()[i];
+        const auto& [way, slices] = cuts[i];
+        EXPECT_TRUE(climber.ways().of(table).may_be(way)) << table;
+        seen[static_cast<std::size_t>(way)] = true;
+        if (way != Way::kDevice && way != Way::kNode) {
+          EXPECT_EQ(slices, 1);
+          continue;
+        }
+        const auto& of = climber.ways().of(table);
+        EXPECT_LE(slices, std::max(1, way == Way::kDevice ? of.most_slices : of.most_node_slices));
+        int columns = 0;
+        for (const int width : climber.ways().widths(table, way, slices)) {
+          columns += width;
+          EXPECT_TRUE(climber.ways().may_be_wide(table, width)) << table << " " << width;
+        }
+        EXPECT_EQ(columns, climber.task().tables[static_cast<std::size_t>(table)].dim);
+      }
+    }
+  }
+  EXPECT_THAT(seen, ::testing::Each(true));
+}
+
+TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    const Task task = task_of(seed);
+    if (task.devices < 2) continue;
+    Climber climber(task);
+    const std::vector<WayLadder::Cuts> many = climber.best(100);
+    for (std::size_t i = 0; i < many.size(); ++i) {
+      EXPECT_EQ(std::ranges::count(many, many[i]), 1);
+    }
+    std::vector<WayLadder::Cuts> few = climber.best(3);
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+  }
+}
+
+/// Small tables that are cheapest as replicas, beside large ones that fill the devices.
+Task tight_task(std::int64_t memory_bytes) {
+  Task task;
+  task.devices = 8;
+  task.memory_bytes = memory_bytes;
+  for (int i = 0; i < 6; ++i) {
+    task.tables.push_back(plain_table(1'000'000 + i, 64, 2.0));
+    task.tables.push_back(plain_table(5'000 + i, 128, 40.0));
+  }
+  return task;
+}
+
+TEST(WayLadder, FitsInTotal) {
+  const auto replicas = [](const WayLadder::Cuts& cuts) {
+    return std::ranges::count(cuts, Way::kReplica, &TableCut::way);
+  };
+  Climber ample(tight_task(std::int64_t{1} << 34));
+  const std::vector<WayLadder::Cuts> with_room = ample.best(1);
+  ASSERT_EQ(with_room.size(), 1U);
+  EXPECT_GT(replicas(with_room.front()), 0);
+  const Task one = tight_task(1);
+  const std::int64_t memory_bytes = total_bytes(one) / one.devices + 1'000'000;
+  ASSERT_GT(ample.bytes_of(with_room.front()), one.devices * memory_bytes);
+  Climber tight(tight_task(memory_bytes));
+  const std::vector<WayLadder::Cuts> rungs = tight.best(8);
+  ASSERT_FALSE(rungs.empty());
+  EXPECT_LE(tight.bytes_of(rungs.front()), one.devices * memory_bytes);
+  EXPECT_LT(replicas(rungs.front()), replicas(with_room.front()));
+}
+
+TEST(WayLadder, IsTheSameForAnyOrderOfTheTables) {
+  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = testing::random_task_of_all_kinds(seed);
+    if (task.devices < 2) continue;
+    task.tables.push_back(task.tables.front());
+    const std::vector<WayLadder::Cuts> listed = Climber(task).best(8);
+    std::ranges::reverse(task.tables);
+    EXPECT_EQ(Climber(task).best(8), listed);
+  }
+}
+
+TEST(WayLadder, EndsAtAStop) {
+  Climber climber(tight_task(std::int64_t{1} << 34));
+  const StopCondition at_once([] { return true; });
+  EXPECT_THAT(climber.best(8, at_once), IsEmpty());
+  int asked = 0;
+  const StopCondition never([&] {
+    ++asked;
+    return false;
+  });
+  const std::size_t all = climber.best(1000, never).size();
+  const int asked_in_all = asked;
+  asked = 0;
+  int asked_after = 0;
+  const StopCondition halfway([&] {
+    asked_after += asked > asked_in_all / 2 ? 1 : 0;
+    return asked++ >= asked_in_all / 2;
+  });
+  EXPECT_LT(climber.best(1000, halfway).size(), all);
+  EXPECT_LT(asked_after, 40);
+}
+
+}  // namespace
+}  // namespace neuroshard
