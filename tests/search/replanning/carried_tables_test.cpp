@@ -55,7 +55,7 @@ RunningPlan running_job() {
   return running;
 }
 
-TEST(KeptTables, StayWhereNothingHasChanged) {
+TEST(CarriedTables, StayWhereNothingHasChanged) {
   const RunningPlan running = running_job();
   const ReplanResult result = small_planner().replan(running.task, running);
   ASSERT_TRUE(result.result.plan);
@@ -68,7 +68,7 @@ TEST(KeptTables, StayWhereNothingHasChanged) {
             small_planner().simulate(running.task, running.plan).cost_ms);
 }
 
-TEST(KeptTables, GoToAddedDevicesAndGetNewRowsEverywhere) {
+TEST(CarriedTables, GoToAddedDevicesAndGetNewRowsEverywhere) {
   const RunningPlan running = running_job();
   Task task = running.task;
   task.tables.erase(task.tables.begin());  // t0 goes: t1 and t3 are tables 0 and 2 now.
@@ -98,7 +98,7 @@ TEST(KeptTables, GoToAddedDevicesAndGetNewRowsEverywhere) {
       HasSubstr("give at least 1600 bytes (1.49012e-06 GiB)"));  // The new rows, in columns.
 }
 
-TEST(KeptTables, MayBeAllThatThereIs) {
+TEST(CarriedTables, MayBeAllThatThereIs) {
   RunningPlan running = running_job();
   running.plan = {.slices = {}, .shards = {{}, {}, {}}, .replicas = {0, 1, 2, 3}};
   running.lost_devices = {1};
@@ -126,7 +126,7 @@ RunningPlan row_wise_job(int devices) {
   return running;
 }
 
-TEST(KeptTables, RowWiseStaysAsItIs) {
+TEST(CarriedTables, RowWiseStaysAsItIs) {
   const RunningPlan running = row_wise_job(3);
   const ReplanResult result = small_planner().replan(running.task, running);
   ASSERT_TRUE(result.result.plan);
@@ -137,7 +137,7 @@ TEST(KeptTables, RowWiseStaysAsItIs) {
 }
 
 // Counts for each row who has it before and after.
-TEST(KeptTables, RowWiseIsCutAnewForOtherDevices) {
+TEST(CarriedTables, RowWiseIsCutAnewForOtherDevices) {
   for (const int devices : {2, 3, 4, 6}) {
     for (const int lost : {-1, 0, 1}) {
       for (const int added : {0, 1, 2}) {
@@ -210,7 +210,7 @@ std::vector<int> devices_of(const Plan& plan, int table) {
   return devices;
 }
 
-TEST(KeptTables, BlocksOnNodesStayAsTheyAre) {
+TEST(CarriedTables, BlocksOnNodesStayAsTheyAre) {
   const RunningPlan running = node_job();
   Task task = running.task;
   const ReplanResult same = small_planner().replan(task, running);
@@ -234,7 +234,7 @@ TEST(KeptTables, BlocksOnNodesStayAsTheyAre) {
   EXPECT_EQ(rows, (std::map<std::pair<int, int>, std::int64_t>{{{3, 2}, 5}, {{-1, 3}, 10}}));
 }
 
-TEST(KeptTables, BlocksOnANodeThatIsLostGoToAnother) {
+TEST(CarriedTables, BlocksOnANodeThatIsLostGoToAnother) {
   RunningPlan running = node_job();
   running.lost_devices = {0, 1};
   Task task = running.task;
@@ -262,7 +262,7 @@ TEST(KeptTables, BlocksOnANodeThatIsLostGoToAnother) {
   EXPECT_TRUE(check_plan(*ruled.result.plan, task).empty());
 }
 
-TEST(KeptTables, OddColumnsStayWhereTheyAre) {
+TEST(CarriedTables, OddColumnsStayWhereTheyAre) {
   RunningPlan running = running_job();
   for (Table& table : running.task.tables) table.name.clear();  // Known by their order.
   running.task.tables[2].dim = 36;
@@ -321,7 +321,7 @@ struct RuledParts {
 };
 
 // What stays is what rules let be; of the rest as little as can be moves.
-TEST(KeptTables, OddColumnsAreJoinedWhereRulesWantIt) {
+TEST(CarriedTables, OddColumnsAreJoinedWhereRulesWantIt) {
   const std::vector<RuledParts> cases = {
       {{{32}, {32}, {32}}, {}, 0},
       {{{40}, {56}}, {.min_width = 40, .max_slices = 2}, 0},
@@ -348,7 +348,7 @@ TEST(KeptTables, OddColumnsAreJoinedWhereRulesWantIt) {
   }
 }
 
-TEST(KeptTables, HalvesThatAreTooManyStayWhereMostIs) {
+TEST(CarriedTables, HalvesThatAreTooManyStayWhereMostIs) {
   RunningPlan running = odd_job({{48}, {24}, {24}});
   running.task.tables[2].rules.max_slices = 2;
   const ReplanResult result =
@@ -359,7 +359,7 @@ TEST(KeptTables, HalvesThatAreTooManyStayWhereMostIs) {
 }
 
 // Tables without names are known by their order, whatever becomes of those before them.
-TEST(KeptTables, TablesThatMayNotStayReplicatedAreNotMistakenForOthers) {
+TEST(CarriedTables, TablesThatMayNotStayReplicatedAreNotMistakenForOthers) {
   RunningPlan running = running_job();
   for (Table& table : running.task.tables) table.name.clear();
   Task task = running.task;
@@ -374,7 +374,7 @@ TEST(KeptTables, TablesThatMayNotStayReplicatedAreNotMistakenForOthers) {
 }
 
 // A plan of the search is a good one to run on.
-TEST(KeptTables, PlansOfTheSearchCanStay) {
+TEST(CarriedTables, PlansOfTheSearchCanStay) {
   const Planner planner = planner_of_any_kinds();
   std::mt19937_64 random(8);
   int by_rows = 0;
@@ -401,7 +401,7 @@ TEST(KeptTables, PlansOfTheSearchCanStay) {
   EXPECT_GT(odd, by_rows);
 }
 
-TEST(KeptTables, ReplicasThatHaveNoRoomAreDropped) {
+TEST(CarriedTables, ReplicasThatHaveNoRoomAreDropped) {
   const RunningPlan running = running_job();
   Task task = running.task;
   task.memory_bytes = 15'000;  // Replicas alone take 38,400, with gradients.
@@ -416,7 +416,7 @@ TEST(KeptTables, ReplicasThatHaveNoRoomAreDropped) {
 }
 
 // Of two nodes the first is nearly full of blocks, and the second empty.
-TEST(KeptTables, DevicesBesideBlocksOnNodesAreNotTakenForFull) {
+TEST(CarriedTables, DevicesBesideBlocksOnNodesAreNotTakenForFull) {
   RunningPlan running = node_job();
   running.task.tables.resize(1);
   running.plan = {.slices = {{0, 0, 8, 0, 50}, {0, 0, 8, 50, 50}}, .shards = {{0}, {1}, {}, {}}};
@@ -433,7 +433,7 @@ TEST(KeptTables, DevicesBesideBlocksOnNodesAreNotTakenForFull) {
   EXPECT_EQ(result.moved_bytes, 180 * 8 * 4);
 }
 
-TEST(KeptTables, BlocksOnNodesAreOnAllDevicesWhereThereAreNoNodesAndColumnsDoNotFit) {
+TEST(CarriedTables, BlocksOnNodesAreOnAllDevicesWhereThereAreNoNodesAndColumnsDoNotFit) {
   RunningPlan running = node_job();
   running.task.tables.resize(1);
   running.plan = {.slices = {{0, 0, 8, 0, 50}, {0, 0, 8, 50, 50}}, .shards = {{}, {}, {0}, {1}}};
@@ -453,7 +453,7 @@ TEST(KeptTables, BlocksOnNodesAreOnAllDevicesWhereThereAreNoNodesAndColumnsDoNot
 }
 
 // The half of a table in blocks, the other whole.
-TEST(KeptTables, OtherBlocksStayAsLongAsTheirDevicesDo) {
+TEST(CarriedTables, OtherBlocksStayAsLongAsTheirDevicesDo) {
   RunningPlan running = running_job();
   running.task.tables.resize(2);
   running.plan = {
