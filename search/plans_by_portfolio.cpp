@@ -70,8 +70,9 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   portfolio.start(consider, stats);
   // A start that looks at what devices have apart may miss how even ones are best used.
   if (const std::optional<Task> least = on_least_devices(task)) {
-    Portfolio{.backend = *cpu, .task = *least, .ways = in_ways, .stop = stop}.start(consider,
-                                                                                    stats);
+    const Portfolio of_least{
+        .backend = *cpu, .task = *least, .ways = in_ways, .effort = effort, .stop = stop};
+    of_least.start(consider, stats);
   }
   if (found.empty() && !stop.reached()) {
     found.begin(SearchStage::kRoom);

@@ -17,7 +17,7 @@ constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
 // Steps of each price: fewer where tables are many.
 constexpr std::size_t kMostSteps = 14;
 constexpr std::size_t kStepsTimesTables = 20000;
-constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has,
+constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has.
 constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
 // Devices come out uneven by this share of the largest shard.
 constexpr double kUnbalanced = 0.25;
