@@ -65,7 +65,7 @@ for suite in Placement Plans Operations EmbeddingOperator Training; do
 done
 # Each kernel is profiled, beside a program that launches it.
 regex=$(sed -nE 's/^ncu .*--set full .*--kernel-name regex:([^ ]+) .*/\1/p' "$TRACE" | paste -sd'|')
-kernels=$(grep -ohE '\b[a-z_]+_kernel\(' "$(dirname "$script")"/../cuda/*.cu | tr -d '(' | sort -u)
+kernels=$(grep -ohE '\b[a-z_]+_kernel\(' "$(dirname "$script")"/../cuda/*/*.cu | tr -d '(' | sort -u)
 [ "$(wc -l <<<"$kernels")" -ge 20 ] || fail "kernels were not found: $kernels"
 ! grep -vE "$regex" <<<"$kernels" || fail "these kernels are not profiled"
 [ "$(tar -tf "$results/profile.tar" | wc -l)" -eq 3 ] || fail "not all profiles"

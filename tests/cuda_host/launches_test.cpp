@@ -226,7 +226,7 @@ TEST_F(Launches, APlanTakesTwoLaunchesAndTwoWaitsAtMost) {
                              {"16 devices", task_of(16, 40), 0, 1},
                              {"64 devices", task_of(64, 40), 0, 1},
                              {"tight memory", tight(task_of(4, 40)), 0, 1},
-                             {"16 devices, tight memory", tight(task_of(16, 40)), 2, 2}};
+                             {"16 devices, tight memory", tight(task_of(16, 40)), 0, 1}};
   Task task = task_of(4, 40);
   for (int device = 0; device < task.devices; ++device) {
     task.device_list.push_back({.memory_bytes = task.memory_bytes});
@@ -305,7 +305,7 @@ TEST_F(Launches, NoPlanOfRandomTasksTakesMoreThanTwo) {
     RecordProperty("plans_with_" + std::to_string(launches) + "_launches", count);
   }
   if (end - first < 24) return;
-  for (const std::uint64_t launches : {0U, 1U, 2U}) EXPECT_GT(plans[launches], 0) << launches;
+  for (const std::uint64_t launches : {0U, 1U}) EXPECT_GT(plans[launches], 0) << launches;
 }
 
 // What a launch has no room for goes in a further one, which is one of the plan's, too.
