@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
 // Steps of each price: fewer where tables are many.
-constexpr std::size_t kMostSteps = 14;
+constexpr std::size_t kMostStepsOfPrice = 14;
 constexpr std::size_t kStepsTimesTables = 20000;
 constexpr double kLowered = 0.8;  // A limit is lowered to so much of what the largest shard has.
 constexpr double kBeyondLimit = 1e3;  // Where no way keeps to a limit.
@@ -195,7 +195,7 @@ std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopConditi
     if (std::ranges::find(rungs, rung.cuts, &Rung::cuts) == rungs.end()) rungs.push_back(rung);
   };
   const std::size_t steps =
-      std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostSteps);
+      std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
   for (const double replicas : kPricesOfReplicas) {
     Prices prices{.replicas = replicas, .most_ms = {kNoRoomMs, kNoRoomMs, kNoRoomMs}};
     Rung now = rung(prices);
