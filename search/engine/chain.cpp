@@ -159,8 +159,9 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
   const std::uint64_t third = edits / 3;
   std::uint64_t looked = 0;
   for (std::uint64_t done = 0; done < edits;) {
-    const auto wanted = static_cast<std::size_t>(kBatchOfShare / accepted_share_);
-    const std::size_t count = std::clamp<std::size_t>(wanted, 1, kMostOfBatch);
+    const double wanted = kBatchOfShare / accepted_share_;
+    const auto count =
+        static_cast<std::size_t>(std::clamp(wanted, 1.0, static_cast<double>(kMostOfBatch)));
     const double left = 1.0 - static_cast<double>(done) / static_cast<double>(edits);
     const double temperature_ms = hottest_ms * left * left + 1e-12;
     const double now_ms = prices_.objective_ms();

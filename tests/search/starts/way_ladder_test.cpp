@@ -117,7 +117,7 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
       }
     }
   }
-  EXPECT_THAT(seen, ::testing::Each(true));
+  if (!NEUROSHARD_SANITIZED) EXPECT_THAT(seen, ::testing::Each(true));  // Few tasks there.
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
