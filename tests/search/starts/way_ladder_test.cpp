@@ -117,7 +117,8 @@ TEST(WayLadder, CutsEveryTableAsRulesAllow) {
       }
     }
   }
-  if (!NEUROSHARD_SANITIZED) EXPECT_THAT(seen, ::testing::Each(true));  // Few tasks there.
+  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
+  EXPECT_THAT(seen, ::testing::Each(true));
 }
 
 TEST(WayLadder, BestsAreDifferentAndFewerAreTheFirstOfMore) {
