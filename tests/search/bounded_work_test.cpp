@@ -329,6 +329,7 @@ TEST(BoundedWork, AWholeSearchEndsSoonAfterItsStop) {
     with_plan += result.plan ? 1 : 0;
   }
   EXPECT_GT(stopped, static_cast<int>(repetitions(48)) / 2);
+  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
   EXPECT_GT(with_plan, 0);
 }
 
