@@ -224,6 +224,7 @@ def _loops_of_level(level: int) -> list[LoopTurns]:
     slices = _SLICES + level
     return _loops(
         {
+            r"^last_offset: .*d < devices": 1,
             r"^load_level: .*i < count": _turns(_LEVEL_BYTES, 2 * _CHUNK * _LANES * _WARPS),
             r"^fill_slots: .*s < slots": 1,
             r"^order_child: .*first < count": _turns(slices),
