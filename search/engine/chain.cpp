@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,6 +55,10 @@ constexpr std::array kSharesOfColumns = {1.03, 1e12};
 constexpr double kWorstRung = 1.3;   // Over the current plan's cost.
 constexpr double kRungNoRoom = 0.3;  // A rung that does not fit costs so much more.
 
+double rung_ms(const PlanSums& sums) {
+  return sums.cost_ms * (sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0);
+}
+
 }  // namespace
 
 Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOptions& options,
@@ -79,6 +82,11 @@ Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOption
   prices_.price_state();
   if (!state_.is_whole()) return;
   if (state_.sums.missing_bytes == 0) best_ms_ = current_ms_ = state_.sums.cost_ms;
+}
+
+void Chain::begin_edits() {
+  state_.begin_undo();
+  before_ = state_.sums;
 }
 
 bool Chain::apply_rebuilt() {
@@ -119,8 +127,7 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
   while (done_ < edits && !stop.reached()) {
     prices_.weigh_memory(current_ms_ == kNone ? kTimesForRoom.back() : 1.0);
     const double before_ms = prices_.objective_ms();
-    state_.begin_undo();
-    before_ = state_.sums;
+    begin_edits();
     const std::size_t heads =
         static_cast<std::size_t>(state_.sums.slices) * static_cast<std::size_t>(ways_.devices());
     const bool drawn = neighbourhoods_.draw(
@@ -267,12 +274,10 @@ void Chain::try_ladder(const StopCondition& stop) {
   for (const Cuts& cuts : ladder.best(most, stop)) {
     for (const double columns_share : kSharesOfColumns) {
       if (stop.reached()) return;
-      state_.begin_undo();
-      before_ = state_.sums;
+      begin_edits();
       if (!build(cuts, columns_share, false)) continue;
       prices_.apply(rebuild_.edit());
-      const double without_room = state_.sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0;
-      const double cost_ms = state_.sums.cost_ms * without_room;
+      const double cost_ms = rung_ms(state_.sums);
       prices_.undo(before_);
       // The limit may have changed nothing.
       const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
@@ -289,8 +294,7 @@ void Chain::try_ladder(const StopCondition& stop) {
     if (tried++ == order_.rungs && state_.is_whole()) settle_whole(stop);
     if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     const bool was_whole = state_.is_whole();
-    state_.begin_undo();
-    before_ = state_.sums;
+    begin_edits();
     if (!build(one.cuts, one.columns_share, true)) continue;
     prices_.apply(rebuild_.edit());
     if (!state_.is_whole()) return;  // Rules leave some table no way.
@@ -302,19 +306,16 @@ void Chain::try_replicas(const StopCondition& stop) {
   std::vector<std::pair<double, std::size_t>> numbers;
   for (const std::size_t number : numbers_of_replicas()) {
     if (stop.reached()) return;
-    state_.begin_undo();
-    before_ = state_.sums;
+    begin_edits();
     if (!build_replicas(number) || !apply_rebuilt()) continue;
-    const double without_room = state_.sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0;
-    numbers.emplace_back(state_.sums.cost_ms * without_room, number);
+    numbers.emplace_back(rung_ms(state_.sums), number);
     prices_.undo(before_);
   }
   std::ranges::stable_sort(numbers, {}, &std::pair<double, std::size_t>::first);
   if (numbers.size() > kNumbersThatSettle) numbers.resize(kNumbersThatSettle);
   for (const auto& [cost_ms, number] : numbers) {
     if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
-    state_.begin_undo();
-    before_ = state_.sums;
+    begin_edits();
     if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, true, stop);
   }
 }
@@ -339,8 +340,7 @@ void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondit
 }
 
 void Chain::settle_whole(const StopCondition& stop) {
-  state_.begin_undo();
-  before_ = state_.sums;
+  begin_edits();
   settle_and_keep(1, true, stop);
 }
 
@@ -368,8 +368,7 @@ void Chain::try_ways(const StopCondition& stop) {
     for (const auto& [way, slices] : tries) {
       if (stop.reached()) return;
       if (!ways_.of(t).may_be(way) || state_.way_of(t) == way) continue;
-      state_.begin_undo();
-      before_ = state_.sums;
+      begin_edits();
       rebuild_.begin();
       rebuild_.take_out(t);
       rebuild_.put_in(t, way, slices);

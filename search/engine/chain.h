@@ -70,11 +70,11 @@ class Chain {
   void try_ladder(const StopCondition& stop);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
-  /// Takes back all edits since `before_`, if the plan was whole then, unless they settle to a
+  /// Takes back all edits since begin_edits(), if the plan was whole then, unless they settle to a
   /// cheaper plan, by one `part`th of the usual edits.
-  /// As it is, in the same way.
-  void settle_whole(const StopCondition& stop);
   void settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop);
+  /// Settles the plan as it is, by the usual edits.
+  void settle_whole(const StopCondition& stop);
   using Cuts = WayLadder::Cuts;
   /// Cuts and places all tables anew. False: some slice has no place. `exact`: by heads, unless
   /// that takes longer than settling.
@@ -86,6 +86,8 @@ class Chain {
   /// Anneals by small moves, from a temperature down to nothing.
   void settle(std::uint64_t edits, double hottest_ms, double most_ms, const StopCondition& stop);
   void keep_if_best();
+  /// Edits that follow can be taken back to the plan as it is now.
+  void begin_edits();
   /// Applies what was rebuilt. False: more would have to be moved than may be, and it was not.
   bool apply_rebuilt();
   /// Whether less may be moved than a plan made anew moves.
