@@ -5,10 +5,10 @@
 
 namespace neuroshard {
 
-/// What PlannerOptions::cuts stands for with these models if it is not given.
+/// Planners with these models take these cuts if PlannerOptions::cuts is not given.
 [[nodiscard]] Cuts default_cuts(const CostModels& models);
 
-/// The same options with what a preset of cuts stands for in its place.
+/// Returns `options` with each preset of cuts replaced by the options that it stands for.
 [[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
 
 }  // namespace neuroshard

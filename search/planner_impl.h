@@ -86,7 +86,7 @@ struct Planner::Impl {
     PlanOutcome& outcome;
     const Plan* known = nullptr;
   };
-  /// What a Portfolio is given beside the task.
+  /// A Portfolio is given these beside the task.
   struct Starts {
     const Plan* known = nullptr;              ///< A valid plan, than which none is to be dearer.
     std::function<PlanResult()> published{};  ///< By that search; empty: not to be beaten.
@@ -100,8 +100,7 @@ struct Planner::Impl {
                                Effort effort, const WayOptions& in_ways,
                                PlanLaunches& launches) const;
   /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
-  /// dearer. Nothing if it has no links, or another algorithm
-  /// plans it.
+  /// dearer. Nothing if it has no links, or another algorithm plans it.
   [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
   /// What planning that first may take of the time that there is.
   [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);

@@ -19,7 +19,6 @@
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
-
 namespace {
 
 /// The task on devices that are all as slow and small as the least of them; nothing if they differ

@@ -89,10 +89,10 @@ struct CpuKernels {
 
 extern const CpuKernels kScalarKernels;
 
-/// Those compiled in, the widest first.
+/// All kernels that are compiled in, the widest first.
 [[nodiscard]] std::span<const CpuKernels* const> all_cpu_kernels();
 
-/// Those that this CPU supports, in the order of preference here.
+/// The kernels that this CPU supports, in the order of preference here.
 [[nodiscard]] std::vector<const CpuKernels*> available_cpu_kernels();
 
 /// The first available one if `name` is "auto", or the one named. Throws

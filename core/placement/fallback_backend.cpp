@@ -34,7 +34,8 @@ constexpr double kGpuNsOfBeamStep = 550;
 constexpr double kGpuNsOfBeamLevel = 12'000;
 // What is launched cannot be stopped; whoever may stop a plan waits for so long at most.
 constexpr std::chrono::nanoseconds kLongestWait{1'000'000};
-// Of a team; with fewer a thread costs more than it brings (core/placement/parallel_session.cpp).
+// A thread of a team that has fewer costs more than it brings
+// (core/placement/parallel_session.cpp).
 constexpr std::size_t kCandidatesOfThread = 4;
 
 }  // namespace

@@ -29,7 +29,7 @@ constexpr double kMostEdits = 75000.0;
 constexpr double kEditsTimesDevices = 3e7;
 constexpr double kDevicesOfAllEdits = 8.0;
 constexpr double kLeastEdits = 2000.0;
-// Of the ladder that begins everything, settle.
+// So many rungs of the ladder that begins everything settle.
 constexpr std::size_t kRungs = 5;
 constexpr std::size_t kMoreRungs = 5;
 constexpr std::uint64_t kTimesForThorough = 12;

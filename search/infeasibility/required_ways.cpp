@@ -23,7 +23,7 @@ std::vector<std::uint32_t> tables_that(const Task& task, const Wanted& wanted) {
   return tables;
 }
 
-/// What tables take of a device, replicated or in blocks on as many devices as there can be;
+/// Bytes that tables take of a device, replicated or in blocks on as many devices as there can be;
 /// nothing if they do not fit.
 std::optional<std::int64_t> taken_bytes(const Task& task,
                                         const std::vector<std::uint32_t>& replicas,

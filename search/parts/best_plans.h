@@ -21,7 +21,7 @@ class BestPlans {
             double started_ms)
       : backend_(backend), task_(task), request_(request), stage_(stage), started_ms_(started_ms) {}
 
-  /// What comes is of another stage.
+  /// Plans that come after this are found by `stage`.
   void begin(SearchStage stage) { stage_ = stage; }
   /// Prices `plan`, which is valid. True if it fits, costs less than `most_ms`, and is the cheapest
   /// so far.

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kShareOnTop = 5;
   return budget + std::min(request.unspent_bytes.value_or(0), kAnyBytes - budget);
 }
 
-/// What may be moved for a plan, and what moves cost.
+/// Bytes that may be moved for a plan, and what moves cost.
 class MoveBudget {
  public:
   explicit MoveBudget(const ReplanRequest& request);
@@ -33,7 +33,7 @@ class MoveBudget {
   void set_bytes(std::int64_t bytes) { bytes_ = bytes; }
   [[nodiscard]] bool is_any() const { return bytes_ == kAnyBytes; }
 
-  /// What has to be moved for tables to be sharded as those of the first plan.
+  /// Bytes that have to be moved for tables to be sharded as those of the first plan.
   [[nodiscard]] std::int64_t least_bytes() const { return least_bytes_; }
   void set_least_bytes(std::int64_t bytes) { least_bytes_ = bytes; }
   /// What may be moved beyond that.

@@ -124,7 +124,7 @@ class PlanState {
   [[nodiscard]] bool is_whole() const;
   /// Tables that may be changed, ascending.
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
-  /// What has to be moved after an edit of few slices.
+  /// Bytes that have to be moved after an edit of few slices.
   [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
   /// Null: no plan runs.
   [[nodiscard]] MovedBytes* moved() const { return moved_; }

@@ -18,7 +18,7 @@ constexpr double kShareOfGuide = 0.1;
 constexpr double kMissingAnything = 0.06;
 constexpr double kMissingEverything = 60.0;
 
-// What a column takes is measured about where devices are if all have as many.
+// The price of a column is measured about where devices are if all have as many.
 constexpr float kLeastColumns = 16.0F;
 constexpr float kMostColumns = 2000.0F;
 

@@ -287,7 +287,7 @@ struct BackendOptions {
                                                         const BackendOptions& options = {});
 /// Names of all CPU backends that are compiled in, the widest first.
 [[nodiscard]] std::vector<std::string> cpu_backends();
-/// Those that this machine can run, in the order of preference: the first one is what "auto" takes.
+/// Names of the CPU backends that this machine can run, best first: "auto" takes the first one.
 [[nodiscard]] std::vector<std::string> available_cpu_backends();
 
 }  // namespace neuroshard

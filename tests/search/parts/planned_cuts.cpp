@@ -51,7 +51,7 @@ PlanResult expect_no_dearer(const Planner& planner, const Planner& simpler, cons
   }
   expect_good(planner, task, result);
   if (of_simpler.plan) {
-    // Of equal plans two searches may find different ones, whose sums are rounded differently.
+    // Two searches may find different plans of one price, whose sums are rounded differently.
     EXPECT_LE(result.cost.cost_ms, (1.0 + 1e-3) * of_simpler.cost.cost_ms);
   }
   return result;

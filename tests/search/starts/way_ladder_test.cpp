@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 using testing::plain_table;
 using testing::repetitions;
 
-/// What a ladder of a task is made of.
+/// Holds all that the ladder of a task is made of.
 class Climber {
  public:
   explicit Climber(const Task& task, const WayOptions& options = {})
