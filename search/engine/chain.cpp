@@ -52,12 +52,7 @@ constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
 constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
-constexpr double kWorstRung = 1.3;   // Over the current plan's cost.
-constexpr double kRungNoRoom = 0.3;  // A rung that does not fit costs so much more.
-
-double rung_ms(const PlanSums& sums) {
-  return sums.cost_ms * (sums.missing_bytes > 0 ? 1.0 + kRungNoRoom : 1.0);
-}
+constexpr double kWorstRung = 1.3;  // Over the current plan's cost.
 
 }  // namespace
 
@@ -87,6 +82,10 @@ Chain::Chain(const Backend& backend, const BundledTask& bundled, const WayOption
 void Chain::begin_edits() {
   state_.begin_undo();
   before_ = state_.sums;
+}
+
+double Chain::rung_ms() const {
+  return state_.sums.cost_ms + prices_.memory_ms(state_.sums.missing_bytes, state_.sums.cost_ms);
 }
 
 bool Chain::apply_rebuilt() {
@@ -277,7 +276,7 @@ void Chain::try_ladder(const StopCondition& stop) {
       begin_edits();
       if (!build(cuts, columns_share, false)) continue;
       prices_.apply(rebuild_.edit());
-      const double cost_ms = rung_ms(state_.sums);
+      const double cost_ms = rung_ms();
       prices_.undo(before_);
       // The limit may have changed nothing.
       const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
@@ -308,7 +307,7 @@ void Chain::try_replicas(const StopCondition& stop) {
     if (stop.reached()) return;
     begin_edits();
     if (!build_replicas(number) || !apply_rebuilt()) continue;
-    numbers.emplace_back(rung_ms(state_.sums), number);
+    numbers.emplace_back(rung_ms(), number);
     prices_.undo(before_);
   }
   std::ranges::stable_sort(numbers, {}, &std::pair<double, std::size_t>::first);

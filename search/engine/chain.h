@@ -90,6 +90,8 @@ class Chain {
   void begin_edits();
   /// Applies what was rebuilt. False: more would have to be moved than may be, and it was not.
   bool apply_rebuilt();
+  /// The cost of the plan, and of bytes that do not fit.
+  [[nodiscard]] double rung_ms() const;
   /// Whether less may be moved than a plan made anew moves.
   [[nodiscard]] bool moves_are_limited() const;
   [[nodiscard]] std::uint64_t settling_edits() const;

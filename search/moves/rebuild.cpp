@@ -186,10 +186,17 @@ bool Rebuild::place_pending(double noise) {
           (slice.way == Way::kNode ? kNodesFirst : 0.0);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
-  for (auto& [slice, key] : pending_) {
-    slice.place = best_place(slice, noise);
-    if (slice.place < 0) return false;
-    put(slice);
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    pending_[i].slice.place = best_place(pending_[i].slice, noise);
+    while (pending_[i].slice.place >= 0 && is_too_large(pending_[i].slice)) {
+      Pending half = pending_[i];
+      half.slice.width = half_width(half.slice);
+      pending_[i].slice.width -= half.slice.width;
+      pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(i) + 1, half);
+      pending_[i].slice.place = best_place(pending_[i].slice, noise);
+    }
+    if (pending_[i].slice.place < 0) return false;
+    put(pending_[i].slice);
     price_changed();
   }
   pending_.clear();
@@ -205,6 +212,29 @@ bool Rebuild::place_pending(double noise) {
   };
   both(edit_.replicate, edit_.unreplicate);
   return true;
+}
+
+int Rebuild::half_width(const StateSlice& slice) {
+  return slice.width / kDimMultiple / 2 * kDimMultiple;
+}
+
+bool Rebuild::is_too_large(const StateSlice& slice) const {
+  const TableWays& ways = state_.ways();
+  const TableWays::OfTable& of = ways.of(slice.table);
+  const int most = slice.way == Way::kDevice ? of.most_slices : of.most_node_slices;
+  const int dim = state_.task().tables[static_cast<std::size_t>(slice.table)].dim;
+  const int half = half_width(slice);
+  if (half == 0 || ways.equal_widths() || most < dim / kDimMultiple ||
+      !ways.may_be_wide(slice.table, half) || !ways.may_be_wide(slice.table, slice.width - half)) {
+    return false;
+  }
+  bool has_room = true;
+  state_.for_each_shard(slice, [&](int device, int shard) {
+    const auto d = static_cast<std::size_t>(device);
+    has_room &= sums_.bytes[d] + state_.catalog().load(shard).bytes + sums_.replica_bytes <=
+                prices_.room_bytes(device);
+  });
+  return !has_room;
 }
 
 void Rebuild::value_devices(int shard) {

@@ -49,6 +49,9 @@ class Rebuild {
     double key;
   };
   bool place_pending(double noise);
+  /// Whether a slice has no room where it is to go, and may be cut in two.
+  [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
+  static int half_width(const StateSlice& slice);
   void load(int device, int shard, int sign);
   void put(const StateSlice& slice);
   void price_changed();

@@ -12,9 +12,10 @@ namespace {
 
 // Shares of the moves, the last one what is left: handing columns on.
 constexpr double kMoves = 0.18;
-constexpr double kSwaps = 0.40;
+constexpr double kSwaps = 0.35;
 constexpr double kSplits = 0.115;
 constexpr double kJoins = 0.135;
+constexpr double kExchanges = 0.05;
 
 constexpr double kFromWaitedFor = 0.8;
 constexpr double kForTwo = 0.3;
@@ -52,6 +53,8 @@ bool SliceMoves::draw(Edit& edit) {
     join(edit, id);
   } else if (state_.ways().halves()) {
     swap_for_halves(edit, id);
+  } else if (u < kMoves + kSwaps + kSplits + kJoins + kExchanges) {
+    exchange(edit, id);
   } else {
     hand_on(edit, id);
   }
@@ -229,6 +232,39 @@ void SliceMoves::join(Edit& edit, int id) {
   if (left != joined.place && random_.uniform() < kBringBack) {
     bring_back(edit, slice.way, left, joined.place, left_width);
   }
+}
+
+void SliceMoves::exchange(Edit& edit, int id) {
+  const StateSlice& slice = state_.slice(id);
+  if (state_.ways().places(slice.way) < 2) return;
+  const int place = elsewhere(slice);
+  const std::vector<int>& there = state_.at(slice.way, place);
+  if (there.empty()) return;
+  const int other = one_of(random_, there);
+  const StateSlice& with = state_.slice(other);
+  const int units = std::min(slice.width, with.width) / kDimMultiple;
+  if (with.table == slice.table || units < 2) return;
+  const int width = kDimMultiple * (random_.uniform() < kInHalves
+                                        ? units / 2
+                                        : 1 + drawn(random_, static_cast<std::size_t>(units) - 1));
+  hand_over(edit, id, place, width);
+  hand_over(edit, other, slice.place, width);
+}
+
+void SliceMoves::hand_over(Edit& edit, int id, int place, int width) {
+  StateSlice stays = state_.slice(id);
+  StateSlice goes = at(stays, place);
+  goes.width = width;
+  stays.width -= width;
+  edit.out.push_back(id);
+  for (const int sibling : state_.of_table(stays.table)) {
+    if (state_.slice(sibling).place != place) continue;
+    edit.out.push_back(sibling);
+    goes.width += state_.slice(sibling).width;
+    break;
+  }
+  edit.in.push_back(stays);
+  edit.in.push_back(goes);
 }
 
 void SliceMoves::hand_on(Edit& edit, int id) {

@@ -36,6 +36,10 @@ class SliceMoves {
   void split(Edit& edit, int id);
   void join(Edit& edit, int id);
   void hand_on(Edit& edit, int id);
+  /// Two tables exchange as many columns.
+  void exchange(Edit& edit, int id);
+  /// Some columns of a slice go to another place, and join what the table has there.
+  void hand_over(Edit& edit, int id, int place, int width);
   /// Where columns are halved alone, in place of handing them on.
   void swap_for_halves(Edit& edit, int id);
   /// Some slice of `from` takes the place of what has left `to`.

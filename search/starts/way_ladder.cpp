@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -32,6 +33,8 @@ constexpr int kMostSlicesOfDevice = 2;
 constexpr double kNoRoomMs = 1e9;
 constexpr double kLeastMs = 1e-9;     // So that nothing costs nothing.
 constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
+// Shares of all room that tables may take: what is left makes it easier to place them.
+constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
 
 }  // namespace
 
@@ -48,7 +51,7 @@ WayLadder::WayLadder(const PlanState& state, StatePrices& prices, const StopCond
     speed_ += speed / devices_;
     least_speed_ = d == 0 ? speed : std::min(least_speed_, speed);
   }
-  most_bytes_ = static_cast<std::int64_t>(kMostOfRoom * static_cast<double>(least_room));
+  least_room_bytes_ = static_cast<double>(std::max<std::int64_t>(1, least_room));
   for (const int table : state.tables()) {
     if (stop.reached()) {
       options_.clear();
@@ -66,33 +69,35 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   const auto loads_of = [&](int shard, double speed) -> Loads {
     const ShardLoad& load = catalog.load(shard);
     return {prices.added_ms(shard) / speed, prices.own_ms(0.0, load.columns, 0.0),
-            prices.own_ms(0.0, 0.0, static_cast<double>(load.lookups))};
+            prices.own_ms(0.0, 0.0, static_cast<double>(load.lookups)),
+            static_cast<double>(load.bytes) / least_room_bytes_};
   };
   const auto add = [&](Way way, int slices) {
     Option option{.cut = {way, slices}};
-    bool fits = true;
     for (const int width : ways.widths(table, way, slices)) {
       state.for_each_shard({table, width, way, 0}, [&](int device, int shard) {
         const bool is_there = way == Way::kAll;
         const Loads loads =
             loads_of(shard, is_there ? prices.speed(static_cast<std::size_t>(device)) : speed_);
         for (std::size_t i = 0; i < loads.size(); ++i) {
-          option.mean_ms[i] += loads[i] / devices_;
-          option.largest_ms[i] = std::max(option.largest_ms[i], loads[i]);
+          option.mean[i] += loads[i] / devices_;
+          option.largest[i] = std::max(option.largest[i], loads[i]);
         }
         option.bytes += catalog.load(shard).bytes;
-        fits &= catalog.load(shard).bytes <= most_bytes_;
       });
     }
-    option.fits = fits;
+    option.fits = option.largest[kTimes] <= kMostOfRoom;
+    if (way == Way::kAll) option.largest[kTimes] = 0.0;
     options.push_back(option);
   };
   const auto add_cuts = [&](Way way) {
     if (!ways.of(table).may_be(way)) return;
     const int most = kMostSlicesOfDevice * ways.places(way);
     int last = 0;
-    for (int slices = 1; slices <= most; slices = slices < 4 ? slices + 1 : slices * 3 / 2) {
-      const int count = static_cast<int>(ways.widths(table, way, slices).size());
+    // 1, 2, 3, 4, 6, 8, 12, 16, ...: devices are 2 or 3 times a power of 2, as a rule.
+    for (unsigned slices = 1; static_cast<int>(slices) <= most;
+         slices += std::max(1U, std::bit_floor(slices) / 2)) {
+      const int count = static_cast<int>(ways.widths(table, way, static_cast<int>(slices)).size());
       if (count == last) continue;
       last = count;
       add(way, count);
@@ -133,9 +138,9 @@ const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
     double ms = (option.fits ? 0.0 : kNoRoomMs) +
                 prices.ms_of_byte * static_cast<double>(option.bytes) +
                 prices.replicas * option.replica_ms;
-    for (std::size_t i = 0; i < option.mean_ms.size(); ++i) {
-      ms += option.mean_ms[i] +
-            kBeyondLimit * std::max(0.0, option.largest_ms[i] - prices.most_ms[i]);
+    for (std::size_t i = 0; i < kTimes; ++i) ms += option.mean[i];
+    for (std::size_t i = 0; i < option.largest.size(); ++i) {
+      ms += kBeyondLimit * std::max(0.0, option.largest[i] - prices.most[i]);
     }
     if (best != nullptr && !(ms < least)) continue;
     best = &option;
@@ -144,12 +149,12 @@ const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
   return *best;
 }
 
-WayLadder::Rung WayLadder::rung(Prices& prices) const {
+WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
   Rung rung;
   rung.cuts.resize(options_.size());
   for (int look = 0; look < kLooksAtMemory; ++look) {
-    Loads mean_ms{};
-    rung.largest_ms = {};
+    Loads mean{};
+    rung.largest = {};
     double bytes = 0.0;
     double dense_bytes = 0.0;
     double gathers_ms = 0.0;
@@ -158,9 +163,9 @@ WayLadder::Rung WayLadder::rung(Prices& prices) const {
     for (std::size_t t = 0; t < options_.size(); ++t) {
       const Option& option = cheapest(options_[t], prices);
       rung.cuts[t] = option.cut;
-      for (std::size_t i = 0; i < mean_ms.size(); ++i) {
-        mean_ms[i] += option.mean_ms[i];
-        rung.largest_ms[i] = std::max(rung.largest_ms[i], option.largest_ms[i]);
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        mean[i] += option.mean[i];
+        rung.largest[i] = std::max(rung.largest[i], option.largest[i]);
       }
       bytes += static_cast<double>(option.bytes);
       if (option.cut.way != Way::kReplica) continue;
@@ -176,16 +181,34 @@ WayLadder::Rung WayLadder::rung(Prices& prices) const {
       prices_.heads(sum_, {&head_ms, 1});
       rung.cost_ms = head_ms / least_speed_ + gathers_ms + all_reduce_ms(dense_bytes);
     }
-    for (std::size_t i = 0; i < mean_ms.size(); ++i) {
-      rung.cost_ms += std::max(rung.largest_ms[i], mean_ms[i] + kUnbalanced * rung.largest_ms[i]);
+    for (std::size_t i = 0; i < kTimes; ++i) {
+      rung.cost_ms += std::max(rung.largest[i], mean[i] + kUnbalanced * rung.largest[i]);
     }
-    if (bytes <= room_bytes_) return rung;
-    const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
+    rung.room_share = bytes / room_bytes_;
+    if (rung.room_share <= room_share) return rung;
+    const double ms = std::accumulate(mean.begin(), mean.begin() + kTimes, kLeastMs);
     prices.ms_of_byte =
         prices.ms_of_byte > 0.0 ? 2.0 * prices.ms_of_byte : kFirstShareOfMemory * ms / room_bytes_;
   }
   rung.cost_ms += kNoRoomMs;  // Behind all that fit.
   return rung;
+}
+
+std::optional<WayLadder::Rung> WayLadder::lower(const Rung& now, Prices& prices, double room_share,
+                                                const StopCondition& stop) const {
+  std::optional<Rung> best;
+  const Prices before = prices;
+  const std::size_t limits = now.room_share > kSharesOfRoom.back() ? kTimes + 1 : kTimes;
+  for (std::size_t i = 0; i < limits && !stop.reached(); ++i) {
+    Prices lowered = before;
+    lowered.most[i] = kLowered * now.largest[i];
+    Rung tried = rung(lowered, room_share);
+    if (!(tried.largest[i] < now.largest[i])) continue;
+    if (best && !(tried.cost_ms < best->cost_ms)) continue;
+    best = std::move(tried);
+    prices = lowered;
+  }
+  return best;
 }
 
 std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopCondition& stop) const {
@@ -196,27 +219,18 @@ std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopConditi
   };
   const std::size_t steps =
       std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
-  for (const double replicas : kPricesOfReplicas) {
-    Prices prices{.replicas = replicas, .most_ms = {kNoRoomMs, kNoRoomMs, kNoRoomMs}};
-    Rung now = rung(prices);
-    keep(now);
-    for (std::size_t step = 0; step < steps; ++step) {
-      std::optional<Rung> next;
-      Prices next_prices;
-      for (std::size_t i = 0; i < now.largest_ms.size() && !stop.reached(); ++i) {
-        Prices lower = prices;
-        lower.most_ms[i] = kLowered * now.largest_ms[i];
-        Rung tried = rung(lower);
-        if (!(tried.largest_ms[i] < now.largest_ms[i])) continue;
-        if (next && !(tried.cost_ms < next->cost_ms)) continue;
-        next = std::move(tried);
-        next_prices = lower;
+  for (const double room_share : kSharesOfRoom) {
+    double fullest = 0.0;
+    for (const double replicas : kPricesOfReplicas) {
+      Prices prices{.replicas = replicas, .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
+      std::optional<Rung> now = rung(prices, room_share);
+      for (std::size_t step = 0; now; ++step) {
+        keep(*now);
+        fullest = std::max(fullest, now->room_share);
+        now = step < steps ? lower(*now, prices, room_share, stop) : std::nullopt;
       }
-      if (!next) break;
-      now = *std::move(next);
-      prices = next_prices;
-      keep(now);
     }
+    if (fullest <= kSharesOfRoom.back()) break;  // Less room changes nothing.
   }
   std::ranges::stable_sort(rungs, {}, &Rung::cost_ms);
   std::vector<Cuts> best;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "neuroshard/stop_condition.h"
@@ -20,8 +21,8 @@ struct TableCut {
 
 /// Ways and cuts of all tables at once. A table gets what takes least of the devices if their loads
 /// are balanced: compute time, columns and ids at a device's share, replicas and their gradients in
-/// full, memory at a price that is raised until all fit. No shard may have more of a load than a
-/// limit; limits are lowered step by step, each time the one by which the plan seems to gain most.
+/// full, memory at a price that is raised until all fit, and fit with room to spare. No shard may
+/// have more of a load, or of a device's room, than a limit; limits are lowered step by step, each time the one by which the plan seems to gain most.
 /// (A Lagrangian relaxation: Fisher, The Lagrangian relaxation method for solving integer
 /// programming problems, 1981.)
 class WayLadder {
@@ -36,12 +37,13 @@ class WayLadder {
   [[nodiscard]] std::vector<Cuts> best(std::size_t most, const StopCondition& stop) const;
 
  private:
-  /// Compute time, columns and ids, in milliseconds of a device.
-  using Loads = std::array<double, 3>;
+  /// Compute time, columns and ids, in milliseconds of a device, and shares of its room.
+  using Loads = std::array<double, 4>;
+  static constexpr std::size_t kTimes = 3;  ///< The first ones.
   struct Option {
     TableCut cut;
-    Loads mean_ms{};          ///< A device's share.
-    Loads largest_ms{};       ///< Of the shard that has most of each.
+    Loads mean{};             ///< A device's share.
+    Loads largest{};          ///< Of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
     int replica = 0;          ///< The shard.
     double dense_bytes = 0.0;
@@ -52,28 +54,32 @@ class WayLadder {
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
     double ms_of_byte = 0.0;
-    Loads most_ms;  ///< Of a shard.
+    Loads most;  ///< Of a shard.
   };
   struct Rung {
     double cost_ms = 0.0;
-    Loads largest_ms{};
+    Loads largest{};
+    double room_share = 0.0;  ///< That all tables take.
     Cuts cuts;
   };
   void add_options(const PlanState& state, StatePrices& prices, int table);
   [[nodiscard]] const Option& cheapest(const std::vector<Option>& options,
                                        const Prices& prices) const;
   [[nodiscard]] double all_reduce_ms(double dense_bytes) const;
-  /// Cuts by these prices; raises that of memory until all fit.
-  [[nodiscard]] Rung rung(Prices& prices) const;
+  /// Cuts by these prices; raises that of memory until all fit into this share of the room.
+  [[nodiscard]] Rung rung(Prices& prices, double room_share) const;
+  /// With one limit lowered: the one by which the plan seems to gain most. Nothing: none can be.
+  [[nodiscard]] std::optional<Rung> lower(const Rung& now, Prices& prices, double room_share,
+                                          const StopCondition& stop) const;
 
   ShardCatalog& catalog_;
   StatePrices& prices_;
   mutable AlignedVector<float> sum_;  ///< Of embeddings of replicas.
   double devices_;
-  double speed_ = 0.0;           ///< Mean of devices, where any of them may have a shard.
-  double least_speed_ = 1.0;     ///< All devices wait for the slowest one's replicas.
-  double room_bytes_ = 0.0;      ///< Of all devices.
-  std::int64_t most_bytes_ = 0;  ///< That a shard may take.
+  double speed_ = 0.0;             ///< Mean of devices, where any of them may have a shard.
+  double least_speed_ = 1.0;       ///< All devices wait for the slowest one's replicas.
+  double room_bytes_ = 0.0;        ///< Of all devices.
+  double least_room_bytes_ = 1.0;  ///< Of a device.
   std::vector<std::vector<Option>> options_;
 };
 

@@ -66,7 +66,8 @@ TEST_P(FailedAllocations, InAPlanLeaveThePlannerAsItWas) {
       [&] {
         ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(task_), expected_));
         ASSERT_NO_FATAL_FAILURE(expect_same(planner.plan(other_), expected_of_other_));
-      });
+      },
+      9);
 }
 
 // Everything that a planner keeps between plans is made by its first plan.
@@ -96,7 +97,7 @@ TEST_P(FailedAllocations, InABatchLeaveThePlannerAsItWas) {
         ASSERT_NO_FATAL_FAILURE(expect_same(results[0].value(), expected_));
         ASSERT_NO_FATAL_FAILURE(expect_same(results[1].value(), expected_of_other_));
       },
-      7);
+      29);
 }
 
 TEST_P(FailedAllocations, InASimulationLeaveThePlannerAsItWas) {

@@ -49,7 +49,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
   const Planner planner(random_models(1), options);
   int infeasible = 0;
   int packing_failures = 0;
-  const std::uint64_t tasks = testing::repetitions(GetParam() == "scalar" ? 100 : 1500);
+  const std::uint64_t tasks = testing::repetitions(GetParam() == "scalar" ? 25 : 1500);
   for (std::uint64_t seed = 0; seed < tasks; ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
@@ -71,6 +71,7 @@ TEST_P(EveryBackend, PlacesEveryColumnOnceWithinMemory) {
 TEST_P(EveryBackend, SameTaskSamePlan) {
   PlannerOptions options;
   options.backend = GetParam();
+  if (GetParam() == "scalar") options.effort = Effort::kFast;  // The next test makes longer ones.
   const Planner planner(random_models(2), options);
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     const Task task = random_task(seed);
@@ -87,7 +88,7 @@ TEST(Planner, BestAndScalarBackendFindTheSamePlansToTheLastBit) {
   const Planner scalar(random_models(3), options);
   options.backend = available_cpu_backends().front();
   const Planner best(random_models(3), options);
-  for (std::uint64_t seed = 0; seed < testing::repetitions(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::repetitions(8); ++seed) {
     SCOPED_TRACE(seed);
     const Task task = random_task(seed);
     const PlanResult a = scalar.plan(task);
