@@ -224,7 +224,8 @@ bool Rebuild::is_too_large(const StateSlice& slice) const {
   const int most = slice.way == Way::kDevice ? of.most_slices : of.most_node_slices;
   const int dim = state_.task().tables[static_cast<std::size_t>(slice.table)].dim;
   const int half = half_width(slice);
-  if (half == 0 || ways.equal_widths() || most < dim / kDimMultiple ||
+  // Slices of a plan that runs are to stay as they are.
+  if (half == 0 || state_.moved() != nullptr || ways.equal_widths() || most < dim / kDimMultiple ||
       !ways.may_be_wide(slice.table, half) || !ways.may_be_wide(slice.table, slice.width - half)) {
     return false;
   }

@@ -22,9 +22,9 @@ struct TableCut {
 /// Ways and cuts of all tables at once. A table gets what takes least of the devices if their loads
 /// are balanced: compute time, columns and ids at a device's share, replicas and their gradients in
 /// full, memory at a price that is raised until all fit, and fit with room to spare. No shard may
-/// have more of a load, or of a device's room, than a limit; limits are lowered step by step, each time the one by which the plan seems to gain most.
-/// (A Lagrangian relaxation: Fisher, The Lagrangian relaxation method for solving integer
-/// programming problems, 1981.)
+/// have more of a load, or of a device's room, than a limit; limits are lowered step by step, each
+/// time the one by which the plan seems to gain most. (A Lagrangian relaxation: Fisher, The
+/// Lagrangian relaxation method for solving integer programming problems, 1981.)
 class WayLadder {
  public:
   using Cuts = std::vector<TableCut>;  ///< [PlanState::tables()]
