@@ -21,6 +21,8 @@ constexpr double kShareOfMoves = 0.02;
 /// Slices on nodes are placed before those on devices.
 constexpr double kNodesFirst = 1e6;
 
+int half_of(int width) { return width / kDimMultiple / 2 * kDimMultiple; }
+
 }  // namespace
 
 Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
@@ -190,7 +192,7 @@ bool Rebuild::place_pending(double noise) {
     pending_[i].slice.place = best_place(pending_[i].slice, noise);
     while (pending_[i].slice.place >= 0 && is_too_large(pending_[i].slice)) {
       Pending half = pending_[i];
-      half.slice.width = half_width(half.slice);
+      half.slice.width = half_of(half.slice.width);
       pending_[i].slice.width -= half.slice.width;
       pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(i) + 1, half);
       pending_[i].slice.place = best_place(pending_[i].slice, noise);
@@ -214,16 +216,12 @@ bool Rebuild::place_pending(double noise) {
   return true;
 }
 
-int Rebuild::half_width(const StateSlice& slice) {
-  return slice.width / kDimMultiple / 2 * kDimMultiple;
-}
-
 bool Rebuild::is_too_large(const StateSlice& slice) const {
   const TableWays& ways = state_.ways();
   const TableWays::OfTable& of = ways.of(slice.table);
   const int most = slice.way == Way::kDevice ? of.most_slices : of.most_node_slices;
   const int dim = state_.task().tables[static_cast<std::size_t>(slice.table)].dim;
-  const int half = half_width(slice);
+  const int half = half_of(slice.width);
   // Slices of a plan that runs are to stay as they are.
   if (half == 0 || state_.moved() != nullptr || ways.equal_widths() || most < dim / kDimMultiple ||
       !ways.may_be_wide(slice.table, half) || !ways.may_be_wide(slice.table, slice.width - half)) {
@@ -231,11 +229,14 @@ bool Rebuild::is_too_large(const StateSlice& slice) const {
   }
   bool has_room = true;
   state_.for_each_shard(slice, [&](int device, int shard) {
-    const auto d = static_cast<std::size_t>(device);
-    has_room &= sums_.bytes[d] + state_.catalog().load(shard).bytes + sums_.replica_bytes <=
-                prices_.room_bytes(device);
+    has_room &= missing_bytes(static_cast<std::size_t>(device), shard) <= 0;
   });
   return !has_room;
+}
+
+std::int64_t Rebuild::missing_bytes(std::size_t device, int shard) const {
+  return sums_.bytes[device] + state_.catalog().load(shard).bytes + sums_.replica_bytes -
+         prices_.room_bytes(static_cast<int>(device));
 }
 
 void Rebuild::value_devices(int shard) {
@@ -274,7 +275,7 @@ void Rebuild::value_devices(int shard) {
                std::max(0.0, static_cast<double>(sums_.columns[d]) + load.columns - most_columns_);
     }
     const std::int64_t room = prices_.room_bytes(static_cast<int>(d));
-    const std::int64_t missing = sums_.bytes[d] + load.bytes + sums_.replica_bytes - room;
+    const std::int64_t missing = missing_bytes(d, shard);
     if (missing > 0) {
       value += (sums_.cost_ms + value) *
                (kNoRoom + kAllRoom * static_cast<double>(missing) /

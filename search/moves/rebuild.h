@@ -51,7 +51,8 @@ class Rebuild {
   bool place_pending(double noise);
   /// Whether a slice has no room where it is to go, and may be cut in two.
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
-  static int half_width(const StateSlice& slice);
+  /// Of a device with a shard more; negative: room that is left.
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t device, int shard) const;
   void load(int device, int shard, int sign);
   void put(const StateSlice& slice);
   void price_changed();

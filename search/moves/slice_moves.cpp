@@ -195,13 +195,17 @@ void SliceMoves::swap(Edit& edit, int id) {
   edit.in.push_back(at(state_.slice(second), slice.place));
 }
 
+int SliceMoves::part_of(int units) {
+  return state_.ways().halves() || random_.uniform() < kInHalves
+             ? units / 2
+             : 1 + drawn(random_, static_cast<std::size_t>(units) - 1);
+}
+
 void SliceMoves::split(Edit& edit, int id) {
   const StateSlice& slice = state_.slice(id);
   const int units = slice.width / kDimMultiple;
   if (units < 2 || state_.ways().of(slice.table).least_width > slice.width / 2) return;
-  const int part = state_.ways().halves() || random_.uniform() < kInHalves
-                       ? units / 2
-                       : 1 + drawn(random_, static_cast<std::size_t>(units) - 1);
+  const int part = part_of(units);
   StateSlice stays = slice;
   StateSlice goes = slice;
   stays.width = kDimMultiple * part;
@@ -244,14 +248,12 @@ void SliceMoves::exchange(Edit& edit, int id) {
   const StateSlice& with = state_.slice(other);
   const int units = std::min(slice.width, with.width) / kDimMultiple;
   if (with.table == slice.table || units < 2) return;
-  const int width = kDimMultiple * (random_.uniform() < kInHalves
-                                        ? units / 2
-                                        : 1 + drawn(random_, static_cast<std::size_t>(units) - 1));
-  hand_over(edit, id, place, width);
-  hand_over(edit, other, slice.place, width);
+  const int width = kDimMultiple * part_of(units);
+  move_columns(edit, id, place, width);
+  move_columns(edit, other, slice.place, width);
 }
 
-void SliceMoves::hand_over(Edit& edit, int id, int place, int width) {
+void SliceMoves::move_columns(Edit& edit, int id, int place, int width) {
   StateSlice stays = state_.slice(id);
   StateSlice goes = at(stays, place);
   goes.width = width;

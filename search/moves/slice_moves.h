@@ -31,6 +31,8 @@ class SliceMoves {
   [[nodiscard]] int like(const std::vector<int>& list, int width);
   /// Another slice of the table, or -1.
   [[nodiscard]] int sibling(int id);
+  /// Half of so many units, of which there are two at least, or any number of them but all.
+  [[nodiscard]] int part_of(int units);
   void move(Edit& edit, int id);
   void swap(Edit& edit, int id);
   void split(Edit& edit, int id);
@@ -39,7 +41,7 @@ class SliceMoves {
   /// Two tables exchange as many columns.
   void exchange(Edit& edit, int id);
   /// Some columns of a slice go to another place, and join what the table has there.
-  void hand_over(Edit& edit, int id, int place, int width);
+  void move_columns(Edit& edit, int id, int place, int width);
   /// Where columns are halved alone, in place of handing them on.
   void swap_for_halves(Edit& edit, int id);
   /// Some slice of `from` takes the place of what has left `to`.

@@ -79,15 +79,15 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
         const bool is_there = way == Way::kAll;
         const Loads loads =
             loads_of(shard, is_there ? prices.speed(static_cast<std::size_t>(device)) : speed_);
+        for (std::size_t i = 0; i < kTimes; ++i) option.mean_ms[i] += loads[i] / devices_;
         for (std::size_t i = 0; i < loads.size(); ++i) {
-          option.mean[i] += loads[i] / devices_;
           option.largest[i] = std::max(option.largest[i], loads[i]);
         }
         option.bytes += catalog.load(shard).bytes;
       });
     }
     option.fits = option.largest[kTimes] <= kMostOfRoom;
-    if (way == Way::kAll) option.largest[kTimes] = 0.0;
+    if (way == Way::kAll) option.largest[kTimes] = 0.0;  // It is not placed.
     options.push_back(option);
   };
   const auto add_cuts = [&](Way way) {
@@ -138,7 +138,7 @@ const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
     double ms = (option.fits ? 0.0 : kNoRoomMs) +
                 prices.ms_of_byte * static_cast<double>(option.bytes) +
                 prices.replicas * option.replica_ms;
-    for (std::size_t i = 0; i < kTimes; ++i) ms += option.mean[i];
+    for (std::size_t i = 0; i < kTimes; ++i) ms += option.mean_ms[i];
     for (std::size_t i = 0; i < option.largest.size(); ++i) {
       ms += kBeyondLimit * std::max(0.0, option.largest[i] - prices.most[i]);
     }
@@ -153,7 +153,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
   Rung rung;
   rung.cuts.resize(options_.size());
   for (int look = 0; look < kLooksAtMemory; ++look) {
-    Loads mean{};
+    Times mean_ms{};
     rung.largest = {};
     double bytes = 0.0;
     double dense_bytes = 0.0;
@@ -163,8 +163,8 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     for (std::size_t t = 0; t < options_.size(); ++t) {
       const Option& option = cheapest(options_[t], prices);
       rung.cuts[t] = option.cut;
-      for (std::size_t i = 0; i < mean.size(); ++i) {
-        mean[i] += option.mean[i];
+      for (std::size_t i = 0; i < kTimes; ++i) mean_ms[i] += option.mean_ms[i];
+      for (std::size_t i = 0; i < rung.largest.size(); ++i) {
         rung.largest[i] = std::max(rung.largest[i], option.largest[i]);
       }
       bytes += static_cast<double>(option.bytes);
@@ -182,11 +182,11 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
       rung.cost_ms = head_ms / least_speed_ + gathers_ms + all_reduce_ms(dense_bytes);
     }
     for (std::size_t i = 0; i < kTimes; ++i) {
-      rung.cost_ms += std::max(rung.largest[i], mean[i] + kUnbalanced * rung.largest[i]);
+      rung.cost_ms += std::max(rung.largest[i], mean_ms[i] + kUnbalanced * rung.largest[i]);
     }
     rung.room_share = bytes / room_bytes_;
     if (rung.room_share <= room_share) return rung;
-    const double ms = std::accumulate(mean.begin(), mean.begin() + kTimes, kLeastMs);
+    const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
     prices.ms_of_byte =
         prices.ms_of_byte > 0.0 ? 2.0 * prices.ms_of_byte : kFirstShareOfMemory * ms / room_bytes_;
   }

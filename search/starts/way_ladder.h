@@ -37,12 +37,14 @@ class WayLadder {
   [[nodiscard]] std::vector<Cuts> best(std::size_t most, const StopCondition& stop) const;
 
  private:
-  /// Compute time, columns and ids, in milliseconds of a device, and shares of its room.
-  using Loads = std::array<double, 4>;
-  static constexpr std::size_t kTimes = 3;  ///< The first ones.
+  /// Compute time, columns and ids, in milliseconds of a device.
+  static constexpr std::size_t kTimes = 3;
+  using Times = std::array<double, kTimes>;
+  /// These times, and the share of a device's room.
+  using Loads = std::array<double, kTimes + 1>;
   struct Option {
     TableCut cut;
-    Loads mean{};             ///< A device's share.
+    Times mean_ms{};          ///< A device's share.
     Loads largest{};          ///< Of the shard that has most of each.
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
     int replica = 0;          ///< The shard.
