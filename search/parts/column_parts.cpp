@@ -36,10 +36,4 @@ bool halves_are_all(const Table& table) {
          slice_bytes(table, 2 * kDimMultiple) == 2 * slice_bytes(table, kDimMultiple);
 }
 
-int narrowest_part(const Table& table) {
-  return narrowest_columns(table) < least_widest_dim(table)
-             ? std::min(narrowest_dim(table), narrowest_columns(table))
-             : narrowest_dim(table);
-}
-
 }  // namespace neuroshard

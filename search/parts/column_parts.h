@@ -15,7 +15,4 @@ namespace neuroshard {
 /// cut, or to single units of columns, which then take as much as wider slices.
 [[nodiscard]] bool halves_are_all(const Table& table);
 
-/// Columns of the narrowest slice that halving or such parts make of `table`.
-[[nodiscard]] int narrowest_part(const Table& table);
-
 }  // namespace neuroshard
