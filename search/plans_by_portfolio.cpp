@@ -10,10 +10,10 @@
 
 #include "core/base/thread_team.h"
 #include "search/baselines.h"
+#include "search/engine/best_plans.h"
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/required_ways.h"
-#include "search/parts/best_plans.h"
 #include "search/planner_impl.h"
 #include "search/starts/room_search.h"
 #include "search/uniform_baseline.h"

@@ -14,9 +14,9 @@
 #include "core/tables/table_groups.h"
 #include "neuroshard/column_halvings.h"
 #include "search/canonical_task.h"
-#include "search/parts/even_blocks.h"
 #include "search/starts/device_filling.h"
 #include "search/starts/room_ways.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/plans/sharding_kinds.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/plan.h"
-#include "search/parts/even_blocks.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

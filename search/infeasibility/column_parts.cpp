@@ -1,4 +1,4 @@
-#include "search/parts/column_parts.h"
+#include "search/infeasibility/column_parts.h"
 
 #include <algorithm>
 
@@ -10,13 +10,7 @@ namespace {
 /// In units of kDimMultiple columns.
 int units(int dim) { return dim / kDimMultiple; }
 
-/// The widest of so many parts.
-int width_of(const Table& table, int parts) {
-  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
-}
-
-}  // namespace
-
+/// How many slices of columns rules let `table` have.
 int most_column_parts(const Table& table) {
   const TableRules& rules = table.rules;
   if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
@@ -27,6 +21,13 @@ int most_column_parts(const Table& table) {
   if (rules.max_slices > 0) most = std::min(most, rules.max_slices);
   return std::max(most, 1);
 }
+
+/// The widest of so many parts.
+int width_of(const Table& table, int parts) {
+  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
+}
+
+}  // namespace
 
 int narrowest_columns(const Table& table) { return width_of(table, most_column_parts(table)); }
 

@@ -4,11 +4,8 @@
 
 namespace neuroshard {
 
-/// How many slices of columns rules let `table` have.
-[[nodiscard]] int most_column_parts(const Table& table);
-
-/// Columns of the widest one of so many, if all are about equally wide: whatever has no room for
-/// that has none for the table, however it is cut by columns.
+/// Columns of the widest slice if `table` has as many as its rules allow, all about equally wide:
+/// whatever has no room for that has none for the table, however it is cut by columns.
 [[nodiscard]] int narrowest_columns(const Table& table);
 
 /// Whether halves of `table` can take the place of slices of any widths that rules allow: it is not
