@@ -65,13 +65,6 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   std::stable_sort(by_kind.begin(), by_kind.end(), [&](std::uint32_t a, std::uint32_t b) {
     return kind_of(task.tables[a]) < kind_of(task.tables[b]);
   });
-  if (any_limits_splits(task)) {
-    for (const Table& table : task.tables) {
-      most_slices_.push_back(table.rules.max_slices > 0
-                                 ? static_cast<std::size_t>(table.rules.max_slices)
-                                 : std::numeric_limits<std::size_t>::max());
-    }
-  }
   const OperatorFeatures of_operator(table_features, static_cast<double>(task.batch_size));
   const ApartTables apart(task);
   struct Cut {

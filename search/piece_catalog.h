@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -42,24 +41,15 @@ class PieceCatalog {
   [[nodiscard]] std::size_t tables() const { return whole_.size(); }
   /// The piece that is the whole table.
   [[nodiscard]] std::uint32_t whole(std::size_t table) const { return whole_[table]; }
-  /// Whether a slice of this piece may be halved, as far as it alone is concerned: a table may have
-  /// as many slices as it likes, or most_slices().
+  /// Whether a slice of this piece may be halved, as far as it alone is concerned.
   [[nodiscard]] bool can_split(std::uint32_t piece) const { return can_split_[piece] != 0; }
   /// Whether all slices of a table may be halved that are this piece.
   [[nodiscard]] bool can_split_all(std::uint32_t piece) const { return can_split_all_[piece] != 0; }
-  /// What the rules of a table say of their number.
-  [[nodiscard]] std::size_t most_slices(std::size_t table) const {
-    return most_slices_.empty() ? std::numeric_limits<std::size_t>::max() : most_slices_[table];
-  }
   /// A table halved until it has `dim` columns, which halving leads to.
   [[nodiscard]] std::uint32_t piece(std::size_t table, int dim) const {
     std::uint32_t piece = whole(table);
     while (this->dim(piece) > dim) piece = half(piece);
     return piece;
-  }
-  /// How many slices a table is, all of them like `piece`, which is one of its own.
-  [[nodiscard]] std::size_t slices(std::size_t table, std::uint32_t piece) const {
-    return std::size_t{1} << (piece - whole(table));
   }
   [[nodiscard]] bool has_bundles() const { return !tables_of_bundles_.empty(); }
   /// The pieces that the tables of a bundle are by themselves; none of a piece that is no bundle.
@@ -88,8 +78,6 @@ class PieceCatalog {
   [[nodiscard]] const std::vector<std::int64_t>& lookups() const { return lookups_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
   [[nodiscard]] const std::vector<float>& costs_ms() const { return cost_ms_; }
-  /// can_split() of each piece, as 0 or 1.
-  [[nodiscard]] const std::vector<std::uint8_t>& can_split() const { return can_split_; }
   /// can_split_all() of each piece, as 0 or 1.
   [[nodiscard]] const std::vector<std::uint8_t>& can_split_all() const { return can_split_all_; }
 
@@ -110,7 +98,6 @@ class PieceCatalog {
   std::vector<std::int64_t> lookups_;     ///< [pieces]
   std::vector<std::uint8_t> can_split_;   ///< [pieces]: 0 or 1.
   std::vector<std::uint8_t> can_split_all_;
-  std::vector<std::size_t> most_slices_;  ///< [tables]; empty: no table has such a rule.
   /// Pieces that the models are asked for; those after them are bundles.
   std::size_t embedded_ = 0;
   std::vector<std::vector<std::uint32_t>> tables_of_bundles_;  ///< [bundles]: pieces of each.

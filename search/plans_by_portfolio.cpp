@@ -10,12 +10,12 @@
 
 #include "core/base/thread_team.h"
 #include "search/baselines.h"
+#include "search/engine/best_plans.h"
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/required_ways.h"
-#include "search/parts/best_plans.h"
 #include "search/planner_impl.h"
-#include "search/starts/room_starts.h"
+#include "search/starts/room_search.h"
 #include "search/uniform_baseline.h"
 
 namespace neuroshard {
@@ -75,9 +75,15 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   }
   if (found.empty() && !stop.reached()) {
     found.begin(SearchStage::kRoom);
-    RoomStarts for_room = starts_for_room(*cpu, task, options.equal_widths, any_cuts, stop);
-    for (Plan& plan : for_room.plans) consider(std::move(plan));
-    impossible = for_room.impossible;
+    RoomFound room = find_room(*cpu, task, in_ways, stop);
+    impossible = room.impossible;
+    consider(std::move(room.plan));
+    if (!found.empty()) {  // It was made without a look at costs.
+      Portfolio at_least = portfolio;
+      at_least.effort = Effort::kFast;
+      const Plan start = *found.best().plan;
+      at_least.improve({&start, 1}, consider, stats);
+    }
   }
   if (effort != Effort::kFast && !found.empty()) {
     if (starts.published) {

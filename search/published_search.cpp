@@ -1,7 +1,6 @@
 #include "search/published_search.h"
 
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "core/tables/table_rules.h"
@@ -11,7 +10,7 @@
 #include "search/layout.h"
 #include "search/memory_splits.h"
 #include "search/placement_rules.h"
-#include "search/starts/ruled_packings.h"
+#include "search/starts/room_search.h"
 
 namespace neuroshard {
 
@@ -54,7 +53,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
   }
   if (starts_of_ == nullptr) {
     phase_ = Phase::kFinished;
-    pack_under_rules();
+    look_for_room();
     return;
   }
   starts_.emplace_back(catalog_, searched_.tables.size());
@@ -183,20 +182,18 @@ void PublishedSearch::pack_without_grid() {
     return;
   }
   if (problem_.rules != nullptr || any_limits_splits(searched_)) {
-    return pack_under_rules();
+    return look_for_room();
   }
   infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
 }
 
-void PublishedSearch::pack_under_rules() {
-  const TightPackings packings =
-      neuroshard::pack_under_rules(catalog_, searched_, starts_of_, /*equal_widths=*/false, stop());
-  if (!packings.layouts.empty()) {
-    std::vector<std::uint32_t> as_listed(searched_.tables.size());
-    std::iota(as_listed.begin(), as_listed.end(), 0U);
-    plan_ = plan_of(catalog_, searched_, as_listed, packings.layouts.front());
+void PublishedSearch::look_for_room() {
+  RoomFound found =
+      find_room(backend_, task_, {.rows = false, .replicas = false, .halves = true}, stop());
+  if (found.plan) {
+    plan_ = bundled_ != nullptr ? bundled_->plan_of_task(*found.plan) : *std::move(found.plan);
   } else if (!stop().reached()) {
-    infeasible_ = packing_failure(task_, packings.impossible);
+    infeasible_ = packing_failure(task_, found.impossible);
   }
 }
 

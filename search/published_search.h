@@ -12,7 +12,6 @@
 #include "search/bundled_task.h"
 #include "search/layout.h"
 #include "search/piece_catalog.h"
-#include "search/starts/tight_packings.h"
 
 namespace neuroshard {
 
@@ -56,7 +55,7 @@ class PublishedSearch {
   void after_beams(PlacementSession& session);
   void start_memory_splits();
   void pack_without_grid();
-  void pack_under_rules();
+  void look_for_room();
   void take_winner(PlacementSession& session);
 
   const Backend& backend_;

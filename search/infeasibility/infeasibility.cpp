@@ -10,8 +10,8 @@
 #include "core/tables/devices_text.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
+#include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/rule_proofs.h"
-#include "search/parts/column_parts.h"
 #include "search/placement_rules.h"
 
 namespace neuroshard {

@@ -9,7 +9,7 @@
 #include "core/tables/table_rules.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/sharding_means.h"
-#include "search/parts/even_blocks.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

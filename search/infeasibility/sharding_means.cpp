@@ -13,11 +13,11 @@
 #include "core/tables/table_groups.h"
 #include "core/tables/table_label.h"
 #include "core/tables/table_rules.h"
+#include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/required_ways.h"
-#include "search/parts/column_parts.h"
-#include "search/parts/even_blocks.h"
 #include "search/placement_rules.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
-#include "search/parts/even_blocks.h"
 #include "search/replanning/running_blocks.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/plans/equal_blocks.h"
-#include "search/parts/even_blocks.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/plans/sharding_kinds.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/plan.h"
-#include "search/parts/even_blocks.h"
+#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -32,9 +32,9 @@ TableWays::OfTable ways_of(const Task& task, const Table& table, bool bundle, in
       ways.nodes.push_back(std::all_of(begin, begin + node, std::identity{}));
     }
   }
-  // One row has no blocks.
   if (bundle || task.devices < 2) return ways;
-  if (options.rows && table.rows > 1) {
+  // One row has no blocks, unless rules want some.
+  if (options.rows && (table.rows > 1 || !ways.device)) {
     ways.all = may_be_cut(task, table, task.devices);
     ways.node = node > 0 && may_be_cut(task, table, node);
     const bool grid = !whole && may_be_sharded(task, table, ShardingKind::kGrid);

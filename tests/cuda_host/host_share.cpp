@@ -18,9 +18,9 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
-#include "search/layout.h"
 #include "search/piece_catalog.h"
 #include "search/published_search.h"
+#include "search/random_layouts.h"
 #include "search/split_state.h"
 #include "tools/command_line/arguments.h"
 #include "weights/files/atomic_file.h"
@@ -107,7 +107,7 @@ class Parts {
         task_(task),
         catalog_(backend, task),
         search_(backend, task, options, catalog_),
-        layout_(layout_of(catalog_, plan)) {
+        layout_(testing::layout_of(catalog_, plan)) {
     SplitState state(catalog_, task.tables.size());
     const HalvedPlan halved = halvings_of(plan).value();
     for (const int slice : halved.column_splits) {

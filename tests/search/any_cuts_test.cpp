@@ -13,7 +13,7 @@
 #include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 
 namespace neuroshard {
 namespace {

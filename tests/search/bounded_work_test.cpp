@@ -27,11 +27,7 @@
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/infeasibility/rule_proofs.h"
-#include "search/parts/room_search.h"
-#include "search/piece_catalog.h"
-#include "search/starts/room_starts.h"
-#include "search/starts/ruled_packings.h"
-#include "search/starts/tight_packings.h"
+#include "search/starts/room_search.h"
 #include "search/starts/way_ladder.h"
 #include "search/uniform_baseline.h"
 
@@ -159,23 +155,20 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
     const Task task = hard_task(seed);
     validate(task);
     const CanonicalTask canonical(task);
-    PieceCatalog catalog(canonical.task, backend->table_features(), canonical.original,
-                         canonical.bundles);
-    PieceCatalog::embed(*backend, {&catalog, 1});
+    const Task ruled = with_rules_of_groups(task);
     const Task* const starts = canonical.task_of_starts();
+    const auto look_for_room = [&](const WayOptions& options, const StopCondition& stop) {
+      (void)find_room(*backend, ruled, options, stop);
+    };
     std::vector<Work> works = {
         {"proofs", [&](const StopCondition& stop) { (void)proof_of_infeasibility(task, stop); }},
         {"canonical task", [&](const StopCondition& stop) { (void)CanonicalTask(task, stop); }},
-        {"room", [&](const StopCondition& stop) { (void)plan_for_room(task, false, stop); }},
-        {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }},
-        {"ruled packings", [&](const StopCondition& stop) {
-           (void)pack_under_rules(catalog, canonical.task, starts, false, stop);
-         }}};
-    if (canonical.task.groups.empty()) {
-      works.push_back({"tight packings", [&](const StopCondition& stop) {
-                         (void)pack_tightly(catalog, canonical.task, stop);
-                       }});
-    }
+        {"room by halves",
+         [&](const StopCondition& stop) { look_for_room({.halves = true}, stop); }},
+        {"room in equal widths",
+         [&](const StopCondition& stop) { look_for_room({.equal_widths = true}, stop); }},
+        {"room in any ways", [&](const StopCondition& stop) { look_for_room({}, stop); }},
+        {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }}};
     if (starts != nullptr) {
       works.push_back({"uniform slices", [&](const StopCondition& stop) {
                          (void)place_uniform_slices(*starts, 4, stop);
@@ -291,9 +284,8 @@ PlanResult plan_on(const Backend& backend, const Task& listed, const PlanRequest
   const Portfolio portfolio{.backend = backend, .task = task, .ways = {}, .stop = stop};
   portfolio.start(consider, result.stats);
   if (!result.plan && !stop.reached()) {
-    for (Plan& plan : starts_for_room(backend, task, false, true, stop).plans) {
-      consider(std::move(plan));
-    }
+    RoomFound room = find_room(backend, task, {}, stop);
+    if (room.plan) consider(*std::move(room.plan));
   }
   if (!result.plan) return result;
   const Plan start = *result.plan;

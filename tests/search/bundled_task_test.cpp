@@ -104,7 +104,7 @@ TEST(BundledTask, CostsOfLayoutsAreThoseOfTheirTables) {
   EXPECT_TRUE(catalog.tables_of_bundle(catalog.whole(0)).empty());
   const Layout layout = {
       {catalog.whole(3), 3, 0}, {bundle, 1, 1}, {catalog.whole(0), 0, 2}, {catalog.whole(2), 2, 1}};
-  const Plan plan = plan_of(catalog, bundled.task, std::vector<std::uint32_t>{0, 1, 2, 3}, layout);
+  const Plan plan{.slices = whole_tables(bundled.task), .shards = {{3}, {1, 2}, {0}}};
   const PlanCost cost = cost_of(cpu, catalog, bundled.task, layout);
   const PlanCost simulated = simulate(cpu, task, bundled.plan_of_listed(plan));
   EXPECT_EQ(cost.cost_ms, simulated.cost_ms);

@@ -9,7 +9,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "plain_table.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 
 namespace neuroshard {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <set>
 
 #include "message_of.h"
@@ -14,16 +13,11 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/random_layouts.h"
 
 namespace neuroshard {
 namespace {
 
-using testing::CatalogedTask;
-using testing::cpu_backend_of;
 using testing::message_of;
-using testing::most_memory_bytes;
-using testing::random_layout;
 using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
@@ -79,48 +73,6 @@ TEST(EqualWidths, HoldWhereADeadlineEndsTheSearch) {
     const PlanResult result = planner.plan(task, request);
     if (!result.plan) continue;
     EXPECT_TRUE(has_equal_widths(task, *result.plan));
-  }
-}
-
-TEST(EqualWidths, AreMadeWithoutMovingAColumn) {
-  const CpuBackend backend = cpu_backend_of(random_models(32));
-  std::mt19937_64 random(32);
-  for (std::uint64_t seed = 0; seed < repetitions(40); ++seed) {
-    SCOPED_TRACE(seed);
-    Task task = random_task(seed);
-    // Optimizers and buffers may have bytes of each slice, whatever its width.
-    for (Table& table : task.tables) table.memory = {};
-    const CatalogedTask cataloged(backend, task);
-    const Layout before = random_layout(cataloged, 2.0, random);
-    Layout after = before;
-    equalize_widths(cataloged.catalog, after);
-    EXPECT_EQ(most_memory_bytes(cataloged.catalog, cataloged.task, after),
-              most_memory_bytes(cataloged.catalog, cataloged.task, before));
-    const auto columns = [&](const Layout& layout) {
-      std::map<std::pair<std::uint32_t, std::uint32_t>, int> result;
-      for (const auto& [piece, table, device] : layout) {
-        result[{table, device}] += cataloged.catalog.dim(piece);
-      }
-      return result;
-    };
-    EXPECT_EQ(columns(after), columns(before));
-    for (const PlacedSlice& slice : after) {
-      for (const PlacedSlice& other : after) {
-        if (slice.table == other.table) {
-          ASSERT_EQ(slice.piece, other.piece);
-        }
-      }
-    }
-    // No wider ones would do: of each table that is cut, some device holds an odd number of slices.
-    std::map<std::uint32_t, std::map<std::uint32_t, int>> slices_on;
-    for (const auto& [piece, table, device] : after) ++slices_on[table][device];
-    for (const auto& [table, counts] : slices_on) {
-      const bool odd = std::ranges::any_of(counts, [](const auto& c) { return c.second % 2 == 1; });
-      EXPECT_TRUE(odd) << table;
-    }
-    Layout again = after;
-    equalize_widths(cataloged.catalog, again);
-    EXPECT_EQ(again, after);
   }
 }
 

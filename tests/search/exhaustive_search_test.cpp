@@ -19,6 +19,7 @@ using testing::cpu_backend_of;
 using testing::kInfinity;
 using testing::most_memory_bytes;
 using testing::repetitions;
+using testing::sort_layout;
 
 struct Shape {
   int devices;

@@ -15,7 +15,7 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/default_cuts.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 
 namespace neuroshard {
 namespace {

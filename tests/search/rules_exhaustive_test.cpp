@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "core/tables/table_groups.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
@@ -17,6 +18,7 @@
 #include "search/quick_planners.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
+#include "search/starts/room_search.h"
 
 namespace neuroshard {
 namespace {
@@ -27,6 +29,7 @@ using testing::expect_keeps_rules;
 using testing::quick_planners;
 using testing::random_models;
 using testing::repetitions;
+using testing::sort_layout;
 using testing::tiny_task_with_rules;
 
 /// A slice of one table: columns, device.
@@ -143,6 +146,7 @@ bool is_feasible(const Task& task) {
 
 TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
   const CostModels models = random_models(1);
+  const CpuBackend cpu = cpu_backend_of(models);
   const std::vector<Planner> planners = quick_planners(models);
   const Planner equal_widths(models, {.effort = Effort::kFast, .equal_widths = true, .threads = 1});
   int infeasible = 0;
@@ -163,6 +167,10 @@ TEST(RulesExhaustively, EveryAlgorithmKeepsThemAndNoPlanThatExistsIsDenied) {
       }
     }
     expect_keeps_rules(task, equal_widths.plan(task));
+    const RoomFound room = find_room(cpu, with_rules_of_groups(task),
+                                     {.rows = false, .replicas = false, .halves = true}, {});
+    EXPECT_EQ(room.plan.has_value(), feasible);
+    EXPECT_EQ(room.impossible, !feasible);
   }
   EXPECT_GT(infeasible, static_cast<int>(tasks / 10));
   EXPECT_LT(infeasible, static_cast<int>(tasks * 9 / 10));

@@ -10,7 +10,7 @@
 #include "neuroshard/simulator.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {

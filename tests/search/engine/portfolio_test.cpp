@@ -22,7 +22,7 @@
 #include "repetitions.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 #include "search/random_rules.h"
 
 namespace neuroshard {

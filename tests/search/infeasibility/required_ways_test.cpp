@@ -11,8 +11,8 @@
 #include "golden.h"
 #include "message_of.h"
 #include "neuroshard/weights.h"
-#include "search/parts/planned_cuts.h"
-#include "search/parts/tables_of_kinds.h"
+#include "search/planned_cuts.h"
+#include "search/tables_of_kinds.h"
 
 namespace neuroshard {
 namespace {

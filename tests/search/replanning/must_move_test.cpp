@@ -16,7 +16,7 @@
 #include "neuroshard/planner.h"
 #include "neuroshard/weights.h"
 #include "repetitions.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 #include "search/replanning/small_jobs.h"
 #include "search/state/running_holders.h"
 

@@ -15,7 +15,7 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 #include "search/replanning/small_jobs.h"
 #include "search/state/running_holders.h"
 

@@ -16,8 +16,8 @@
 #include "search/canonical_task.h"
 #include "search/moves/neighbourhoods.h"
 #include "search/moves/slice_moves.h"
-#include "search/parts/planned_cuts.h"
 #include "search/plan_recount.h"
+#include "search/planned_cuts.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
 

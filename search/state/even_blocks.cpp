@@ -1,4 +1,4 @@
-#include "search/parts/even_blocks.h"
+#include "search/state/even_blocks.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "search/parts/best_plans.h"
+#include "search/engine/best_plans.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "search/parts/column_parts.h"
+#include "search/infeasibility/column_parts.h"
 
 #include <algorithm>
 
@@ -10,13 +10,7 @@ namespace {
 /// In units of kDimMultiple columns.
 int units(int dim) { return dim / kDimMultiple; }
 
-/// The widest of so many parts.
-int width_of(const Table& table, int parts) {
-  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
-}
-
-}  // namespace
-
+/// How many slices of columns rules let `table` have.
 int most_column_parts(const Table& table) {
   const TableRules& rules = table.rules;
   if (rules.no_split || !rules.allow(ShardingKind::kColumn)) return 1;
@@ -28,18 +22,19 @@ int most_column_parts(const Table& table) {
   return std::max(most, 1);
 }
 
+/// The widest of so many parts.
+int width_of(const Table& table, int parts) {
+  return kDimMultiple * ((units(table.dim) + parts - 1) / parts);
+}
+
+}  // namespace
+
 int narrowest_columns(const Table& table) { return width_of(table, most_column_parts(table)); }
 
 bool halves_are_all(const Table& table) {
   if (most_column_parts(table) == 1) return true;
   return narrowest_dim(table) == kDimMultiple && table.rules.max_slices == 0 &&
          slice_bytes(table, 2 * kDimMultiple) == 2 * slice_bytes(table, kDimMultiple);
-}
-
-int narrowest_part(const Table& table) {
-  return narrowest_columns(table) < least_widest_dim(table)
-             ? std::min(narrowest_dim(table), narrowest_columns(table))
-             : narrowest_dim(table);
 }
 
 }  // namespace neuroshard

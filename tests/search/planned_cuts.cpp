@@ -1,4 +1,4 @@
-#include "search/parts/planned_cuts.h"
+#include "search/planned_cuts.h"
 
 #include <gmock/gmock.h>
 

@@ -17,9 +17,9 @@
 #include "neuroshard/weights.h"
 #include "repetitions.h"
 #include "search/kept_rules.h"
-#include "search/parts/planned_cuts.h"
-#include "search/parts/tables_of_kinds.h"
+#include "search/planned_cuts.h"
 #include "search/random_rules.h"
+#include "search/tables_of_kinds.h"
 
 namespace neuroshard {
 namespace {

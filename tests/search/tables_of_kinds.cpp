@@ -1,4 +1,4 @@
-#include "search/parts/tables_of_kinds.h"
+#include "search/tables_of_kinds.h"
 
 #include <utility>
 

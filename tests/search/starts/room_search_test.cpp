@@ -1,12 +1,13 @@
 // Tiny tasks beside a look at all plans that have tables in slices of any widths, row-wise or
 // replicated, by code that knows nothing but the rules: all that exist are found, and keep them.
-#include "search/parts/room_search.h"
+#include "search/starts/room_search.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -16,13 +17,14 @@
 #include "core/tables/table_groups.h"
 #include "neuroshard/error.h"
 #include "neuroshard/plan_check.h"
+#include "neuroshard/weights.h"
 #include "plain_table.h"
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/kept_rules.h"
-#include "search/parts/planned_cuts.h"
-#include "search/parts/tables_of_kinds.h"
+#include "search/planned_cuts.h"
 #include "search/random_rules.h"
+#include "search/tables_of_kinds.h"
 
 namespace neuroshard {
 namespace {
@@ -34,8 +36,6 @@ using ::testing::IsEmpty;
 using testing::plain_table;
 using testing::planner_of;
 using testing::repetitions;
-
-using enum ShardingKind;
 
 /// Bytes that a table takes of each device, and whether it is there.
 struct Holding {
@@ -66,7 +66,9 @@ void add_columns(const Task& task, const Table& table, std::vector<Holding>& hol
     const auto slices = std::ranges::count_if(dims, [](int dim) { return dim > 0; });
     if (left > 0 || (rules.no_split && slices > 1)) return;
     if (rules.max_slices > 0 && slices > rules.max_slices) return;
-    if (devices > 1 && !allows(table, kColumn) && (slices > 1 || !allows(table, kTable))) return;
+    if (devices > 1 && !allows(table, ShardingKind::kColumn) &&
+        (slices > 1 || !allows(table, ShardingKind::kTable)))
+      return;
     Holding holding{std::vector<std::int64_t>(devices, 0), std::vector<bool>(devices, false)};
     for (std::size_t device = 0; device < devices; ++device) {
       const int dim = dims[device];
@@ -96,11 +98,13 @@ std::vector<Holding> holdings_of(const Task& task, std::size_t t) {
       return holdings;
   }
   const std::vector<bool> everywhere(devices, true);
-  if (allows(table, kReplicate)) {
+  if (allows(table, ShardingKind::kReplicate)) {
     const std::int64_t bytes = replica_memory(task, static_cast<int>(t)).total_bytes();
     holdings.push_back({std::vector<std::int64_t>(devices, bytes), everywhere});
   }
-  if (!allows(table, kRow) && !allows(table, kTableRow) && !allows(table, kGrid)) return holdings;
+  if (!allows(table, ShardingKind::kRow) && !allows(table, ShardingKind::kTableRow) &&
+      !allows(table, ShardingKind::kGrid))
+    return holdings;
   const std::int64_t of_block = (table.rows + task.devices - 1) / task.devices;
   Holding by_rows{std::vector<std::int64_t>(devices, 0), everywhere};
   int blocks = 0;
@@ -281,7 +285,7 @@ TEST(RoomSearch, SaysWhatIsNotProven) {
   Task task;
   task.devices = 2;
   task.tables = {plain_table(3, 4, 1.0), plain_table(2, 4, 1.0)};
-  task.tables[1].rules.kinds = {kTable};
+  task.tables[1].rules.kinds = {ShardingKind::kTable};
   task.memory_bytes = 40;
   const PlanResult any = planner_of().plan(task);
   ASSERT_TRUE(any.infeasible);
@@ -291,7 +295,7 @@ TEST(RoomSearch, SaysWhatIsNotProven) {
   ASSERT_TRUE(batch[0]);
   EXPECT_EQ(batch[0]->infeasible.value().message, any.infeasible->message);
 
-  task.tables[0].rules.kinds = {kColumn};
+  task.tables[0].rules.kinds = {ShardingKind::kColumn};
   const PlanResult columns = planner_of().plan(task);
   ASSERT_TRUE(columns.infeasible);
   EXPECT_EQ(columns.infeasible->kind, Infeasibility::Kind::kPieceTooLarge);
@@ -316,7 +320,7 @@ TEST(RoomSearch, FindsPartsThatAreNoHalves) {
   task.tables = {plain_table(1'000'000, 96, 3.0)};
   task.memory_bytes = bytes_of(1'000'000, 35);
   task.tables[0].rules.max_slices = 3;
-  task.tables[0].rules.kinds = {kColumn};
+  task.tables[0].rules.kinds = {ShardingKind::kColumn};
   const PlanResult thirds = planner.plan(task);
   expect_good(planner, task, thirds);
   for (const TableSlice& slice : thirds.plan->slices) EXPECT_EQ(slice.dim, 32);
@@ -350,7 +354,9 @@ TEST(RoomSearch, ReplicatesWhatFitsNowhereElse) {
   Task task = task_with_many_ids();
   TableRules& rules = task.tables[0].rules;
   const std::vector<TableRules> sets = {
-      {.no_split = true}, {.max_slices = 4}, {.kinds = {kTable, kColumn, kReplicate}}};
+      {.no_split = true},
+      {.max_slices = 4},
+      {.kinds = {ShardingKind::kTable, ShardingKind::kColumn, ShardingKind::kReplicate}}};
   for (const TableRules& set : sets) {
     rules = set;
     const PlanResult result = planner.plan(task);
@@ -370,23 +376,140 @@ TEST(RoomSearch, KeepsToItsTime) {
   EXPECT_FALSE(planner_of().plan(task, {.stop = stop.get_token()}).plan);
 }
 
-// For tables of any ways, groups or none: where there is a plan of this sort, it is valid.
-TEST(RoomSearch, PlansAreValid) {
+RoomFound room_for(const Task& task, const WayOptions& options = {},
+                   const StopCondition& stop = {}) {
+  static const std::unique_ptr<Backend> backend = make_cpu_backend(builtin_weights());
+  return find_room(*backend, with_rules_of_groups(task), options, stop);
+}
+
+// No search that looks at costs takes part: what exists is found, what does not is proven.
+TEST(RoomSearch, IsRightAboutEveryTinyTask) {
   int found = 0;
-  for (std::uint64_t seed = 0; seed < repetitions(300); ++seed) {
+  int impossible = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(600); ++seed) {
     SCOPED_TRACE(seed);
-    const Task tiny = tiny_task_of_any_cuts(seed);
-    if (tiny.devices == 1 || !is_valid(tiny)) continue;
-    const Task task = with_rules_of_groups(tiny);
-    for (const bool equal_widths : {false, true}) {
-      const std::optional<Plan> plan = plan_for_room(task, equal_widths, {});
-      if (!plan) continue;
-      ++found;
-      EXPECT_THAT(check_plan(*plan, task), IsEmpty());
-      EXPECT_TRUE(equal_widths || fits_somehow(tiny, false));
+    const Task task = tiny_task_of_any_cuts(seed);
+    if (task.devices == 1 || !is_valid(task)) continue;
+    const WayOptions ways[] = {{},
+                               {.rows = false, .replicas = false},
+                               {.equal_widths = true},
+                               {.rows = false, .replicas = false, .halves = true}};
+    for (const WayOptions& options : ways) {
+      const RoomFound room = room_for(task, options);
+      EXPECT_NE(room.plan.has_value(), room.impossible);
+      if (room.plan) {
+        EXPECT_THAT(check_plan(*room.plan, task), IsEmpty());
+      }
+      const bool exists = fits_somehow(task, !options.rows);
+      EXPECT_TRUE(exists || !room.plan);
+      if (!options.equal_widths && !options.halves) {
+        EXPECT_EQ(room.plan.has_value(), exists);
+      }
+      found += room.plan ? 1 : 0;
+      impossible += room.impossible ? 1 : 0;
     }
   }
   EXPECT_GT(found, 0);
+  EXPECT_GT(impossible, 0);
+}
+
+TEST(RoomSearch, KeepsToTheWaysThatAreAsked) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(60); ++seed) {
+    SCOPED_TRACE(seed);
+    Task task = testing::random_task(seed);
+    Random random(seed, 92);
+    if (seed % 3 == 1) testing::add_random_rules(task, random);
+    if (seed % 3 == 2) testing::add_random_groups(task, 2, random);
+    for (const bool any_ways : {false, true}) {
+      const RoomFound room =
+          room_for(task, {.rows = any_ways, .replicas = any_ways, .halves = !any_ways});
+      if (!room.plan) continue;
+      ++found;
+      EXPECT_THAT(check_plan(*room.plan, task), IsEmpty());
+      EXPECT_TRUE(any_ways || (room.plan->replicas.empty() && !has_row_blocks(task, *room.plan)));
+    }
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(RoomSearch, ShardsOtherwiseOnlyWhereHalvesHaveNoRoom) {
+  // Tables of three units of columns, which have no halves.
+  Task task;
+  task.devices = 2;
+  task.tables = {plain_table(1000, 12, 1.0), plain_table(1000, 12, 1.0)};
+  task.memory_bytes = bytes_of(1000, 12);
+  const RoomFound whole = room_for(task);
+  ASSERT_TRUE(whole.plan);
+  EXPECT_EQ(whole.plan->slices.size(), 2U);
+
+  task.tables.pop_back();
+  task.memory_bytes = bytes_of(1000, 8);
+  EXPECT_TRUE(room_for(task, {.rows = false, .replicas = false, .halves = true}).impossible);
+  EXPECT_TRUE(room_for(task).plan);
+
+  task.tables.push_back(plain_table(1000, 12, 1.0));
+  task.tables.front().rules.kinds = {ShardingKind::kRow};
+  task.memory_bytes = bytes_of(1000, 20);
+  EXPECT_FALSE(room_for(task, {.rows = false, .replicas = false}).plan);
+  const RoomFound by_rows = room_for(task);
+  ASSERT_TRUE(by_rows.plan);
+  EXPECT_TRUE(has_row_blocks(task, *by_rows.plan));
+}
+
+// Devices have room for 45 units of a table of 32, but for 30 by whole units: which of them hold
+// none would take too long to try.
+TEST(RoomSearch, AProofCountsWholeUnits) {
+  Task task;
+  task.devices = 30;
+  task.tables = {plain_table(1'000'000, 128, 1.0)};
+  task.memory_bytes = bytes_of(1'000'000, 4) * 3 / 2;
+  const WayOptions halves{.rows = false, .replicas = false, .halves = true};
+  EXPECT_TRUE(room_for(task, halves).impossible);
+  task.devices = 32;
+  const RoomFound found = room_for(task, halves);
+  ASSERT_TRUE(found.plan);
+  EXPECT_EQ(found.plan->shards.size(), 32U);
+}
+
+// A slice takes more beside its columns than they do: of halves fewer columns may take more.
+TEST(RoomSearch, CountsWhatEachSliceTakes) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < repetitions(200); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 94);
+    Task task;
+    task.devices = 2 + static_cast<int>(random.below(3));
+    for (std::size_t t = 0; t < 1 + random.below(3); ++t) {
+      Table& table = task.tables.emplace_back(
+          plain_table(1 + static_cast<std::int64_t>(random.below(50)), 32, 20.0));
+      table.memory.batch_size = static_cast<std::int64_t>(1 + random.below(100));
+      table.memory.optimizer = Optimizer::kRowwiseAdagrad;
+    }
+    task.memory_bytes = total_bytes(task) / task.devices +
+                        static_cast<std::int64_t>(random.below(
+                            static_cast<std::uint64_t>(total_bytes(task) / task.devices)));
+    const RoomFound halves = room_for(task, {.rows = false, .replicas = false, .halves = true});
+    const RoomFound any = room_for(task, {.rows = false, .replicas = false});
+    for (const RoomFound& room : {halves, any}) {
+      EXPECT_NE(room.plan.has_value(), room.impossible);
+      if (!room.plan) continue;
+      EXPECT_THAT(check_plan(*room.plan, task), IsEmpty());
+      ++found;
+    }
+    EXPECT_TRUE(any.plan || !halves.plan);
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(RoomSearch, FindsNothingAtAStop) {
+  Task task;
+  task.devices = 2;
+  task.tables = {plain_table(1000, 12, 1.0)};
+  task.memory_bytes = bytes_of(1000, 8);
+  const RoomFound stopped = room_for(task, {}, StopCondition([] { return true; }));
+  EXPECT_FALSE(stopped.plan);
+  EXPECT_FALSE(stopped.impossible);
 }
 
 }  // namespace
