@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +12,7 @@
 #include "neuroshard/stop_condition.h"
 #include "search/state/held_shards.h"
 #include "search/state/moved_bytes.h"
+#include "search/state/plan_limits.h"
 #include "search/state/shard_catalog.h"
 #include "search/state/table_ways.h"
 
@@ -48,7 +50,6 @@ struct PlanSums {
   // Where a plan runs:
   std::vector<std::int64_t> moved_of_table;  ///< [tables]
   std::int64_t moved_bytes = 0;
-  double moves_ms = 0.0;  ///< MovedBytes::charge_ms().
 
   AlignedVector<float> replicas;  ///< [embedding width]
   std::vector<char> is_replica;   ///< [tables]
@@ -65,6 +66,7 @@ struct PlanSums {
   double replicas_ms = 0.0;
   double all_reduce_ms = 0.0;
   double ids_ms = 0.0;
+  double terms_ms = 0.0;  ///< Of all CostTerms.
   double cost_ms = 0.0;
   std::int64_t missing_bytes = 0;  ///< That do not fit.
 };
@@ -101,7 +103,7 @@ class PlanState {
       return visit(slice.place, catalog_.shard(rows, slice.width));
     }
     const TableWays::Blocks& blocks = ways_.blocks(slice.table, slice.way);
-    const int first = slice.way == Way::kAll ? 0 : slice.place * ways_.devices_per_node();
+    const int first = slice.place * ways_.group(slice.way);
     for (int i = 0; i < blocks.count; ++i) {
       visit(first + i, catalog_.shard(blocks.of(i), slice.width));
     }
@@ -113,9 +115,13 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& of_table(int table) const {
     return of_table_[static_cast<std::size_t>(table)];
   }
-  /// Slices of a way at a place; `way`: kDevice or kNode.
+  /// Slices of a way, not kReplica, at a place.
   [[nodiscard]] const std::vector<int>& at(Way way, int place) const {
-    return (way == Way::kDevice ? on_device_ : on_node_)[static_cast<std::size_t>(place)];
+    return lists_[list_of(way, place)];
+  }
+  /// Those of which a device has all rows or some of them; empty if it is of no group.
+  [[nodiscard]] const std::vector<int>& on(Way way, int device) const {
+    return at(way, way == Way::kDevice ? device : device / ways_.group(way));
   }
   [[nodiscard]] bool is_replica(int table) const {
     return sums.is_replica[static_cast<std::size_t>(table)] != 0;
@@ -126,6 +132,8 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
   /// Bytes that have to be moved after an edit of few slices.
   [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
+  /// All that plans have to keep to.
+  [[nodiscard]] const std::vector<const PlanLimit*>& limits() const { return limits_; }
   /// Null: no plan runs.
   [[nodiscard]] MovedBytes* moved() const { return moved_; }
   [[nodiscard]] Way way_of(int table) const {
@@ -156,6 +164,9 @@ class PlanState {
   void embed(const Edit& edit, std::size_t first) const;
   bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
   void fix_table(const std::vector<HeldSlice>& held);
+  [[nodiscard]] std::size_t list_of(Way way, int place) const {
+    return first_lists_[static_cast<std::size_t>(way)] + static_cast<std::size_t>(place);
+  }
   int put(const StateSlice& slice);
   StateSlice drop(int id);
   void touch(int device);
@@ -167,12 +178,14 @@ class PlanState {
   ShardCatalog& catalog_;
   const TableWays& ways_;
   MovedBytes* moved_;
+  std::vector<const PlanLimit*> limits_;
   std::vector<int> all_rows_;  ///< [tables]
   std::vector<StateSlice> slices_;
   std::vector<int> free_;
   std::vector<std::vector<int>> of_table_;
-  std::vector<std::vector<int>> on_device_;
-  std::vector<std::vector<int>> on_node_;
+  std::vector<std::vector<int>> lists_;  ///< Of slices, by list_of().
+  std::array<std::size_t, kMostForms> first_lists_{};
+  std::vector<std::size_t> index_;     ///< Of each slice in its list.
   std::vector<HeldShards> shards_on_;  ///< [devices]
   std::vector<Fixed> fixed_;
   std::vector<int> movable_;
