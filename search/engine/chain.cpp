@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -363,8 +362,9 @@ void Chain::try_ways(const StopCondition& stop) {
   std::ranges::reverse(tables);
   tables.resize(std::min(tables.size(), kTablesOfWays));
   std::vector<TableCut> tries;
-  for (const Way way : std::views::reverse(ways_.list())) tries.push_back({way, 1});
-  tries.insert(tries.end() - 1, {Way::kReplica, 1});  // Columns are the last resort.
+  for (const Way way : ways_.list()) tries.push_back({way, 1});
+  tries.insert(tries.begin() + 1, {Way::kReplica, 1});
+  std::ranges::reverse(tries);  // The widest first, and columns last.
   for (const Way way : ways_.list()) {
     if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <ranges>
 
 namespace neuroshard {
 namespace {
@@ -79,7 +78,8 @@ Neighbourhoods::Cut Neighbourhoods::draw_cut(int table) {
   const double u = random_.uniform();
   double share = kReplicated;
   if (u < share && ways.of(table).replica) return {Way::kReplica, 1};
-  for (const Way way : std::views::reverse(ways.list())) {
+  for (auto last = ways.list().rbegin(); last != ways.list().rend(); ++last) {
+    const Way way = *last;
     share += ways.form(way).drawn;
     if (!(u < share) || !ways.of(table).may_be(way)) continue;
     const bool one =

@@ -102,7 +102,8 @@ bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) 
     const auto is = [&](Way way) {
       const int group = ways_.group(way);
       return ways_.of(table).may_be(way) && first.first_row == 0 &&
-             first.rows == rows_of_block(rows, group) && device % group == 0;
+             first.rows == rows_of_block(rows, group) && device % group == 0 &&
+             device / group < ways_.places(way);
     };
     const auto way = std::find_if(ways_.list().rbegin(), ways_.list().rend(), is);
     if (way == ways_.list().rend()) return false;
