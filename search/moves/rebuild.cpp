@@ -52,7 +52,6 @@ void Rebuild::count(std::int64_t moved_bytes) {
 }
 
 std::int64_t Rebuild::moved_bytes(int table, Way way) const {
-  if (way == Way::kReplica) return state_.moved()->of_replica(table);
   const int dim = state_.task().tables[static_cast<std::size_t>(table)].dim;
   const StateSlice whole{table, dim, way, 0};
   return state_.moved()->of_slices({&whole, 1});
@@ -86,19 +85,20 @@ void Rebuild::load(int device, int shard, int sign) {
   changed_.push_back(device);
 }
 
+void Rebuild::load(const StateSlice& slice, int sign) {
+  if (slice.way == Way::kReplica) {
+    sums_.replica_bytes += sign * state_.catalog().replica_load(slice.table).bytes;
+  }
+  state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, sign); });
+}
+
 void Rebuild::take_out(int table) {
   if (state_.moved() != nullptr) {
     count(-sums_.moved_of_table[static_cast<std::size_t>(table)]);
   }
-  if (state_.is_replica(table)) {
-    edit_.unreplicate.push_back(table);
-    sums_.replica_bytes -= state_.catalog().replica_load(table).bytes;
-    return;
-  }
   for (const int id : state_.of_table(table)) {
     edit_.out.push_back(id);
-    state_.for_each_shard(state_.slice(id),
-                          [&](int device, int shard) { load(device, shard, -1); });
+    load(state_.slice(id), -1);
   }
 }
 
@@ -113,12 +113,6 @@ void Rebuild::put_in(int table, Way way, int slices) {
   const bool has_a_price = left_bytes_ != kAnyBytes && state_.ways().is_everywhere(way);
   if (!ways.may_be(way) || (has_a_price && moved_bytes(table, way) > left_bytes_)) {
     way = state_.way_of(table);
-  }
-  if (way == Way::kReplica) {
-    if (state_.moved() != nullptr) count(moved_bytes(table, way));
-    edit_.replicate.push_back(table);
-    sums_.replica_bytes += state_.catalog().replica_load(table).bytes;
-    return;
   }
   for (const int width : state_.ways().widths(table, way, slices)) {
     const StateSlice slice{table, width, way, 0};
@@ -136,7 +130,7 @@ void Rebuild::put(const StateSlice& slice) {
     count(state_.ways().is_everywhere(slice.way) ? moved_bytes(slice.table, slice.way)
                                                  : moved->about(slice));
   }
-  state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, 1); });
+  load(slice, 1);
 }
 
 void Rebuild::price_changed() {
@@ -200,17 +194,6 @@ bool Rebuild::place_pending(double noise) {
     price_changed();
   }
   pending_.clear();
-  // Tables that leave replicas and come back to them, or the other way round, stay what they are.
-  const auto both = [](std::vector<int>& a, std::vector<int>& b) {
-    std::ranges::sort(a);
-    std::ranges::sort(b);
-    std::vector<int> common;
-    std::ranges::set_intersection(a, b, std::back_inserter(common));
-    const auto is_common = [&](int t) { return std::ranges::binary_search(common, t); };
-    std::erase_if(a, is_common);
-    std::erase_if(b, is_common);
-  };
-  both(edit_.replicate, edit_.unreplicate);
   return true;
 }
 

@@ -53,6 +53,7 @@ class Rebuild {
   [[nodiscard]] bool is_too_large(const StateSlice& slice) const;
   static int half_width(const StateSlice& slice);
   void load(int device, int shard, int sign);
+  void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);
   void price_changed();
   /// Fills in `values_`: about what the plan costs with a shard on each device.

@@ -102,9 +102,9 @@ int SliceMoves::pick() {
     }
   }
   for (int look = 0; look < kLooksForTable; ++look) {
-    const std::vector<int>& slices = state_.of_table(one_of(random_, state_.tables()));
-    if (slices.empty()) continue;
-    const int id = one_of(random_, slices);
+    const int table = one_of(random_, state_.tables());
+    if (state_.is_replica(table)) continue;
+    const int id = one_of(random_, state_.of_table(table));
     return state_.ways().is_everywhere(state_.slice(id).way) ? -1 : id;
   }
   return -1;

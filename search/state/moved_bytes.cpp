@@ -77,6 +77,7 @@ std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
 
 std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();
+  if (first.way == Way::kReplica) return of_replica(first.table);
   const bool everywhere = ways_.is_everywhere(first.way);
   std::int64_t& known = of_rows_[static_cast<std::size_t>(first.table)];
   if (everywhere && known != kNotCounted) return known;

@@ -63,9 +63,12 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     }
   }
   Edit edit;
-  edit.replicate = plan.replicas;
   std::vector<char> is_replica(held.size(), 0);
-  for (const int table : plan.replicas) is_replica[static_cast<std::size_t>(table)] = 1;
+  for (const int table : plan.replicas) {
+    const auto t = static_cast<std::size_t>(table);
+    is_replica[t] = 1;
+    edit.in.push_back({table, task().tables[t].dim, Way::kReplica, 0});
+  }
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (stop.reached()) {
       movable_.clear();
@@ -156,7 +159,7 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
 
 bool PlanState::is_whole() const {
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
-    if (sums.is_replica[t] == 0 && of_table_[t].empty() && is_fixed_[t] == 0) return false;
+    if (of_table_[t].empty() && is_fixed_[t] == 0) return false;
   }
   return true;
 }
@@ -170,7 +173,10 @@ Plan PlanState::plan() const {
   };
   for (const auto& [slice, device] : fixed_) place(slice, device);
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
-    if (sums.is_replica[t] != 0) plan.replicas.push_back(static_cast<int>(t));
+    if (sums.is_replica[t] != 0) {
+      plan.replicas.push_back(static_cast<int>(t));
+      continue;
+    }
     const std::int64_t rows = task().tables[t].rows;
     std::vector<StateSlice> slices;
     for (const int id : of_table_[t]) slices.push_back(slice(id));
@@ -196,14 +202,11 @@ Plan PlanState::plan() const {
 
 void PlanState::apply(const Edit& edit) {
   Applied& applied = journal_.emplace_back();
-  applied.replicate = edit.replicate;
-  applied.unreplicate = edit.unreplicate;
+  replicas_changed_ = false;
   for (const int id : edit.out) applied.out.push_back(drop(id));
   for (const StateSlice& slice : edit.in) applied.in.push_back(put(slice));
-  for (const int t : edit.unreplicate) sums.is_replica[static_cast<std::size_t>(t)] = 0;
-  for (const int t : edit.replicate) sums.is_replica[static_cast<std::size_t>(t)] = 1;
   sum_up_touched();
-  if (!edit.replicate.empty() || !edit.unreplicate.empty()) sum_up_replicas();
+  if (replicas_changed_) sum_up_replicas();
   if (moved_ != nullptr) count_moves(edit);
 }
 
@@ -230,22 +233,16 @@ std::int64_t PlanState::moved_bytes_after(const Edit& edit) const {
 }
 
 void PlanState::count_moves(const Edit& edit) {
-  const auto count = [&](int table) {
+  int last = -1;  // Slices of a table follow each other.
+  for (const auto& [table, width, way, place] : edit.in) {
+    if (std::exchange(last, table) == table) continue;
     of_one_table_.clear();
     for (const int id : of_table(table)) of_one_table_.push_back(slice(id));
     std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(table)];
     sums.moved_bytes -= bytes;
-    bytes = is_replica(table)       ? moved_->of_replica(table)
-            : of_one_table_.empty() ? 0
-                                    : moved_->of_slices(of_one_table_);
+    bytes = moved_->of_slices(of_one_table_);
     sums.moved_bytes += bytes;
-  };
-  int last = -1;  // Slices of a table follow each other.
-  for (const StateSlice& one : edit.in) {
-    if (std::exchange(last, one.table) != one.table) count(one.table);
   }
-  for (const int table : edit.replicate) count(table);
-  for (const int table : edit.unreplicate) count(table);
 }
 
 void PlanState::undo(const PlanSums& before) {
@@ -270,6 +267,10 @@ int PlanState::put(const StateSlice& slice) {
     slices_[static_cast<std::size_t>(id)] = slice;
   }
   of_table_[static_cast<std::size_t>(slice.table)].push_back(id);
+  if (slice.way == Way::kReplica) {
+    set_replica(slice.table, true);
+    return id;
+  }
   std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
   index_[static_cast<std::size_t>(id)] = there.size();
   there.push_back(id);
@@ -284,6 +285,11 @@ int PlanState::put(const StateSlice& slice) {
 StateSlice PlanState::drop(int id) {
   const StateSlice slice = this->slice(id);
   take_out(of_table_[static_cast<std::size_t>(slice.table)], id);
+  free_.push_back(id);
+  if (slice.way == Way::kReplica) {
+    set_replica(slice.table, false);
+    return slice;
+  }
   std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
   const std::size_t index = index_[static_cast<std::size_t>(id)];
   there[index] = there.back();
@@ -293,9 +299,13 @@ StateSlice PlanState::drop(int id) {
     touch(device);
     shards_on_[static_cast<std::size_t>(device)].take_out(catalog_, shard);
   });
-  free_.push_back(id);
   --sums.slices;
   return slice;
+}
+
+void PlanState::set_replica(int table, bool is_replica) {
+  sums.is_replica[static_cast<std::size_t>(table)] = is_replica ? 1 : 0;
+  replicas_changed_ = true;
 }
 
 void PlanState::touch(int device) {

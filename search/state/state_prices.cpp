@@ -185,7 +185,7 @@ void StatePrices::apply(const Edit& edit) {
   PlanSums& s = sums_;
   const bool was_idle = s.slices == 0;
   state_.apply(edit);
-  if (!edit.replicate.empty() || !edit.unreplicate.empty()) price_replicas();
+  if (state_.replicas_changed()) price_replicas();
   if (was_idle) {
     price_heads();
     return price_exchanges();

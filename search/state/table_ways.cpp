@@ -123,7 +123,8 @@ bool TableWays::may_be_wide(int table, int width) const {
 std::vector<int> TableWays::widths(int table, Way way, int slices) const {
   const OfTable& ways = of(table);
   const int dim = task_.tables[static_cast<std::size_t>(table)].dim;
-  if (!ways.may_be(way) || way == Way::kReplica) return {};
+  if (!ways.may_be(way)) return {};
+  if (way == Way::kReplica) return {dim};
   const int units = dim / kDimMultiple;
   const int least = (ways.least_width + kDimMultiple - 1) / kDimMultiple;
   int count = std::min({std::max(1, slices), ways.most_slices(way), std::max(1, units / least)});

@@ -52,14 +52,14 @@ class TableWays {
   TableWays(ShardCatalog& catalog, const BundledTask& bundled, const WayOptions& options);
 
   struct OfTable {
-    /// [forms]: slices of columns at most; 0: it may not be so.
+    /// [forms]: most_slices(); 0: it may not be so.
     std::array<int, kMostForms> most{};
     /// [forms, places]: where it may be so, or none if that is everywhere.
     std::vector<std::vector<bool>> allowed{};
     bool replica = false;
     int least_width = kDimMultiple;
     bool any_widths = false;  ///< Halves or not.
-    /// Of columns. `way`: a form.
+    /// Slices of columns at most. `way`: not kReplica.
     [[nodiscard]] int most_slices(Way way) const { return most[static_cast<std::size_t>(way)]; }
     [[nodiscard]] bool may_be(Way way) const {
       return way == Way::kReplica ? replica : most_slices(way) > 0;
@@ -93,7 +93,7 @@ class TableWays {
   }
   /// A way for a table that is to be no replica: kDevice, or the last one that it may have.
   [[nodiscard]] Way way_but_replica(int table) const;
-  /// Those of them in which slices have several places to choose from.
+  /// The ways of list() in which slices have several places to choose from.
   [[nodiscard]] const std::vector<Way>& with_places() const { return with_places_; }
   /// Devices that share the rows of a slice. Not of kReplica.
   [[nodiscard]] int group(Way way) const { return groups_[static_cast<std::size_t>(way)]; }

@@ -21,7 +21,7 @@ struct StateSlice {
   int table = 0;
   int width = 0;
   Way way = Way::kDevice;
-  int place = 0;  ///< Of TableWays::places().
+  int place = 0;  ///< One of TableWays::places().
 
   friend bool operator==(const StateSlice&, const StateSlice&) = default;
 };

@@ -36,7 +36,7 @@ namespace {
 using ::testing::IsEmpty;
 using testing::repetitions;
 
-constexpr double kExact = 1e-5;  // Of a cost: sums in another order.
+constexpr double kExact = 1e-5;  // A share of a cost: sums in another order.
 constexpr std::uint64_t kEdits = 4000;
 
 /// A task of at least four devices, and all that prices plans of it.
