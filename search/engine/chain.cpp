@@ -9,6 +9,7 @@
 
 #include "core/tables/natural_log.h"
 #include "search/starts/way_ladder.h"
+#include "search/state/plan_limits.h"
 
 namespace neuroshard {
 namespace {
@@ -90,7 +91,7 @@ double Chain::rung_ms() const {
 
 bool Chain::apply_rebuilt() {
   prices_.apply(rebuild_.edit());
-  if (!moved_ || state_.sums.moved_bytes <= moved_->terms().most_moved_bytes) return true;
+  if (limits_hold(state_)) return true;
   prices_.undo(before_);
   return false;
 }
@@ -103,7 +104,7 @@ std::uint64_t Chain::settling_edits() const {
   const auto devices = static_cast<std::uint64_t>(ways_.devices());
   std::uint64_t slices = 0;
   for (const int t : state_.tables()) {
-    if (state_.way_of(t) != Way::kAll) slices += state_.of_table(t).size();
+    if (!ways_.is_everywhere(state_.way_of(t))) slices += state_.of_table(t).size();
   }
   return std::min(kSettle + kSettleOfDevice * std::min(kMostDevices, devices),
                   kLeastSettle + kSettleOfSlice * slices);
@@ -208,7 +209,8 @@ bool Chain::build_replicas(std::size_t count) {
   std::vector<int> others(first.begin() + static_cast<std::ptrdiff_t>(count), first.end());
   first.resize(count);
   rebuild_.begin();
-  std::erase_if(others, [&](int t) { return !state_.is_replica(t) || !ways_.of(t).device; });
+  std::erase_if(others,
+                [&](int t) { return !state_.is_replica(t) || !ways_.of(t).may_be(Way::kDevice); });
   double all_ms = 0.0;
   for (const int t : state_.tables()) {
     if (state_.way_of(t) == Way::kDevice) all_ms += neighbourhoods_.whole_ms(t);
@@ -294,8 +296,7 @@ void Chain::try_ladder(const StopCondition& stop) {
     if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     const bool was_whole = state_.is_whole();
     begin_edits();
-    if (!build(one.cuts, one.columns_share, true)) continue;
-    prices_.apply(rebuild_.edit());
+    if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
     if (!state_.is_whole()) return;  // Rules leave some table no way.
     settle_and_keep(4, was_whole, stop);
   }
@@ -360,9 +361,13 @@ void Chain::try_ways(const StopCondition& stop) {
   std::vector<int> tables = neighbourhoods_.by_load();
   std::ranges::reverse(tables);
   tables.resize(std::min(tables.size(), kTablesOfWays));
-  std::vector<TableCut> tries = {
-      {Way::kAll, 1}, {Way::kNode, 1}, {Way::kReplica, 1}, {Way::kDevice, 1}};
-  if (ways_.nodes() > 1) tries.push_back({Way::kNode, ways_.nodes()});
+  std::vector<TableCut> tries;
+  for (const Way way : ways_.list()) tries.push_back({way, 1});
+  tries.insert(tries.begin() + 1, {Way::kReplica, 1});
+  std::ranges::reverse(tries);  // The widest first, and columns last.
+  for (const Way way : ways_.list()) {
+    if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
+  }
   for (const int t : tables) {
     for (const auto& [way, slices] : tries) {
       if (stop.reached()) return;

@@ -88,7 +88,7 @@ class Chain {
   void keep_if_best();
   /// Edits that follow can be taken back to the plan as it is now.
   void begin_edits();
-  /// Applies what was rebuilt. False: more would have to be moved than may be, and it was not.
+  /// Applies what was rebuilt. False: the plan would not keep limits, and it was not.
   bool apply_rebuilt();
   /// The cost of the plan, and of bytes that do not fit.
   [[nodiscard]] double rung_ms() const;

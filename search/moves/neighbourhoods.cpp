@@ -11,6 +11,8 @@ constexpr double kReplicas = 0.2;      // Share of rebuilds of many replicas,
 constexpr double kOfDevices = 0.15;    // and of devices.
 constexpr double kKeepWays = 0.5;      // Share of the others that cut anew, but keep ways.
 constexpr double kOneCut = 0.5;        // All tables are cut alike.
+constexpr double kReplicated = 0.25;   // Share of tables that become replicas, as far as they may,
+constexpr double kInColumnsToo = 0.5;  // and of those in blocks that are in slices of columns.
 constexpr double kExchangeWays = 0.2;  // Two tables get the way of each other.
 constexpr double kOthersAnew = 0.3;    // All other slices are placed anew, too.
 constexpr double kTablesWaitedFor = 0.4;
@@ -72,14 +74,18 @@ int Neighbourhoods::draw_slices(int table, int places) {
 }
 
 Neighbourhoods::Cut Neighbourhoods::draw_cut(int table) {
-  const TableWays::OfTable& ways = state_.ways().of(table);
+  const TableWays& ways = state_.ways();
   const double u = random_.uniform();
-  if (u < 0.25 && ways.replica) return {Way::kReplica, 1};
-  if (u < 0.45 && ways.all) return {Way::kAll, 1};
-  if (u < 0.65 && ways.node) {
-    return {Way::kNode, random_.uniform() < 0.5 ? draw_slices(table, state_.ways().nodes()) : 1};
+  double share = kReplicated;
+  if (u < share && ways.of(table).replica) return {Way::kReplica, 1};
+  for (auto last = ways.list().rbegin(); last != ways.list().rend(); ++last) {
+    const Way way = *last;
+    share += ways.form(way).drawn;
+    if (!(u < share) || !ways.of(table).may_be(way)) continue;
+    const bool one =
+        ways.is_everywhere(way) || (way != Way::kDevice && !(random_.uniform() < kInColumnsToo));
+    return {way, one ? 1 : draw_slices(table, ways.places(way))};
   }
-  if (ways.device) return {Way::kDevice, draw_slices(table, state_.ways().devices())};
   return cut_of(table);
 }
 
@@ -164,7 +170,7 @@ bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
     }
     // A way that this table may not have: the first that it may, in the order of what all wait for.
     const TableWays::OfTable& ways = state_.ways().of(t);
-    if (!ways.may_be(cut.way) && ways.device) cut.way = Way::kDevice;
+    if (!ways.may_be(cut.way) && ways.may_be(Way::kDevice)) cut.way = Way::kDevice;
     cuts.push_back(cut);
   }
   for (const int t : chosen) rebuild.take_out(t);
@@ -198,9 +204,7 @@ void Neighbourhoods::draw_replicas(Rebuild& rebuild, bool all_anew) {
     if (more) {
       rebuild.put_in(t, Way::kReplica, 1);
     } else {
-      const TableWays::OfTable& ways = state_.ways().of(t);
-      const Way way = ways.device ? Way::kDevice : ways.all ? Way::kAll : Way::kNode;
-      rebuild.put_in(t, way, draw_slices(t, state_.ways().devices()));
+      rebuild.put_in(t, state_.ways().way_but_replica(t), draw_slices(t, state_.ways().devices()));
     }
   }
   if (!all_anew) return;

@@ -18,8 +18,8 @@ constexpr double kAllRoom = 20.0;
 constexpr double kBeyondColumns = 10.0;
 /// All that may be moved is worth this share of the plan's cost.
 constexpr double kShareOfMoves = 0.02;
-/// Slices on nodes are placed before those on devices.
-constexpr double kNodesFirst = 1e6;
+/// Slices on groups of devices are placed before those on single ones.
+constexpr double kGroupsFirst = 1e6;
 
 int half_of(int width) { return width / kDimMultiple / 2 * kDimMultiple; }
 
@@ -35,8 +35,7 @@ Rebuild::Rebuild(const PlanState& state, StatePrices& prices, Random& random)
       trial_sums_(devices_ * width_),
       heads_(devices_),
       compute_ms_(devices_),
-      values_(devices_),
-      values_of_nodes_(static_cast<std::size_t>(state.ways().nodes())) {}
+      values_(devices_) {}
 
 void Rebuild::begin() {
   edit_.clear();
@@ -55,7 +54,6 @@ void Rebuild::count(std::int64_t moved_bytes) {
 }
 
 std::int64_t Rebuild::moved_bytes(int table, Way way) const {
-  if (way == Way::kReplica) return state_.moved()->of_replica(table);
   const int dim = state_.task().tables[static_cast<std::size_t>(table)].dim;
   const StateSlice whole{table, dim, way, 0};
   return state_.moved()->of_slices({&whole, 1});
@@ -89,43 +87,38 @@ void Rebuild::load(int device, int shard, int sign) {
   changed_.push_back(device);
 }
 
+void Rebuild::load(const StateSlice& slice, int sign) {
+  if (slice.way == Way::kReplica) {
+    sums_.replica_bytes += sign * state_.catalog().replica_load(slice.table).bytes;
+  }
+  state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, sign); });
+}
+
 void Rebuild::take_out(int table) {
   if (state_.moved() != nullptr) {
     count(-sums_.moved_of_table[static_cast<std::size_t>(table)]);
   }
-  if (state_.is_replica(table)) {
-    edit_.unreplicate.push_back(table);
-    sums_.replica_bytes -= state_.catalog().replica_load(table).bytes;
-    return;
-  }
   for (const int id : state_.of_table(table)) {
     edit_.out.push_back(id);
-    state_.for_each_shard(state_.slice(id),
-                          [&](int device, int shard) { load(device, shard, -1); });
+    load(state_.slice(id), -1);
   }
 }
 
 void Rebuild::replace(int table) {
-  if (state_.of_table(table).empty() || state_.way_of(table) == Way::kAll) return;
+  if (state_.of_table(table).empty() || state_.ways().is_everywhere(state_.way_of(table))) return;
   for (const int id : state_.of_table(table)) pending_.push_back({state_.slice(id), 0.0});
   take_out(table);
 }
 
 void Rebuild::put_in(int table, Way way, int slices) {
   const TableWays::OfTable& ways = state_.ways().of(table);
-  const bool has_a_price = left_bytes_ != kAnyBytes && (way == Way::kReplica || way == Way::kAll);
+  const bool has_a_price = left_bytes_ != kAnyBytes && state_.ways().is_everywhere(way);
   if (!ways.may_be(way) || (has_a_price && moved_bytes(table, way) > left_bytes_)) {
     way = state_.way_of(table);
   }
-  if (way == Way::kReplica) {
-    if (state_.moved() != nullptr) count(moved_bytes(table, way));
-    edit_.replicate.push_back(table);
-    sums_.replica_bytes += state_.catalog().replica_load(table).bytes;
-    return;
-  }
   for (const int width : state_.ways().widths(table, way, slices)) {
     const StateSlice slice{table, width, way, 0};
-    if (way == Way::kAll) {
+    if (state_.ways().is_everywhere(way)) {
       put(slice);
     } else {
       pending_.push_back({slice, 0.0});
@@ -136,9 +129,10 @@ void Rebuild::put_in(int table, Way way, int slices) {
 void Rebuild::put(const StateSlice& slice) {
   edit_.in.push_back(slice);
   if (MovedBytes* const moved = state_.moved()) {
-    count(slice.way == Way::kAll ? moved_bytes(slice.table, slice.way) : moved->about(slice));
+    count(state_.ways().is_everywhere(slice.way) ? moved_bytes(slice.table, slice.way)
+                                                 : moved->about(slice));
   }
-  state_.for_each_shard(slice, [&](int device, int shard) { load(device, shard, 1); });
+  load(slice, 1);
 }
 
 void Rebuild::price_changed() {
@@ -185,7 +179,7 @@ bool Rebuild::place_pending(double noise) {
     const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
     key = (alone_ms + 2.0 * prices_.ms_of_column() * slice.width) *
               (1.0 + noise * random_.uniform()) +
-          (slice.way == Way::kNode ? kNodesFirst : 0.0);
+          (slice.way == Way::kDevice ? 0.0 : kGroupsFirst);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
   for (std::size_t i = 0; i < pending_.size(); ++i) {
@@ -202,24 +196,13 @@ bool Rebuild::place_pending(double noise) {
     price_changed();
   }
   pending_.clear();
-  // Tables that leave replicas and come back to them, or the other way round, stay what they are.
-  const auto both = [](std::vector<int>& a, std::vector<int>& b) {
-    std::ranges::sort(a);
-    std::ranges::sort(b);
-    std::vector<int> common;
-    std::ranges::set_intersection(a, b, std::back_inserter(common));
-    const auto is_common = [&](int t) { return std::ranges::binary_search(common, t); };
-    std::erase_if(a, is_common);
-    std::erase_if(b, is_common);
-  };
-  both(edit_.replicate, edit_.unreplicate);
   return true;
 }
 
 bool Rebuild::is_too_large(const StateSlice& slice) const {
   const TableWays& ways = state_.ways();
   const TableWays::OfTable& of = ways.of(slice.table);
-  const int most = slice.way == Way::kDevice ? of.most_slices : of.most_node_slices;
+  const int most = of.most_slices(slice.way);
   const int dim = state_.task().tables[static_cast<std::size_t>(slice.table)].dim;
   const int half = half_of(slice.width);
   // Slices of a plan that runs are to stay as they are.
@@ -288,14 +271,10 @@ void Rebuild::value_devices(int shard) {
 int Rebuild::best_place(const StateSlice& slice, double noise) {
   const TableWays& ways = state_.ways();
   value_devices(a_shard_of(slice));
-  std::span<const double> values = values_;
-  if (slice.way == Way::kNode) {
-    const auto per_node = static_cast<std::ptrdiff_t>(ways.devices_per_node());
-    for (std::size_t n = 0; n < values_of_nodes_.size(); ++n) {
-      const auto first = values_.begin() + static_cast<std::ptrdiff_t>(n) * per_node;
-      values_of_nodes_[n] = *std::max_element(first, first + per_node);
-    }
-    values = values_of_nodes_;
+  const int group = ways.group(slice.way);
+  for (int place = 0; group > 1 && place < ways.places(slice.way); ++place) {
+    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(place) * group;
+    values_[static_cast<std::size_t>(place)] = *std::max_element(first, first + group);
   }
   const MovedBytes* const moved = state_.moved();
   const double ms_of_byte =
@@ -307,19 +286,17 @@ int Rebuild::best_place(const StateSlice& slice, double noise) {
   StateSlice there = slice;
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
-  for (int place = 0; place < static_cast<int>(values.size()); ++place) {
-    double value = values[static_cast<std::size_t>(place)] *
+  for (int place = 0; place < ways.places(slice.way); ++place) {
+    double value = values_[static_cast<std::size_t>(place)] *
                    (noise > 0.0 ? 1.0 + noise * random_.uniform() : 1.0);
-    if (value >= least || !ways.of(slice.table).may_be_at(slice.way, place)) continue;
+    if (value >= least) continue;
     there.place = place;
     if (moved != nullptr) {
       const std::int64_t bytes = moved->about(there);
       value += ms_of_byte * static_cast<double>(bytes);
       if (bytes > left_bytes_ || value >= least) continue;
     }
-    if (ways.any_apart() && slice.way == Way::kDevice && meets_apart(state_, edit_, there)) {
-      continue;
-    }
+    if (!limits_allow_there(state_, edit_, there)) continue;
     least = value;
     best = place;
   }

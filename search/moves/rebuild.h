@@ -28,7 +28,7 @@ class Rebuild {
   void put_in(int table, Way way, int slices);
   /// The slices of a table leave, and are placed anew as wide as they are.
   void replace(int table);
-  /// A slice, of kDevice or kNode, is placed, too.
+  /// A slice is placed, too, wherever it is now.
   void add(const StateSlice& slice) { pending_.push_back({slice, 0.0}); }
   /// Whether a table of the plan may be taken out and replicated, as far as moves are limited.
   [[nodiscard]] bool affords_replica(int table) const;
@@ -54,6 +54,7 @@ class Rebuild {
   /// Of a device with a shard more; negative: room that is left.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t device, int shard) const;
   void load(int device, int shard, int sign);
+  void load(const StateSlice& slice, int sign);
   void put(const StateSlice& slice);
   void price_changed();
   /// Fills in `values_`: about what the plan costs with a shard on each device.
@@ -80,8 +81,7 @@ class Rebuild {
   AlignedVector<float> trial_sums_;
   std::vector<float> heads_;
   std::vector<double> compute_ms_;  ///< [devices]: with a slice more.
-  std::vector<double> values_;
-  std::vector<double> values_of_nodes_;
+  std::vector<double> values_;      ///< [devices], or those of places.
 };
 
 }  // namespace neuroshard

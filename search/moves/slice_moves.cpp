@@ -89,22 +89,23 @@ int SliceMoves::device_waited_for() {
 }
 
 int SliceMoves::pick() {
-  static const std::vector<int> none;
   if (random_.uniform() < kFromWaitedFor) {
     const int device = device_waited_for();
-    const std::vector<int>& own = state_.at(Way::kDevice, device);
-    const std::vector<int>& of_node =
-        state_.ways().nodes() > 0 ? state_.at(Way::kNode, device / state_.ways().devices_per_node())
-                                  : none;
-    if (own.size() + of_node.size() == 0) return -1;
-    const std::size_t i = random_.below(own.size() + of_node.size());
-    return i < own.size() ? own[i] : of_node[i - own.size()];
+    std::size_t count = 0;
+    for (const Way way : state_.ways().with_places()) count += state_.on(way, device).size();
+    if (count == 0) return -1;
+    std::size_t i = random_.below(count);
+    for (const Way way : state_.ways().with_places()) {
+      const std::vector<int>& slices = state_.on(way, device);
+      if (i < slices.size()) return slices[i];
+      i -= slices.size();
+    }
   }
   for (int look = 0; look < kLooksForTable; ++look) {
-    const std::vector<int>& slices = state_.of_table(one_of(random_, state_.tables()));
-    if (slices.empty()) continue;
-    const int id = one_of(random_, slices);
-    return state_.slice(id).way == Way::kAll ? -1 : id;
+    const int table = one_of(random_, state_.tables());
+    if (state_.is_replica(table)) continue;
+    const int id = one_of(random_, state_.of_table(table));
+    return state_.ways().is_everywhere(state_.slice(id).way) ? -1 : id;
   }
   return -1;
 }

@@ -112,7 +112,7 @@ class StartMaker {
       tables_on_[static_cast<std::size_t>(slice.place)].push_back(slice.table);
       return put(plan, columns, slice.place);
     }
-    const int group = slice.way == Way::kAll ? ways_.devices() : ways_.devices_per_node();
+    const int group = ways_.group(slice.way);
     add_blocks(plan, task_, columns, slice.place * group, group);
   }
 
@@ -170,7 +170,7 @@ class StartMaker {
     const auto rank = [&](int id) {
       const StateSlice& slice = state_.slice(id);
       const TableWays::OfTable& of = ways_.of(slice.table);
-      const bool pinned = !of.any_device && std::ranges::count(of.devices, true) == 1;
+      const bool pinned = !of.allowed.empty() && std::ranges::count(of.allowed.front(), true) == 1;
       const std::int64_t bytes = bytes_of(slice, slice.width);
       return std::tuple(pinned, bytes < excess, bytes < excess ? -bytes : bytes);
     };
@@ -190,7 +190,7 @@ class StartMaker {
     edit.out = {id};
     edit.in = {};
     const std::int64_t all = bytes_of(slice, slice.width);
-    const int most = ways_.of(slice.table).most_slices;
+    const int most = ways_.of(slice.table).most_slices(slice.way);
     const bool may_cut =
         std::cmp_less(state_.of_table(slice.table).size() + count_pending(slice), most) &&
         !ways_.equal_widths() && all > excess;
@@ -249,7 +249,7 @@ class StartMaker {
         static_cast<std::int64_t>(state_.of_table(slice.table).size() + count_pending(slice)) +
         added;
     const std::int64_t units = slice.width / kDimMultiple;
-    std::int64_t count = std::min({wanted, units, of.most_slices - in_all + 1});
+    std::int64_t count = std::min({wanted, units, of.most_slices(Way::kDevice) - in_all + 1});
     if (ways_.equal_widths() && in_all > 1) count = 1;  // They are as wide as the others.
     const auto is_possible = [&] {
       const bool even = !ways_.equal_widths() && !ways_.halves(slice.table);

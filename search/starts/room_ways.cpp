@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "core/plans/equal_blocks.h"
 #include "core/plans/replicas.h"
@@ -27,14 +28,15 @@ ColumnCut cut_to(const Table& table, int unit_dim, ColumnCut::Slices slices) {
 std::vector<ColumnCut> column_cuts(const Table& table, int t, const TableWays& ways) {
   using enum ColumnCut::Slices;
   const TableWays::OfTable& of = ways.of(t);
+  const int most_slices = of.most_slices(Way::kDevice);
   const bool halves = ways.halves(t);
   const int least_width = halves ? narrowest_dim(table) : kDimMultiple;
   std::vector<ColumnCut> cuts;
   for (int parts = 1; parts <= table.dim / least_width; parts = halves ? 2 * parts : parts + 1) {
     const int width = table.dim / parts;
     if (table.dim % parts != 0 || width % kDimMultiple != 0) continue;
-    if (parts > 1 && of.most_slices == 1) break;
-    if (ways.equal_widths() && (parts > of.most_slices || !ways.may_be_wide(t, width))) continue;
+    if (parts > 1 && most_slices == 1) break;
+    if (ways.equal_widths() && (parts > most_slices || !ways.may_be_wide(t, width))) continue;
     ColumnCut& cut = cuts.emplace_back(cut_to(table, width,
                                               ways.equal_widths() ? kUnits
                                               : halves            ? kHalves
@@ -59,11 +61,12 @@ std::vector<Spread> spreads_of(const Task& task, int t, const TableWays& ways,
                                const TouchedGradients& touched) {
   const TableWays::OfTable& of = ways.of(t);
   std::vector<Spread> spreads;
-  if (of.all) spreads.push_back(blocks_of(task, t, 0, task.devices));
-  for (int node = 0; of.node && node < ways.nodes(); ++node) {
-    if (!of.may_be_at(Way::kNode, node)) continue;
-    const int per_node = ways.devices_per_node();
-    spreads.push_back(blocks_of(task, t, node * per_node, per_node));
+  for (const Way way : ways.list() | std::views::reverse) {
+    const int group = ways.group(way);
+    if (group == 1 || !of.may_be(way)) continue;
+    for (int place = 0; place < ways.places(way); ++place) {
+      if (of.may_be_at(way, place)) spreads.push_back(blocks_of(task, t, place * group, group));
+    }
   }
   if (of.replica) {
     const std::int64_t bytes = replica_memory(task, t, touched).total_bytes();
@@ -135,11 +138,12 @@ std::vector<RoomTable> room_tables(const BundledTask& bundled, const TableWays& 
     const TableWays::OfTable& of = ways.of(t);
     RoomTable& table = tables.emplace_back();
     table.table = i;
-    table.most_slices = static_cast<std::size_t>(of.most_slices);
-    table.devices = of.any_device ? std::vector<bool>(static_cast<std::size_t>(task.devices), true)
-                                  : of.devices;
+    table.most_slices = static_cast<std::size_t>(of.most_slices(Way::kDevice));
+    table.devices = of.allowed.empty()
+                        ? std::vector<bool>(static_cast<std::size_t>(task.devices), true)
+                        : of.allowed.front();
     table.holders = static_cast<std::size_t>(std::ranges::count(table.devices, true));
-    if (of.device) table.cuts = column_cuts(task.tables[i], t, ways);
+    if (of.may_be(Way::kDevice)) table.cuts = column_cuts(task.tables[i], t, ways);
     table.spreads = spreads_of(task, t, ways, touched);
   }
   for (const BundledTask::Bundle& bundle : bundled.bundles) {

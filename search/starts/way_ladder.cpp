@@ -76,7 +76,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
     Option option{.cut = {way, slices}};
     for (const int width : ways.widths(table, way, slices)) {
       state.for_each_shard({table, width, way, 0}, [&](int device, int shard) {
-        const bool is_there = way == Way::kAll;
+        const bool is_there = ways.is_everywhere(way);
         const Loads loads =
             loads_of(shard, is_there ? prices.speed(static_cast<std::size_t>(device)) : speed_);
         for (std::size_t i = 0; i < kTimes; ++i) option.mean_ms[i] += loads[i] / devices_;
@@ -87,11 +87,11 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
       });
     }
     option.fits = option.largest[kTimes] <= kMostOfRoom;
-    if (way == Way::kAll) option.largest[kTimes] = 0.0;  // It is not placed.
+    if (ways.is_everywhere(way)) option.largest[kTimes] = 0.0;  // It is not placed.
     options.push_back(option);
   };
-  const auto add_cuts = [&](Way way) {
-    if (!ways.of(table).may_be(way)) return;
+  for (const Way way : ways.list()) {
+    if (!ways.of(table).may_be(way)) continue;
     const int most = kMostSlicesOfDevice * ways.places(way);
     int last = 0;
     // 1, 2, 3, 4, 6, 8, 12, 16, ...: devices are 2 or 3 times a power of 2, as a rule.
@@ -102,10 +102,7 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
       last = count;
       add(way, count);
     }
-  };
-  add_cuts(Way::kDevice);
-  add_cuts(Way::kNode);
-  if (ways.of(table).all) add(Way::kAll, 1);
+  }
   if (!ways.of(table).replica) return;
   const ReplicaLoad& load = catalog.replica_load(table);
   const double compute_ms = prices.added_ms(catalog.replica(table)) / least_speed_;

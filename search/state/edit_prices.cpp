@@ -59,7 +59,7 @@ void EditPrices::add(const Edit& edit, double limit_ms) {
   Trial& trial = trials_.emplace_back();
   trial.first = touched_.size();
   trial.limit_ms = limit_ms;
-  trial.moves_ms = prices_.moves_ms_after(edit);
+  trial.terms_ms = prices_.terms_ms_after(edit);
   ++serial_;
   for (const int id : edit.out) {
     state_.for_each_shard(state_.slice(id),
@@ -157,7 +157,7 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   const double guides = prices_.guide_ms(trial.square) + prices_.memory_ms(missing, s.cost_ms);
   const auto refuse = [&](double ids_ms) {
     trial.refused = delay > 0.0 && trial.end - trial.first <= 2 &&
-                    s.cost_ms - s.ids_ms + ids_ms - s.moves_ms + trial.moves_ms +
+                    s.cost_ms - s.ids_ms + ids_ms - s.terms_ms + trial.terms_ms +
                             kCertainDelay * delay + guides >
                         trial.limit_ms;
     if (trial.refused) price = {kNever, kNever, missing};
@@ -263,7 +263,7 @@ void EditPrices::set_ready_by_bound(const Trial& trial) {
 void EditPrices::take_bound(Trial& trial, EditPrice& price, float forward_ms) const {
   price.cost_ms = trial.bound_ready_ms + forward_ms +
                   prices_.replicas_ms(static_cast<std::size_t>(trial.bound_by)) + trial.ids_ms +
-                  sums_of_.all_reduce_ms + trial.moves_ms;
+                  sums_of_.all_reduce_ms + trial.terms_ms;
   set_objective(trial, price);
 }
 
@@ -330,7 +330,7 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
         one.ready_ms + forward_ms[i] + prices_.replicas_ms(static_cast<std::size_t>(one.device));
     most = std::max(most, one.total_ms);
   }
-  price.cost_ms = most + trial.ids_ms + sums_of_.all_reduce_ms + trial.moves_ms;
+  price.cost_ms = most + trial.ids_ms + sums_of_.all_reduce_ms + trial.terms_ms;
   set_objective(trial, price);
 }
 
@@ -361,7 +361,7 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
     most = std::max(most, total);
   }
   forward_rows_.clear();
-  price.cost_ms = most + trial.ids_ms + s.all_reduce_ms + trial.moves_ms;
+  price.cost_ms = most + trial.ids_ms + s.all_reduce_ms + trial.terms_ms;
   set_objective(trial, price);
 }
 
@@ -393,6 +393,7 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
     s.total_ms[static_cast<std::size_t>(one.device)] = one.total_ms;
   }
   s.ids_ms = trial.ids_ms;
+  prices_.price_terms();
   s.cost_ms = results_[index].cost_ms;
   s.missing_bytes = results_[index].missing_bytes;
   prices_.rank();

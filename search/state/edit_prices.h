@@ -67,7 +67,7 @@ class EditPrices {
     double limit_ms = 0.0;
     bool refused = false;
     double ids_ms = 0.0;
-    double moves_ms = 0.0;
+    double terms_ms = 0.0;
     double square = 0.0;
     /// The first float of what the models see, [devices], of `seen_rows_`; kSame: as it is.
     std::size_t seen = kSame;

@@ -77,31 +77,28 @@ std::int64_t MovedBytes::of_fixed(TableSlice slice, int device) const {
 
 std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();
-  const bool row_wise = first.way == Way::kAll;
+  if (first.way == Way::kReplica) return of_replica(first.table);
+  const bool everywhere = ways_.is_everywhere(first.way);
   std::int64_t& known = of_rows_[static_cast<std::size_t>(first.table)];
-  if (row_wise && known != kNotCounted) return known;
+  if (everywhere && known != kNotCounted) return known;
   const std::int64_t rows = bundled_.task.tables[static_cast<std::size_t>(first.table)].rows;
-  const int group = row_wise ? ways_.devices() : ways_.devices_per_node();
+  const int group = ways_.group(first.way);
+  const std::int64_t of_block = rows_of_block(rows, group);
   const std::vector<int>& first_columns = this->first_columns(slices);
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     TableSlice one{first.table, first_columns[i], slices[i].width, 0, rows};
-    if (first.way == Way::kDevice) {
-      bytes += of_fixed(one, slices[i].place);
-      continue;
-    }
-    const std::int64_t of_block = rows_of_block(rows, group);
     for (int d = 0; one.first_row < rows; ++d, one.first_row += of_block) {
       one.rows = std::min(of_block, rows - one.first_row);
       bytes += of_fixed(one, slices[i].place * group + d);
     }
   }
-  if (row_wise) known = bytes;
+  if (everywhere) known = bytes;
   return bytes;
 }
 
 std::int64_t MovedBytes::about(const StateSlice& slice) const {
-  const int group = slice.way == Way::kNode ? ways_.devices_per_node() : 1;
+  const int group = ways_.group(slice.way);
   std::int64_t bytes = bytes_of(slice);
   for (int d = 0; d < group; ++d) bytes -= kept_bytes(slice, slice.place * group + d);
   return std::max<std::int64_t>(0, bytes);
@@ -173,12 +170,12 @@ const std::vector<int>& MovedBytes::first_columns(std::span<const StateSlice> sl
 void MovedBytes::set_gaps(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();
   left_ = held_[static_cast<std::size_t>(first.table)];
-  const int places_of_one = first.way == Way::kNode ? ways_.devices_per_node() : 1;
+  const int group = ways_.group(first.way);
   wishes_.clear();
   others_.clear();
   const auto wish = [&](int i, bool all_of_it) {
     const StateSlice& slice = slices[static_cast<std::size_t>(i)];
-    const int device = slice.place * places_of_one;
+    const int device = slice.place * group;
     Held* best = nullptr;
     for (auto one = std::ranges::lower_bound(left_, device, {}, &Held::place);
          one != left_.end() && one->place == device; ++one) {
@@ -216,7 +213,7 @@ void MovedBytes::set_gaps(std::span<const StateSlice> slices) {
 }
 
 int MovedBytes::width_to_keep(const StateSlice& slice, int first_column) const {
-  const int device = slice.way == Way::kNode ? slice.place * ways_.devices_per_node() : slice.place;
+  const int device = slice.place * ways_.group(slice.way);
   const std::vector<Held>& held = held_[static_cast<std::size_t>(slice.table)];
   int width = 0;
   for (auto one = std::ranges::lower_bound(held, device, {}, &Held::place);
@@ -231,11 +228,11 @@ int MovedBytes::width_to_keep(const StateSlice& slice, int first_column) const {
 void MovedBytes::count_held(std::span<const StateSlice> slices) {
   const StateSlice& first = slices.front();
   const int dim = bundled_.task.tables[static_cast<std::size_t>(first.table)].dim;
-  const int places_of_one = first.way == Way::kNode ? ways_.devices_per_node() : 1;
+  const int group = ways_.group(first.way);
   held_before_.assign(static_cast<std::size_t>(dim / kDimMultiple) + 1, 0);
   for (const Held& held : held_[static_cast<std::size_t>(first.table)]) {
     const bool is_place = std::ranges::any_of(
-        slices, [&](const StateSlice& slice) { return slice.place * places_of_one == held.place; });
+        slices, [&](const StateSlice& slice) { return slice.place * group == held.place; });
     if (!is_place) continue;
     const auto begin = static_cast<std::size_t>(held.first_column / kDimMultiple);
     std::fill_n(held_before_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,

@@ -24,15 +24,19 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
       ways_(ways),
       moved_(moved),
       of_table_(catalog.task().tables.size()),
-      on_device_(static_cast<std::size_t>(ways.devices())),
-      on_node_(static_cast<std::size_t>(ways.nodes())),
-      shards_on_(on_device_.size()),
-      is_touched_(on_device_.size(), 0),
+      shards_on_(static_cast<std::size_t>(ways.devices())),
+      is_touched_(shards_on_.size(), 0),
       is_fixed_(of_table_.size(), 0) {
+  for (const Way way : ways.list()) {
+    first_lists_[static_cast<std::size_t>(way)] = lists_.size();
+    // Devices that no group has get a list as well.
+    lists_.resize(lists_.size() +
+                  static_cast<std::size_t>((ways.devices() - 1) / ways.group(way) + 1));
+  }
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
     all_rows_.push_back(catalog.all_rows(static_cast<int>(t)));
   }
-  const std::size_t devices = on_device_.size();
+  const std::size_t devices = shards_on_.size();
   sums.embeddings.resize(devices * catalog.embedding_width());
   sums.replicas.resize(catalog.embedding_width());
   sums.price_ms.resize(devices);
@@ -46,6 +50,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
   sums.backward_ms.resize(devices);
   sums.total_ms.resize(devices);
   if (moved_ != nullptr) sums.moved_of_table.resize(of_table_.size());
+  limits_ = limits_of(*this);
   read(plan, stop);
 }
 
@@ -58,9 +63,12 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     }
   }
   Edit edit;
-  edit.replicate = plan.replicas;
   std::vector<char> is_replica(held.size(), 0);
-  for (const int table : plan.replicas) is_replica[static_cast<std::size_t>(table)] = 1;
+  for (const int table : plan.replicas) {
+    const auto t = static_cast<std::size_t>(table);
+    is_replica[t] = 1;
+    edit.in.push_back({table, task().tables[t].dim, Way::kReplica, 0});
+  }
   for (std::size_t t = 0; t < held.size(); ++t) {
     if (stop.reached()) {
       movable_.clear();
@@ -93,34 +101,31 @@ bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) 
     const TableSlice& first = held[i].slice;
     const int device = held[i].device;
     std::size_t end = i + 1;
-    if (first.rows == rows) {
-      if (!ways_.of(table).device) return false;  // A single row is a row block, too.
-      slices.push_back({table, first.dim, Way::kDevice, device});
-    } else {
-      const auto is = [&](Way way) {
-        const int group = way == Way::kAll ? ways_.devices() : ways_.devices_per_node();
-        return ways_.of(table).may_be(way) && first.first_row == 0 &&
-               first.rows == rows_of_block(rows, group) && device % group == 0;
-      };
-      const Way way = is(Way::kAll) ? Way::kAll : Way::kNode;
-      if (!is(way)) return false;
-      while (end < held.size() && held[end].slice.first_column == first.first_column) {
-        const auto& [block, holder] = held[end];
-        const std::int64_t skipped = static_cast<std::int64_t>(end - i);
-        if (block.dim != first.dim || block.first_row != skipped * first.rows ||
-            holder != device + static_cast<int>(skipped)) {
-          return false;
-        }
-        ++end;
+    // The widest blocks that it is, as a table of few rows is the same in several ways.
+    const auto is = [&](Way way) {
+      const int group = ways_.group(way);
+      return ways_.of(table).may_be(way) && first.first_row == 0 &&
+             first.rows == rows_of_block(rows, group) && device % group == 0 &&
+             device / group < ways_.places(way);
+    };
+    const auto way = std::find_if(ways_.list().rbegin(), ways_.list().rend(), is);
+    if (way == ways_.list().rend()) return false;
+    while (end < held.size() && held[end].slice.first_column == first.first_column) {
+      const auto& [block, holder] = held[end];
+      const std::int64_t skipped = static_cast<std::int64_t>(end - i);
+      if (block.dim != first.dim || block.first_row != skipped * first.rows ||
+          holder != device + static_cast<int>(skipped)) {
+        return false;
       }
-      if (end - i != static_cast<std::size_t>(ways_.blocks(table, way).count)) return false;
-      slices.push_back(
-          {table, first.dim, way, way == Way::kAll ? 0 : device / ways_.devices_per_node()});
+      ++end;
     }
+    const int group = ways_.group(*way);
+    if (std::cmp_not_equal(end - i, count_of_blocks(rows, group))) return false;
+    slices.push_back({table, first.dim, *way, device / group});
     if (slices.back().way != slices.front().way) return false;
     i = end;
   }
-  if (slices.front().way == Way::kAll && slices.size() > 1) return false;
+  if (ways_.is_everywhere(slices.front().way) && slices.size() > 1) return false;
   edit.in.insert(edit.in.end(), slices.begin(), slices.end());
   return true;
 }
@@ -154,21 +159,24 @@ void PlanState::fix_table(const std::vector<HeldSlice>& held) {
 
 bool PlanState::is_whole() const {
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
-    if (sums.is_replica[t] == 0 && of_table_[t].empty() && is_fixed_[t] == 0) return false;
+    if (of_table_[t].empty() && is_fixed_[t] == 0) return false;
   }
   return true;
 }
 
 Plan PlanState::plan() const {
   Plan plan;
-  plan.shards.resize(on_device_.size());
+  plan.shards.resize(shards_on_.size());
   const auto place = [&](const TableSlice& slice, int device) {
     plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
     plan.slices.push_back(slice);
   };
   for (const auto& [slice, device] : fixed_) place(slice, device);
   for (std::size_t t = 0; t < of_table_.size(); ++t) {
-    if (sums.is_replica[t] != 0) plan.replicas.push_back(static_cast<int>(t));
+    if (sums.is_replica[t] != 0) {
+      plan.replicas.push_back(static_cast<int>(t));
+      continue;
+    }
     const std::int64_t rows = task().tables[t].rows;
     std::vector<StateSlice> slices;
     for (const int id : of_table_[t]) slices.push_back(slice(id));
@@ -179,11 +187,7 @@ Plan PlanState::plan() const {
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const StateSlice& slice = slices[i];
       if (!first_columns.empty()) column = first_columns[i];
-      const std::int64_t of_block =
-          slice.way == Way::kDevice
-              ? rows
-              : rows_of_block(rows,
-                              slice.way == Way::kAll ? ways_.devices() : ways_.devices_per_node());
+      const std::int64_t of_block = rows_of_block(rows, ways_.group(slice.way));
       std::int64_t row = 0;
       for_each_shard(slice, [&](int device, int) {
         place({static_cast<int>(t), column, slice.width, row, std::min(of_block, rows - row)},
@@ -198,14 +202,11 @@ Plan PlanState::plan() const {
 
 void PlanState::apply(const Edit& edit) {
   Applied& applied = journal_.emplace_back();
-  applied.replicate = edit.replicate;
-  applied.unreplicate = edit.unreplicate;
+  replicas_changed_ = false;
   for (const int id : edit.out) applied.out.push_back(drop(id));
   for (const StateSlice& slice : edit.in) applied.in.push_back(put(slice));
-  for (const int t : edit.unreplicate) sums.is_replica[static_cast<std::size_t>(t)] = 0;
-  for (const int t : edit.replicate) sums.is_replica[static_cast<std::size_t>(t)] = 1;
   sum_up_touched();
-  if (!edit.replicate.empty() || !edit.unreplicate.empty()) sum_up_replicas();
+  if (replicas_changed_) sum_up_replicas();
   if (moved_ != nullptr) count_moves(edit);
 }
 
@@ -232,23 +233,16 @@ std::int64_t PlanState::moved_bytes_after(const Edit& edit) const {
 }
 
 void PlanState::count_moves(const Edit& edit) {
-  const auto count = [&](int table) {
+  int last = -1;  // Slices of a table follow each other.
+  for (const auto& [table, width, way, place] : edit.in) {
+    if (std::exchange(last, table) == table) continue;
     of_one_table_.clear();
     for (const int id : of_table(table)) of_one_table_.push_back(slice(id));
     std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(table)];
     sums.moved_bytes -= bytes;
-    bytes = is_replica(table)       ? moved_->of_replica(table)
-            : of_one_table_.empty() ? 0
-                                    : moved_->of_slices(of_one_table_);
+    bytes = moved_->of_slices(of_one_table_);
     sums.moved_bytes += bytes;
-  };
-  int last = -1;  // Slices of a table follow each other.
-  for (const StateSlice& one : edit.in) {
-    if (std::exchange(last, one.table) != one.table) count(one.table);
   }
-  for (const int table : edit.replicate) count(table);
-  for (const int table : edit.unreplicate) count(table);
-  sums.moves_ms = moved_->charge_ms(sums.moved_bytes, sums.is_replica);
 }
 
 void PlanState::undo(const PlanSums& before) {
@@ -266,15 +260,20 @@ int PlanState::put(const StateSlice& slice) {
   int id = static_cast<int>(slices_.size());
   if (free_.empty()) {
     slices_.push_back(slice);
+    index_.push_back(0);
   } else {
     id = free_.back();
     free_.pop_back();
     slices_[static_cast<std::size_t>(id)] = slice;
   }
   of_table_[static_cast<std::size_t>(slice.table)].push_back(id);
-  const auto place = static_cast<std::size_t>(slice.place);
-  if (slice.way == Way::kDevice) on_device_[place].push_back(id);
-  if (slice.way == Way::kNode) on_node_[place].push_back(id);
+  if (slice.way == Way::kReplica) {
+    set_replica(slice.table, true);
+    return id;
+  }
+  std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
+  index_[static_cast<std::size_t>(id)] = there.size();
+  there.push_back(id);
   for_each_shard(slice, [&](int device, int shard) {
     touch(device);
     shards_on_[static_cast<std::size_t>(device)].add(catalog_, shard);
@@ -286,16 +285,27 @@ int PlanState::put(const StateSlice& slice) {
 StateSlice PlanState::drop(int id) {
   const StateSlice slice = this->slice(id);
   take_out(of_table_[static_cast<std::size_t>(slice.table)], id);
-  const auto place = static_cast<std::size_t>(slice.place);
-  if (slice.way == Way::kDevice) take_out(on_device_[place], id);
-  if (slice.way == Way::kNode) take_out(on_node_[place], id);
+  free_.push_back(id);
+  if (slice.way == Way::kReplica) {
+    set_replica(slice.table, false);
+    return slice;
+  }
+  std::vector<int>& there = lists_[list_of(slice.way, slice.place)];
+  const std::size_t index = index_[static_cast<std::size_t>(id)];
+  there[index] = there.back();
+  index_[static_cast<std::size_t>(there[index])] = index;
+  there.pop_back();
   for_each_shard(slice, [&](int device, int shard) {
     touch(device);
     shards_on_[static_cast<std::size_t>(device)].take_out(catalog_, shard);
   });
-  free_.push_back(id);
   --sums.slices;
   return slice;
+}
+
+void PlanState::set_replica(int table, bool is_replica) {
+  sums.is_replica[static_cast<std::size_t>(table)] = is_replica ? 1 : 0;
+  replicas_changed_ = true;
 }
 
 void PlanState::touch(int device) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,28 +12,23 @@
 #include "neuroshard/stop_condition.h"
 #include "search/state/held_shards.h"
 #include "search/state/moved_bytes.h"
+#include "search/state/plan_limits.h"
 #include "search/state/shard_catalog.h"
 #include "search/state/table_ways.h"
 
 namespace neuroshard {
 
-/// A change of a plan: slices that leave, by number, and slices that come; tables that become
-/// replicas, or are such no more. All columns of a table that leave come back.
+/// A change of a plan: slices that leave, by number, and slices that come, replicas among them. All
+/// columns of a table that leave come back.
 struct Edit {
   std::vector<int> out;
   std::vector<StateSlice> in;
-  std::vector<int> replicate;
-  std::vector<int> unreplicate;
 
   void clear() {
     out.clear();
     in.clear();
-    replicate.clear();
-    unreplicate.clear();
   }
-  [[nodiscard]] bool empty() const {
-    return out.empty() && in.empty() && replicate.empty() && unreplicate.empty();
-  }
+  [[nodiscard]] bool empty() const { return out.empty() && in.empty(); }
 };
 
 /// Sums over the shards of each device, and what they cost: flat, so that a copy is cheap.
@@ -43,12 +39,11 @@ struct PlanSums {
   std::vector<std::int64_t> lookups;  ///< [devices]: lookup_units().
   std::vector<std::int64_t> bytes;    ///< [devices]: without replicas.
   std::vector<int> shards;            ///< [devices]
-  int slices = 0;                     ///< On all devices, with blocks that stay as they are.
+  int slices = 0;                     ///< Without replicas; with blocks that stay as they are.
 
   // Where a plan runs:
   std::vector<std::int64_t> moved_of_table;  ///< [tables]
   std::int64_t moved_bytes = 0;
-  double moves_ms = 0.0;  ///< MovedBytes::charge_ms().
 
   AlignedVector<float> replicas;  ///< [embedding width]
   std::vector<char> is_replica;   ///< [tables]
@@ -65,6 +60,7 @@ struct PlanSums {
   double replicas_ms = 0.0;
   double all_reduce_ms = 0.0;
   double ids_ms = 0.0;
+  double terms_ms = 0.0;  ///< Sum of all CostTerms.
   double cost_ms = 0.0;
   std::int64_t missing_bytes = 0;  ///< That do not fit.
 };
@@ -92,16 +88,20 @@ class PlanState {
   void undo(const PlanSums& before);
   /// Devices that the last edit changed.
   [[nodiscard]] std::span<const int> touched() const { return last_touched_; }
+  /// Whether it changed which tables are replicas.
+  [[nodiscard]] bool replicas_changed() const { return replicas_changed_; }
 
-  /// Calls visit(device, shard) for all that a slice puts on devices.
+  /// Calls visit(device, shard) for all that a slice puts on devices: nothing of a replica, whose
+  /// load is common to all.
   template <typename Visit>
   void for_each_shard(const StateSlice& slice, const Visit& visit) const {
     if (slice.way == Way::kDevice) {
       const int rows = all_rows_[static_cast<std::size_t>(slice.table)];
       return visit(slice.place, catalog_.shard(rows, slice.width));
     }
+    if (slice.way == Way::kReplica) return;
     const TableWays::Blocks& blocks = ways_.blocks(slice.table, slice.way);
-    const int first = slice.way == Way::kAll ? 0 : slice.place * ways_.devices_per_node();
+    const int first = slice.place * ways_.group(slice.way);
     for (int i = 0; i < blocks.count; ++i) {
       visit(first + i, catalog_.shard(blocks.of(i), slice.width));
     }
@@ -113,9 +113,13 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& of_table(int table) const {
     return of_table_[static_cast<std::size_t>(table)];
   }
-  /// Slices of a way at a place; `way`: kDevice or kNode.
+  /// Slices of a way, not kReplica, at a place.
   [[nodiscard]] const std::vector<int>& at(Way way, int place) const {
-    return (way == Way::kDevice ? on_device_ : on_node_)[static_cast<std::size_t>(place)];
+    return lists_[list_of(way, place)];
+  }
+  /// Slices of which a device has all rows or some of them; none if it is of no group.
+  [[nodiscard]] const std::vector<int>& on(Way way, int device) const {
+    return at(way, way == Way::kDevice ? device : device / ways_.group(way));
   }
   [[nodiscard]] bool is_replica(int table) const {
     return sums.is_replica[static_cast<std::size_t>(table)] != 0;
@@ -126,11 +130,11 @@ class PlanState {
   [[nodiscard]] const std::vector<int>& tables() const { return movable_; }
   /// Bytes that have to be moved after an edit of few slices.
   [[nodiscard]] std::int64_t moved_bytes_after(const Edit& edit) const;
+  /// All that plans have to keep to.
+  [[nodiscard]] const std::vector<const PlanLimit*>& limits() const { return limits_; }
   /// Null: no plan runs.
   [[nodiscard]] MovedBytes* moved() const { return moved_; }
-  [[nodiscard]] Way way_of(int table) const {
-    return is_replica(table) ? Way::kReplica : slice(of_table(table).front()).way;
-  }
+  [[nodiscard]] Way way_of(int table) const { return slice(of_table(table).front()).way; }
 
   [[nodiscard]] ShardCatalog& catalog() const { return catalog_; }
   [[nodiscard]] const TableWays& ways() const { return ways_; }
@@ -142,8 +146,6 @@ class PlanState {
   struct Applied {
     std::vector<StateSlice> out;
     std::vector<int> in;
-    std::vector<int> replicate;
-    std::vector<int> unreplicate;
   };
   /// Some rows and columns of a table on a device for good.
   struct Fixed {
@@ -156,29 +158,36 @@ class PlanState {
   void embed(const Edit& edit, std::size_t first) const;
   bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
   void fix_table(const std::vector<HeldSlice>& held);
+  [[nodiscard]] std::size_t list_of(Way way, int place) const {
+    return first_lists_[static_cast<std::size_t>(way)] + static_cast<std::size_t>(place);
+  }
   int put(const StateSlice& slice);
   StateSlice drop(int id);
   void touch(int device);
   void sum_up_touched();
   void sum_up(int device);
+  void set_replica(int table, bool is_replica);
   void sum_up_replicas();
   void count_moves(const Edit& edit);
 
   ShardCatalog& catalog_;
   const TableWays& ways_;
   MovedBytes* moved_;
+  std::vector<const PlanLimit*> limits_;
   std::vector<int> all_rows_;  ///< [tables]
   std::vector<StateSlice> slices_;
   std::vector<int> free_;
   std::vector<std::vector<int>> of_table_;
-  std::vector<std::vector<int>> on_device_;
-  std::vector<std::vector<int>> on_node_;
+  std::vector<std::vector<int>> lists_;  ///< Numbers of slices, by list_of().
+  std::array<std::size_t, kMostForms> first_lists_{};
+  std::vector<std::size_t> index_;     ///< Where each slice is in its list.
   std::vector<HeldShards> shards_on_;  ///< [devices]
   std::vector<Fixed> fixed_;
   std::vector<int> movable_;
   std::vector<Applied> journal_;
   std::vector<int> touched_;
   std::vector<int> last_touched_;
+  bool replicas_changed_ = false;
   std::vector<char> is_touched_;
   std::vector<char> is_fixed_;  ///< [tables]
   mutable std::vector<StateSlice> of_one_table_;

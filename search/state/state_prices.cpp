@@ -27,6 +27,7 @@ constexpr float kMostColumns = 2000.0F;
 StatePrices::StatePrices(PlanState& state)
     : state_(state),
       sums_(state.sums),
+      terms_(terms_of(state)),
       backend_(state.catalog().backend()),
       device_count_(static_cast<std::size_t>(state.task().devices)),
       width_(state.catalog().embedding_width()),
@@ -59,11 +60,9 @@ double StatePrices::guide_ms(double square) const {
   return kShareOfGuide * std::sqrt(std::max(0.0, square) / static_cast<double>(device_count_));
 }
 
-double StatePrices::moves_ms_after(const Edit& edit) const {
-  const MovedBytes* const moved = state_.moved();
-  if (moved == nullptr || moved->terms().ms_per_byte == 0.0) return sums_.moves_ms;
-  const std::int64_t more_bytes = state_.moved_bytes_after(edit) - sums_.moved_bytes;
-  return sums_.moves_ms + moved->terms().ms_per_byte * static_cast<double>(more_bytes);
+void StatePrices::price_terms() {
+  sums_.terms_ms = 0.0;
+  for (const CostTerm* term : terms_) sums_.terms_ms += term->ms(state_);
 }
 
 double StatePrices::memory_ms(std::int64_t missing_bytes, double cost_ms) const {
@@ -118,12 +117,13 @@ void StatePrices::price_idle() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = 0.0;
-  s.cost_ms = most + s.all_reduce_ms + s.moves_ms;
+  s.cost_ms = most + s.all_reduce_ms + s.terms_ms;
 }
 
 void StatePrices::price_exchanges() {
   PlanSums& s = sums_;
   estimated_ = 0;
+  price_terms();
   s.missing_bytes = 0;
   for (std::size_t d = 0; d < device_count_; ++d) s.missing_bytes += missing_bytes(d, s.bytes[d]);
   if (nodes_ != nullptr) {
@@ -149,7 +149,7 @@ void StatePrices::price_exchanges() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = ids_.ms(id_columns(most_lookups_seen(nodes_, s.lookups)));
-  s.cost_ms = most + s.ids_ms + s.all_reduce_ms + s.moves_ms;
+  s.cost_ms = most + s.ids_ms + s.all_reduce_ms + s.terms_ms;
   rank();
 }
 
@@ -185,7 +185,7 @@ void StatePrices::apply(const Edit& edit) {
   PlanSums& s = sums_;
   const bool was_idle = s.slices == 0;
   state_.apply(edit);
-  if (!edit.replicate.empty() || !edit.unreplicate.empty()) price_replicas();
+  if (state_.replicas_changed()) price_replicas();
   if (was_idle) {
     price_heads();
     return price_exchanges();

@@ -11,6 +11,7 @@
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/devices.h"
+#include "search/state/cost_terms.h"
 #include "search/state/plan_state.h"
 
 namespace neuroshard {
@@ -40,8 +41,14 @@ class StatePrices {
   [[nodiscard]] double guide_ms(double square) const;
   /// Bytes that do not fit cost so many times what they do at first.
   void weigh_memory(double times) { memory_times_ = times; }
-  /// PlanSums::moves_ms after an edit that leaves replicas alone.
-  [[nodiscard]] double moves_ms_after(const Edit& edit) const;
+  /// Fills in PlanSums::terms_ms.
+  void price_terms();
+  /// PlanSums::terms_ms after an edit that leaves replicas alone.
+  [[nodiscard]] double terms_ms_after(const Edit& edit) const {
+    double ms = sums_.terms_ms;
+    for (const CostTerm* term : terms_) ms += term->added_ms(state_, edit);
+    return ms;
+  }
   /// For bytes that do not fit.
   [[nodiscard]] double memory_ms(std::int64_t missing_bytes, double cost_ms) const;
 
@@ -112,6 +119,7 @@ class StatePrices {
 
   PlanState& state_;
   PlanSums& sums_;
+  std::vector<const CostTerm*> terms_;
   const Backend& backend_;
   std::size_t device_count_;
   std::size_t width_;

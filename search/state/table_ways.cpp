@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 #include "core/plans/equal_blocks.h"
 #include "core/plans/sharding_kinds.h"
@@ -11,40 +10,6 @@
 #include "search/state/even_blocks.h"
 
 namespace neuroshard {
-namespace {
-
-constexpr int kAnyNumber = std::numeric_limits<int>::max();
-
-TableWays::OfTable ways_of(const Task& task, const Table& table, bool bundle, int node,
-                           const WayOptions& options) {
-  const TableRules& rules = table.rules;
-  TableWays::OfTable ways;
-  ways.device = may_be_in_columns(task, table);
-  const bool whole = bundle || rules.no_split;
-  const int most = rules.max_slices > 0 ? rules.max_slices : kAnyNumber;
-  ways.most_slices = whole || !rules.allow(ShardingKind::kColumn) ? 1 : most;
-  ways.least_width = std::min(table.dim, std::max(kDimMultiple, rules.min_width));
-  if (rules.limit_devices()) {
-    ways.any_device = false;
-    ways.devices = allowed_devices(rules, task);
-    for (int first = 0; node > 0 && first < task.devices; first += node) {
-      const auto begin = ways.devices.begin() + first;
-      ways.nodes.push_back(std::all_of(begin, begin + node, std::identity{}));
-    }
-  }
-  if (bundle || task.devices < 2) return ways;
-  // One row has no blocks, unless rules want some.
-  if (options.rows && (table.rows > 1 || !ways.device)) {
-    ways.all = may_be_cut(task, table, task.devices);
-    ways.node = node > 0 && may_be_cut(task, table, node);
-    const bool grid = !whole && may_be_sharded(task, table, ShardingKind::kGrid);
-    ways.most_node_slices = grid && node > 0 ? most / count_of_blocks(table.rows, node) : 1;
-  }
-  ways.replica = options.replicas && may_be_sharded(task, table, ShardingKind::kReplicate);
-  return ways;
-}
-
-}  // namespace
 
 const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
                                  const std::vector<HeldSlice>& held) {
@@ -61,49 +26,76 @@ TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const Wa
     : catalog_(catalog),
       task_(bundled.task),
       devices_(task_.devices),
-      per_node_(std::min(task_.devices_per_node, task_.devices)),
       options_(options),
       apart_(task_),
-      node_blocks_(task_.tables.size()),
-      all_blocks_(task_.tables.size()) {
-  const bool has_nodes = block_groups(task_).size() > 1;
-  if (has_nodes) nodes_ = devices_ / per_node_;
+      blocks_(task_.tables.size() * kMostForms) {
+  for (std::size_t form = 0; form < options_.forms.size(); ++form) {
+    groups_[form] = options_.forms[form].group(task_);
+    if (groups_[form] == 0) continue;
+    list_.push_back(static_cast<Way>(form));
+    places_[form] = devices_ / groups_[form];
+    if (places_[form] > 1) with_places_.push_back(list_.back());
+  }
+  options_.replicas = options_.replicas && catalog.backend().prices_replicas();
   std::vector<bool> is_bundle(task_.tables.size(), false);
   for (const BundledTask::Bundle& bundle : bundled.bundles) is_bundle[bundle.table] = true;
-  const std::vector<std::int64_t> rooms = rooms_bytes(task_);
-  const std::int64_t least_room = *std::ranges::min_element(rooms);
-  WayOptions possible = options;
-  possible.replicas = possible.replicas && catalog.backend().prices_replicas();
+  const std::int64_t least_room = std::ranges::min(rooms_bytes(task_));
   for (std::size_t t = 0; t < task_.tables.size(); ++t) {
     static constexpr WayOptions::OfTable kAnyWay{};
-    const WayOptions::OfTable& of_table =
-        options.of_tables.empty() ? kAnyWay : options.of_tables[bundled.original[t]];
-    WayOptions of_one = possible;
-    if (of_table.only) of_one.rows = of_one.replicas = true;
-    OfTable ways = ways_of(task_, task_.tables[t], is_bundle[t], has_nodes ? per_node_ : 0, of_one);
-    ways.any_widths = of_table.any_widths;
-    if (const std::optional<Way>& only = of_table.only) {
-      ways.device &= *only == Way::kDevice;
-      ways.node &= *only == Way::kNode;
-      ways.all &= *only == Way::kAll;
-      ways.replica &= *only == Way::kReplica;
-    }
-    if (ways.replica) {
-      ways.replica = catalog.replica_load(static_cast<int>(t)).bytes <= least_room;
-    }
-    of_tables_.push_back(std::move(ways));
+    of_tables_.push_back(ways_of(
+        static_cast<int>(t), is_bundle[t],
+        options.of_tables.empty() ? kAnyWay : options.of_tables[bundled.original[t]], least_room));
   }
 }
 
+TableWays::OfTable TableWays::ways_of(int table, bool is_bundle, const WayOptions::OfTable& own,
+                                      std::int64_t least_room) const {
+  const Table& of = task_.tables[static_cast<std::size_t>(table)];
+  OfTable ways{.least_width = std::min(of.dim, std::max(kDimMultiple, of.rules.min_width)),
+               .any_widths = own.any_widths};
+  for (const Way way : list_) {
+    const int group = this->group(way);
+    // A bundle is whole, and one row has no blocks, unless rules want some.
+    const bool is_whole = is_bundle || (of.rows < 2 && may_be_in_columns(task_, of));
+    if (group > 1 && is_whole) continue;
+    if (own.only ? *own.only != way : group > 1 && !options_.rows) continue;
+    const int most_slices = form(way).most_slices(task_, of, group);
+    ways.most[static_cast<std::size_t>(way)] = is_bundle ? std::min(1, most_slices) : most_slices;
+  }
+  if (of.rules.limit_devices()) {
+    ways.allowed.resize(options_.forms.size());
+    const std::vector<bool> allowed = allowed_devices(of.rules, task_);
+    for (const Way way : list_) {
+      for (int place = 0; place < places(way); ++place) {
+        const auto first = allowed.begin() + place * group(way);
+        ways.allowed[static_cast<std::size_t>(way)].push_back(
+            std::all_of(first, first + group(way), std::identity{}));
+      }
+    }
+  }
+  ways.replica = (own.only ? *own.only == Way::kReplica : options_.replicas) && !is_bundle &&
+                 devices_ > 1 && may_be_sharded(task_, of, ShardingKind::kReplicate) &&
+                 catalog_.replica_load(table).bytes <= least_room;
+  return ways;
+}
+
+Way TableWays::way_but_replica(int table) const {
+  if (of(table).may_be(Way::kDevice)) return Way::kDevice;
+  const auto may_be = [&](Way way) { return of(table).may_be(way); };
+  const auto way = std::find_if(list_.rbegin(), list_.rend(), may_be);
+  return way == list_.rend() ? Way::kDevice : *way;
+}
+
 const TableWays::Blocks& TableWays::blocks(int table, Way way) const {
-  auto& blocks = (way == Way::kNode ? node_blocks_ : all_blocks_)[static_cast<std::size_t>(table)];
+  std::unique_ptr<Blocks>& blocks =
+      blocks_[static_cast<std::size_t>(table) * kMostForms + static_cast<std::size_t>(way)];
   if (!blocks) blocks = std::make_unique<Blocks>(make_blocks(table, way));
   return *blocks;
 }
 
 TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
   const Table& of = task_.tables[static_cast<std::size_t>(table)];
-  const int group = way == Way::kNode ? per_node_ : devices_;
+  const int group = this->group(way);
   const std::int64_t rows = rows_of_block(of.rows, group);
   Blocks blocks{.count = count_of_blocks(of.rows, group)};
   std::vector<HeldSlice> held;
@@ -133,13 +125,11 @@ bool TableWays::may_be_wide(int table, int width) const {
 std::vector<int> TableWays::widths(int table, Way way, int slices) const {
   const OfTable& ways = of(table);
   const int dim = task_.tables[static_cast<std::size_t>(table)].dim;
-  if (!ways.may_be(way) || way == Way::kReplica) return {};
-  if (way == Way::kAll) return {dim};
+  if (!ways.may_be(way)) return {};
+  if (way == Way::kReplica) return {dim};
   const int units = dim / kDimMultiple;
   const int least = (ways.least_width + kDimMultiple - 1) / kDimMultiple;
-  int count =
-      std::min({std::max(1, slices), way == Way::kDevice ? ways.most_slices : ways.most_node_slices,
-                std::max(1, units / least)});
+  int count = std::min({std::max(1, slices), ways.most_slices(way), std::max(1, units / least)});
   const auto is_possible = [&] {
     return (!options_.equal_widths && !options_.halves) ||
            (units % count == 0 && may_be_wide(table, dim / count));

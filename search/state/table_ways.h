@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,35 +14,21 @@
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
 #include "search/state/shard_catalog.h"
+#include "search/state/ways.h"
 
 namespace neuroshard {
 
-/// How a slice of columns lies on devices.
-enum class Way : std::uint8_t {
-  kDevice,  ///< All rows on one device.
-  kNode,    ///< Equal blocks of rows on the devices of a node.
-  kAll,     ///< Equal blocks of rows on all devices.
-  kReplica  ///< All of the table on every device.
-};
-
-/// Columns of a table, somewhere.
-struct StateSlice {
-  int table = 0;
-  int width = 0;
-  Way way = Way::kDevice;
-  int place = 0;  ///< A device or a node; 0 of kAll.
-
-  friend bool operator==(const StateSlice&, const StateSlice&) = default;
-};
+class CostTerm;
+class PlanLimit;
 
 /// The price of row blocks of a table, `held` being all of its slices; null: models predict them.
 /// The rule of SlicePrices.
 [[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
                                                const std::vector<HeldSlice>& held);
 
-/// Which ways the planner may choose.
+/// What the planner may choose from.
 struct WayOptions {
-  bool rows = true;           ///< kNode and kAll.
+  bool rows = true;           ///< Blocks of rows.
   bool replicas = true;       ///< Where the models price them.
   bool equal_widths = false;  ///< All slices of a table are as wide.
   bool halves = false;        ///< Widths are those of halves of halves of a table.
@@ -49,6 +38,10 @@ struct WayOptions {
     bool any_widths = false;    ///< Halves or not.
   };
   std::span<const OfTable> of_tables{};
+  std::span<const WayForm> forms = way_forms();  ///< In the order of Way, kMostForms at most.
+  /// Beside those that all plans have.
+  std::span<const CostTerm* const> terms{};
+  std::span<const PlanLimit* const> limits{};
 };
 
 /// In which ways the rules and groups of a task leave each table to be sharded: compiled once, so
@@ -59,35 +52,22 @@ class TableWays {
   TableWays(ShardCatalog& catalog, const BundledTask& bundled, const WayOptions& options);
 
   struct OfTable {
-    bool device = false;
-    bool node = false;
-    bool all = false;
+    /// [forms]: most_slices(); 0: it may not be so.
+    std::array<int, kMostForms> most{};
+    /// [forms, places]: where it may be so, or none if that is everywhere.
+    std::vector<std::vector<bool>> allowed{};
     bool replica = false;
-    int most_slices = 1;       ///< By kDevice.
-    int most_node_slices = 1;  ///< Slices of columns, by kNode.
     int least_width = kDimMultiple;
     bool any_widths = false;  ///< Halves or not.
-    bool any_device = true;   ///< kDevice and kNode: on each of them.
-    std::vector<bool> devices{};
-    std::vector<bool> nodes{};
+    /// Slices of columns at most. `way`: not kReplica.
+    [[nodiscard]] int most_slices(Way way) const { return most[static_cast<std::size_t>(way)]; }
     [[nodiscard]] bool may_be(Way way) const {
-      switch (way) {
-        case Way::kDevice:
-          return device;
-        case Way::kNode:
-          return node;
-        case Way::kAll:
-          return all;
-        case Way::kReplica:
-          return replica;
-      }
-      return false;
+      return way == Way::kReplica ? replica : most_slices(way) > 0;
     }
-    [[nodiscard]] bool may_be_any() const { return device || node || all || replica; }
+    [[nodiscard]] bool may_be_any() const { return replica || std::ranges::max(most) > 0; }
     [[nodiscard]] bool may_be_at(Way way, int place) const {
-      if (any_device || way == Way::kAll) return true;
-      return way == Way::kDevice ? devices[static_cast<std::size_t>(place)]
-                                 : nodes[static_cast<std::size_t>(place)];
+      return allowed.empty() ||
+             allowed[static_cast<std::size_t>(way)][static_cast<std::size_t>(place)];
     }
   };
   [[nodiscard]] const OfTable& of(int table) const {
@@ -104,13 +84,26 @@ class TableWays {
   /// Whether a slice of a table may be so wide, as far as it alone is concerned.
   [[nodiscard]] bool may_be_wide(int table, int width) const;
 
+  [[nodiscard]] const WayOptions& options() const { return options_; }
   [[nodiscard]] int devices() const { return devices_; }
-  /// Nodes that kNode chooses from; 0: nodes are no way of their own.
-  [[nodiscard]] int nodes() const { return nodes_; }
-  [[nodiscard]] int devices_per_node() const { return per_node_; }
-  /// Places of a way: devices, or nodes; 1 of kAll.
+  /// Ways that the task has groups of devices for, in their order: all but kReplica.
+  [[nodiscard]] const std::vector<Way>& list() const { return list_; }
+  [[nodiscard]] const WayForm& form(Way way) const {
+    return options_.forms[static_cast<std::size_t>(way)];
+  }
+  /// A way for a table that is to be no replica: kDevice, or the last one that it may have.
+  [[nodiscard]] Way way_but_replica(int table) const;
+  /// The ways of list() in which slices have several places to choose from.
+  [[nodiscard]] const std::vector<Way>& with_places() const { return with_places_; }
+  /// Devices that share the rows of a slice. Not of kReplica.
+  [[nodiscard]] int group(Way way) const { return groups_[static_cast<std::size_t>(way)]; }
+  /// Where a slice may be: on the devices, or the groups of them; 1 of kReplica.
   [[nodiscard]] int places(Way way) const {
-    return way == Way::kDevice ? devices_ : way == Way::kNode ? nodes_ : 1;
+    return way == Way::kReplica ? 1 : places_[static_cast<std::size_t>(way)];
+  }
+  /// Whether slices are on all devices, so that there are no places to choose from.
+  [[nodiscard]] bool is_everywhere(Way way) const {
+    return way != Way::kDevice && places(way) == 1;
   }
 
   /// Equal blocks of the rows of a table: numbers of ShardCatalog::rows().
@@ -124,7 +117,7 @@ class TableWays {
       return block + 1 < count ? rows : last;
     }
   };
-  /// `way`: kNode or kAll.
+  /// `way`: of groups of several devices.
   [[nodiscard]] const Blocks& blocks(int table, Way way) const;
 
   /// Widths of a table that is cut into so many slices as equal as they can be, or fewer where its
@@ -132,18 +125,21 @@ class TableWays {
   [[nodiscard]] std::vector<int> widths(int table, Way way, int slices) const;
 
  private:
+  OfTable ways_of(int table, bool is_bundle, const WayOptions::OfTable& own,
+                  std::int64_t least_room) const;
   Blocks make_blocks(int table, Way way) const;
 
   ShardCatalog& catalog_;
   const Task& task_;
   int devices_;
-  int per_node_;
-  int nodes_ = 0;
   WayOptions options_;
+  std::array<int, kMostForms> groups_{};
+  std::array<int, kMostForms> places_{};
+  std::vector<Way> list_;
+  std::vector<Way> with_places_;
   ApartTables apart_;
   std::vector<OfTable> of_tables_;
-  mutable std::vector<std::unique_ptr<Blocks>> node_blocks_;  ///< [tables], made when asked for.
-  mutable std::vector<std::unique_ptr<Blocks>> all_blocks_;
+  mutable std::vector<std::unique_ptr<Blocks>> blocks_;  ///< [tables, forms], made when asked for.
 };
 
 }  // namespace neuroshard

@@ -1,0 +1,41 @@
+#include "search/state/cost_terms.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace neuroshard {
+namespace {
+
+/// The price of what is moved from the plan that runs, and of its replicas that are dropped.
+class PriceOfMoves final : public CostTerm {
+ public:
+  [[nodiscard]] bool concerns(const PlanState& state) const override {
+    return state.moved() != nullptr;
+  }
+  [[nodiscard]] double ms(const PlanState& state) const override {
+    return state.moved()->charge_ms(state.sums.moved_bytes, state.sums.is_replica);
+  }
+  [[nodiscard]] double added_ms(const PlanState& state, const Edit& edit) const override {
+    const double ms_per_byte = state.moved()->terms().ms_per_byte;
+    if (ms_per_byte == 0.0) return 0.0;
+    return ms_per_byte *
+           static_cast<double>(state.moved_bytes_after(edit) - state.sums.moved_bytes);
+  }
+};
+
+constexpr PriceOfMoves kPriceOfMoves;
+
+constexpr std::array<const CostTerm*, 1> kCostTerms = {&kPriceOfMoves};
+
+}  // namespace
+
+std::vector<const CostTerm*> terms_of(const PlanState& state) {
+  std::vector<const CostTerm*> terms;
+  const auto concerns = [&](const CostTerm* term) { return term->concerns(state); };
+  std::ranges::copy_if(kCostTerms, std::back_inserter(terms), concerns);
+  std::ranges::copy_if(state.ways().options().terms, std::back_inserter(terms), concerns);
+  return terms;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "neuroshard/task.h"
+
+namespace neuroshard {
+
+/// How a slice of columns lies on devices: the number of a WayForm, in its list, or kReplica.
+enum class Way : std::uint8_t {
+  kDevice,         ///< All rows on one device.
+  kNode,           ///< Equal blocks of rows on the devices of a node.
+  kAll,            ///< Equal blocks of rows on all devices.
+  kReplica = 0xff  ///< All of the table on every device: no form of blocks.
+};
+
+/// Columns of a table, somewhere.
+struct StateSlice {
+  int table = 0;
+  int width = 0;
+  Way way = Way::kDevice;
+  int place = 0;  ///< One of TableWays::places().
+
+  friend bool operator==(const StateSlice&, const StateSlice&) = default;
+};
+
+/// A way of sharding: the rows of a slice are in equal blocks on devices side by side. Whoever
+/// makes, changes, prices or reads plans knows a way by this alone.
+struct WayForm {
+  /// Devices that share the rows, the places of slices being the first of them, the next, and so
+  /// on; 0: those of the task are no such groups.
+  int (*group)(const Task& task);
+  /// Slices of columns that the rules of a table allow at most; 0: it may not be sharded so.
+  int (*most_slices)(const Task& task, const Table& table, int group);
+  /// Share of the tables that a search cuts anew, as far as they may be so.
+  double drawn;
+};
+
+/// No list of forms is longer.
+inline constexpr std::size_t kMostForms = 8;
+
+/// The ways of the planner, kDevice first.
+[[nodiscard]] std::span<const WayForm> way_forms();
+
+/// WayForm::most_slices() of blocks within nodes.
+[[nodiscard]] int most_slices_in_blocks(const Task& task, const Table& table, int group);
+
+}  // namespace neuroshard

@@ -1,0 +1,13 @@
+# Fails if CONTRIBUTING.md names a file, `folder/name.ext`, that SOURCE does not have.
+file(READ "${SOURCE}/CONTRIBUTING.md" text)
+string(REGEX MATCHALL "`[a-z0-9_./]+/[a-z0-9_]+[.][a-z]+`" files "${text}")
+foreach(name IN LISTS files)
+  string(REPLACE "`" "" name "${name}")
+  if(NOT EXISTS "${SOURCE}/${name}")
+    message(SEND_ERROR "CONTRIBUTING.md names ${name}, which does not exist")
+  endif()
+endforeach()
+list(LENGTH files count)
+if(count LESS 20)
+  message(FATAL_ERROR "found ${count} files in CONTRIBUTING.md: the test looks at little")
+endif()
