@@ -71,7 +71,9 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     if (held[t].empty()) {
       if (is_replica[t] != 0) (void)catalog_.replica(table);
       if (is_replica[t] != 0 ? ways.replica : ways.may_be_any()) movable_.push_back(table);
-    } else if (const std::size_t first = edit.in.size(); read_table(table, held[t], edit)) {
+    } else if (const auto slices = slices_in_ways(task(), held[t], groups_of(ways))) {
+      const std::size_t first = edit.in.size();
+      edit.in.insert(edit.in.end(), slices->begin(), slices->end());
       embed(edit, first);
       movable_.push_back(table);
     } else {
@@ -83,46 +85,12 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
   begin_undo();
 }
 
-bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const {
-  const std::int64_t rows = task().tables[static_cast<std::size_t>(table)].rows;
-  std::ranges::sort(held, {}, [](const HeldSlice& one) {
-    return std::tuple(one.slice.first_column, one.slice.first_row);
-  });
-  std::vector<StateSlice> slices;
-  for (std::size_t i = 0; i < held.size();) {
-    const TableSlice& first = held[i].slice;
-    const int device = held[i].device;
-    std::size_t end = i + 1;
-    if (first.rows == rows) {
-      if (!ways_.of(table).device) return false;  // A single row is a row block, too.
-      slices.push_back({table, first.dim, Way::kDevice, device});
-    } else {
-      const auto is = [&](Way way) {
-        const int group = way == Way::kAll ? ways_.devices() : ways_.devices_per_node();
-        return ways_.of(table).may_be(way) && first.first_row == 0 &&
-               first.rows == rows_of_block(rows, group) && device % group == 0;
-      };
-      const Way way = is(Way::kAll) ? Way::kAll : Way::kNode;
-      if (!is(way)) return false;
-      while (end < held.size() && held[end].slice.first_column == first.first_column) {
-        const auto& [block, holder] = held[end];
-        const std::int64_t skipped = static_cast<std::int64_t>(end - i);
-        if (block.dim != first.dim || block.first_row != skipped * first.rows ||
-            holder != device + static_cast<int>(skipped)) {
-          return false;
-        }
-        ++end;
-      }
-      if (end - i != static_cast<std::size_t>(ways_.blocks(table, way).count)) return false;
-      slices.push_back(
-          {table, first.dim, way, way == Way::kAll ? 0 : device / ways_.devices_per_node()});
-    }
-    if (slices.back().way != slices.front().way) return false;
-    i = end;
+std::vector<GroupOfWay> PlanState::groups_of(const TableWays::OfTable& ways) const {
+  std::vector<GroupOfWay> groups;
+  for (const Way way : {Way::kDevice, Way::kNode, Way::kAll}) {
+    if (ways.may_be(way)) groups.push_back({way, ways_.group(way)});
   }
-  if (slices.front().way == Way::kAll && slices.size() > 1) return false;
-  edit.in.insert(edit.in.end(), slices.begin(), slices.end());
-  return true;
+  return groups;
 }
 
 // Embedding takes longest of all, so that it is done table by table, between looks at the stop
@@ -179,17 +147,9 @@ Plan PlanState::plan() const {
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const StateSlice& slice = slices[i];
       if (!first_columns.empty()) column = first_columns[i];
-      const std::int64_t of_block =
-          slice.way == Way::kDevice
-              ? rows
-              : rows_of_block(rows,
-                              slice.way == Way::kAll ? ways_.devices() : ways_.devices_per_node());
-      std::int64_t row = 0;
-      for_each_shard(slice, [&](int device, int) {
-        place({static_cast<int>(t), column, slice.width, row, std::min(of_block, rows - row)},
-              device);
-        row += of_block;
-      });
+      const int group = ways_.group(slice.way);
+      for_each_block({static_cast<int>(t), column, slice.width, 0, rows}, slice.place * group,
+                     group, place);
       column += slice.width;
     }
   }

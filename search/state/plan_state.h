@@ -12,6 +12,7 @@
 #include "search/state/held_shards.h"
 #include "search/state/moved_bytes.h"
 #include "search/state/shard_catalog.h"
+#include "search/state/slices_in_ways.h"
 #include "search/state/table_ways.h"
 
 namespace neuroshard {
@@ -154,7 +155,7 @@ class PlanState {
   void read(const Plan& plan, const StopCondition& stop);
   /// Slices of a table that comes with the edit, from this one on.
   void embed(const Edit& edit, std::size_t first) const;
-  bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
+  [[nodiscard]] std::vector<GroupOfWay> groups_of(const TableWays::OfTable& ways) const;
   void fix_table(const std::vector<HeldSlice>& held);
   int put(const StateSlice& slice);
   StateSlice drop(int id);

@@ -108,6 +108,10 @@ class TableWays {
   /// Nodes that kNode chooses from; 0: nodes are no way of their own.
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] int devices_per_node() const { return per_node_; }
+  /// Devices side by side that hold a slice.
+  [[nodiscard]] int group(Way way) const {
+    return way == Way::kDevice ? 1 : way == Way::kNode ? per_node_ : devices_;
+  }
   /// Places of a way: devices, or nodes; 1 of kAll.
   [[nodiscard]] int places(Way way) const {
     return way == Way::kDevice ? devices_ : way == Way::kNode ? nodes_ : 1;
