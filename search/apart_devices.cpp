@@ -46,10 +46,8 @@ std::size_t most_slices(const Table& table) {
 
 class DevicesOfApartTables {
  public:
-  DevicesOfApartTables(const Task& task, const std::vector<std::vector<int>>& held,
-                       const StopCondition& stop)
+  DevicesOfApartTables(const Task& task, const StopCondition& stop)
       : task_(task),
-        held_(held),
         apart_(task),
         rooms_(rooms_bytes(task)),
         free_(rooms_),
@@ -72,7 +70,6 @@ class DevicesOfApartTables {
 
   std::optional<Task> run() {
     if (!give_all_first()) return std::nullopt;
-    if (!held_.empty()) give_what_is_held();
     share_out_the_rest();
     Task task = task_;
     task.groups.clear();
@@ -141,24 +138,15 @@ class DevicesOfApartTables {
     }
   }
 
-  /// The one that holds most of it, or has most room left.
+  /// The one that has most room left.
   bool give_first(ApartTable& one) {
     std::size_t most = kNone;
-    if (!held_.empty() && !budget_.take(rooms_.size())) return false;
-    for (std::size_t device = 0; !held_.empty() && device < rooms_.size(); ++device) {
-      const int held = held_[one.table][device];
-      if (held == 0 || !is_free(one, device)) continue;
-      const auto rank = [&](std::size_t d) { return std::pair(held_[one.table][d], free_[d]); };
-      if (most == kNone || rank(device) > rank(most)) most = device;
-    }
-    if (most == kNone) {
-      const std::size_t groups = apart_.groups_of(one.table).size();
-      for (const auto& [room, device] : by_room_) {
-        if (!budget_.take(1 + groups)) return false;
-        if (!is_free(one, device)) continue;
-        most = device;
-        break;
-      }
+    const std::size_t groups = apart_.groups_of(one.table).size();
+    for (const auto& [room, device] : by_room_) {
+      if (!budget_.take(1 + groups)) return false;
+      if (!is_free(one, device)) continue;
+      most = device;
+      break;
     }
     if (most == kNone) return false;
     give(one, most);
@@ -167,15 +155,6 @@ class DevicesOfApartTables {
     by_room_.emplace(-free_[most], most);
     one.next = most + 1;
     return true;
-  }
-
-  void give_what_is_held() {
-    for (ApartTable& one : tables_) {
-      if (!budget_.take(rooms_.size())) return;
-      for (std::size_t device = 0; device < rooms_.size(); ++device) {
-        if (held_[one.table][device] > 0 && is_free(one, device)) give(one, device);
-      }
-    }
   }
 
   /// Devices go, one by one, to the table that has least of them for what it has to do; those that
@@ -219,7 +198,6 @@ class DevicesOfApartTables {
   }
 
   const Task& task_;
-  const std::vector<std::vector<int>>& held_;
   ApartTables apart_;
   std::vector<std::int64_t> rooms_;
   std::vector<std::int64_t> free_;
@@ -231,10 +209,8 @@ class DevicesOfApartTables {
 
 }  // namespace
 
-std::optional<Task> with_devices_of_apart_tables(const Task& task,
-                                                 const std::vector<std::vector<int>>& held,
-                                                 const StopCondition& stop) {
-  return DevicesOfApartTables(task, held, stop).run();
+std::optional<Task> with_devices_of_apart_tables(const Task& task, const StopCondition& stop) {
+  return DevicesOfApartTables(task, stop).run();
 }
 
 }  // namespace neuroshard

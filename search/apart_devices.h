@@ -12,10 +12,8 @@ namespace neuroshard {
 /// tables gets devices of its own, more of them the more it has to do, so that whatever is placed
 /// under these rules keeps the groups. For starts; not all plans that keep the groups keep these
 /// rules. Nothing if some table is left without a device, within a bounded number of steps and
-/// before `stop`. `held`: columns of each table that each device holds already, [tables][devices],
-/// and is to keep if it can; empty: none.
-[[nodiscard]] std::optional<Task> with_devices_of_apart_tables(
-    const Task& task, const std::vector<std::vector<int>>& held = {},
-    const StopCondition& stop = {});
+/// before `stop`.
+[[nodiscard]] std::optional<Task> with_devices_of_apart_tables(const Task& task,
+                                                               const StopCondition& stop = {});
 
 }  // namespace neuroshard

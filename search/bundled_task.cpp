@@ -95,7 +95,7 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
     TableGroup& apart = task.groups.emplace_back(group);
     for (int& table : apart.tables) table = table_of[static_cast<std::size_t>(table)];
   }
-  if (!task.groups.empty()) apart_starts = with_devices_of_apart_tables(task, {}, stop);
+  if (!task.groups.empty()) apart_starts = with_devices_of_apart_tables(task, stop);
 }
 
 Plan BundledTask::plan_of_listed(const Plan& plan) const {

@@ -18,22 +18,17 @@ struct CarriedStart {
   const CanonicalTask& canonical;
   const WayOptions& ways;
   const MoveTerms& moves;
-  std::span<const CarriedTable> tables;  ///< Of the listed task; each has its way.
   const StopCondition& stop;
 
-  /// Plans of the listed task, all of which fit, that leave slices where they are. What has no
-  /// place, or finds no room any more where it is, is placed greedily, cut more or less finely.
-  /// Empty: none fits.
-  [[nodiscard]] std::vector<Plan> plans() const;
+  /// Plans of the listed task that leave slices where they are. What has no place is placed
+  /// greedily, cut more or less finely. They may lack room. `tables`: of the listed task; each has
+  /// its way. Empty: something finds no place.
+  [[nodiscard]] std::vector<Plan> plans(std::span<const CarriedTable> tables) const;
+
+  /// `plan`, of the listed task, with the columns that devices hold; and the same with its devices
+  /// renumbered, if they are all alike, so that they keep much of what they hold: those that would
+  /// keep most choose first. Where nodes matter they are renumbered.
+  [[nodiscard]] std::vector<Plan> kept(const Plan& plan) const;
 };
-
-/// A plan of the listed task whose slices have the columns that their devices hold.
-[[nodiscard]] Plan with_kept_columns(const Backend& backend, const CanonicalTask& canonical,
-                                     const WayOptions& ways, const MoveTerms& moves,
-                                     const Plan& plan);
-
-/// A plan whose devices, if they are all alike, are renumbered so that they keep much of what they
-/// hold: those that would keep most choose first. Where nodes matter they are renumbered.
-[[nodiscard]] Plan renumbered_to_keep(const RunningHolders& holders, Plan plan);
 
 }  // namespace neuroshard

@@ -2,24 +2,38 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
 
 #include "core/plans/equal_blocks.h"
 #include "core/tables/table_rules.h"
-#include "search/replanning/running_blocks.h"
 #include "search/state/even_blocks.h"
+#include "search/state/slices_in_ways.h"
 
 namespace neuroshard {
 namespace {
 
-/// Columns side by side; `place`: the device that has them, or kNowhere.
-struct Part {
-  int width;
-  int place;
-};
+using Slices = std::vector<StateSlice>;
+
+/// [tables of the running plan]: nothing of replicas, and where blocks of rows are of no way.
+std::vector<std::optional<Slices>> as_they_run(const RunningPlan& running) {
+  std::vector<std::vector<HeldSlice>> held(running.task.tables.size());
+  const auto by_device = slices_by_device(running.plan);
+  for (std::size_t d = 0; d < by_device.size(); ++d) {
+    for (const TableSlice& slice : by_device[d]) {
+      held[static_cast<std::size_t>(slice.table)].push_back({slice, static_cast<int>(d)});
+    }
+  }
+  std::vector<int> groups;
+  for (const WayForm& form : way_forms()) groups.push_back(form.group(running.task));
+  std::vector<std::optional<Slices>> slices(held.size());
+  for (std::size_t t = 0; t < held.size(); ++t) {
+    if (!held[t].empty()) slices[t] = slices_in_ways(running.task, held[t], groups);
+  }
+  return slices;
+}
 
 class Carrier {
  public:
@@ -27,9 +41,9 @@ class Carrier {
       : holders_(holders),
         task_(holders.task()),
         options_(options),
-        blocks_(running_blocks(holders.running())) {}
+        as_they_run_(as_they_run(holders.running())) {}
 
-  std::vector<CarriedTable> run() {
+  std::vector<CarriedTable> run() const {
     std::vector<CarriedTable> tables;
     for (std::size_t t = 0; t < task_.tables.size(); ++t) tables.push_back(carry(t));
     return tables;
@@ -37,181 +51,159 @@ class Carrier {
 
  private:
   [[nodiscard]] const Table& table(std::size_t t) const { return task_.tables[t]; }
-  [[nodiscard]] TableSlice whole(std::size_t t) const {
-    return {static_cast<int>(t), 0, table(t).dim, 0, table(t).rows};
+  [[nodiscard]] StateSlice whole(std::size_t t, Way way, int place) const {
+    return {static_cast<int>(t), table(t).dim, way, place};
   }
-  [[nodiscard]] bool runs_in_blocks(std::size_t t) const {
-    return std::ranges::any_of(holders_.slices(t), [&](const RunningSlice& held) {
-      return is_row_block(holders_.running().task, held.slice);
-    });
+  /// Devices side by side that hold a slice.
+  [[nodiscard]] int group(Way way) const {
+    return way_forms()[static_cast<std::size_t>(way)].group(task_);
   }
-  [[nodiscard]] bool may_be_row_wise(std::size_t t) const {
-    return task_.devices > 1 && may_be_cut(task_, table(t), task_.devices);
+  /// So many slices at most.
+  [[nodiscard]] int most_slices(std::size_t t, Way way) const {
+    const int group = this->group(way);
+    return group == 0
+               ? 0
+               : way_forms()[static_cast<std::size_t>(way)].most_slices(task_, table(t), group);
   }
-  [[nodiscard]] bool may_be_replica(std::size_t t) const {
+  [[nodiscard]] bool may_be(std::size_t t, Way way) const {
+    if (way != Way::kReplica) return most_slices(t, way) > 0;
     return task_.devices > 1 && may_be_sharded(task_, table(t), ShardingKind::kReplicate);
   }
-
-  CarriedTable carry(std::size_t t) {
-    const bool columns = may_be_in_columns(task_, table(t));
-    if (const std::optional<std::size_t> before = holders_.before(t)) {
-      const auto running = static_cast<std::uint32_t>(*before);
-      if (holders_.is_replicated(t) && may_be_replica(t) && (options_.keep_replicas || !columns)) {
-        return replica(t);
-      }
-      if (blocks_.row_wise.contains(running) && may_be_row_wise(t)) return row_wise(t);
-      const bool on_nodes = blocks_.on_nodes.contains(running);
-      if (options_.keep_blocks && !blocks_.row_wise.contains(running)) {
-        std::optional<CarriedTable> kept =
-            on_nodes ? kept_on_nodes(t, running) : kept_in_place(t, *before);
-        if (kept) return *std::move(kept);
-      }
-      if (runs_in_blocks(t)) return out_of_blocks(t, columns);
-    }
-    return columns ? in_columns(t) : in_another_way(t);
+  /// Whether rules let a table be on all devices of a place.
+  [[nodiscard]] bool may_be_at(std::size_t t, Way way, int place) const {
+    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
+    const auto first = allowed.begin() + place * group(way);
+    return std::find(first, first + group(way), false) == first + group(way);
   }
-
-  CarriedTable replica(std::size_t t) const {
-    CarriedTable kept{.way = Way::kReplica};
-    if (table(t).size_bytes() > kMaxTaskBytes / task_.devices) {
-      kept.moved_bytes = kMaxTaskBytes;
-      return kept;
-    }
-    for (int d = 0; d < task_.devices; ++d) kept.moved_bytes += holders_.moved_bytes(whole(t), d);
-    return kept;
-  }
-
-  [[nodiscard]] std::int64_t bytes_of_blocks(TableSlice slice, int first_device, int group) const {
-    const std::int64_t rows = slice.rows;
-    const std::int64_t of_block = rows_of_block(rows, group);
+  [[nodiscard]] std::int64_t moved_bytes(const Slices& slices) const {
     std::int64_t bytes = 0;
-    for (int d = 0; slice.first_row < rows; ++d, slice.first_row += of_block) {
-      slice.rows = std::min(of_block, rows - slice.first_row);
-      bytes += holders_.moved_bytes(slice, first_device + d);
+    int column = 0;
+    for (const StateSlice& slice : slices) {
+      const auto t = static_cast<std::size_t>(slice.table);
+      const TableSlice columns{slice.table, std::exchange(column, column + slice.width),
+                               slice.width, 0, table(t).rows};
+      if (slice.way == Way::kReplica) {
+        if (table(t).size_bytes() > kMaxTaskBytes / task_.devices) return kMaxTaskBytes;
+        for (int d = 0; d < task_.devices; ++d) bytes += holders_.moved_bytes(columns, d);
+        continue;
+      }
+      const bool nowhere = slice.place == kNowhere;  // As on a device that holds nothing.
+      for_each_block(columns, slice.place * group(slice.way), group(slice.way),
+                     [&](const TableSlice& block, int device) {
+                       bytes += holders_.moved_bytes(block, nowhere ? task_.devices : device);
+                     });
     }
     return bytes;
   }
 
-  CarriedTable row_wise(std::size_t t) const {
-    return {.way = Way::kAll,
-            .slices = {{static_cast<int>(t), table(t).dim, Way::kAll, 0}},
-            .moved_bytes = bytes_of_blocks(whole(t), 0, task_.devices)};
+  CarriedTable carry(std::size_t t) const {
+    const bool columns = may_be(t, Way::kDevice);
+    const std::optional<std::size_t> before = holders_.before(t);
+    if (before && holders_.is_replicated(t) && may_be(t, Way::kReplica) &&
+        (options_.keep_replicas || !columns)) {
+      return in_slices({whole(t, Way::kReplica, 0)});
+    }
+    if (before && !holders_.is_replicated(t)) {
+      const std::optional<Slices>& runs = as_they_run_[*before];
+      const bool row_wise = runs && runs->front().way == Way::kAll;
+      if (row_wise && may_be(t, Way::kAll)) return this->row_wise(t);
+      if (!runs || runs->front().way != Way::kDevice) {
+        std::optional<CarriedTable> kept;
+        if (options_.keep_blocks && !row_wise) {
+          kept = runs ? kept_on_nodes(t, *runs) : kept_in_place(t, *before);
+        }
+        return kept ? *std::move(kept) : out_of_blocks(t, columns);
+      }
+    }
+    return columns ? in_columns(t) : in_another_way(t);
+  }
+
+  [[nodiscard]] CarriedTable in_slices(Slices slices) const {
+    const std::int64_t bytes = moved_bytes(slices);
+    const Way way = slices.front().way;
+    return {.way = way, .slices = std::move(slices), .moved_bytes = bytes};
+  }
+
+  [[nodiscard]] CarriedTable row_wise(std::size_t t) const {
+    return in_slices({whole(t, Way::kAll, 0)});
   }
 
   /// A table that is not in columns, and cannot stay as it runs.
-  CarriedTable in_another_way(std::size_t t) const {
+  [[nodiscard]] CarriedTable in_another_way(std::size_t t) const {
     if (!options_.any_ways) return {};
-    if (may_be_row_wise(t)) return row_wise(t);
-    const std::vector<int> groups = block_groups(task_);
-    if (groups.size() > 1 && may_be_cut(task_, table(t), groups.back())) {
-      return {.way = Way::kNode,
-              .slices = {{static_cast<int>(t), table(t).dim, Way::kNode, kNowhere}},
-              .moved_bytes = holders_.missing_bytes(t)};
+    if (may_be(t, Way::kAll)) return row_wise(t);
+    if (may_be(t, Way::kNode)) {
+      return {.way = Way::kNode, .moved_bytes = holders_.missing_bytes(t)};
     }
-    return may_be_replica(t) ? replica(t) : CarriedTable{};
+    if (may_be(t, Way::kReplica)) return in_slices({whole(t, Way::kReplica, 0)});
+    return {};
   }
 
   /// One slice on the device that holds most of it, or row-wise, whichever is less to be sent.
-  CarriedTable out_of_blocks(std::size_t t, bool columns) const {
+  [[nodiscard]] CarriedTable out_of_blocks(std::size_t t, bool columns) const {
     std::optional<CarriedTable> least;
-    if (may_be_row_wise(t) && options_.any_ways) least = row_wise(t);
-    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
+    if (may_be(t, Way::kAll) && options_.any_ways) least = row_wise(t);
     for (int d = 0; columns && (options_.keep_blocks || !least) && d < task_.devices; ++d) {
-      if (!allowed[static_cast<std::size_t>(d)]) continue;
-      const std::int64_t bytes = holders_.moved_bytes(whole(t), d);
-      if (least && least->moved_bytes <= bytes) continue;
-      least = {.way = Way::kDevice,
-               .slices = {{static_cast<int>(t), table(t).dim, Way::kDevice, d}},
-               .moved_bytes = bytes};
+      if (!may_be_at(t, Way::kDevice, d)) continue;
+      CarriedTable there = in_slices({whole(t, Way::kDevice, d)});
+      if (!least || there.moved_bytes < least->moved_bytes) least = std::move(there);
     }
     if (!least) least = in_another_way(t);
     least->moved_bytes = std::max(least->moved_bytes, holders_.missing_bytes(t));
-    return *least;
+    return *std::move(least);
   }
 
   // ------------------------------------------------------------------------------- blocks
 
-  /// Nodes of the new task whose devices may all hold blocks of a table.
-  [[nodiscard]] std::vector<int> nodes_for(std::size_t t, int group) const {
-    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
-    std::vector<int> nodes;
-    for (int first = 0; first < task_.devices; first += group) {
-      if (std::all_of(allowed.begin() + first, allowed.begin() + first + group, std::identity{})) {
-        nodes.push_back(first / group);
-      }
-    }
-    return nodes;
-  }
-
-  [[nodiscard]] bool may_stay_on_nodes(std::size_t t, int group, std::size_t slices) const {
-    const Table& of = table(t);
-    if (!may_be_cut(task_, of, group)) return false;
+  [[nodiscard]] bool may_stay_on_nodes(std::size_t t, std::size_t slices) const {
+    if (!may_be(t, Way::kNode)) return false;
     if (slices == 1) return true;  // A grid may be made of it.
-    const auto blocks = slices * static_cast<std::size_t>(count_of_blocks(of.rows, group));
-    return may_be_sharded(task_, of, ShardingKind::kGrid) && !of.rules.no_split &&
-           (of.rules.max_slices == 0 || std::cmp_less_equal(blocks, of.rules.max_slices)) &&
-           of.dim / static_cast<int>(slices) >= least_width(of);
+    return std::cmp_less_equal(slices, most_slices(t, Way::kNode)) &&
+           table(t).dim / static_cast<int>(slices) >= least_width(table(t));
   }
 
-  /// Whether the devices that are left of a running node are all of a node of the new task.
-  [[nodiscard]] bool is_now(int running_node, int node, int group) const {
+  /// The node of the new task that a running one is, if none of its devices is lost.
+  [[nodiscard]] int node_now(int running_node) const {
     const auto before = static_cast<std::size_t>(block_groups(holders_.running().task).back());
-    if (before != static_cast<std::size_t>(group)) return false;
+    const auto of_node = static_cast<std::uint32_t>(group(Way::kNode));
     const auto left =
         holders_.survivors().subspan(static_cast<std::size_t>(running_node) * before, before);
+    if (before != of_node || !left.front() || *left.front() % of_node != 0) return kNowhere;
     for (std::size_t i = 0; i < before; ++i) {
-      if (left[i] != static_cast<std::uint32_t>(node * group) + i) return false;
+      if (left[i] != *left.front() + static_cast<std::uint32_t>(i)) return kNowhere;
     }
-    return true;
+    return static_cast<int>(*left.front() / of_node);
   }
 
-  /// On the nodes that it is on, or, where a device of these is lost, on those that have least of
-  /// such tables.
-  std::optional<CarriedTable> kept_on_nodes(std::size_t t, std::uint32_t running) {
-    const std::vector<int> groups = block_groups(task_);
-    if (groups.size() < 2) return std::nullopt;
-    const int group = groups.back();
-    const std::vector<ColumnsInBlocks>& blocks = blocks_.on_nodes.at(running);
-    const std::vector<int> nodes = nodes_for(t, group);
-    if (nodes.empty() || !may_stay_on_nodes(t, group, blocks.size())) return std::nullopt;
-    bytes_of_nodes_.resize(static_cast<std::size_t>(task_.devices / group));
-    CarriedTable kept{.way = Way::kNode};
-    for (const ColumnsInBlocks& of_columns : blocks) {
-      auto node =
-          std::ranges::find_if(nodes, [&](int one) { return is_now(of_columns.node, one, group); });
-      if (node == nodes.end()) {
-        node = std::ranges::min_element(
-            nodes, {}, [&](int one) { return bytes_of_nodes_[static_cast<std::size_t>(one)]; });
-      }
-      TableSlice slice = whole(t);
-      slice.first_column = of_columns.first_column;
-      slice.dim = of_columns.dim;
-      bytes_of_nodes_[static_cast<std::size_t>(*node)] += slice_bytes(task_, slice);
-      kept.slices.push_back({static_cast<int>(t), slice.dim, Way::kNode, *node});
-      kept.moved_bytes += bytes_of_blocks(slice, *node * group, group);
+  /// On the nodes that it is on, or anywhere where a device of these is lost.
+  [[nodiscard]] std::optional<CarriedTable> kept_on_nodes(std::size_t t, Slices slices) const {
+    if (!may_stay_on_nodes(t, slices.size())) return std::nullopt;
+    for (StateSlice& slice : slices) {
+      slice.table = static_cast<int>(t);
+      slice.place = node_now(slice.place);
+      if (slice.place != kNowhere && !may_be_at(t, Way::kNode, slice.place)) slice.place = kNowhere;
     }
-    return kept;
+    return in_slices(std::move(slices));
   }
 
   /// Any blocks of rows, if they may all stay on their devices; the last ones get the rows that the
-  /// table has grown by. Nothing if the table has none, or they may not.
-  std::optional<CarriedTable> kept_in_place(std::size_t t, std::size_t running) const {
+  /// table has grown by.
+  [[nodiscard]] std::optional<CarriedTable> kept_in_place(std::size_t t,
+                                                          std::size_t running) const {
     const Table& before = holders_.running().task.tables[running];
     const Table& now = table(t);
-    const std::vector<bool> allowed = allowed_devices(now.rules, task_);
-    const auto may_stay = [&](const RunningSlice& one) {
-      return one.device && allowed[*one.device];
-    };
-    if (!runs_in_blocks(t) || now.rows < before.rows || now.rules.kinds != before.rules.kinds ||
-        now.rules.limit_splits() || !std::ranges::all_of(holders_.slices(t), may_stay)) {
+    if (now.rows < before.rows || now.rules.kinds != before.rules.kinds ||
+        now.rules.limit_splits()) {
       return std::nullopt;
     }
     CarriedTable kept;
     for (const RunningSlice& one : holders_.slices(t)) {
+      if (!one.device) return std::nullopt;
+      const int device = static_cast<int>(*one.device);
+      if (!may_be_at(t, Way::kDevice, device)) return std::nullopt;
       TableSlice slice = one.slice;
       slice.table = static_cast<int>(t);
       if (slice.first_row + slice.rows == before.rows) slice.rows = now.rows - slice.first_row;
-      const int device = static_cast<int>(*one.device);
       kept.in_place.push_back({slice, device});
       kept.moved_bytes += holders_.moved_bytes(slice, device);
     }
@@ -220,70 +212,28 @@ class Carrier {
 
   // ------------------------------------------------------------------------------ columns
 
-  CarriedTable in_columns(std::size_t t) const {
-    std::vector<Part> parts = parts_that_run(t);
-    keep_rules(t, parts);
-    if (options_.equal_widths) {
-      equalize(t, parts);
-    } else if (options_.join_lost) {
-      join_lost(t, parts);
-    }
+  [[nodiscard]] CarriedTable in_columns(std::size_t t) const {
     CarriedTable carried{.way = Way::kDevice, .moved_bytes = holders_.missing_bytes(t)};
+    std::vector<int> widths;
+    for (const RunningSlice& one : holders_.slices(t)) widths.push_back(one.slice.dim);
+    Slices slices = recut(t, widths);
+    const auto is_lost = [](const StateSlice& slice) { return slice.place == kNowhere; };
+    if (std::ranges::all_of(slices, is_lost)) return carried;
+    keep_rules(t, slices);
+    if (options_.equal_widths) equalize(t, slices);
     int column = 0;
-    for (const Part& part : parts) {
-      carried.slices.push_back({static_cast<int>(t), part.width, Way::kDevice, part.place});
-      carried.odd_widths |= options_.halves && !is_node(t, column, part.width);
-      column += part.width;
+    for (const StateSlice& slice : slices) {
+      carried.odd_widths |= options_.halves && !is_node(t, column, slice.width);
+      column += slice.width;
     }
+    carried.slices = std::move(slices);
     return carried;
   }
 
-  std::vector<Part> parts_that_run(std::size_t t) const {
-    std::vector<Part> parts;
-    const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
-    for (const RunningSlice& one : holders_.slices(t)) {
-      const bool stays = one.device && allowed[*one.device];
-      parts.push_back({one.slice.dim, stays ? static_cast<int>(*one.device) : kNowhere});
-    }
-    if (parts.empty()) parts.push_back({table(t).dim, kNowhere});
-    return parts;
-  }
-
-  /// Joins neighbours where rules find slices too narrow or too many: those on one device, then the
-  /// narrowest ones. They go where most of them is.
-  void keep_rules(std::size_t t, std::vector<Part>& parts) const {
-    const Table& of = table(t);
-    const bool whole = of.rules.no_split || !of.rules.allow(ShardingKind::kColumn);
-    const auto break_rules = [&](const std::vector<Part>& some) {
-      return std::ranges::min_element(some, {}, &Part::width)->width < least_width(of) ||
-             (of.rules.max_slices > 0 && std::cmp_greater(some.size(), of.rules.max_slices)) ||
-             (whole && some.size() > 1);
-    };
-    if (!break_rules(parts)) return;
-    std::vector<int> widths;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i == 0 || parts[i].place == kNowhere || parts[i].place != parts[i - 1].place) {
-        widths.push_back(0);
-      }
-      widths.back() += parts[i].width;
-    }
-    parts = recut(t, widths);
-    while (parts.size() > 1 && break_rules(parts)) {
-      const auto narrowest = std::ranges::min_element(widths);
-      const bool last = narrowest + 1 == widths.end();
-      const auto next = last || (narrowest != widths.begin() && narrowest[-1] < narrowest[1])
-                            ? narrowest - 1
-                            : narrowest + 1;
-      *next += *narrowest;
-      widths.erase(narrowest);
-      parts = recut(t, widths);
-    }
-  }
-
   /// Columns of these widths, each on the device that holds most of them and may.
-  std::vector<Part> recut(std::size_t t, const std::vector<int>& widths) const {
+  [[nodiscard]] Slices recut(std::size_t t, const std::vector<int>& widths) const {
     const std::vector<bool> allowed = allowed_devices(table(t).rules, task_);
-    std::vector<Part> parts;
+    Slices slices;
     int column = 0;
     for (const int width : widths) {
       std::map<int, int> held;  // By each device.
@@ -295,46 +245,56 @@ class Carrier {
         }
       }
       const auto most = std::ranges::max_element(held, {}, &std::pair<const int, int>::second);
-      parts.push_back({width, most == held.end() ? kNowhere : most->first});
+      slices.push_back(
+          {static_cast<int>(t), width, Way::kDevice, most == held.end() ? kNowhere : most->first});
       column += width;
     }
-    return parts;
+    return slices;
+  }
+
+  /// Joins neighbours where rules find slices too narrow or too many: those on one device, then
+  /// those of which one is narrowest. They go where most of them is.
+  void keep_rules(std::size_t t, Slices& slices) const {
+    const auto break_rules = [&] {
+      return std::cmp_greater(slices.size(), most_slices(t, Way::kDevice)) ||
+             std::ranges::min(slices, {}, &StateSlice::width).width < least_width(table(t));
+    };
+    while (slices.size() > 1 && break_rules()) {
+      std::vector<int> widths;
+      std::size_t first = 0;
+      int least = std::numeric_limits<int>::max();
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        widths.push_back(slices[i].width);
+        if (i == 0) continue;
+        const bool together = slices[i].place == slices[i - 1].place;
+        const int sent = together ? 0 : std::min(widths[i - 1], widths[i]);
+        if (sent >= least) continue;
+        least = sent;
+        first = i - 1;
+      }
+      widths[first] += widths[first + 1];
+      widths.erase(widths.begin() + static_cast<std::ptrdiff_t>(first) + 1);
+      slices = recut(t, widths);
+    }
   }
 
   /// As many slices of one width as rules allow and are least to be sent.
-  void equalize(std::size_t t, std::vector<Part>& parts) const {
-    const Table& of = table(t);
-    const auto has_one_width = [&](const Part& part) { return part.width == parts.front().width; };
-    if (std::ranges::all_of(parts, has_one_width)) {
-      if (options_.join_lost) join_all_lost(t, parts);
-      return;
-    }
-    const int units = of.dim / kDimMultiple;
+  void equalize(std::size_t t, Slices& slices) const {
+    const auto has_one_width = [&](const StateSlice& one) {
+      return one.width == slices.front().width;
+    };
+    if (std::ranges::all_of(slices, has_one_width)) return;
+    const int dim = table(t).dim;
     std::int64_t least_bytes = kAnyBytes;
-    for (int count = 1; count <= units; ++count) {
-      const int width = of.dim / count;
-      if (units % count != 0 || width < least_width(of)) continue;
-      if (of.rules.max_slices > 0 && count > of.rules.max_slices) break;
-      if (count > 1 && (of.rules.no_split || !of.rules.allow(ShardingKind::kColumn))) break;
-      const std::vector<Part> equal =
-          recut(t, std::vector<int>(static_cast<std::size_t>(count), width));
-      std::int64_t bytes = 0;
-      TableSlice slice = whole(t);
-      slice.dim = width;
-      for (const Part& part : equal) {
-        bytes += holders_.moved_bytes(slice, part.place == kNowhere ? task_.devices : part.place);
-        slice.first_column += width;
-      }
+    for (int width = dim; width >= std::max(kDimMultiple, least_width(table(t)));
+         width -= kDimMultiple) {
+      if (dim % width != 0) continue;
+      if (dim / width > most_slices(t, Way::kDevice)) break;
+      Slices equal = recut(t, std::vector<int>(static_cast<std::size_t>(dim / width), width));
+      const std::int64_t bytes = moved_bytes(equal);
       if (bytes >= least_bytes) continue;
       least_bytes = bytes;
-      parts = equal;
-    }
-  }
-
-  /// One slice of a table of which nothing is left.
-  void join_all_lost(std::size_t t, std::vector<Part>& parts) const {
-    if (std::ranges::all_of(parts, [](const Part& part) { return part.place == kNowhere; })) {
-      parts = {{table(t).dim, kNowhere}};
+      slices = std::move(equal);
     }
   }
 
@@ -344,28 +304,10 @@ class Carrier {
     return node == width && first_column % width == 0;
   }
 
-  void join_lost(std::size_t t, std::vector<Part>& parts) const {
-    int column = 0;
-    for (std::size_t i = 0; i + 1 < parts.size();) {
-      const int width = parts[i].width + parts[i + 1].width;
-      const bool lost = parts[i].place == kNowhere && parts[i + 1].place == kNowhere;
-      const bool nodes = !options_.halves || !is_node(t, column, parts[i].width) ||
-                         (parts[i].width == parts[i + 1].width && is_node(t, column, width));
-      if (!lost || !nodes) {
-        column += parts[i++].width;
-        continue;
-      }
-      parts[i].width = width;
-      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      if (options_.halves && i > 0) column -= parts[--i].width;  // It may be the other half of it.
-    }
-  }
-
   const RunningHolders& holders_;
   const Task& task_;
   CarryOptions options_;
-  RunningBlocks blocks_;
-  std::vector<std::int64_t> bytes_of_nodes_;  ///< Of tables on nodes, in the new task.
+  std::vector<std::optional<Slices>> as_they_run_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ inline constexpr int kNowhere = -1;
 struct CarriedTable {
   /// Nothing: no way is left to it, or it is `in_place`.
   std::optional<Way> way;
-  /// In the order of their columns; those at kNowhere have yet to be placed. None of a replica.
+  /// In the order of their columns; some at kNowhere. None: it is to be cut and placed anew.
   std::vector<StateSlice> slices{};
   /// Blocks of rows of no way, which stay where they are.
   std::vector<HeldSlice> in_place{};
@@ -31,8 +31,7 @@ struct CarriedTable {
 struct CarryOptions {
   bool any_ways = true;       ///< Tables that cannot stay as they run may come in any way.
   bool equal_widths = false;  ///< All slices of a table are as wide.
-  bool halves = false;        ///< Columns that are nodes of halvings stay such.
-  bool join_lost = false;     ///< Neighbouring slices that no device holds become one.
+  bool halves = false;        ///< Widths are those of halves of halves, unless others run.
   bool keep_blocks = true;    ///< Rows in blocks on nodes, or in no way of ours.
   bool keep_replicas = true;  ///< Though tables may be in columns.
 };

@@ -13,10 +13,6 @@
 namespace neuroshard {
 namespace {
 
-double gib(std::int64_t bytes) {
-  return static_cast<double>(bytes) / static_cast<double>(bytes_from_gib(1.0));
-}
-
 /// What tables take on the devices that are left of a running plan.
 std::int64_t held_bytes(const RunningPlan& running) {
   const std::vector<std::int64_t> of_devices = plan_bytes(running.task, running.plan);
@@ -25,36 +21,39 @@ std::int64_t held_bytes(const RunningPlan& running) {
   return bytes;
 }
 
+std::int64_t with_unspent(std::int64_t budget, const ReplanRequest& request) {
+  return budget + std::min(request.unspent_bytes.value_or(0), kAnyBytes - budget);
+}
+
 }  // namespace
 
 MoveBudget::MoveBudget(const ReplanRequest& request)
-    : request_(request), bytes_(request.most_moved_bytes), ms_per_gib_(request.ms_per_moved_gib) {
-  if (bytes_) bytes_ = with_unspent(*bytes_, request);
+    : request(request),
+      ms_per_byte(request.ms_per_moved_gib / static_cast<double>(bytes_from_gib(1.0))) {
+  if (request.most_moved_bytes) set(*request.most_moved_bytes);
 }
+
+void MoveBudget::set(std::int64_t own) { bytes = with_unspent(own, request); }
 
 std::int64_t MoveBudget::unspent_bytes(std::int64_t moved_bytes) const {
   if (is_any()) return 0;
   // Without the share of devices that have been added.
   const std::int64_t own =
-      request_.most_moved_bytes.value_or(least_bytes_ + least_bytes_ / kShareOnTop);
+      request.most_moved_bytes.value_or(least_bytes + least_bytes / kShareOnTop);
   const std::int64_t left = std::max<std::int64_t>(0, own - moved_bytes);
-  return std::clamp<std::int64_t>(*bytes_ - moved_bytes, 0, with_unspent(left, request_));
+  return std::clamp<std::int64_t>(*bytes - moved_bytes, 0, with_unspent(left, request));
 }
 
 Error MoveBudget::too_small(std::int64_t enough_bytes) const {
-  return Error("no plan was found within the move budget of " + format_bytes(*bytes_) +
-               (request_.unspent_bytes.value_or(0) > 0 ? ", what earlier ones left included" : "") +
+  return Error("no plan was found within the move budget of " + format_bytes(*bytes) +
+               (request.unspent_bytes.value_or(0) > 0 ? ", what earlier ones left included" : "") +
                "; give at least " + std::to_string(enough_bytes) + " bytes (" +
                shortest_text(stated_gib(enough_bytes)) + " GiB)");
 }
 
-double MoveBudget::price_ms(std::int64_t moved_bytes) const {
-  return ms_per_gib_ * gib(moved_bytes);
-}
-
 void MoveBudget::price_moves(double cost_ms, double share) {
   if (is_any() || spare_bytes() == 0) return;
-  ms_per_gib_ = share * cost_ms / gib(spare_bytes());
+  ms_per_byte = share * cost_ms / static_cast<double>(spare_bytes());
 }
 
 std::int64_t small_moves_bytes(const ReplanRequest& request, const RunningPlan& running,

@@ -38,6 +38,9 @@ constexpr double kLeastGainOfDrop = 0.01;
 // Where plans are to move less, all that is moved weighs so many times their cost.
 constexpr double kFewerMovesFirst = 10.0;
 
+// Where plans lack room, moving one of so many parts of all tables weighs as much, if it is more.
+constexpr std::int64_t kPartsForRoom = 16;
+
 // A plan has to cost so much less than the best one within its budget, if it is to move more; and
 // if it moves all that it may.
 constexpr double kLeastGainOfSmallMoves = 0.01;
@@ -80,13 +83,13 @@ class Replanning {
     Plan plan;
     PlanCost cost;
     std::int64_t moved_bytes = 0;
-    double charged_ms = 0.0;  ///< Cost, price of the moves, and what dropped replicas have to gain.
   };
+  using Candidates = std::vector<Candidate>;
 
   /// Plans that carry tables over, until some are within the budget.
   void begin();
-  /// Plans that carry tables over to these ways.
-  void add_carried(const CarryOptions& options);
+  /// Plans that carry tables over to these ways. Whether one is within the budget.
+  [[nodiscard]] bool carry(const CarryOptions& options);
   void set_default_budget();
   void search();
   void search_with_small_moves();
@@ -94,15 +97,17 @@ class Replanning {
   void add_new_plan(Effort effort);
   /// A start, and perhaps the best, if it keeps to the budget.
   void add_start(Candidate start);
-  void add_plans_of_fewer_moves();
-  void improve(Effort effort, const std::function<void(Plan)>& consider);
-  void consider(Plan plan);
+  void add_plans_of_fewer_moves(const Candidates& from);
+  void improve(Candidates starts, Effort effort, const std::function<void(Plan)>& consider);
   void consider(const Candidate& candidate);
   [[nodiscard]] Candidate candidate(Plan plan) const;
+  /// Cost, price of the moves, and what dropped replicas have to gain.
   [[nodiscard]] double charged_ms(const Candidate& candidate) const;
+  [[nodiscard]] static const Candidate& least_moved(const Candidates& all) {
+    return *std::ranges::min_element(all, {}, &Candidate::moved_bytes);
+  }
   /// By the budget and a plan of this cost.
   void set_terms(const Candidate& near);
-  [[nodiscard]] std::int64_t total_bytes() const;
 
   const Backend& backend_;
   const ReplanOrder& order_;
@@ -114,11 +119,11 @@ class Replanning {
   MoveTerms terms_;
   WayOptions ways_;
   std::vector<WayOptions::OfTable> of_tables_;
-  std::vector<Candidate> carried_;       ///< Or made anew, whatever they move.
-  std::vector<Candidate> starts_;        ///< Within the budget.
-  std::vector<Candidate> first_starts_;  ///< Those that carry tables over.
+  CarriedStart near_;
+  std::vector<Plan> carried_;  ///< Whether they have room or not.
+  Candidates known_;           ///< They have room, whatever they move.
+  Candidates starts_;          ///< Within the budget.
   std::optional<Candidate> best_;
-  std::optional<std::int64_t> least_start_bytes_;
   std::optional<PlanResult> anew_;  ///< The last one.
   std::int64_t must_move_bytes_ = 0;
   SearchStats stats_;
@@ -134,7 +139,12 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
       budget_(order.request),
       terms_{.holders = holders_},
       ways_(order.ways),
-      of_tables_(order.task.tables.size()) {
+      of_tables_(order.task.tables.size()),
+      near_{.backend = backend,
+            .canonical = canonical_,
+            .ways = ways_,
+            .moves = terms_,
+            .stop = order.stop} {
   stats_.backend = backend.name();
   ways_.of_tables = of_tables_;
   const Task& task = order.task;
@@ -153,21 +163,10 @@ Replanning::Replanning(const Backend& backend, const ReplanOrder& order)
   }
 }
 
-std::int64_t Replanning::total_bytes() const {
-  std::int64_t bytes = 0;
-  for (const Table& table : order_.task.tables) {
-    bytes += table.rows * table.dim * stored_bytes(table.memory).per_column;
-  }
-  return bytes;
-}
-
 Replanning::Candidate Replanning::candidate(Plan plan) const {
   PlanCost cost = simulate(backend_, order_.task, plan);
   const std::int64_t bytes = moved_bytes(holders_.moves_to(plan));
-  Candidate candidate{
-      .plan = std::move(plan), .cost = std::move(cost), .moved_bytes = bytes, .charged_ms = 0.0};
-  candidate.charged_ms = charged_ms(candidate);
-  return candidate;
+  return {.plan = std::move(plan), .cost = std::move(cost), .moved_bytes = bytes};
 }
 
 double Replanning::charged_ms(const Candidate& candidate) const {
@@ -179,20 +178,17 @@ double Replanning::charged_ms(const Candidate& candidate) const {
 
 void Replanning::consider(const Candidate& candidate) {
   if (candidate.moved_bytes > terms_.most_moved_bytes || !candidate.cost.fits_memory) return;
-  if (!best_ || candidate.charged_ms < best_->charged_ms) best_ = candidate;
+  if (!best_ || charged_ms(candidate) < charged_ms(*best_)) best_ = candidate;
 }
 
-void Replanning::consider(Plan plan) { consider(candidate(std::move(plan))); }
-
 void Replanning::add_start(Candidate start) {
-  start.charged_ms = charged_ms(start);
   consider(start);
   if (start.moved_bytes <= terms_.most_moved_bytes) starts_.push_back(std::move(start));
 }
 
 void Replanning::set_terms(const Candidate& near) {
-  terms_.most_moved_bytes = *budget_.bytes();
-  terms_.ms_per_byte = budget_.price_ms(bytes_from_gib(1.0)) / bytes_from_gib(1.0);
+  terms_.most_moved_bytes = *budget_.bytes;
+  terms_.ms_per_byte = budget_.ms_per_byte;
   if (!budget_.is_any()) {
     terms_.replicas = replicas_;
     terms_.ms_of_drops = kLeastGainOfDrops * near.cost.cost_ms;
@@ -201,71 +197,61 @@ void Replanning::set_terms(const Candidate& near) {
         order_.task, {.slices = near.plan.slices, .shards = near.plan.shards, .replicas = {}});
     terms_.free_drops_bytes = *std::ranges::min_element(bytes) / kShareOnTop;
   }
-  if (best_) best_->charged_ms = charged_ms(*best_);
 }
 
 // ------------------------------------------------------------------------------------ starts
 
-void Replanning::add_carried(const CarryOptions& options) {
+bool Replanning::carry(const CarryOptions& options) {
   const std::vector<CarriedTable> tables = carried_tables(holders_, options);
+  of_tables_.assign(of_tables_.size(), {});
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    if (!tables[t].way && tables[t].in_place.empty()) return;
+    if (!tables[t].way && tables[t].in_place.empty()) return false;
     // Where the planner has no other ways, tables that run in some keep them.
-    of_tables_[t].any_widths |= tables[t].odd_widths;
+    of_tables_[t].any_widths = tables[t].odd_widths;
     const bool other = tables[t].way && tables[t].way != Way::kDevice;
-    of_tables_[t].only = other && !order_.ways.replicas ? tables[t].way : std::nullopt;
+    if (other && !order_.ways.replicas) of_tables_[t].only = tables[t].way;
   }
-  const CarriedStart start{.backend = backend_,
-                           .canonical = canonical_,
-                           .ways = ways_,
-                           .moves = terms_,
-                           .tables = tables,
-                           .stop = order_.stop};
-  for (Plan& plan : start.plans()) {
-    const bool known =
-        std::ranges::any_of(carried_, [&](const Candidate& one) { return one.plan == plan; });
-    if (!known) carried_.push_back(candidate(std::move(plan)));
+  Candidates lack_room;
+  const std::size_t known = known_.size();
+  for (Plan& plan : near_.plans(tables)) {
+    if (std::ranges::find(carried_, plan) != carried_.end()) continue;
+    carried_.push_back(plan);
+    Candidate one = candidate(std::move(plan));
+    (one.cost.fits_memory ? known_ : lack_room).push_back(std::move(one));
   }
+  if (!lack_room.empty() && known_.size() == known) add_plans_of_fewer_moves(lack_room);
+  if (known_.empty()) return false;
+  const std::int64_t least_bytes = least_moved(known_).moved_bytes;
+  const bool as_they_run = options.keep_blocks && options.keep_replicas;
+  budget_.least_bytes = as_they_run ? must_move_bytes_ : least_bytes;
+  if (!budget_.bytes) set_default_budget();
+  return least_bytes <= *budget_.bytes;
 }
 
 void Replanning::begin() {
   CarryOptions options{.any_ways = order_.ways.replicas,
                        .equal_widths = order_.ways.equal_widths,
                        .halves = order_.ways.halves};
-  const auto try_ways = [&] {
-    carried_.clear();
-    of_tables_.assign(of_tables_.size(), {});
-    for (const bool join : {false, true}) {
-      options.join_lost = join;
-      if (!carried_.empty() && order_.stop.reached()) break;
-      add_carried(options);
-    }
-    if (carried_.empty()) return false;
-    const std::int64_t least =
-        std::ranges::min_element(carried_, {}, &Candidate::moved_bytes)->moved_bytes;
-    least_start_bytes_ = std::min(least, least_start_bytes_.value_or(least));
-    const bool as_they_run = options.keep_blocks && options.keep_replicas;
-    budget_.set_least_bytes(as_they_run ? must_move_bytes_ : least);
-    if (!budget_.bytes()) set_default_budget();
-    return least <= *budget_.bytes();
-  };
-  bool found = try_ways();
+  bool found = carry(options);
   options.keep_blocks = false;
-  if (!found) found = try_ways();
+  if (!found) found = carry(options);
   options.keep_replicas = false;
-  if (!found) found = try_ways();
-  if (!found && !carried_.empty()) add_plans_of_fewer_moves();
-  if (!budget_.bytes()) budget_.set_bytes(kAnyBytes);
+  if (!found) found = carry(options);
+  if (!found && !known_.empty()) add_plans_of_fewer_moves(known_);
+  if (!budget_.bytes) budget_.bytes = kAnyBytes;
 }
 
 // Beyond what is on no device, something may have to give way to what has grown, and a device that
 // has been added is of use only if it gets something.
 void Replanning::set_default_budget() {
-  if (order_.request.ms_per_moved_gib > 0.0) return budget_.set_bytes(kAnyBytes);
+  if (order_.request.ms_per_moved_gib > 0.0) {
+    budget_.bytes = kAnyBytes;
+    return;
+  }
   const int added = order_.task.devices - holders_.devices_left();
-  const std::int64_t wanted =
-      std::max(*least_start_bytes_, total_bytes() / order_.task.devices * added);
-  budget_.set_bytes(with_unspent(wanted + wanted / kShareOnTop, order_.request));
+  const std::int64_t wanted = std::max(least_moved(known_).moved_bytes,
+                                       holders_.total_bytes() / order_.task.devices * added);
+  budget_.set(wanted + wanted / kShareOnTop);
 }
 
 // Equal tables are told apart by what devices hold of them, and not by how they are listed.
@@ -298,45 +284,42 @@ void Replanning::add_new_plan(Effort effort) {
   complete_ = complete_ && anew_->complete;
   add_work(stats_, anew_->stats);
   if (!anew_->plan) return;
-  consider(*anew_->plan);
-  carried_.clear();
-  for (const Plan& plan : {*anew_->plan, renumbered_to_keep(holders_, *anew_->plan)}) {
-    Candidate& start = carried_.emplace_back(
-        candidate(with_kept_columns(backend_, canonical_, ways_, terms_, plan)));
-    least_start_bytes_ =
-        std::min(start.moved_bytes, least_start_bytes_.value_or(start.moved_bytes));
-  }
+  consider(candidate(*anew_->plan));
+  Candidates starts;
+  for (Plan& plan : near_.kept(*anew_->plan)) starts.push_back(candidate(std::move(plan)));
+  known_.insert(known_.end(), starts.begin(), starts.end());
   const auto is_within = [&](const Candidate& one) {
     return one.moved_bytes <= terms_.most_moved_bytes;
   };
-  if (!best_ && std::ranges::none_of(carried_, is_within)) add_plans_of_fewer_moves();
-  for (const Candidate& start : carried_) add_start(start);
+  if (!best_ && std::ranges::none_of(starts, is_within)) {
+    add_plans_of_fewer_moves(starts);
+    starts = known_;
+  }
+  for (Candidate& start : starts) add_start(std::move(start));
 }
 
 // ------------------------------------------------------------------------------------ search
 
-// Where carried plans move more than they may, others that cost more may do with less.
-void Replanning::add_plans_of_fewer_moves() {
-  const Candidate least = *std::ranges::min_element(carried_, {}, &Candidate::moved_bytes);
-  const MoveTerms terms = terms_;
-  terms_.most_moved_bytes = kAnyBytes;
-  terms_.ms_per_byte = kFewerMovesFirst * std::abs(least.cost.cost_ms) /
-                       static_cast<double>(std::max<std::int64_t>(1, least.moved_bytes));
-  starts_ = {least};
-  improve(Effort::kFast, [&](Plan plan) { carried_.push_back(candidate(std::move(plan))); });
-  starts_.clear();
-  terms_.most_moved_bytes = terms.most_moved_bytes;
-  terms_.ms_per_byte = terms.ms_per_byte;
-  const std::int64_t bytes =
-      std::ranges::min_element(carried_, {}, &Candidate::moved_bytes)->moved_bytes;
-  least_start_bytes_ = std::min(*least_start_bytes_, bytes);
+// Where plans move more than they may, or lack room, others that cost more may do with less.
+void Replanning::add_plans_of_fewer_moves(const Candidates& from) {
+  const Candidate& least = least_moved(from);
+  const std::int64_t bytes = std::max<std::int64_t>(
+      least.moved_bytes, least.cost.fits_memory ? 1 : holders_.total_bytes() / kPartsForRoom);
+  const std::int64_t most_moved_bytes = std::exchange(terms_.most_moved_bytes, kAnyBytes);
+  const double ms_per_byte =
+      std::exchange(terms_.ms_per_byte, kFewerMovesFirst * std::abs(least.cost.cost_ms) /
+                                            static_cast<double>(std::max<std::int64_t>(1, bytes)));
+  improve({least}, Effort::kFast, [&](Plan plan) { known_.push_back(candidate(std::move(plan))); });
+  terms_.most_moved_bytes = most_moved_bytes;
+  terms_.ms_per_byte = ms_per_byte;
 }
 
-void Replanning::improve(Effort effort, const std::function<void(Plan)>& consider) {
-  if (starts_.empty()) return;
-  std::ranges::stable_sort(starts_, {}, [&](const Candidate& one) { return charged_ms(one); });
+void Replanning::improve(Candidates starts, Effort effort,
+                         const std::function<void(Plan)>& consider) {
+  if (starts.empty()) return;
+  std::ranges::stable_sort(starts, {}, [&](const Candidate& one) { return charged_ms(one); });
   std::vector<Plan> plans;
-  for (const Candidate& start : starts_) plans.push_back(start.plan);
+  for (Candidate& start : starts) plans.push_back(std::move(start.plan));
   std::optional<ThreadTeam::Lease> lease;
   if (order_.team != nullptr) lease = order_.team->try_lease();
   const Portfolio portfolio{.backend = backend_,
@@ -351,57 +334,56 @@ void Replanning::improve(Effort effort, const std::function<void(Plan)>& conside
 }
 
 void Replanning::search() {
-  const auto consider_plan = [&](Plan plan) { consider(std::move(plan)); };
-  improve(order_.effort, consider_plan);
+  const auto consider_plan = [&](Plan plan) { consider(candidate(std::move(plan))); };
+  improve(starts_, order_.effort, consider_plan);
   // A planner that has no other ways than columns leaves tables in those that they run in.
   const bool keeps_ways = std::ranges::any_of(
       of_tables_, [](const WayOptions::OfTable& one) { return one.only.has_value(); });
   const bool much_may_move =
-      !keeps_ways && terms_.most_moved_bytes >= total_bytes() / kLeastShareForNewPlan;
+      !keeps_ways && terms_.most_moved_bytes >= holders_.total_bytes() / kLeastShareForNewPlan;
   for (const Effort effort : all_efforts()) {
     if (effort > order_.effort || (best_ && (order_.stop.reached() || !much_may_move))) break;
     starts_.clear();
     add_new_plan(effort);
     if (!anew_->plan) break;
-    improve(effort, consider_plan);
+    improve(starts_, effort, consider_plan);
   }
 }
 
 void Replanning::search_with_small_moves() {
   const ReplanRequest& request = order_.request;
   if (!best_ || request.most_moved_bytes || request.ms_per_moved_gib > 0.0 ||
-      budget_.least_bytes() == 0 || order_.task.devices < 2 || order_.stop.reached()) {
+      budget_.least_bytes == 0 || order_.task.devices < 2 || order_.stop.reached()) {
     return;
   }
   const std::int64_t more_bytes = small_moves_bytes(request, order_.running, order_.task.devices);
   if (more_bytes <= budget_.spare_bytes()) return;
-  const std::int64_t own_bytes = *budget_.bytes();
+  const std::int64_t own_bytes = *budget_.bytes;
   const Candidate within = *best_;
-  budget_.set_bytes(budget_.least_bytes() + more_bytes);
+  budget_.bytes = budget_.least_bytes + more_bytes;
   budget_.price_moves(within.cost.cost_ms, kLeastGainOfAllSmallMoves);
   set_terms(within);
   starts_ = {within};
-  for (const Candidate& start : first_starts_) starts_.push_back(start);
+  for (const Candidate& one : known_) add_start(one);
   search();
-  budget_.set_bytes(own_bytes);
+  budget_.bytes = own_bytes;
   if (best_->cost.cost_ms * (1.0 + kLeastGainOfSmallMoves) > within.cost.cost_ms) best_ = within;
 }
 
 ReplanResult Replanning::run() {
   begin();
-  if (!carried_.empty()) {
+  if (!known_.empty()) {
     const Candidate& cheapest = *std::ranges::min_element(
-        carried_, {}, [](const Candidate& one) { return one.cost.cost_ms; });
+        known_, {}, [](const Candidate& one) { return one.cost.cost_ms; });
     if (order_.request.unspent_bytes) budget_.price_moves(cheapest.cost.cost_ms);
     set_terms(cheapest);
   }
-  terms_.most_moved_bytes = *budget_.bytes();
-  for (Candidate& one : carried_) add_start(std::move(one));
-  first_starts_ = starts_;
+  terms_.most_moved_bytes = *budget_.bytes;
+  for (const Candidate& one : known_) add_start(one);
   search();
   search_with_small_moves();
-  if (!best_ && order_.request.most_moved_bytes && least_start_bytes_) {
-    throw budget_.too_small(*least_start_bytes_);
+  if (!best_ && order_.request.most_moved_bytes && !known_.empty()) {
+    throw budget_.too_small(least_moved(known_).moved_bytes);
   }
   ReplanResult result;
   result.must_move_bytes = must_move_bytes_;

@@ -29,8 +29,6 @@ MovedBytes::MovedBytes(const MoveTerms& terms, const BundledTask& bundled, const
   for (std::size_t t = 0; t < held_.size(); ++t) {
     const std::size_t of = bundled.original[t];
     canonical_of_[of] = t;
-    const Table& table = bundled.task.tables[t];
-    total_bytes_ += bytes_of({static_cast<int>(t), table.dim});
     if (bundle_of_[t] != nullptr) continue;  // It has no columns to choose from.
     for (const RunningSlice& one : holders.slices(of)) {
       if (one.device) {
@@ -83,60 +81,41 @@ std::int64_t MovedBytes::of_slices(std::span<const StateSlice> slices) {
   if (everywhere && known != kNotCounted) return known;
   const std::int64_t rows = bundled_.task.tables[static_cast<std::size_t>(first.table)].rows;
   const int group = ways_.group(first.way);
-  const std::int64_t of_block = rows_of_block(rows, group);
   const std::vector<int>& first_columns = this->first_columns(slices);
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    TableSlice one{first.table, first_columns[i], slices[i].width, 0, rows};
-    for (int d = 0; one.first_row < rows; ++d, one.first_row += of_block) {
-      one.rows = std::min(of_block, rows - one.first_row);
-      bytes += of_fixed(one, slices[i].place * group + d);
-    }
+    for_each_block({first.table, first_columns[i], slices[i].width, 0, rows},
+                   slices[i].place * group, group,
+                   [&](const TableSlice& block, int device) { bytes += of_fixed(block, device); });
   }
   if (everywhere) known = bytes;
   return bytes;
 }
 
 std::int64_t MovedBytes::about(const StateSlice& slice) const {
-  const int group = ways_.group(slice.way);
-  std::int64_t bytes = bytes_of(slice);
-  for (int d = 0; d < group; ++d) bytes -= kept_bytes(slice, slice.place * group + d);
-  return std::max<std::int64_t>(0, bytes);
-}
-
-std::int64_t MovedBytes::bytes_of(const StateSlice& slice) const {
-  std::int64_t bytes = 0;
-  for (const std::uint32_t table : listed(slice.table)) {
-    const Table& of = terms_.holders.task().tables[table];
-    const RowBytes row = stored_bytes(of.memory);
-    const int width =
-        bundle_of_[static_cast<std::size_t>(slice.table)] != nullptr ? of.dim : slice.width;
-    bytes += of.rows * (row.per_column * width + row.per_row);
-  }
-  return bytes;
-}
-
-std::int64_t MovedBytes::kept_bytes(const StateSlice& slice, int device) const {
+  const auto t = static_cast<std::size_t>(slice.table);
+  if (bundle_of_[t] != nullptr) return of_fixed({.table = slice.table}, slice.place);
   const RunningHolders& holders = terms_.holders;
-  const bool is_bundle = bundle_of_[static_cast<std::size_t>(slice.table)] != nullptr;
-  std::int64_t bytes = 0;
-  for (const std::uint32_t table : listed(slice.table)) {
-    const Table& of = holders.task().tables[table];
-    const RowBytes row = stored_bytes(of.memory);
-    const int width = is_bundle ? of.dim : slice.width;
-    if (holders.is_replicated(table)) {
-      if (device < holders.devices_left()) {
-        bytes += holders.kept_rows(table) * (row.per_column * width + row.per_row);
-      }
-      continue;
-    }
-    for (const RunningSlice& one : holders.slices(table)) {
+  const std::size_t listed = bundled_.original[t];
+  const RowBytes row = stored_bytes(bundled_.task.tables[t].memory);
+  const auto bytes_of = [&](std::int64_t rows) {
+    return rows * (row.per_column * slice.width + row.per_row);
+  };
+  const std::int64_t all = bytes_of(bundled_.task.tables[t].rows);
+  const std::int64_t kept_rows = holders.kept_rows(listed);
+  const int group = ways_.group(slice.way);
+  std::int64_t bytes = all;
+  for (int device = slice.place * group; device < (slice.place + 1) * group; ++device) {
+    const bool has_replica = holders.is_replicated(listed) && device < holders.devices_left();
+    std::int64_t kept = has_replica ? bytes_of(kept_rows) : 0;
+    for (const RunningSlice& one : holders.slices(listed)) {
       if (!one.device || std::cmp_not_equal(*one.device, device)) continue;
-      const std::int64_t rows = std::min(one.slice.rows, holders.kept_rows(table));
-      bytes += rows * row.per_column * std::min(width, one.slice.dim);
+      kept += std::min(one.slice.rows, kept_rows) * row.per_column *
+              std::min(slice.width, one.slice.dim);
     }
+    bytes -= std::min(kept, all);
   }
-  return std::min(bytes, bytes_of(slice));
+  return std::max<std::int64_t>(0, bytes);
 }
 
 double MovedBytes::charge_ms(std::int64_t bytes, std::span<const char> is_replica) const {
@@ -241,66 +220,32 @@ void MovedBytes::count_held(std::span<const StateSlice> slices) {
   std::partial_sum(held_before_.begin(), held_before_.end(), held_before_.begin());
 }
 
-// Nodes of the tree of halvings, the widest first; of one width, those that keep most choose first,
-// but none a node of which others hold more. The rest takes what others hold least of.
+// Nodes of the tree of halvings, the widest first. Each slice takes the one that it keeps most of,
+// and others least.
 void MovedBytes::set_nodes_of_halves(std::span<const StateSlice> slices) {
-  struct Choice {
-    int gain;
-    int slice;
-    std::size_t node;
-  };
   count_held(slices);
-  const auto held_of = [&](int first_column, int width) {
-    const auto begin = static_cast<std::size_t>(first_column / kDimMultiple);
-    const auto end = begin + static_cast<std::size_t>(width / kDimMultiple);
-    return kDimMultiple * (held_before_[end] - held_before_[begin]);
-  };
-  const auto at = [&](int i) -> const StateSlice& { return slices[static_cast<std::size_t>(i)]; };
   int width = bundled_.task.tables[static_cast<std::size_t>(slices.front().table)].dim;
   std::vector<int> free{0};  // First columns of the nodes of this width that are free.
-  std::vector<Choice> choices;
-  for (auto next = order_.begin(); next != order_.end();) {
-    for (; width > at(*next).width; width /= 2) {
-      std::vector<int> halves;
-      for (const int node : free) halves.insert(halves.end(), {node, node + width / 2});
-      free = std::move(halves);
-    }
-    if (at(*next).width != width) return set_gaps(slices);  // No halves of halves.
-    const auto end = std::find_if(next, order_.end(), [&](int i) { return at(i).width != width; });
-    choices.clear();
-    for (auto slice = next; slice != end; ++slice) {
-      for (std::size_t node = 0; node < free.size(); ++node) {
-        const int kept = width_to_keep(at(*slice), free[node]);
-        const int gain = 2 * kept - held_of(free[node], width);
-        if (gain > 0) choices.push_back({gain, *slice, node});
+  for (const int i : order_) {
+    const StateSlice& slice = slices[static_cast<std::size_t>(i)];
+    for (; width > slice.width; width /= 2) {
+      for (std::size_t n = free.size(); n-- > 0;) {
+        free.insert(free.begin() + static_cast<std::ptrdiff_t>(n) + 1, free[n] + width / 2);
       }
     }
-    std::ranges::stable_sort(choices, std::greater<>(), &Choice::gain);
-    std::vector<bool> taken(free.size(), false);
-    const auto take = [&](int slice, std::size_t node) {
-      first_columns_[static_cast<std::size_t>(slice)] = free[node];
-      taken[node] = true;
+    if (width != slice.width) return set_gaps(slices);  // No halves of halves.
+    const bool is_alone = std::ranges::count(slices, slice.place, &StateSlice::place) == 1;
+    const auto gain = [&](int node) {
+      const auto begin = static_cast<std::size_t>(node / kDimMultiple);
+      const auto end = begin + static_cast<std::size_t>(width / kDimMultiple);
+      const int kept = width_to_keep(slice, node);
+      if (kept == width) return width;
+      // Another slice there may keep it as well.
+      return (is_alone ? 2 : 1) * kept - kDimMultiple * (held_before_[end] - held_before_[begin]);
     };
-    const auto has_none = [&](int slice) {
-      return first_columns_[static_cast<std::size_t>(slice)] == kNoColumn;
-    };
-    for (const Choice& choice : choices) {
-      if (has_none(choice.slice) && !taken[choice.node]) take(choice.slice, choice.node);
-    }
-    std::vector<std::size_t> nodes(free.size());
-    std::iota(nodes.begin(), nodes.end(), std::size_t{0});
-    std::ranges::stable_sort(nodes, {}, [&](std::size_t n) { return held_of(free[n], width); });
-    auto node = nodes.begin();
-    for (; next != end; ++next) {
-      if (!has_none(*next)) continue;
-      while (taken[*node]) ++node;
-      take(*next, *node);
-    }
-    std::vector<int> left;
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      if (!taken[i]) left.push_back(free[i]);
-    }
-    free = std::move(left);
+    const auto best = std::ranges::max_element(free, {}, gain);
+    first_columns_[static_cast<std::size_t>(i)] = *best;
+    free.erase(best);
   }
 }
 

@@ -65,7 +65,7 @@ class MovedBytes {
   /// About what has to be sent for a slice by itself.
   [[nodiscard]] std::int64_t about(const StateSlice& slice) const;
   /// Bytes of all columns.
-  [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
+  [[nodiscard]] std::int64_t total_bytes() const { return terms_.holders.total_bytes(); }
   /// MoveTerms::charge_ms(). `is_replica`: [tables].
   [[nodiscard]] double charge_ms(std::int64_t bytes, std::span<const char> is_replica) const;
 
@@ -80,8 +80,6 @@ class MovedBytes {
     int slice;
     int first_column;
   };
-  [[nodiscard]] std::int64_t bytes_of(const StateSlice& slice) const;
-  [[nodiscard]] std::int64_t kept_bytes(const StateSlice& slice, int device) const;
   [[nodiscard]] std::span<const std::uint32_t> listed(int table) const;
   void set_gaps(std::span<const StateSlice> slices);
   void count_held(std::span<const StateSlice> slices);
@@ -96,7 +94,6 @@ class MovedBytes {
   std::vector<std::size_t> canonical_of_;              ///< [listed tables]
   std::vector<std::int64_t> of_replicas_;              ///< [tables], or below 0: not yet known.
   std::vector<std::int64_t> of_rows_;                  ///< Row-wise, likewise.
-  std::int64_t total_bytes_ = 0;
 
   std::vector<int> first_columns_;
   std::vector<int> order_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/plans/equal_blocks.h"
+#include "search/state/slices_in_ways.h"
 
 namespace neuroshard {
 namespace {
@@ -79,7 +80,9 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
     if (held[t].empty()) {
       if (is_replica[t] != 0) (void)catalog_.replica(table);
       if (is_replica[t] != 0 ? ways.replica : ways.may_be_any()) movable_.push_back(table);
-    } else if (const std::size_t first = edit.in.size(); read_table(table, held[t], edit)) {
+    } else if (const auto slices = slices_in_ways(task(), held[t], groups_of(ways))) {
+      const std::size_t first = edit.in.size();
+      edit.in.insert(edit.in.end(), slices->begin(), slices->end());
       embed(edit, first);
       movable_.push_back(table);
     } else {
@@ -91,43 +94,12 @@ void PlanState::read(const Plan& plan, const StopCondition& stop) {
   begin_undo();
 }
 
-bool PlanState::read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const {
-  const std::int64_t rows = task().tables[static_cast<std::size_t>(table)].rows;
-  std::ranges::sort(held, {}, [](const HeldSlice& one) {
-    return std::tuple(one.slice.first_column, one.slice.first_row);
-  });
-  std::vector<StateSlice> slices;
-  for (std::size_t i = 0; i < held.size();) {
-    const TableSlice& first = held[i].slice;
-    const int device = held[i].device;
-    std::size_t end = i + 1;
-    // The widest blocks that it is, as a table of few rows is the same in several ways.
-    const auto is = [&](Way way) {
-      const int group = ways_.group(way);
-      return ways_.of(table).may_be(way) && first.first_row == 0 &&
-             first.rows == rows_of_block(rows, group) && device % group == 0 &&
-             device / group < ways_.places(way);
-    };
-    const auto way = std::find_if(ways_.list().rbegin(), ways_.list().rend(), is);
-    if (way == ways_.list().rend()) return false;
-    while (end < held.size() && held[end].slice.first_column == first.first_column) {
-      const auto& [block, holder] = held[end];
-      const std::int64_t skipped = static_cast<std::int64_t>(end - i);
-      if (block.dim != first.dim || block.first_row != skipped * first.rows ||
-          holder != device + static_cast<int>(skipped)) {
-        return false;
-      }
-      ++end;
-    }
-    const int group = ways_.group(*way);
-    if (std::cmp_not_equal(end - i, count_of_blocks(rows, group))) return false;
-    slices.push_back({table, first.dim, *way, device / group});
-    if (slices.back().way != slices.front().way) return false;
-    i = end;
+std::vector<int> PlanState::groups_of(const TableWays::OfTable& ways) const {
+  std::vector<int> groups(static_cast<std::size_t>(ways_.list().back()) + 1, 0);
+  for (const Way way : ways_.list()) {
+    if (ways.may_be(way)) groups[static_cast<std::size_t>(way)] = ways_.group(way);
   }
-  if (ways_.is_everywhere(slices.front().way) && slices.size() > 1) return false;
-  edit.in.insert(edit.in.end(), slices.begin(), slices.end());
-  return true;
+  return groups;
 }
 
 // Embedding takes longest of all, so that it is done table by table, between looks at the stop
@@ -187,13 +159,9 @@ Plan PlanState::plan() const {
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const StateSlice& slice = slices[i];
       if (!first_columns.empty()) column = first_columns[i];
-      const std::int64_t of_block = rows_of_block(rows, ways_.group(slice.way));
-      std::int64_t row = 0;
-      for_each_shard(slice, [&](int device, int) {
-        place({static_cast<int>(t), column, slice.width, row, std::min(of_block, rows - row)},
-              device);
-        row += of_block;
-      });
+      const int group = ways_.group(slice.way);
+      for_each_block({static_cast<int>(t), column, slice.width, 0, rows}, slice.place * group,
+                     group, place);
       column += slice.width;
     }
   }

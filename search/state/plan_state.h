@@ -156,7 +156,7 @@ class PlanState {
   void read(const Plan& plan, const StopCondition& stop);
   /// Slices of a table that comes with the edit, from this one on.
   void embed(const Edit& edit, std::size_t first) const;
-  bool read_table(int table, std::vector<HeldSlice>& held, Edit& edit) const;
+  [[nodiscard]] std::vector<int> groups_of(const TableWays::OfTable& ways) const;
   void fix_table(const std::vector<HeldSlice>& held);
   [[nodiscard]] std::size_t list_of(Way way, int place) const {
     return first_lists_[static_cast<std::size_t>(way)] + static_cast<std::size_t>(place);

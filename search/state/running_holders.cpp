@@ -86,6 +86,10 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
       survivors_(surviving_devices(task, running)),
       devices_left_(running.task.devices - static_cast<int>(running.lost_devices.size())),
       slices_(running.task.tables.size()) {
+  for (const Table& table : task.tables) {
+    const RowBytes row = stored_bytes(table.memory);
+    total_bytes_ += table.rows * (row.per_column * table.dim + row.per_row);
+  }
   const auto by_device = slices_by_device(running.plan);
   for (std::size_t device = 0; device < by_device.size(); ++device) {
     for (const TableSlice& slice : by_device[device]) {

@@ -52,6 +52,8 @@ class RunningHolders {
   }
   /// Devices of the new task that were there before: the first ones.
   [[nodiscard]] int devices_left() const { return devices_left_; }
+  /// Bytes of all tables of the new task.
+  [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
   /// Tables of the new task.
   [[nodiscard]] bool is_replicated(std::size_t table) const;
   /// Slices that a table of the new task runs in, by row and column; none of a new or replicated
@@ -81,6 +83,7 @@ class RunningHolders {
   std::vector<std::optional<std::size_t>> before_;
   std::vector<std::optional<std::uint32_t>> survivors_;
   int devices_left_;
+  std::int64_t total_bytes_ = 0;
   std::vector<std::vector<RunningSlice>> slices_;  ///< [running tables]
 };
 

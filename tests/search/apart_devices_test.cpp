@@ -46,15 +46,6 @@ TEST(ApartDevices, GoFirstToTablesThatLackMemory) {
   EXPECT_EQ(with_devices_of_apart_tables(task)->tables[0].rules.devices.size(), 3U);
 }
 
-TEST(ApartDevices, AreThoseThatHoldTablesAlready) {
-  Task task = equal_tables(3, 4);
-  task.groups = {{.tables = {0, 2}, .keep = Keep::kApart}};
-  const std::vector<std::vector<int>> held = {{32, 0, 32, 0}, {64, 0, 0, 0}, {0, 16, 16, 32}};
-  const Task with = with_devices_of_apart_tables(task, held).value();
-  EXPECT_THAT(with.tables[0].rules.devices, ElementsAre(0, 2));
-  EXPECT_THAT(with.tables[2].rules.devices, ElementsAre(3, 1));
-}
-
 TEST(ApartDevices, NoTableIsLeftWithout) {
   Task task = equal_tables(3, 2);
   task.groups = {{.tables = {0, 1, 2}, .keep = Keep::kApart}};

@@ -1,5 +1,4 @@
-// Plans near to running ones that replicate tables, cut them row-wise, or to columns that are no
-// halves.
+// Plans near to running ones that replicate tables or cut them by rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +14,7 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/replanning/carried_jobs.h"
 
 namespace neuroshard {
 namespace {
@@ -24,36 +24,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
-using testing::random_models;
-
-Planner small_planner() {
-  return Planner(random_models(4, {.any_batch = true}), {.effort = Effort::kFast, .threads = 1});
-}
-
-/// One that may cut tables by rows anew.
-Planner planner_of_any_kinds() {
-  return Planner(builtin_weights(), {.effort = Effort::kFast, .threads = 1});
-}
-
-/// Four tables on three devices; tables 1 and 3 are replicated.
-RunningPlan running_job() {
-  RunningPlan running;
-  running.task.devices = 3;
-  running.task.memory_bytes = 1 << 20;
-  for (int i = 0; i < 4; ++i) {
-    Table table;
-    table.name = "t" + std::to_string(i);
-    table.rows = 100 * (i + 1);
-    table.dim = 8;
-    table.pooling_factor = 2.0;
-    table.access_histogram[0] = 1.0;
-    running.task.tables.push_back(table);
-  }
-  running.plan = {.slices = {{0, 0, 8, 0, 100}, {2, 0, 4, 0, 300}, {2, 4, 4, 0, 300}},
-                  .shards = {{0}, {1}, {2}},
-                  .replicas = {1, 3}};
-  return running;
-}
+using testing::planner_of_any_kinds;
+using testing::running_job;
+using testing::small_planner;
 
 TEST(CarriedTables, StayWhereNothingHasChanged) {
   const RunningPlan running = running_job();
@@ -260,102 +233,6 @@ TEST(CarriedTables, BlocksOnANodeThatIsLostGoToAnother) {
   const ReplanResult ruled = small_planner().replan(task, running);
   ASSERT_TRUE(ruled.result.plan);
   EXPECT_TRUE(check_plan(*ruled.result.plan, task).empty());
-}
-
-TEST(CarriedTables, OddColumnsStayWhereTheyAre) {
-  RunningPlan running = running_job();
-  for (Table& table : running.task.tables) table.name.clear();  // Known by their order.
-  running.task.tables[2].dim = 36;
-  running.task.tables.resize(3);
-  running.plan = {.slices = {{0, 0, 8, 0, 100},
-                             {2, 0, 12, 0, 300},
-                             {2, 12, 4, 0, 300},
-                             {2, 16, 20, 0, 300},
-                             {1, 0, 8, 0, 200}},
-                  .shards = {{0, 3}, {1, 4}, {2}}};
-  const ReplanResult same = small_planner().replan(running.task, running, {.most_moved_bytes = 0});
-  ASSERT_TRUE(same.result.plan);
-  EXPECT_TRUE(check_plan(*same.result.plan, running.task).empty());
-  EXPECT_EQ(same.moved_bytes, 0);
-  EXPECT_EQ(std::ranges::count(same.result.plan->slices, 2, &TableSlice::table), 3);
-
-  running.lost_devices = {0};
-  Task task = running.task;
-  task.devices = 2;
-  const ReplanResult result = small_planner().replan(task, running);
-  ASSERT_TRUE(result.result.plan);
-  EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
-  EXPECT_EQ(result.must_move_bytes, (8 * 100 + 20 * 300) * 4);
-  int columns = 0;
-  for (const TableMove& move : result.moves) {
-    if (move.columns.table != 2 || move.from != -1) continue;
-    EXPECT_GE(move.columns.first_column, 16);
-    columns += move.columns.dim;
-  }
-  EXPECT_EQ(columns, 20);
-}
-
-/// Table 2, of 96 columns, is cut to slices of these widths, each on the device of its place.
-RunningPlan odd_job(const std::vector<std::vector<int>>& widths_of_devices) {
-  RunningPlan running = running_job();
-  running.task.devices = static_cast<int>(widths_of_devices.size());
-  running.task.tables[2].dim = 96;
-  running.plan = {.slices = {{0, 0, 8, 0, 100}, {1, 0, 8, 0, 200}, {3, 0, 8, 0, 400}},
-                  .shards = {{0, 1, 2}}};
-  int column = 0;
-  running.plan.shards.resize(widths_of_devices.size());
-  for (std::size_t device = 0; device < widths_of_devices.size(); ++device) {
-    for (const int width : widths_of_devices[device]) {
-      running.plan.shards[device].push_back(static_cast<int>(running.plan.slices.size()));
-      running.plan.slices.push_back({2, column, width, 0, 300});
-      column += width;
-    }
-  }
-  return running;
-}
-
-struct RuledParts {
-  std::vector<std::vector<int>> widths_of_devices;
-  TableRules rules;
-  int moved_columns;
-};
-
-// What stays is what rules let be; of the rest as little as can be moves.
-TEST(CarriedTables, OddColumnsAreJoinedWhereRulesWantIt) {
-  const std::vector<RuledParts> cases = {
-      {{{32}, {32}, {32}}, {}, 0},
-      {{{40}, {56}}, {.min_width = 40, .max_slices = 2}, 0},
-      {{{32, 32}, {32}}, {.max_slices = 2}, 0},
-      {{{4, 28}, {64}}, {.min_width = 8}, 0},
-      {{{4}, {28}, {64}}, {.min_width = 8}, 4},
-      {{{40}, {4}, {52}}, {.min_width = 8}, 4},
-      {{{40}, {12}, {44}}, {.max_slices = 2}, 12},
-      {{{32}, {32}, {32}}, {.max_slices = 2}, 32},
-      {{{20}, {60}, {16}}, {.no_split = true}, 36},
-      {{{20}, {60}, {16}}, {.kinds = {ShardingKind::kTable}}, 36},
-  };
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    SCOPED_TRACE(i);
-    const RunningPlan running = odd_job(cases[i].widths_of_devices);
-    Task task = running.task;
-    task.tables[2].rules = cases[i].rules;
-    const std::int64_t bytes = cases[i].moved_columns * 300 * 4;
-    const ReplanResult result = small_planner().replan(task, running, {.most_moved_bytes = bytes});
-    ASSERT_TRUE(result.result.plan);
-    EXPECT_TRUE(check_plan(*result.result.plan, task).empty());
-    EXPECT_EQ(result.must_move_bytes, 0);
-    EXPECT_EQ(result.moved_bytes, bytes);
-  }
-}
-
-TEST(CarriedTables, HalvesThatAreTooManyStayWhereMostIs) {
-  RunningPlan running = odd_job({{48}, {24}, {24}});
-  running.task.tables[2].rules.max_slices = 2;
-  const ReplanResult result =
-      small_planner().replan(running.task, running, {.most_moved_bytes = 24 * 300 * 4});
-  ASSERT_TRUE(result.result.plan);
-  EXPECT_TRUE(check_plan(*result.result.plan, running.task).empty());
-  EXPECT_EQ(result.moved_bytes, 24 * 300 * 4);
 }
 
 // Tables without names are known by their order, whatever becomes of those before them.
