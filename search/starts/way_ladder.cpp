@@ -33,8 +33,27 @@ constexpr int kMostSlicesOfDevice = 2;
 constexpr double kNoRoomMs = 1e9;
 constexpr double kLeastMs = 1e-9;     // So that nothing costs nothing.
 constexpr double kMostOfRoom = 0.85;  // A shard takes no more, if there is another way.
+// A table that takes more of all room may not find room for each of its slices.
+constexpr double kMostOfAllRoom = 0.5;
 // Shares of all room that tables may take: what is left makes it easier to place them.
 constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
+
+/// Whether slices that take so many bytes of each device of their places, the largest first, fit
+/// on devices that hold nothing else.
+bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, StatePrices& prices,
+               int devices) {
+  std::vector<std::int64_t> rooms;
+  for (int d = 0; d < devices; ++d) {
+    if (d % group == 0) rooms.push_back(prices.room_bytes(d));
+    rooms.back() = std::min(rooms.back(), prices.room_bytes(d));
+  }
+  return std::ranges::all_of(slices_bytes, [&](std::int64_t bytes) {
+    const auto room = std::ranges::find_if(rooms, [&](std::int64_t left) { return left >= bytes; });
+    if (room == rooms.end()) return false;
+    *room -= bytes;
+    return true;
+  });
+}
 
 }  // namespace
 
@@ -74,7 +93,9 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   };
   const auto add = [&](Way way, int slices) {
     Option option{.cut = {way, slices}};
+    std::vector<std::int64_t> slices_bytes;
     for (const int width : ways.widths(table, way, slices)) {
+      slices_bytes.push_back(0);
       state.for_each_shard({table, width, way, 0}, [&](int device, int shard) {
         const bool is_there = ways.is_everywhere(way);
         const Loads loads =
@@ -84,9 +105,12 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
           option.largest[i] = std::max(option.largest[i], loads[i]);
         }
         option.bytes += catalog.load(shard).bytes;
+        slices_bytes.back() = std::max(slices_bytes.back(), catalog.load(shard).bytes);
       });
     }
-    option.fits = option.largest[kTimes] <= kMostOfRoom;
+    option.fits = option.largest[kTimes] <= kMostOfRoom &&
+                  (static_cast<double>(option.bytes) <= kMostOfAllRoom * room_bytes_ ||
+                   fit_alone(slices_bytes, ways.group(way), prices, ways.devices()));
     if (ways.is_everywhere(way)) option.largest[kTimes] = 0.0;  // It is not placed.
     options.push_back(option);
   };

@@ -51,7 +51,7 @@ class WayLadder {
     double dense_bytes = 0.0;
     double gather_ms = 0.0;
     std::int64_t bytes = 0;  ///< On all devices together.
-    bool fits = true;        ///< Into devices that hold other tables, too.
+    bool fits = true;        ///< Its largest shard beside others, and all of it alone.
   };
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
