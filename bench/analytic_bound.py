@@ -80,9 +80,9 @@ def sort_bytes(lookups: float, passes: float) -> float:
 def traffic(table: neuroshard.Table, dim: float, *, all_cached: bool = False) -> Traffic:
     """Of a slice of `dim` columns. `all_cached`: each row that is touched is read once."""
     shares = table.access_histogram
-    lookups = SAMPLES * table.pooling_factor
+    lookups, outputs = SAMPLES * table.pooling_factor, SAMPLES * table.features
     if lookups == 0.0:
-        return Traffic(SAMPLES * (8 + 4 * dim), SAMPLES * (8 + 4 * dim), 0.0, 0.0, 0.0)
+        return Traffic(outputs * (8 + 4 * dim), outputs * (8 + 4 * dim), 0.0, 0.0, 0.0)
     reuse = sum(share * touches for share, touches in zip(shares, MEAN_TOUCHES)) / sum(shares)
     distinct = min(table.rows, lookups / reuse)
     stretch = lookups / (distinct * reuse)
@@ -94,10 +94,10 @@ def traffic(table: neuroshard.Table, dim: float, *, all_cached: bool = False) ->
         of_bin = min(rows, cached)
         cached -= of_bin
         reads += of_bin + (rows - of_bin) * MEAN_TOUCHES[bin] * stretch
-    forward = 8 * (lookups + SAMPLES) + 4 * SAMPLES * dim
+    forward = 8 * (lookups + outputs) + 4 * outputs * dim
     update = 8 * lookups + 2 * row * distinct
-    bags = min(SAMPLES, lookups)
-    kept = min(1.0, L2_BYTES / (SAMPLES * row))
+    bags = min(outputs, lookups)
+    kept = min(1.0, L2_BYTES / (outputs * row))
     return Traffic(
         forward + row * reads,
         forward + row * lookups,
@@ -148,13 +148,14 @@ class Way(NamedTuple):
 def ways(table: neuroshard.Table, exchanges: Exchanges) -> list[Way]:
     count = exchanges.devices
     dim, lookups = table.dim, SAMPLES * table.pooling_factor
+    columns = dim * table.features
     found = [
-        Way("columns", traffic(table, dim / slices) * slices, dim, slices * table.pooling_factor)
+        Way("columns", traffic(table, dim / slices) * slices, columns, slices * table.pooling_factor)
         for slices in range(1, dim // 4 + 1)
     ]
     # Any cut by rows: outputs at least twice, and the sorts of equal blocks on all devices, by bits instead of passes.
     once = traffic(table, dim, all_cached=True)
-    outputs = 4 * SAMPLES * dim
+    outputs = 4 * SAMPLES * columns
     rows = Traffic(
         once.forward_memory + outputs,
         once.forward_l2 + outputs,
@@ -162,9 +163,9 @@ def ways(table: neuroshard.Table, exchanges: Exchanges) -> list[Way]:
         once.update_l2,
         sort_bytes(lookups, math.log2(max(1.0, table.rows / count)) / 8),
     )
-    found.append(Way("rows", rows, 2 * dim, table.pooling_factor))
+    found.append(Way("rows", rows, 2 * columns, table.pooling_factor))
     # A copy: a device's part of the samples, without what rows take of memory.
-    samples, part = SAMPLES / count, lookups / count
+    samples, part = SAMPLES * table.features / count, lookups / count
     row = max(32.0, 4.0 * dim)
     forward = 8 * (part + samples) + 4 * samples * dim
     bags = min(samples, part)
@@ -225,7 +226,7 @@ def bound_ms(tables: Sequence[neuroshard.Table], devices: int) -> tuple[float, d
 def recount_ms(task: neuroshard.Task, plan: neuroshard.Plan) -> float:
     """A plan by columns, by the formulas above."""
     exchanges = Exchanges(task.devices)
-    compute, columns, lookups = [0.0], [0], [0.0]
+    compute, columns, lookups = [0.0], [0.0], [0.0]
     for shard in plan.shards:
         slices = [plan.slices[index] for index in shard]
         if not slices:
@@ -241,7 +242,7 @@ def recount_ms(task: neuroshard.Task, plan: neuroshard.Plan) -> float:
             + sort_bytes(all_lookups, passes(rows)) / MEMORY
             + LAUNCH_MS * (LAUNCHES + passes(rows))
         )
-        columns.append(sum(one.dim for one in slices))
+        columns.append(sum(one.dim * table.features for table, one in zip(tables, slices)))
         lookups.append(all_lookups / SAMPLES)
     ids = math.ceil(2 * max(lookups))
     return max(compute) + 2 * exchanges.all_to_all_ms(max(columns)) + exchanges.all_to_all_ms(ids)

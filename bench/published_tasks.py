@@ -80,6 +80,12 @@ def table_set(name: str) -> PublishedTables:
     return PublishedTables(name, task.tables)
 
 
+def lookups_of_features(table: neuroshard.Table) -> list[float]:
+    """Pooling factors of the features that read it, which are taken to be alike."""
+    features = round(table.features)
+    return [table.pooling_factor / features] * features
+
+
 def model_of(task: neuroshard.Task) -> EmbeddingBagCollection:
     """A module of its tables, without weights."""
     configs = [
@@ -87,7 +93,7 @@ def model_of(task: neuroshard.Task) -> EmbeddingBagCollection:
             name=table.name,
             num_embeddings=table.rows,
             embedding_dim=table.dim,
-            feature_names=[f"of_{table.name}"],
+            feature_names=[f"of_{table.name}_{feature}" for feature in range(round(table.features))],
             data_type=DATA_TYPES[table.weight_type],
         )
         for table in task.tables

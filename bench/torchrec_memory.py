@@ -19,7 +19,7 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     ComputeDevice,
     SplitTableBatchedEmbeddingBagsCodegen,
 )
-from published_tasks import SAMPLES, PublishedTables, golden, model_of, table_set
+from published_tasks import SAMPLES, PublishedTables, golden, lookups_of_features, model_of, table_set
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import shard_estimators
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
@@ -116,7 +116,7 @@ def estimated_options(task: neuroshard.Task, plan: neuroshard.Plan) -> list[Shar
             table.name: ParameterConstraints(
                 sharding_types=["table_wise", "column_wise"],
                 compute_kernels=["fused"],
-                pooling_factors=[table.pooling_factor],
+                pooling_factors=lookups_of_features(table),
             )
             for table in task.tables
         },

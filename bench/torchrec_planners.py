@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 warnings.filterwarnings("ignore")
 
 import torch
-from published_tasks import SAMPLES, PublishedTables, a100_topology, golden, model_of, table_set
+from published_tasks import SAMPLES, PublishedTables, a100_topology, golden, lookups_of_features, model_of, table_set
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingPlannerBase, EmbeddingShardingPlanner
@@ -115,7 +115,7 @@ def arguments_of(task: neuroshard.Task, kinds: Sequence[str], columns: int) -> d
             table.name: ParameterConstraints(
                 sharding_types=list(kinds),
                 compute_kernels=["fused", "dense"],
-                pooling_factors=[table.pooling_factor],
+                pooling_factors=lookups_of_features(table),
                 min_partition=columns,
             )
             for table in task.tables

@@ -106,6 +106,10 @@ std::uint64_t hash_of(const Table& table) {
     items.add("replica_gradients");
     items.add(name_of(table.replica_gradients));
   }
+  if (table.features != 1.0) {
+    items.add("features");
+    items.add_float(static_cast<float>(table.features));
+  }
   return items.value();
 }
 

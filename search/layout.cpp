@@ -20,7 +20,7 @@ PlanCost cost_of(const Backend& backend, const PieceCatalog& catalog, const Task
   }
   return cost_of_shards(backend, {.task = task,
                                   .embeddings = catalog.embeddings(),
-                                  .dims = catalog.dims(),
+                                  .columns = catalog.columns(),
                                   .memory = catalog.memory(),
                                   .lookups = catalog.lookups(),
                                   .shards = {offsets, ids}});

@@ -97,14 +97,17 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   for (std::size_t b = 0; b < bundles.size(); ++b) {
     std::int64_t lookups = 0;
     std::int32_t dim = 0;
+    std::int32_t columns = 0;
     SliceMemory memory;
     for (const std::uint32_t piece : tables_of_bundles_[b]) {
       lookups += lookups_[piece];
       dim += dims_[piece];
+      columns += columns_[piece];
       memory += memory_[piece];
     }
     whole_[bundles[b].table] = static_cast<std::uint32_t>(dims_.size());
     dims_.push_back(dim);
+    columns_.push_back(columns);
     lookups_.push_back(lookups);
     size_bytes_.push_back(memory_.emplace_back(memory).total_bytes());
     can_split_.push_back(0);
@@ -116,6 +119,7 @@ void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t 
   features_.reserve(pieces * features);
   const std::size_t all = pieces + bundles;
   dims_.reserve(all);
+  columns_.reserve(all);
   memory_.reserve(all);
   size_bytes_.reserve(all);
   lookups_.reserve(all);
@@ -130,6 +134,7 @@ void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
   for (int level = 0; level <= halvings.some; ++level) {
     const int dim = table.dim >> level;
     dims_.push_back(dim);
+    columns_.push_back(output_columns(table, dim));
     lookups_.push_back(lookups);
     size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
     can_split_.push_back(level < halvings.some ? 1 : 0);

@@ -60,7 +60,6 @@ class PieceCatalog {
   /// Either half of a piece that can be split.
   [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
 
-  [[nodiscard]] int dim(std::uint32_t piece) const { return dims_[piece]; }
   [[nodiscard]] std::int64_t size_bytes(std::uint32_t piece) const { return size_bytes_[piece]; }
   /// Compute cost of a shard of this piece alone.
   [[nodiscard]] float cost_ms(std::uint32_t piece) const { return cost_ms_[piece]; }
@@ -71,7 +70,9 @@ class PieceCatalog {
     return embeddings_.data() + piece * embedding_width();
   }
 
-  [[nodiscard]] const std::vector<std::int32_t>& dims() const { return dims_; }
+  [[nodiscard]] int dim(std::uint32_t piece) const { return dims_[piece]; }
+  /// output_columns() of each piece.
+  [[nodiscard]] const std::vector<std::int32_t>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
   [[nodiscard]] const std::vector<SliceMemory>& memory() const { return memory_; }
   /// In units of lookup_units().
@@ -93,6 +94,7 @@ class PieceCatalog {
   std::vector<std::uint32_t> whole_;
   std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
   std::vector<std::int32_t> dims_;
+  std::vector<std::int32_t> columns_;  ///< output_columns()
   std::vector<SliceMemory> memory_;
   std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
   std::vector<std::int64_t> lookups_;     ///< [pieces]

@@ -16,7 +16,7 @@ namespace neuroshard {
 
 std::vector<std::int64_t> grid_dim_limits(const Task& task, int grid_steps) {
   double dim_sum = 0.0;
-  for (const Table& table : task.tables) dim_sum += table.dim;
+  for (const Table& table : task.tables) dim_sum += output_columns(table, table.dim);
   const double mean_dim = dim_sum / task.devices;
   std::vector<std::int64_t> limits;
   limits.reserve(static_cast<std::size_t>(grid_steps));
@@ -41,7 +41,7 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
       problem_{.devices = task.devices,
                .memory_bytes = largest_room_bytes(task),
                .embeddings = catalog_.embeddings(),
-               .dims = catalog_.dims(),
+               .dims = catalog_.columns(),
                .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = grid_dim_limits(task, options.grid_steps),
                .stop = stop,

@@ -113,10 +113,14 @@ Task random_task_of_all_kinds(std::uint64_t seed) {
   if (random() % 2 == 0) task.devices = 1 + static_cast<int>(random() % 16);
   task.batch_size = std::int64_t{1} << pick(random, {10, 13, 16, 16, 16, 18});
   const bool buffers = random() % 2 == 0;
+  std::mt19937_64 random_features(seed + 78);  // All else is drawn as without them.
   for (Table& table : task.tables) {
     if (random() % 3 == 0) table.rows = 1 + static_cast<std::int64_t>(random() % 200);
     table.memory.batch_size = buffers ? task.batch_size : 0;
     if (random() % 3 == 0) table.replica_gradients = ReplicaGradients::kTouched;
+    if (random_features() % 4 == 0) {
+      table.features = pick(random_features, {2, 3, 20}) - (random_features() % 2 == 0 ? 0.5 : 0.0);
+    }
     if (random() % 2 == 0) continue;
     // From nearly even to all lookups in one part.
     const double skew = uniform(random, 0.0, 20.0);

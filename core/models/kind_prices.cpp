@@ -7,13 +7,15 @@
 
 namespace neuroshard {
 
-ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double share) {
+ShardAmounts shard_amounts(double samples, int dim, double pooling_factor, double features,
+                           double share) {
   constexpr double kIdBytes = 8.0;
   constexpr double kNumberBytes = 4.0;
   const double gib = static_cast<double>(bytes_from_gib(1.0));
   const double lookups = samples * pooling_factor / gib;
   return {1.0, kIdBytes * lookups * share, kNumberBytes * dim * lookups * share,
-          kNumberBytes * dim * samples * std::min(1.0, pooling_factor) / gib, kIdBytes * lookups};
+          kNumberBytes * dim * samples * std::min(features, pooling_factor) / gib,
+          kIdBytes * lookups};
 }
 
 double KindPrice::price_ms(const ShardAmounts& amounts) const {

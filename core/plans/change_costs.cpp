@@ -18,7 +18,7 @@ std::uint32_t ChangePieces::add(const TableSlice& slice) {
   of_operator_.append(table, slice.dim, features_);
   prices_ms_.push_back(prices_.ms_of(slice));
   const bool priced = prices_ms_.back().has_value();
-  dims_.push_back(priced ? 0.0F : static_cast<float>(slice.dim));
+  dims_.push_back(priced ? 0.0F : static_cast<float>(output_columns(table, slice.dim)));
   lookups_.push_back(priced ? 0 : lookup_units(table.pooling_factor));
   return static_cast<std::uint32_t>(dims_.size() - 1);
 }

@@ -40,7 +40,7 @@ void require_costs_of_tables(const Backend& backend, const PlacedShards& placed)
     if (is_cost(alone_ms[i])) continue;
     throw Error("table " + std::to_string(placed.tables[i]) + ": the compute model predicts " +
                 std::to_string(alone_ms[i]) + " ms for it at dim " +
-                std::to_string(placed.dims[i]) +
+                std::to_string(placed.columns[i]) +
                 ": its numbers overflow; train or convert the model again, or check row and "
                 "pooling_factor of the table");
   }
@@ -84,22 +84,22 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     const std::uint32_t end = placed.shards.offsets[d + 1];
     std::int64_t lookups = 0;
     std::int64_t priced_lookups = 0;
-    std::int64_t priced_dims = 0;
+    std::int64_t priced_columns = 0;
     for (std::uint32_t i = first; i < end; ++i) {
       const std::uint32_t piece = placed.shards.piece_ids[i];
       lookups += placed.lookups[piece];
       device.memory += placed.memory[piece];
-      device.dim_sum += placed.dims[piece];
+      device.dim_sum += placed.columns[piece];
       if (placed.prices_ms.empty() || !placed.prices_ms[piece]) continue;
       priced_lookups += placed.lookups[piece];
-      priced_dims += placed.dims[piece];
+      priced_columns += placed.columns[piece];
     }
     lookups_of_devices.push_back(lookups - priced_lookups);
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(end - first);
     device.memory_bytes = device.memory.total_bytes();
     add_what_is_there(task, d, device);
-    dim_sums[d] = static_cast<float>(device.dim_sum - priced_dims);
+    dim_sums[d] = static_cast<float>(device.dim_sum - priced_columns);
   }
 
   std::vector<float> tables_ms(devices);

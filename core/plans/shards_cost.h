@@ -13,7 +13,7 @@ namespace neuroshard {
 struct PlacedShards {
   const Task& task;                       ///< Its devices and what is reserved of them.
   std::span<const float> embeddings;      ///< [pieces, embedding width]
-  std::span<const std::int32_t> dims;     ///< [pieces]
+  std::span<const std::int32_t> columns;  ///< [pieces], output_columns()
   std::span<const SliceMemory> memory;    ///< [pieces]
   std::span<const std::int64_t> lookups;  ///< [pieces]: lookup_units().
   /// [pieces]: of those that have a price of their kind; empty: none has.

@@ -20,7 +20,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
   const OperatorFeatures of_operator(backend.table_features(),
                                      static_cast<double>(task.batch_size));
   std::vector<float> features;
-  std::vector<std::int32_t> dims;
+  std::vector<std::int32_t> columns;
   std::vector<std::int32_t> table_ids;
   std::vector<SliceMemory> memory;
   std::vector<std::int64_t> lookups;
@@ -33,21 +33,22 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const Table table = tables.of(slice);
       of_operator.append(table, slice.dim, features);
-      dims.push_back(slice.dim);
+      columns.push_back(output_columns(table, slice.dim));
       table_ids.push_back(slice.table);
       lookups.push_back(lookup_units(table.pooling_factor));
       memory.push_back(slice_memory(table, slice.dim));
       prices_ms.push_back(prices.ms_of(slice));
     }
-    offsets.push_back(static_cast<std::uint32_t>(dims.size()));
+    offsets.push_back(static_cast<std::uint32_t>(columns.size()));
   }
-  std::vector<float> embeddings(dims.size() * static_cast<std::size_t>(backend.embedding_width()));
+  std::vector<float> embeddings(columns.size() *
+                                static_cast<std::size_t>(backend.embedding_width()));
   backend.embed_pieces(features, embeddings);
-  std::vector<std::uint32_t> ids(dims.size());
+  std::vector<std::uint32_t> ids(columns.size());
   std::iota(ids.begin(), ids.end(), 0U);
   PlanCost cost = cost_of_shards(backend, {.task = task,
                                            .embeddings = embeddings,
-                                           .dims = dims,
+                                           .columns = columns,
                                            .memory = memory,
                                            .lookups = lookups,
                                            .prices_ms = prices_ms,

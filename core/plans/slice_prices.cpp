@@ -15,7 +15,7 @@ constexpr std::array kKindsOfBlocks = {ShardingKind::kRow, ShardingKind::kTableR
 
 double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                  double samples) {
-  return price.price_ms(shard_amounts(samples, dim, table.pooling_factor, share));
+  return price.price_ms(shard_amounts(samples, dim, table.pooling_factor, table.features, share));
 }
 
 SlicePrices::SlicePrices(const Backend& backend, const Task& task, const Plan& plan) : task_(task) {

@@ -23,7 +23,8 @@ Table sized_table_of(const Task& task, const TableSlice& slice) {
           .rows = slice.rows,
           .dim = slice.dim,
           .pooling_factor = whole.pooling_factor * lookup_share(whole, slice.first_row, slice.rows),
-          .memory = whole.memory};
+          .memory = whole.memory,
+          .features = whole.features};
 }
 
 Table SliceTables::of(const TableSlice& slice) {

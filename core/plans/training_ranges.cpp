@@ -187,7 +187,7 @@ std::string TrainingRanges::warning(const Task& task, const Plan& plan,
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index_of_slice)];
       if (is_predicted(slice)) continue;
       --count;
-      dim_sum -= slice.dim;
+      dim_sum -= output_columns(task.tables[static_cast<std::size_t>(slice.table)], slice.dim);
     }
     // A device without slices is no sample of the compute model, but has a cost of its own.
     if (count > 0) slices.look_at(count, "device", index);

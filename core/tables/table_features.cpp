@@ -73,7 +73,7 @@ std::array<float, kTrafficFeatures> traffic_features(const Table& table,
   const double looked_up =
       profile.lookups * looked_up_row_bytes(table.memory.weight_type, dim) / kMib;
   const double touched = profile.distinct_rows * weight_bytes / kMib;
-  const double output = samples * fp32_bytes / kMib;
+  const double output = samples * table.features * fp32_bytes / kMib;
   const double traffic = kTransfersOfIds * ids + looked_up + touched + output;
   std::array<float, kTrafficFeatures> features{};
   std::size_t next = 0;

@@ -76,6 +76,10 @@ double lookup_share(const Table& table, std::int64_t first_row, std::int64_t row
   return share / std::accumulate(shares.begin(), shares.end(), 0.0);
 }
 
+int output_columns(const Table& table, int dim) {
+  return std::max(1, static_cast<int>(std::lround(table.features * dim)));
+}
+
 SliceMemory slice_memory(const Table& table, int dim) {
   const auto bytes = [&](const RowBytes& row) {
     return table.rows * (row.per_column * dim + row.per_row);
@@ -85,8 +89,8 @@ SliceMemory slice_memory(const Table& table, int dim) {
                      .buffer_bytes = 0};
   if (table.memory.batch_size > 0) {
     const auto batch = static_cast<double>(table.memory.batch_size);
-    const auto outputs =
-        static_cast<std::int64_t>(std::ceil(batch * std::min(1.0, table.pooling_factor)));
+    const auto outputs = static_cast<std::int64_t>(
+        std::ceil(batch * std::min(table.features, table.pooling_factor)));
     memory.buffer_bytes =
         bounded_bytes(batch * table.pooling_factor * kIdBytes) + outputs * dim * kOutputBytes;
   }
@@ -227,6 +231,9 @@ std::optional<std::string> problem_of(const Table& table) {
            std::to_string(below) + " or " + std::to_string(below + kDimMultiple);
   }
   if (!is_share(table.pooling_factor)) return no_share(table.pooling_factor, "pooling_factor");
+  if (!(table.features > 0.0 && table.features <= kMostFeatures)) {
+    return "features is " + shortest_text(table.features) + "; give a number above 0, at most 4096";
+  }
   for (int bin = 0; bin < kHistogramBins; ++bin) {
     const double share = table.access_histogram[bin];
     if (!is_share(share)) return no_share(share, "bin_" + std::to_string(bin));

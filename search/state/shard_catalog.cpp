@@ -80,7 +80,7 @@ int ShardCatalog::embed(const Rows& rows, int first_width, int widths) {
     dims.push_back(columns);
     loads.push_back({.bytes = slice_bytes(table, columns),
                      .lookups = lookup_units(table.pooling_factor),
-                     .columns = columns});
+                     .columns = output_columns(table, columns)});
   }
   std::vector<float> features;
   of_slices_.append(table, dims, features);
@@ -108,7 +108,7 @@ int ShardCatalog::add_bundle(const BundledTask::Bundle& bundle) {
     of_slices_.append(table, table.dim, features);
     load.bytes += table.size_bytes();
     load.lookups += lookup_units(table.pooling_factor);
-    load.columns += table.dim;
+    load.columns += output_columns(table, table.dim);
   }
   std::vector<float> embeddings(bundle.tables.size() * width_);
   backend_.embed_pieces(features, embeddings);

@@ -26,6 +26,7 @@ def rich_task() -> ns.Task:
         rules=ns.TableRules(min_width=8, max_slices=4, not_devices=[3], not_nodes=[1], kinds=["column", "table"]),
         row_shares=[0.75, 0.25],
         replica_gradients="touched",
+        features=2.5,
     )
     return ns.Task(
         [table, ns.Table(5_000, 32, 1.0, name="b"), ns.Table(7_000, 16, 2.0)],
@@ -122,7 +123,8 @@ def test_pickles_that_are_damaged_or_of_another_version_are_refused() -> None:
         (ns.Task, (version, ((), *fields[1:])), "damaged"),
         (ns.Table, (version, ("a", "many", *table_fields[2:])), "damaged"),
         (ns.Table, (version, ("a", -1, *table_fields[2:])), "the pickle's table"),
-        (ns.Table, (version, (*table_fields[:-1], 77)), "damaged"),
+        (ns.Table, (version, (*table_fields[:-2], 77, 1.0)), "damaged"),  # Kinds of replica gradients are fewer.
+        (ns.Table, (version, (*table_fields[:-1], -1.0)), "the pickle's table: features is -1"),
         (ns.PlanResult, (version, (None, "", ())), "damaged"),
     ):
         broken: Any = kept.__new__(kept)

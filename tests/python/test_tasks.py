@@ -78,6 +78,7 @@ def test_devices_that_differ_and_rules_come_from_files(tmp_path: Path) -> None:
         ({"access_histogram": [-1.0] + [0.0] * 16}, "bin_0 is -1"),
         ({"row_shares": [0.5, 0.25]}, "row_shares add up to 0.75"),
         ({"replica_gradients": "sparse"}, "use one of dense, touched"),
+        ({"features": 0.0}, "features is 0; give a number above 0"),
     ],
 )
 def test_a_wrong_table_is_an_error(arguments: dict[str, object], text: str) -> None:
@@ -97,6 +98,18 @@ def test_row_shares_decide_what_a_block_is_looked_up() -> None:
     cost = ns.Planner().simulate(task, ns.Plan(slices, [[0], [1]]))
     ids_and_outputs = cost.buffer_bytes.tolist()
     assert ids_and_outputs == [1024 * (3 * 8 + 16 * 4), 1024 * (8 + 16 * 4)]
+
+
+def test_each_feature_of_a_table_has_an_output() -> None:
+    one, shared = ns.Table(1000, 64, 6.0), ns.Table(1000, 64, 6.0, features=3)
+    assert (one.features, shared.features) == (1.0, 3.0)
+    costs = []
+    for table in (one, shared):
+        task = ns.Task([table], devices=2, memory_bytes=GIB, batch_size=65536)
+        costs.append(ns.simulate(task, ns.plan_from_slices(task, [(0, 0, 0, 64)])))
+    assert [cost.dim_sum.tolist() for cost in costs] == [[64, 0], [3 * 64, 0]]
+    assert costs[1].buffer_bytes[0] - costs[0].buffer_bytes[0] == 2 * 65536 * 64 * 4
+    assert costs[1].cost_ms > costs[0].cost_ms
 
 
 def test_replicas_may_gather_touched_rows() -> None:

@@ -29,7 +29,7 @@ TEST(Allocation, ASessionThatHasSeenSuchATaskAllocatesNothing) {
   const PlacementProblem problem{.devices = task.devices,
                                  .memory_bytes = task.memory_bytes,
                                  .embeddings = catalog.embeddings(),
-                                 .dims = catalog.dims(),
+                                 .dims = catalog.columns(),
                                  .size_bytes = catalog.sizes_bytes(),
                                  .dim_limits = grid_dim_limits(task, 11)};
   std::vector<CandidateResult> first(batch.size());

@@ -45,10 +45,11 @@ std::int64_t state_bytes_of(Optimizer optimizer, std::int64_t rows, std::int64_t
   return -1;
 }
 
-std::int64_t buffer_bytes_of(double batch, double pooling_factor, std::int64_t dim) {
+std::int64_t buffer_bytes_of(double batch, double pooling_factor, double features,
+                             std::int64_t dim) {
   if (batch == 0.0) return 0;
   return static_cast<std::int64_t>(std::ceil(8.0 * batch * pooling_factor)) +
-         static_cast<std::int64_t>(std::ceil(batch * std::min(1.0, pooling_factor))) * dim * 4;
+         static_cast<std::int64_t>(std::ceil(batch * std::min(features, pooling_factor))) * dim * 4;
 }
 
 // Lookups below a row, of all of them: parts before it, and its part of the one that it is in.
@@ -72,7 +73,7 @@ std::int64_t slice_bytes_of(const Table& table, const TableSlice& slice) {
   return weight_bytes_of(table.memory.weight_type, slice.rows, slice.dim) +
          state_bytes_of(table.memory.optimizer, slice.rows, slice.dim) +
          buffer_bytes_of(static_cast<double>(table.memory.batch_size), table.pooling_factor * share,
-                         slice.dim);
+                         table.features, slice.dim);
 }
 
 // Rows that some samples touch: the histogram of so many samples is the library's, and so is no
@@ -111,7 +112,8 @@ std::int64_t replica_bytes_of(const Task& task, const Table& table) {
          state_bytes_of(table.memory.optimizer, table.rows, table.dim) +
          (table.replica_gradients == ReplicaGradients::kDense ? table.rows * table.dim * element
                                                               : gathered()) +
-         buffer_bytes_of(static_cast<double>(part), table.pooling_factor, table.dim);
+         buffer_bytes_of(static_cast<double>(part), table.pooling_factor, table.features,
+                         table.dim);
 }
 
 std::int64_t room_bytes_of(const Task& task, std::size_t device) {
@@ -276,12 +278,14 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
   EXPECT_TRUE(cost.fits_memory);
   for (std::size_t d = 0; d < plan.shards.size(); ++d) {
     std::int64_t bytes = 0;
+    std::int64_t columns = 0;
     // Sums that are rounded up to bytes may come out one apart where lookups are shared out.
     std::int64_t rounded = 0;
     for (const int index : plan.shards[d]) {
       const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
       const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
       bytes += slice_bytes_of(table, slice);
+      columns += static_cast<std::int64_t>(std::floor(table.features * slice.dim + 0.5));
       // An id, and a sample's output.
       if (slice.rows != table.rows) rounded += 1 + 4 * slice.dim;
     }
@@ -292,6 +296,7 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
     }
     EXPECT_LE(std::abs(bytes - cost.devices[d].memory_bytes), rounded) << "device " << d;
     EXPECT_LE(bytes, room_bytes_of(task, d) + rounded) << "device " << d;
+    EXPECT_EQ(columns, cost.devices[d].dim_sum) << "device " << d;
     EXPECT_EQ(cost.devices[d].free_bytes, room_bytes_of(task, d) - cost.devices[d].memory_bytes);
   }
 }

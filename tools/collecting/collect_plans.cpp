@@ -173,7 +173,7 @@ class PlanSamples {
       std::vector<Table> of_batch;
       for (const TableSlice& slice : shards[d]) {
         Table table = slice_tables.of(slice);
-        dim_sums[d] += slice.dim;
+        dim_sums[d] += output_columns(table, slice.dim);
         lookups += lookup_units(table.pooling_factor);
         of_batch.push_back(scaled(table, task.batch_size, to_batch));
         tables[d].push_back(std::move(table));

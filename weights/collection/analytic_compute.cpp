@@ -62,18 +62,19 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
     const AccessProfile profile = access_profile(table, samples);
     const double bytes = moved_weight_row_bytes(table.memory.weight_type, table.dim);
     const double gradient_bytes = moved_fp32_row_bytes(table.dim);
+    const double outputs = samples * table.features;
     lookups += profile.lookups;
     rows += static_cast<double>(table.rows);
 
-    forward.both(profile.lookups * kIndexBytes + samples * kIndexBytes);
-    forward.both(samples * fp32_row_bytes(table.dim));  // The output.
+    forward.both(profile.lookups * kIndexBytes + outputs * kIndexBytes);
+    forward.both(outputs * fp32_row_bytes(table.dim));
     forward.memory_bytes += bytes * row_reads_from_memory(profile, cache_bytes / bytes);
     forward.l2_bytes += bytes * profile.lookups;
 
     // Gradients of the bags, read in the order of rows: once from memory, again if they do not
     // fit; then each touched row is read and written.
-    const double bags = std::min(samples, profile.lookups);
-    const double kept = std::min(1.0, cache_bytes / (samples * gradient_bytes));
+    const double bags = std::min(outputs, profile.lookups);
+    const double kept = std::min(1.0, cache_bytes / (outputs * gradient_bytes));
     update.both(profile.lookups * kPairBytes);
     update.memory_bytes += gradient_bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
     update.l2_bytes += gradient_bytes * profile.lookups;

@@ -57,7 +57,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
       Table table = slice_tables.of(slice);
       lookups += lookup_units(table.pooling_factor);
       device.memory += slice_memory(table, slice.dim);
-      device.dim_sum += slice.dim;
+      device.dim_sum += output_columns(table, slice.dim);
       tables.push_back(of_batch(std::move(table)));
     }
     id_sums.push_back(id_columns(lookups));

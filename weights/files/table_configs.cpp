@@ -86,6 +86,7 @@ std::string serialize_table_configs(std::span<const Table> tables, bool with_dim
     if (table.replica_gradients != ReplicaGradients::kDense) {
       entry["replica_gradients"] = name_of(table.replica_gradients);
     }
+    if (table.features != 1.0) entry["features"] = table.features;
     list.push_back(std::move(entry));
   }
   return list.dump() + '\n';

@@ -100,6 +100,39 @@ std::vector<ShardingKind> read_kinds(const JsonObject& object) {
   return kinds;
 }
 
+/// Lookups and pooled outputs of a sample: those of all features that read the table.
+void read_features(const JsonObject& object, Table& table) {
+  const bool stated = object.has("features");
+  if (!stated || !object.value("features").is_array()) {
+    table.pooling_factor = object.number("pooling_factor", 0.0, kMaxPoolingFactor);
+    if (stated) table.features = object.number("features", 0.0, kMostFeatures);
+    return;
+  }
+  if (object.has("pooling_factor")) {
+    throw Error(object.where() +
+                ": gives both a list of features, each with its pooling_factor, and a "
+                "pooling_factor; keep one");
+  }
+  table.features = 0.0;
+  int count = 0;
+  for (const JsonValue entry : object.array("features")) {
+    const JsonObject feature(entry, object.place("features") + ": number " + std::to_string(count));
+    const double share = feature.has("batch_share") ? feature.number("batch_share", 0.0, 1.0) : 1.0;
+    if (share == 0.0) {
+      throw Error(feature.place("batch_share") +
+                  " is 0; give a number above 0, or leave the "
+                  "feature out");
+    }
+    table.features += share;
+    table.pooling_factor += share * feature.number("pooling_factor", 0.0, kMaxPoolingFactor);
+    feature.reject_unknown_fields();
+    ++count;
+  }
+  if (count == 0) {
+    throw Error(object.place("features") + " is empty; give at least one, or leave it out");
+  }
+}
+
 TableRules read_rules(const JsonObject& object) {
   TableRules rules;
   if (object.has("no_split") && object.value("no_split").get(rules.no_split) != simdjson::SUCCESS) {
@@ -178,7 +211,7 @@ TableReader::Result TableReader::read(const JsonObject& object, Dim dim) {
   Table& table = result.table;
   if (object.has("name")) table.name = object.text("name");
   table.rows = object.integer("row", 1, kMaxRows);
-  table.pooling_factor = object.number("pooling_factor", 0.0, kMaxPoolingFactor);
+  read_features(object, table);
   const bool has_dim = object.has("dim") || dim == Dim::kRequired;
   if (has_dim) table.dim = object.small_integer("dim", kDimMultiple, kMaxDim);
   if (object.has("rules")) table.rules = read_rules(object.object("rules"));

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/base/message_text.h"
 #include "core/tables/access_statistics.h"
 #include "neuroshard/error.h"
 
@@ -84,6 +85,11 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
 }  // namespace
 
 std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
+  if (table.features != 1.0) {
+    throw Error("features is " + shortest_text(table.features) +
+                ": batches are made of one feature for each table; list the table once for each "
+                "feature, or leave features out");
+  }
   const double lookups = table.pooling_factor * static_cast<double>(batch);
   if (lookups > static_cast<double>(kMaxLookups)) {
     throw Error("a batch of " + std::to_string(batch) + " with pooling factor " +

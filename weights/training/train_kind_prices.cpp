@@ -20,8 +20,8 @@ ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {
   const double part = 1.0 / sample.devices;
   const auto samples = static_cast<double>(sample.samples);
   return kind == ShardingKind::kReplicate
-             ? shard_amounts(samples * part, sample.dim, sample.pooling_factor, 1.0)
-             : shard_amounts(samples, sample.dim, sample.pooling_factor, part);
+             ? shard_amounts(samples * part, sample.dim, sample.pooling_factor, 1.0, 1.0)
+             : shard_amounts(samples, sample.dim, sample.pooling_factor, 1.0, part);
 }
 
 /// Least squares of what `amounts`, each scaled to a mean square of 1 in `rows`, have to be

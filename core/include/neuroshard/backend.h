@@ -48,7 +48,7 @@ struct PlacementProblem {
   int devices = 0;
   std::int64_t memory_bytes = 0;             ///< Of one device; the most that one has.
   std::span<const float> embeddings;         ///< [pieces, embedding width]
-  std::span<const std::int32_t> dims;        ///< [pieces]
+  std::span<const std::int32_t> dims;        ///< [pieces], output_columns()
   std::span<const std::int64_t> size_bytes;  ///< [pieces]
   /// Highest dim sum allowed on a device, ascending.
   std::vector<std::int64_t> dim_limits;

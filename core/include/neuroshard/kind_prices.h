@@ -16,16 +16,17 @@ enum class ShardAmount {
   kShard,     ///< 1: for being there.
   kIds,       ///< 8 bytes for each of its lookups.
   kLookedUp,  ///< 4 bytes for each column of each of its lookups.
-  kOutputs,   ///< 4 bytes for each column and sample; of a pooling factor below 1 so many samples.
+  kOutputs,   ///< 4 bytes for each column of each pooled output: those of Table::features, at most
+              ///< one for each lookup.
   kTableIds   ///< 8 bytes for each lookup of the table, other shards' included.
 };
 inline constexpr std::size_t kShardAmounts = 5;
 using ShardAmounts = std::array<double, kShardAmounts>;
 
-/// Those of `dim` columns of a table with `pooling_factor` lookups a sample, of which the shard has
-/// the part `share`, for `samples` samples.
+/// Those of `dim` columns of a table with `pooling_factor` lookups and `features` pooled outputs a
+/// sample, of whose lookups the shard has the part `share`, for `samples` samples.
 [[nodiscard]] ShardAmounts shard_amounts(double samples, int dim, double pooling_factor,
-                                         double share);
+                                         double features, double share);
 
 /// What a shard costs its device, with all that it sends: so many milliseconds for each unit of its
 /// amounts. For sources whose costs add up so; the cost of a device is then the sum over its

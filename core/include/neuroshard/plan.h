@@ -85,7 +85,7 @@ struct DeviceCost {
   double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
   double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
   std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
-  std::int64_t dim_sum = 0;       ///< Of its slices.
+  std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
   int slices = 0;
   SliceMemory memory{};

@@ -8,9 +8,9 @@
 namespace neuroshard {
 
 /// Says what of `task` decides memory but not predicted costs, which are of batches of
-/// `task.batch_size` samples, and operators of fp32 weights unless they `follow_weight_types`, as
-/// Backend::follows_weight_types() and analytic costs do. Empty: nothing.
-[[nodiscard]] std::string prediction_limits(const Task& task, bool follow_weight_types);
+/// `task.batch_size` samples, and operators of fp32 weights and one feature unless they
+/// `follow_traffic`, as backends that follow_weight_types() and analytic costs do. Empty: nothing.
+[[nodiscard]] std::string prediction_limits(const Task& task, bool follow_traffic);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

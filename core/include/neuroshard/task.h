@@ -29,6 +29,8 @@ inline constexpr int kMaxDim = 1 << 16;
 /// Parts of a table's rows whose shares of its lookups may be given.
 inline constexpr int kMaxRowShares = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 40;
+/// Features that read a table.
+inline constexpr double kMostFeatures = 4096.0;
 /// All tables of a task, however they are cut; keeps every sum of sizes within 64 bits.
 inline constexpr std::int64_t kMaxTaskBytes = std::int64_t{1} << 60;
 
@@ -37,7 +39,7 @@ struct Table {
   std::string name;  ///< For messages and plans only; may be empty.
   std::int64_t rows = 0;
   int dim = 0;  ///< Columns; a multiple of 4.
-  /// Mean number of lookups per sample.
+  /// Mean number of lookups per sample, of all features that read it together.
   double pooling_factor = 0.0;
   /// Of the distinct rows that a batch of kDefaultBatchSize samples touches, the share touched 1,
   /// 2, 3-4, 5-8, ..., 16385-32768, and more than 32768 times. Sums to 1; all zero for a table
@@ -50,6 +52,9 @@ struct Table {
   /// Empty: all rows are looked up evenly. Only costs of row blocks depend on them.
   std::vector<double> row_shares{};
   ReplicaGradients replica_gradients = ReplicaGradients::kDense;  ///< If a plan replicates it.
+  /// Pooled outputs per sample: one of each feature that reads the table, or the share of the
+  /// samples that have it. Above 0, at most kMostFeatures.
+  double features = 1.0;
 
   [[nodiscard]] std::int64_t size_bytes() const;  ///< slice_bytes() of all columns.
 };
@@ -57,6 +62,10 @@ struct Table {
 /// The share of the lookups in `table` that go to these of its rows, which are at least one: by its
 /// row shares, and within each part in proportion to the rows. Of all rows it is 1, exactly.
 [[nodiscard]] double lookup_share(const Table& table, std::int64_t first_row, std::int64_t rows);
+
+/// Columns of the pooled outputs of a sample that `dim` columns of `table` have: those of each
+/// feature. At least 1.
+[[nodiscard]] int output_columns(const Table& table, int dim);
 
 /// What `dim` columns of `table`, kept together, take on a device: docs/memory.md has formulas and
 /// sources. Grows by the same with each column, but has a part that all slices have alike, so that

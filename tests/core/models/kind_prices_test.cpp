@@ -30,14 +30,16 @@ using testing::random_models;
 
 TEST(KindPrices, AmountsAreThoseOfAShard) {
   // 65,536 samples, a quarter of 20 lookups each.
-  const ShardAmounts block = shard_amounts(65536, 64, 20.0, 0.25);
+  const ShardAmounts block = shard_amounts(65536, 64, 20.0, 1.0, 0.25);
   EXPECT_DOUBLE_EQ(block[0], 1.0);
   EXPECT_DOUBLE_EQ(block[1], 8.0 * 65536 * 5 / kGib);
   EXPECT_DOUBLE_EQ(block[2], 4.0 * 64 * 65536 * 5 / kGib);
   EXPECT_DOUBLE_EQ(block[3], 4.0 * 64 * 65536 / kGib);
   EXPECT_DOUBLE_EQ(block[4], 8.0 * 65536 * 20 / kGib);
   // Half of the samples have no lookup, and no output.
-  EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 0.5, 1.0)[3], 4.0 * 8 * 500 / kGib);
+  EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 0.5, 1.0, 1.0)[3], 4.0 * 8 * 500 / kGib);
+  // Each of three features has an output of its own.
+  EXPECT_DOUBLE_EQ(shard_amounts(1000, 8, 20.0, 3.0, 0.5)[3], 4.0 * 8 * 3000 / kGib);
   const KindPrice price{{1.0, 2.0, 3.0, 4.0, 5.0}};
   EXPECT_DOUBLE_EQ(price.price_ms({1.0, 10.0, 100.0, 1000.0, 10000.0}), 54321.0);
 }
@@ -106,13 +108,14 @@ const Plan kWholeTablesAlone{.slices = {{0, 0, 16, 0, 600}, {1, 0, 4, 0, 10}},
                              .shards = {{0}, {}, {}, {1}}};
 
 double row_ms() {
-  return kPrices.at(ShardingKind::kRow).price_ms(shard_amounts(65536, 16, 3.0, 0.25));
+  return kPrices.at(ShardingKind::kRow).price_ms(shard_amounts(65536, 16, 3.0, 1.0, 0.25));
 }
 double grid_ms() {
-  return kPrices.at(ShardingKind::kTableRow).price_ms(shard_amounts(65536, 16, 7.0, 0.5));
+  return kPrices.at(ShardingKind::kTableRow).price_ms(shard_amounts(65536, 16, 7.0, 1.0, 0.5));
 }
 double replica_ms() {
-  return kPrices.at(ShardingKind::kReplicate).price_ms(shard_amounts(65536.0 / 4, 8, 0.5, 1.0));
+  return kPrices.at(ShardingKind::kReplicate)
+      .price_ms(shard_amounts(65536.0 / 4, 8, 0.5, 1.0, 1.0));
 }
 
 TEST(KindPrices, TakeThePlaceOfPredictions) {

@@ -74,7 +74,7 @@ double cost_ms(const Backend& backend, const PlacementProblem& problem,
   const Task task{.tables = {}, .devices = problem.devices, .memory_bytes = problem.memory_bytes};
   return cost_of_shards(backend, {.task = task,
                                   .embeddings = problem.embeddings,
-                                  .dims = problem.dims,
+                                  .columns = problem.dims,
                                   .memory = memory,
                                   .lookups = lookups,
                                   .shards = {offsets, ids}})

@@ -127,12 +127,12 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   others[2].pooling_factor = 3.0;
   others[3].access_histogram[5] = 1.0;
   // One for each field of the kind but memory and the rules, which cost nothing, and two that only
-  // row blocks and replicas depend on.
+  // row blocks and replicas depend on, and outputs, which the published features do not know.
   const auto& [no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds] =
       table.rules;
   constexpr std::size_t kRules = std::tuple_size_v<decltype(std::tie(
       no_split, min_width, max_slices, devices, not_devices, nodes, not_nodes, kinds))>;
-  EXPECT_EQ(others.size() + 3 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
+  EXPECT_EQ(others.size() + 4 + kRules, std::tuple_size_v<decltype(kind_of(table))>);
   for (const Table& other : others) {
     EXPECT_NE(kind_of(other), kind_of(table));
     EXPECT_NE(table_features(other, other.dim), table_features(table, table.dim));
@@ -149,6 +149,35 @@ TEST(TableFeatures, TablesThatDifferInCostDifferInFeatures) {
   Table gathered = table;
   gathered.replica_gradients = ReplicaGradients::kTouched;
   EXPECT_NE(kind_of(gathered), kind_of(table));
+  Table shared = table;
+  shared.features = 2.0;
+  EXPECT_NE(kind_of(shared), kind_of(table));
+}
+
+// Features that read a table alike are as many samples of one.
+TEST(OperatorFeatures, OfFeaturesAreThoseOfAsManySamples) {
+  const Table one{.name = {},
+                  .rows = 1000,
+                  .dim = 32,
+                  .pooling_factor = 2.0,
+                  .access_histogram = {0.5, 0.25, 0.25}};
+  for (const int features : {1, 2, 5, 20}) {
+    Table shared = one;
+    shared.features = features;
+    shared.pooling_factor = features * one.pooling_factor;
+    std::vector<float> of_features;
+    std::vector<float> of_samples;
+    // The histogram is that of kDefaultBatchSize samples, whose lookups are as many times more.
+    OperatorFeatures(kTrafficFeatures).append(shared, 16, of_features);
+    Table more = one;
+    const double samples = features * static_cast<double>(kDefaultBatchSize);
+    more.access_histogram = HistogramScale(static_cast<double>(kDefaultBatchSize), samples)(more);
+    OperatorFeatures(kTrafficFeatures, samples).append(more, 16, of_samples);
+    for (int amount = 0; amount < kTrafficAmounts; ++amount) {
+      EXPECT_NEAR(of_features[amount], of_samples[amount], 1e-3 * of_samples[amount])
+          << features << " features: " << table_feature_names(kTrafficFeatures)[amount];
+    }
+  }
 }
 
 TEST(TableFeatures, TablesThatDifferInMemoryAreOfDifferentKinds) {

@@ -69,6 +69,10 @@ TEST(TableMemory, BuffersHoldTheIdsOfAllAndTheOutputsOfSamplesWithLookups) {
   table.memory.weight_type = WeightType::kInt8;  // Outputs stay fp32.
   table.pooling_factor = 1.0;
   EXPECT_EQ(slice_memory(table, 16).buffer_bytes, 100 * 8 + 100 * 16 * 4);
+  table.features = 3.0;  // No more outputs than lookups.
+  EXPECT_EQ(slice_memory(table, 16).buffer_bytes, 100 * 8 + 100 * 16 * 4);
+  table.pooling_factor = 7.0;
+  EXPECT_EQ(slice_memory(table, 16).buffer_bytes, 700 * 8 + 300 * 16 * 4);
 }
 
 TEST(TableMemory, SlicesAddUpToTheTableAndWhatEachHasOfItsOwn) {
@@ -180,6 +184,15 @@ TEST(PredictionLimits, AreSaidOfWhatMemoryKnowsAndCostsDoNot) {
       "65,536");
   EXPECT_EQ(prediction_limits(task, true),
             "memory is of batches of 512 samples, predicted costs of 65,536");
+  task.tables[1].memory.batch_size = kDefaultBatchSize;
+  for (Table& table : task.tables) table.memory.weight_type = WeightType::kFp32;
+  task.tables[2].features = 2.5;
+  EXPECT_EQ(prediction_limits(task, false),
+            "table 2 ('t') has features 2.5: memory and exchanges count them, predicted costs of "
+            "operators are those of one feature");
+  task.tables[3].features = 2.0;
+  EXPECT_THAT(prediction_limits(task, false), HasSubstr("2.5, and so have 1 other table: memory"));
+  EXPECT_EQ(prediction_limits(task, true), "");
 }
 
 }  // namespace

@@ -19,14 +19,16 @@ def bags(
     tables: dict[str, tuple[int, int]],
     data_type: DataType = DataType.FP32,
     pooling: PoolingType = PoolingType.SUM,
+    features: dict[str, int] = {},
 ) -> EmbeddingBagCollection:
+    """`features`: how many read a table, if not one."""
     return EmbeddingBagCollection(
         tables=[
             EmbeddingBagConfig(
                 name=name,
                 num_embeddings=rows,
                 embedding_dim=dim,
-                feature_names=[f"of_{name}"],
+                feature_names=[f"of_{name}_{feature}" for feature in range(features.get(name, 1))],
                 data_type=data_type,
                 pooling=pooling,
             )

@@ -10,6 +10,7 @@ import torch
 from planner_cases import GIB, MIXED, SHARDERS, bags, pieces_of, planner, topology
 from torchrec import EmbeddingCollection, EmbeddingConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
@@ -17,6 +18,7 @@ from torchrec.modules.embedding_configs import DataType
 
 import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, from_sharding_plan, to_sharding_plan
+from neuroshard.torchrec.model_tables import model_tables
 
 
 def test_places_every_column_once_and_says_the_same_twice() -> None:
@@ -222,6 +224,33 @@ def test_access_histograms_reach_the_search() -> None:
         with pytest.raises(PlannerError, match=text) as refused:
             planner(access_histograms=wrong).plan(model, SHARDERS)
         assert refused.value.error_type == PlannerErrorType.INPUT_VALIDATION
+
+
+@pytest.mark.parametrize(
+    ("constraints", "lookups", "outputs"),
+    [
+        ({}, 3.0, 3.0),
+        ({"pooling_factors": [10.0]}, 30.0, 3.0),
+        ({"pooling_factors": [10.0, 20.0, 30.0]}, 60.0, 3.0),
+        ({"pooling_factors": [10.0, 20.0, 30.0], "num_poolings": [2.0, 1.0, 1.0]}, 70.0, 4.0),
+    ],
+)
+def test_each_feature_of_a_table_has_an_output(
+    constraints: dict[str, list[float]], lookups: float, outputs: float
+) -> None:
+    given = {"a": ParameterConstraints(**constraints)}  # type: ignore[arg-type]
+    enumerator = EmbeddingEnumerator(topology=topology(), batch_size=512, constraints=given)
+    options = enumerator.enumerate(bags({"a": (1000, 64), "b": (500, 32)}, features={"a": 3}), SHARDERS)
+    tables = [table.table(given, {}) for table in model_tables(options)]
+    assert [(table.pooling_factor, table.features) for table in tables] == [(lookups, outputs), (1.0, 1.0)]
+
+
+def test_a_table_that_many_features_read_is_shared_out() -> None:
+    """Its columns are most of what is exchanged."""
+    tables = {"shared": (200_000, 128), **{f"other{i}": (200_000, 128) for i in range(12)}}
+    plan = planner(topology=topology(8)).plan(bags(tables, features={"shared": 20}), SHARDERS)
+    assert len(pieces_of(plan, "", "shared")) >= 4
+    assert len(pieces_of(planner(topology=topology(8)).plan(bags(tables), SHARDERS), "", "shared")) < 4
 
 
 def test_of_candidates_the_one_is_taken_that_torchrec_estimates_least() -> None:

@@ -37,6 +37,26 @@ TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
   EXPECT_NEAR(cost.update_ms, lookups * (8.0 + 512.0 + 2.0 * 512.0) / 0.9e9, 1e-9);
 }
 
+// The same lookups, in bags of as many more samples.
+TEST(AnalyticCompute, FeaturesOfATableAreAsManySamplesOfOne) {
+  Random random(1);
+  for (const int features : {2, 5, 20}) {
+    for (const int dim : {4, 32, 128}) {
+      const Table one = random_table(random, dim);
+      Table shared = one;
+      shared.features = features;
+      shared.pooling_factor *= features;
+      const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
+      const AnalyticCompute a = analytic_compute(gpu, std::vector{shared}, 65536);
+      const AnalyticCompute b = analytic_compute(gpu, std::vector{one}, features * 65536.0);
+      EXPECT_NEAR(a.forward_ms, b.forward_ms, 1e-9 * b.forward_ms);
+      EXPECT_NEAR(a.sort_ms, b.sort_ms, 1e-9 * b.sort_ms);
+      EXPECT_NEAR(a.update_ms, b.update_ms, 1e-9 * b.update_ms);
+      EXPECT_EQ(a.launch_ms, b.launch_ms);
+    }
+  }
+}
+
 TEST(AnalyticCompute, WeightsMoveAsTheyAreStoredAndGradientsAsFp32) {
   const GpuSpec gpu{"test", 1000.0, 0.0, 1e9};
   const double lookups = 16.0 * 65536.0;

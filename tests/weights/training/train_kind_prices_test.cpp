@@ -22,9 +22,9 @@ const KindPrices kTruePrices = {{ShardingKind::kRow, {{0.01, 3.0, 2.0, 30.0, 5.0
 ShardAmounts amounts_of(ShardingKind kind, const KindSample& sample) {
   return kind == ShardingKind::kReplicate
              ? shard_amounts(static_cast<double>(sample.samples) / sample.devices, sample.dim,
-                             sample.pooling_factor, 1.0)
+                             sample.pooling_factor, 1.0, 1.0)
              : shard_amounts(static_cast<double>(sample.samples), sample.dim, sample.pooling_factor,
-                             1.0 / sample.devices);
+                             1.0, 1.0 / sample.devices);
 }
 
 /// Of shards on one of `devices`, all of which costs are off by up to `error`.

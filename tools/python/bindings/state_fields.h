@@ -29,9 +29,9 @@ auto fields_of(S& s) {
 template <IsA<Table> S>
 auto fields_of(S& s) {
   auto& [name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-         replica_gradients] = s;
+         replica_gradients, features] = s;
   return std::tie(name, rows, dim, pooling_factor, access_histogram, memory, rules, row_shares,
-                  replica_gradients);
+                  replica_gradients, features);
 }
 
 template <IsA<ReservedMemory> S>

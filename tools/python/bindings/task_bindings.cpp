@@ -38,7 +38,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
                  const std::optional<Histogram>& access_histogram, std::string name,
                  double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
                  TableRules rules, std::vector<double> row_shares,
-                 std::string_view replica_gradients) {
+                 std::string_view replica_gradients, double features) {
   Table table{.name = std::move(name), .rows = rows, .dim = dim, .pooling_factor = pooling_factor};
   if (access_histogram) {
     table.access_histogram = *access_histogram;
@@ -50,6 +50,7 @@ Table make_table(std::int64_t rows, int dim, double pooling_factor,
   table.rules = std::move(rules);
   table.row_shares = std::move(row_shares);
   table.replica_gradients = replica_gradients_from_name(replica_gradients);
+  table.features = features;
   validate(table, table.name.empty() ? "table" : "table " + table.name);
   return table;
 }
@@ -256,17 +257,20 @@ void bind_table(nb::module_& module) {
              const std::optional<Histogram>& access_histogram, std::string name,
              double zipf_exponent, std::string_view weight_type, std::string_view optimizer,
              std::optional<TableRules> rules, std::optional<std::vector<double>> row_shares,
-             std::string_view replica_gradients) {
-            new (self) Table(make_table(
-                rows, dim, pooling_factor, access_histogram, std::move(name), zipf_exponent,
-                weight_type, optimizer, std::move(rules).value_or(TableRules{}),
-                std::move(row_shares).value_or(std::vector<double>{}), replica_gradients));
+             std::string_view replica_gradients, double features) {
+            new (self) Table(make_table(rows, dim, pooling_factor, access_histogram,
+                                        std::move(name), zipf_exponent, weight_type, optimizer,
+                                        std::move(rules).value_or(TableRules{}),
+                                        std::move(row_shares).value_or(std::vector<double>{}),
+                                        replica_gradients, features));
           },
           "rows"_a, "dim"_a, "pooling_factor"_a, nb::kw_only(), "access_histogram"_a = nb::none(),
           "name"_a = "", "zipf_exponent"_a = kDefaultZipfExponent, "weight_type"_a = "fp32",
           "optimizer"_a = "sgd", "rules"_a = nb::none(), "row_shares"_a = nb::none(),
-          "replica_gradients"_a = "dense",
-          "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample. "
+          "replica_gradients"_a = "dense", "features"_a = 1.0,
+          "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample, of "
+          "all "
+          "features that read the table together. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
           "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "
@@ -277,11 +281,13 @@ void bind_table(nb::module_& module) {
           "consecutive parts of the rows, which row blocks are priced by; None: all rows are "
           "looked up evenly. `replica_gradients`: what devices exchange if every one of them holds "
           "the table: \"dense\", an all-reduce of all rows, or \"touched\", the rows that each "
-          "device's part of the batch touches.")
+          "device's part of the batch touches. `features`: pooled outputs per sample, one for each "
+          "feature that reads the table; above 0, at most 4,096.")
       .def_ro("name", &Table::name)
       .def_ro("rows", &Table::rows)
       .def_ro("dim", &Table::dim)
       .def_ro("pooling_factor", &Table::pooling_factor)
+      .def_ro("features", &Table::features)
       .def_ro("access_histogram", &Table::access_histogram)
       .def_prop_ro(
           "weight_type",

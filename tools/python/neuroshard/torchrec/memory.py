@@ -98,9 +98,8 @@ def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> T
 
     Neither of these changes what it is predicted to cost; another type of weights would. `row_bytes`: weights and
     states of a row. `buffer_bytes`: ids and outputs of the whole table, in `blocks` row blocks. The library knows no
-    other terms, so slices of a table may be estimated to take more or less: of several features, say, whose outputs
-    are more than those of one; or where state of narrow weights, which TorchRec takes to be as narrow, counts as a
-    part of the batch.
+    other terms, so slices of a table may be estimated to take more or less: where state of narrow weights, say, which
+    TorchRec takes to be as narrow, counts as a part of the batch.
     """
     of_weight, of_row = WEIGHTS[table.weight_type]
     sizes = {
@@ -118,9 +117,11 @@ def sized(table: Table, row_bytes: float, buffer_bytes: float, blocks: int) -> T
         weight_type=table.weight_type,
         optimizer=optimizer,
         rules=table.rules,
+        features=table.features,
     )
-    # A block has a part of the lookups, and outputs of no more samples than lookups.
-    of_sample = table.pooling_factor * BYTES_OF_ID + min(blocks, table.pooling_factor) * table.dim * BYTES_OF_OUTPUT
+    # A block has a part of the lookups, and no more outputs than lookups.
+    outputs = min(blocks * table.features, table.pooling_factor)
+    of_sample = table.pooling_factor * BYTES_OF_ID + outputs * table.dim * BYTES_OF_OUTPUT
     left = buffer_bytes + (row_bytes - sizes[optimizer]) * table.rows
     samples = round(left / of_sample) if of_sample > 0 else 0
     if samples < 1:

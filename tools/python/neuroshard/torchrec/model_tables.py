@@ -263,6 +263,15 @@ class ModelTable:
         # One figure for several features is that of each.
         return float(lookups * (self.features() if len(lengths) == 1 else 1))
 
+    def pooled_outputs(self, constraints: Constraints) -> float:
+        """Per sample: one for each pooling of each feature."""
+        constraint = constraints.get(self.name)
+        poolings = constraint.num_poolings if constraint is not None else None
+        features = max(self.features(), len(self.options[0].input_lengths))
+        if poolings is None:
+            return float(features)
+        return float(sum(poolings) * (features if len(poolings) == 1 else 1))
+
     def config(self) -> EmbeddingBagConfig | None:
         """As its module has it, if that says."""
         module = self.options[0].module[1]
@@ -289,6 +298,7 @@ class ModelTable:
             rows=self.rows,
             dim=self.columns,
             pooling_factor=self.lookups_per_sample(constraints),
+            features=self.pooled_outputs(constraints),
             access_histogram=access_histograms.get(self.full_name, access_histograms.get(self.name)),
             name=self.full_name,
             weight_type=self._weight_type(),
