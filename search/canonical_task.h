@@ -18,11 +18,9 @@ namespace neuroshard {
 /// searches that start from it find plans of the same cost for any order of the tables. Names are
 /// left out.
 struct CanonicalTask : BundledTask {
-  /// `stop`: BundledTask's.
-  explicit CanonicalTask(const Task& listed, const StopCondition& stop = {});
+  explicit CanonicalTask(const Task& listed);
   /// In an order that is given.
-  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order,
-                const StopCondition& stop = {});
+  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order);
 };
 
 }  // namespace neuroshard

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/models/cost_range.h"
-#include "core/plans/id_exchange.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
@@ -95,18 +94,15 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   if (budget.spent()) features_.clear();
   embedded_ = dims_.size();
   for (std::size_t b = 0; b < bundles.size(); ++b) {
-    std::int64_t lookups = 0;
     std::int32_t dim = 0;
-    SliceMemory memory;
+    std::int64_t size_bytes = 0;
     for (const std::uint32_t piece : tables_of_bundles_[b]) {
-      lookups += lookups_[piece];
       dim += dims_[piece];
-      memory += memory_[piece];
+      size_bytes += size_bytes_[piece];
     }
     whole_[bundles[b].table] = static_cast<std::uint32_t>(dims_.size());
     dims_.push_back(dim);
-    lookups_.push_back(lookups);
-    size_bytes_.push_back(memory_.emplace_back(memory).total_bytes());
+    size_bytes_.push_back(size_bytes);
     can_split_.push_back(0);
     can_split_all_.push_back(0);
   }
@@ -116,9 +112,7 @@ void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t 
   features_.reserve(pieces * features);
   const std::size_t all = pieces + bundles;
   dims_.reserve(all);
-  memory_.reserve(all);
   size_bytes_.reserve(all);
-  lookups_.reserve(all);
   can_split_.reserve(all);
   can_split_all_.reserve(all);
 }
@@ -126,12 +120,10 @@ void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t 
 void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
                               const OperatorFeatures& features, StepBudget& budget) {
   const std::size_t first = dims_.size();
-  const std::int64_t lookups = lookup_units(table.pooling_factor);
   for (int level = 0; level <= halvings.some; ++level) {
     const int dim = table.dim >> level;
     dims_.push_back(dim);
-    lookups_.push_back(lookups);
-    size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
+    size_bytes_.push_back(slice_bytes(table, dim));
     can_split_.push_back(level < halvings.some ? 1 : 0);
     can_split_all_.push_back(level < halvings.all ? 1 : 0);
   }
@@ -160,16 +152,6 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
                          const StopCondition& stop) {
   const auto was_stopped = [](const PieceCatalog& catalog) { return catalog.features_.empty(); };
   if (std::ranges::any_of(catalogs, was_stopped)) return;
-  if (catalogs.size() == 1) {
-    PieceCatalog& catalog = catalogs.front();
-    std::optional<PieceCosts> costs = compute_costs(backend, catalog.features_, stop);
-    if (!costs) return;
-    catalog.embeddings_ = std::move(costs->embeddings);
-    catalog.cost_ms_ = std::move(costs->cost_ms);
-    catalog.features_ = {};
-    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
-    return;
-  }
   std::vector<float> features;
   std::size_t inputs = 0;
   for (const PieceCatalog& catalog : catalogs) inputs += catalog.features_.size();
@@ -182,23 +164,22 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   std::size_t first = 0;
   for (PieceCatalog& catalog : catalogs) {
-    const auto embeddings =
-        std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width);
-    const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.embedded_);
-    // assign() would go one float at a time.
-    catalog.embeddings_.resize(embeddings.size());
-    std::ranges::copy(embeddings, catalog.embeddings_.begin());
-    catalog.cost_ms_.assign(cost_ms.begin(), cost_ms.end());
-    catalog.features_ = {};
-    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
+    catalog.take(backend,
+                 std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width),
+                 std::span(costs->cost_ms).subspan(first, catalog.embedded_));
     first += catalog.embedded_;
   }
 }
 
-// Embeddings of a device's tables are added up anyway.
-void PieceCatalog::sum_up_bundles(const Backend& backend) {
+// Embeddings of a device's tables are added up anyway: those of a bundle are the sum.
+void PieceCatalog::take(const Backend& backend, std::span<const float> embeddings,
+                        std::span<const float> cost_ms) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   embeddings_.resize(size() * width);
+  std::ranges::copy(embeddings, embeddings_.begin());  // assign() would go one float at a time.
+  cost_ms_.assign(cost_ms.begin(), cost_ms.end());
+  features_ = {};
+  if (tables_of_bundles_.empty()) return;
   std::vector<std::uint32_t> offsets{0};
   std::vector<std::uint32_t> pieces;
   for (std::size_t b = 0; b < tables_of_bundles_.size(); ++b) {
@@ -218,7 +199,8 @@ void PieceCatalog::require_costs() const {
       std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
   if (wrong == cost_ms_.end()) return;
   auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
-  if (piece >= embedded_) piece = tables_of_bundle(piece).front();  // Of all its tables together.
+  // Of all its tables together.
+  if (piece >= embedded_) piece = tables_of_bundles_[piece - embedded_].front();
   const std::size_t first_of_bundles = embedded_ - listed_tables_of_bundles_.size();
   // Its table is the one whose pieces begin last before it.
   const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {

@@ -15,7 +15,7 @@
 #include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
-#include "search/bundled_task.h"
+#include "search/apart_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -102,11 +102,8 @@ std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, 
 
 std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const StopCondition& stop) {
   if (!task.groups.empty()) {
-    const BundledTask bundled(task, stop);
-    const Task* const starts = bundled.task_of_starts();
-    if (starts == nullptr) return std::nullopt;
-    const std::optional<Plan> plan = plan_of_uniform_width(*starts, width, stop);
-    return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
+    return plan_without_groups(
+        task, stop, [&](const Task& starts) { return plan_of_uniform_width(starts, width, stop); });
   }
   const auto placed = place_uniform_slices(task, width, stop);
   if (!placed) return std::nullopt;

@@ -40,30 +40,22 @@ struct Crowd {
 // Not of all tables if the budget is spent.
 std::vector<Guest> guests_of(const Task& task, const ApartTables& apart, StepBudget& budget) {
   std::vector<Guest> guests;
-  const auto add = [&](const TableBundle& tables, const std::vector<bool>& allowed) {
+  for (const TableBundle& tables : tables_by_bundle(task)) {
     Guest guest{.tables = tables, .groups = {}, .devices = {}};
     for (const std::uint32_t table : tables) {
       const auto& groups = apart.groups_of(table);
       guest.groups.insert(guest.groups.end(), groups.begin(), groups.end());
     }
-    if (guest.groups.empty() || !budget.take(guest.groups.size() + allowed.size())) return;
+    if (guest.groups.empty()) continue;
+    const std::size_t steps = tables.size() + guest.groups.size();
+    if (!budget.take(steps + static_cast<std::size_t>(task.devices))) break;
     std::ranges::sort(guest.groups);
+    const std::vector<bool> allowed = allowed_devices(task, tables);
     for (std::size_t d = 0; d < allowed.size(); ++d) {
       if (allowed[d]) guest.devices.push_back(static_cast<int>(d));
     }
     guests.push_back(std::move(guest));
-  };
-  std::vector<bool> bundled(task.tables.size(), false);
-  for (const TableBundle& bundle : table_bundles(task)) {
-    for (const std::uint32_t table : bundle) bundled[table] = true;
-    if (!budget.take(bundle.size())) break;
-    add(bundle, allowed_devices(task, bundle));
   }
-  for (std::uint32_t t = 0; t < task.tables.size() && !budget.spent(); ++t) {
-    if (bundled[t] || apart.groups_of(t).empty()) continue;
-    add({t}, allowed_devices(task.tables[t].rules, task));
-  }
-  std::ranges::sort(guests, {}, [](const Guest& guest) { return guest.tables.front(); });
   return guests;
 }
 

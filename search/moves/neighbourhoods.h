@@ -28,16 +28,12 @@ class Neighbourhoods {
   }
 
  private:
-  struct Cut {
-    Way way = Way::kDevice;
-    int slices = 1;
-  };
-  [[nodiscard]] Cut cut_of(int table) const;
+  [[nodiscard]] TableCut cut_of(int table) const;
   /// That are placed anew at once.
   [[nodiscard]] int most_slices() const;
   /// Few slices more probably than many.
   [[nodiscard]] int draw_slices(int table, int places);
-  [[nodiscard]] Cut draw_cut(int table);
+  [[nodiscard]] TableCut draw_cut(int table);
   [[nodiscard]] std::vector<int> draw_tables();
   [[nodiscard]] std::vector<int> tables_of_devices();
   [[nodiscard]] int device_waited_for();

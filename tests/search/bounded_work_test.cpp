@@ -156,20 +156,23 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
     validate(task);
     const CanonicalTask canonical(task);
     const Task ruled = with_rules_of_groups(task);
-    const Task* const starts = canonical.task_of_starts();
+    const std::optional<Task> starts = with_devices_of_apart_tables(canonical.task);
     const auto look_for_room = [&](const WayOptions& options, const StopCondition& stop) {
       (void)find_room(*backend, ruled, options, stop);
     };
     std::vector<Work> works = {
         {"proofs", [&](const StopCondition& stop) { (void)proof_of_infeasibility(task, stop); }},
-        {"canonical task", [&](const StopCondition& stop) { (void)CanonicalTask(task, stop); }},
+        {"devices of apart tables",
+         [&](const StopCondition& stop) {
+           (void)with_devices_of_apart_tables(canonical.task, stop);
+         }},
         {"room by halves",
          [&](const StopCondition& stop) { look_for_room({.halves = true}, stop); }},
         {"room in equal widths",
          [&](const StopCondition& stop) { look_for_room({.equal_widths = true}, stop); }},
         {"room in any ways", [&](const StopCondition& stop) { look_for_room({}, stop); }},
         {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }}};
-    if (starts != nullptr) {
+    if (starts) {
       works.push_back({"uniform slices", [&](const StopCondition& stop) {
                          (void)place_uniform_slices(*starts, 4, stop);
                        }});
