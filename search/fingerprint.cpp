@@ -12,7 +12,7 @@
 #include "core/tables/node_link_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/task_models.h"
-#include "search/default_cuts.h"
+#include "search/planner_options.h"
 
 namespace neuroshard {
 namespace {

@@ -54,7 +54,7 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 PieceCatalog::PieceCatalog(const Task& task, int table_features,
                            std::span<const std::uint32_t> listed,
                            std::span<const BundledTask::Bundle> bundles, const StopCondition& stop)
-    : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
+    : whole_(task.tables.size()) {
   std::vector<bool> is_bundle(task.tables.size(), false);
   for (const BundledTask::Bundle& bundle : bundles) is_bundle[bundle.table] = true;
   std::vector<std::uint32_t> by_kind;
@@ -68,6 +68,7 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   const ApartTables apart(task);
   struct Cut {
     const Table* table;
+    std::uint32_t listed;
     Halvings halvings;
   };
   std::vector<Cut> cuts;  // Of tables that have pieces of their own.
@@ -83,13 +84,15 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
     }
     if (!of_its_own) previous = &table;
     whole_[index] = static_cast<std::uint32_t>(pieces);
-    cuts.push_back({&table, halvings_of(table)});
+    cuts.push_back({&table, listed.empty() ? index : listed[index], halvings_of(table)});
     pieces += static_cast<std::size_t>(cuts.back().halvings.some) + 1;
   }
   for (const BundledTask::Bundle& bundle : bundles) pieces += bundle.tables.size();
   reserve(pieces, bundles.size(), static_cast<std::size_t>(table_features));
   StepBudget budget(StepBudget::kAnySteps, stop);
-  for (const Cut& cut : cuts) add_pieces(*cut.table, cut.halvings, of_operator, budget);
+  for (const Cut& cut : cuts) {
+    add_pieces(*cut.table, cut.listed, cut.halvings, of_operator, budget);
+  }
   for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator, budget);
   if (budget.spent()) features_.clear();
   embedded_ = dims_.size();
@@ -101,6 +104,7 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
       size_bytes += size_bytes_[piece];
     }
     whole_[bundles[b].table] = static_cast<std::uint32_t>(dims_.size());
+    listed_.push_back(bundles[b].listed.front());
     dims_.push_back(dim);
     size_bytes_.push_back(size_bytes);
     can_split_.push_back(0);
@@ -111,17 +115,19 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
 void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t features) {
   features_.reserve(pieces * features);
   const std::size_t all = pieces + bundles;
+  listed_.reserve(all);
   dims_.reserve(all);
   size_bytes_.reserve(all);
   can_split_.reserve(all);
   can_split_all_.reserve(all);
 }
 
-void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
+void PieceCatalog::add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,
                               const OperatorFeatures& features, StepBudget& budget) {
   const std::size_t first = dims_.size();
   for (int level = 0; level <= halvings.some; ++level) {
     const int dim = table.dim >> level;
+    listed_.push_back(listed);
     dims_.push_back(dim);
     size_bytes_.push_back(slice_bytes(table, dim));
     can_split_.push_back(level < halvings.some ? 1 : 0);
@@ -137,8 +143,7 @@ void PieceCatalog::add_bundle(const BundledTask::Bundle& bundle, const OperatorF
   std::vector<std::uint32_t>& pieces = tables_of_bundles_.emplace_back();
   for (std::size_t i = 0; i < bundle.tables.size(); ++i) {
     pieces.push_back(static_cast<std::uint32_t>(dims_.size()));
-    listed_tables_of_bundles_.push_back(bundle.listed[i]);
-    add_pieces(bundle.tables[i], {}, features, budget);
+    add_pieces(bundle.tables[i], bundle.listed[i], {}, features, budget);
   }
 }
 
@@ -201,18 +206,7 @@ void PieceCatalog::require_costs() const {
   auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
   // Of all its tables together.
   if (piece >= embedded_) piece = tables_of_bundles_[piece - embedded_].front();
-  const std::size_t first_of_bundles = embedded_ - listed_tables_of_bundles_.size();
-  // Its table is the one whose pieces begin last before it.
-  const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
-    return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
-  };
-  const auto table = static_cast<std::size_t>(
-      std::max_element(whole_.begin(), whole_.end(), begins_closer) - whole_.begin());
-  const std::size_t named = piece >= first_of_bundles
-                                ? listed_tables_of_bundles_[piece - first_of_bundles]
-                            : listed_.empty() ? table
-                                              : listed_[table];
-  throw Error("table " + std::to_string(named) + ": the compute model predicts " +
+  throw Error("table " + std::to_string(listed_[piece]) + ": the compute model predicts " +
               std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +
               ": its numbers overflow; train or convert the model again, or check row and "
               "pooling_factor of the table");

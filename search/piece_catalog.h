@@ -69,8 +69,8 @@ class PieceCatalog {
  private:
   /// Room for so many, and for bundles; `features` of each piece.
   void reserve(std::size_t pieces, std::size_t bundles, std::size_t features);
-  void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features,
-                  StepBudget& budget);
+  void add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,
+                  const OperatorFeatures& features, StepBudget& budget);
   void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features,
                   StepBudget& budget);
   /// Takes what the models said of the pieces that they were asked for.
@@ -78,7 +78,7 @@ class PieceCatalog {
             std::span<const float> cost_ms);
 
   std::vector<std::uint32_t> whole_;
-  std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
+  std::vector<std::uint32_t> listed_;  ///< [pieces]: the listed table of each; the first of equals.
   std::vector<std::int32_t> dims_;
   std::vector<std::int64_t> size_bytes_;
   std::vector<std::uint8_t> can_split_;  ///< [pieces]: 0 or 1.
@@ -86,8 +86,6 @@ class PieceCatalog {
   /// Pieces that the models are asked for; those after them are bundles.
   std::size_t embedded_ = 0;
   std::vector<std::vector<std::uint32_t>> tables_of_bundles_;  ///< [bundles]: pieces of each.
-  /// The listed table of each piece of `tables_of_bundles_`, in a row.
-  std::vector<std::uint32_t> listed_tables_of_bundles_;
   std::vector<float> features_;  ///< [embedded_], until embed(); none at a stop.
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;

@@ -90,11 +90,13 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   team.run(tasks.size(), [&](std::size_t i, std::size_t) {
     if (!impls[i]) return;
     try {
-      PlanResult result = impls[i]->plan_anew(
-          tasks[i], request, root.options.effort,
-          {.unlinked = [&](const Task&,
-                           const PlanRequest&) { return without_links[unlinked_of[i]].value(); },
-           .published = [&] { return std::move(published[i]).value(); }});
+      PlanResult result =
+          impls[i]->plan_anew(tasks[i], request, root.options.effort,
+                              {.unlinked =
+                                   [&](const Task&, const PlanRequest&) {
+                                     return std::move(without_links[unlinked_of[i]]).value();
+                                   },
+                               .published = [&] { return std::move(published[i]).value(); }});
       impls[i]->settle_reason(tasks[i], request, result);
       impls[i]->add_warnings(tasks[i], result);
       outcomes[i] = std::move(result);

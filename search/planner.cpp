@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,12 +13,11 @@
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
-#include "search/backend_choice.h"
 #include "search/baselines.h"
-#include "search/default_cuts.h"
 #include "search/engine/best_plans.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/planner_impl.h"
+#include "search/planner_options.h"
 #include "search/replanning/replanning.h"
 #include "search/uniform_baseline.h"
 
@@ -42,29 +40,6 @@ constexpr double kMostMsPerGib = 1e6;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void require_between(int value, int low, int high, const char* option) {
-  if (value < low || value > high) {
-    throw Error(std::string(option) + " is " + std::to_string(value) + "; give a number between " +
-                std::to_string(low) + " and " + std::to_string(high));
-  }
-}
-
-void validate(const PlannerOptions& options) {
-  require_between(options.search.beam_width, 1, 1000, "beam width");
-  require_between(options.search.candidates, 1, 100000, "candidates");
-  require_between(options.search.max_splits, 0, 10000, "max splits");
-  require_between(options.search.grid_steps, 1, 1000, "grid steps");
-  require_between(options.threads, 0, 1024, "threads");
-}
-
-void require_equal_widths_possible(const PlannerOptions& options) {
-  if (options.equal_widths && options.algorithm == Algorithm::kPublished) {
-    throw Error(
-        "the published search cuts slices of a table to widths of their own; ask for equal "
-        "widths with algorithm 'neuroshard'");
-  }
 }
 
 void validate(const ReplanRequest& request) {
@@ -178,7 +153,6 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
   std::optional<Infeasibility> why = kinds_out_of_reach(task, means_of(task));
   if (!why) return std::nullopt;
   PlanResult result;
-  result.cost.cost_ms = std::numeric_limits<double>::infinity();
   result.infeasible = std::move(why);
   result.stats.backend = gpu ? gpu->name() : cpu->name();
   return result;
@@ -208,7 +182,6 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
     result.cost = neuroshard::simulate(*cpu, task, *result.plan);
   } else {
     result.infeasible = baseline_failure(task, options.algorithm);
-    result.cost.cost_ms = std::numeric_limits<double>::infinity();
   }
   result.stats.search_ms = milliseconds_since(start);
   return result;
@@ -298,11 +271,7 @@ PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
-  validate(options);
-  options = without_presets(std::move(options));
-  require_equal_widths_possible(options);
-  options.backend = chosen_backend(options.backend);
-  impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
+  impl_ = std::make_unique<Impl>(std::move(models), checked_options(std::move(options)));
 }
 
 Planner::~Planner() = default;
@@ -333,11 +302,12 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   std::optional<Task> with_rules;
   const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
-  PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
+  const PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   ReplanResult result = replan_near(
       *impl->cpu, {.task = task,
                    .running = running,
+                   .running_cost = running_cost,
                    .request = request,
                    .ways = impl->ways(),
                    .effort = impl->options.effort,
@@ -351,7 +321,6 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
                          }});
                    }});
   impl->settle_reason(given, request.plan, result.result);
-  result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;

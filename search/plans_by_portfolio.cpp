@@ -2,7 +2,6 @@
 // search and longer chains.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -99,7 +98,6 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   result.stats = std::move(stats);
   result.complete = !stop.reached();
   if (result.plan) return result;
-  result.cost.cost_ms = std::numeric_limits<double>::infinity();
   if (!stop.reached()) {
     result.infeasible = no_plan_found(task, impossible, stop);
     return result;

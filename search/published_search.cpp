@@ -187,7 +187,7 @@ void PublishedSearch::pack_without_grid() {
   if (problem_.rules != nullptr || any_limits_splits(searched_)) {
     return look_for_room();
   }
-  infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
+  infeasible_ = packing_failure(task_, false);
 }
 
 void PublishedSearch::look_for_room() {

@@ -1,7 +1,6 @@
 #include "search/search_driver.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "search/published_search.h"
@@ -47,7 +46,6 @@ void SearchDriver::start_all(std::span<const Job> jobs) {
     attempt(run, [&] {
       if (stop_.reached()) {  // The catalog may be empty.
         run.result.complete = false;
-        run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
         return leave(run, std::move(run.result));
       }
       run.catalog.require_costs();
@@ -140,7 +138,6 @@ void SearchDriver::finish(Run& run) {
   stats.backend = backend_.name();
   stats.warning = backend_.warning();
   if (stats.warning.empty()) stats.warning = warning_;
-  if (!run.result.plan) run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - run.started;
   stats.search_ms = elapsed.count();
   leave(run, std::move(run.result));

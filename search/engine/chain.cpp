@@ -216,11 +216,9 @@ bool Chain::build_replicas(std::size_t count) {
     if (state_.way_of(t) == Way::kDevice) all_ms += neighbourhoods_.whole_ms(t);
   }
   for (const int t : others) all_ms += neighbourhoods_.whole_ms(t);
-  const int devices = ways_.devices();
   for (const int t : others) {
     rebuild_.take_out(t);
-    const double slices = std::ceil(neighbourhoods_.whole_ms(t) * devices / (all_ms + 1e-9));
-    rebuild_.put_in(t, {Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices))});
+    rebuild_.put_in(t, neighbourhoods_.cut_by_load(t, all_ms));
   }
   for (const int t : first) {
     if (state_.is_replica(t) || !rebuild_.affords_replica(t)) continue;

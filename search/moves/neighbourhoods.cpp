@@ -227,12 +227,16 @@ void Neighbourhoods::cut_others_anew(Rebuild& rebuild, const std::vector<int>& c
     others.push_back(t);
     all_ms += whole_ms(t);
   }
-  const int devices = state_.ways().devices();
   for (const int t : others) {
     rebuild.take_out(t);
-    const double slices = std::ceil(whole_ms(t) * devices / (share * all_ms + 1e-9));
-    rebuild.put_in(t, {Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices))});
+    rebuild.put_in(t, cut_by_load(t, share * all_ms));
   }
+}
+
+TableCut Neighbourhoods::cut_by_load(int table, double all_ms) const {
+  const int devices = state_.ways().devices();
+  const double slices = std::ceil(whole_ms(table) * devices / (all_ms + 1e-9));
+  return {Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices))};
 }
 
 }  // namespace neuroshard

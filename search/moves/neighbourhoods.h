@@ -26,6 +26,8 @@ class Neighbourhoods {
   [[nodiscard]] double whole_ms(int table) const {
     return whole_ms_[static_cast<std::size_t>(table)];
   }
+  /// Slices on devices, each of which takes no more than a device's share of `all_ms`.
+  [[nodiscard]] TableCut cut_by_load(int table, double all_ms) const;
 
  private:
   [[nodiscard]] TableCut cut_of(int table) const;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/plans/sharding_kinds.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -90,13 +91,12 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
     const RowBytes row = stored_bytes(table.memory);
     total_bytes_ += table.rows * (row.per_column * table.dim + row.per_row);
   }
-  const auto by_device = slices_by_device(running.plan);
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    for (const TableSlice& slice : by_device[device]) {
-      slices_[static_cast<std::size_t>(slice.table)].push_back({slice, survivors_[device]});
+  const auto by_table = slices_by_table(running.task, running.plan);
+  for (std::size_t table = 0; table < by_table.size(); ++table) {
+    std::vector<RunningSlice>& slices = slices_[table];
+    for (const auto& [slice, device] : by_table[table]) {
+      slices.push_back({slice, survivors_[static_cast<std::size_t>(device)]});
     }
-  }
-  for (std::vector<RunningSlice>& slices : slices_) {
     std::ranges::sort(slices, {}, [](const RunningSlice& one) {
       return std::tuple(one.slice.first_row, one.slice.first_column);
     });

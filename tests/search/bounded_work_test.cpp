@@ -174,7 +174,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
         {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }}};
     if (starts) {
       works.push_back({"uniform slices", [&](const StopCondition& stop) {
-                         (void)place_uniform_slices(*starts, 4, stop);
+                         (void)plan_of_uniform_width(*starts, 4, stop);
                        }});
       works.push_back({"baseline", [&](const StopCondition& stop) {
                          (void)place_by_baseline(*starts, Algorithm::kLookupGreedy, 0, stop);
