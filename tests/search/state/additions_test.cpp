@@ -44,7 +44,7 @@ struct Case {
   explicit Case(Task drawn)
       : task(std::move(drawn)),
         backend(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical(task) {}
+        canonical(canonical_task(task)) {}
 
   Task task;
   std::unique_ptr<Backend> backend;
