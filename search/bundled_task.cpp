@@ -73,6 +73,7 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
                          .tables = {listed.tables[index]}});
     }
     task.tables.push_back(listed.tables[index]);
+    task.tables.back().name.clear();
     original.push_back(index);
   }
   for (const Bundle& bundle : bundles) {

@@ -9,11 +9,11 @@
 
 namespace neuroshard {
 
-/// A task as the searches see it: tables that groups keep together are one table, a bundle, which
-/// is not cut, so that it is placed as a whole. What the models predict for it the catalog has by
-/// its tables (PieceCatalog); its figures here stand for them where a heuristic looks at no more
-/// than sizes and lookups: columns and lookups are those of all its tables, and its memory is that
-/// or up to a column's bytes more.
+/// A task as the searches see it, without names: tables that groups keep together are one table, a
+/// bundle, which is not cut, so that it is placed as a whole. What the models predict for it the
+/// catalog has by its tables (PieceCatalog); its figures here stand for them where a heuristic
+/// looks at no more than sizes and lookups: columns and lookups are those of all its tables, and
+/// its memory is that or up to a column's bytes more.
 struct BundledTask {
   /// Takes the tables of `listed` in this order. A bundle has the place of its first table.
   BundledTask(const Task& listed, std::span<const std::uint32_t> order);

@@ -47,11 +47,4 @@ std::vector<std::uint32_t> canonical_order(const Task& listed,
   return order;
 }
 
-CanonicalTask::CanonicalTask(const Task& listed) : CanonicalTask(listed, canonical_order(listed)) {}
-
-CanonicalTask::CanonicalTask(const Task& listed, std::span<const std::uint32_t> order)
-    : BundledTask(listed, order) {
-  for (Table& table : task.tables) table.name.clear();
-}
-
 }  // namespace neuroshard

@@ -112,7 +112,7 @@ class Replanning {
   const ReplanOrder& order_;
   RunningHolders holders_;
   std::vector<std::uint64_t> ranks_;
-  CanonicalTask canonical_;
+  BundledTask canonical_;
   MoveBudget budget_;
   std::vector<RunningReplica> replicas_;
   MoveTerms terms_;

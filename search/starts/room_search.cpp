@@ -255,7 +255,7 @@ Plan RoomSearch::plan() const {
 RoomFound find_room(const Backend& backend, const Task& task, const WayOptions& options,
                     const StopCondition& stop) {
   if (task.tables.size() * static_cast<std::size_t>(task.devices) > kMostPlaces) return {};
-  const CanonicalTask canonical(task);
+  const BundledTask canonical = canonical_task(task);
   ShardCatalog catalog(backend, canonical);
   const TableWays ways(catalog, canonical, options);
   const std::vector<RoomTable> tables = room_tables(canonical, ways);

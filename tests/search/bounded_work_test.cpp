@@ -130,7 +130,7 @@ struct Work {
   std::function<void(const StopCondition&)> run;
 };
 
-void climb(const Backend& backend, const CanonicalTask& canonical, const StopCondition& stop) {
+void climb(const Backend& backend, const BundledTask& canonical, const StopCondition& stop) {
   ShardCatalog catalog(backend, canonical);
   const TableWays ways(catalog, canonical, {});
   const Plan nothing{
@@ -154,7 +154,7 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
     SCOPED_TRACE(seed);
     const Task task = hard_task(seed);
     validate(task);
-    const CanonicalTask canonical(task);
+    const BundledTask canonical = canonical_task(task);
     const Task ruled = with_rules_of_groups(task);
     const std::optional<Task> starts = with_devices_of_apart_tables(canonical.task);
     const auto look_for_room = [&](const WayOptions& options, const StopCondition& stop) {

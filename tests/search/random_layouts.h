@@ -15,9 +15,9 @@ namespace neuroshard::testing {
 /// What searches work on: a task's tables in canonical order, and their pieces.
 struct CatalogedTask {
   CatalogedTask(const Backend& backend, const Task& listed)
-      : canonical(listed), task(canonical.task), catalog(backend, task) {}
+      : canonical(canonical_task(listed)), task(canonical.task), catalog(backend, task) {}
 
-  CanonicalTask canonical;
+  BundledTask canonical;
   const Task& task;
   PieceCatalog catalog;
 };

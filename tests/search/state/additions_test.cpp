@@ -48,7 +48,7 @@ struct Case {
 
   Task task;
   std::unique_ptr<Backend> backend;
-  CanonicalTask canonical;
+  BundledTask canonical;
 
   [[nodiscard]] double simulated_ms(const Plan& plan) const {
     return simulate(*backend, task, canonical.plan_of_listed(plan)).cost_ms;

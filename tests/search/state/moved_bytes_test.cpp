@@ -53,7 +53,7 @@ struct Counted {
 
   RunningPlan running;
   CpuBackend backend;
-  CanonicalTask canonical;
+  BundledTask canonical;
   ShardCatalog catalog;
   TableWays ways;
   RunningHolders holders;
