@@ -77,8 +77,9 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
     const Task& task = tasks[i].groups.empty()
                            ? tasks[i]
                            : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
-    if (impls[i]->searches_published(task))
+    if (impls[i]->searches_published(task)) {
       searches[impls[i].get()].push_back({task, published[i]});
+    }
   }
   std::vector<PlanOutcome> without_links;
   if (!unlinked.empty()) {

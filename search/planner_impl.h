@@ -41,13 +41,12 @@ struct Planner::Impl {
   std::shared_ptr<const Impl> for_setting(const CommSetting& setting) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
-  /// Searches beside that of a task.
+  /// Plans that plan_anew() may start from, made by whoever calls it.
   struct OtherSearches {
     /// Plans a task without its links.
     std::function<PlanResult(const Task&, const PlanRequest&)> unlinked;
-    /// For a task among many, which is planned on the caller's thread alone: by the published
-    /// search, of which starts_from_published() or the algorithm want a plan. Empty:
-    /// plan_published().
+    /// By the published search, if searches_published(): of a task among many, which is then
+    /// planned on the caller's thread alone. Empty: plan_anew() runs that search itself.
     std::function<PlanResult()> published{};
   };
   /// As Planner::plan() does, but for warnings and the reason why there is none.
