@@ -210,7 +210,7 @@ class DevicesOfApartTables {
 }  // namespace
 
 std::optional<Task> with_devices_of_apart_tables(const Task& task, const StopCondition& stop) {
-  return DevicesOfApartTables(task, stop).run();
+  return task.groups.empty() ? task : DevicesOfApartTables(task, stop).run();
 }
 
 }  // namespace neuroshard

@@ -3,8 +3,10 @@
 #include <optional>
 #include <vector>
 
+#include "neuroshard/plan.h"
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
+#include "search/bundled_task.h"
 
 namespace neuroshard {
 
@@ -15,5 +17,17 @@ namespace neuroshard {
 /// before `stop`.
 [[nodiscard]] std::optional<Task> with_devices_of_apart_tables(const Task& task,
                                                                const StopCondition& stop = {});
+
+/// A plan of `task` by `place`, std::optional<Plan>(const Task&), which looks at no groups: it gets
+/// bundles as one table, and these rules.
+template <typename Place>
+[[nodiscard]] std::optional<Plan> plan_without_groups(const Task& task, const StopCondition& stop,
+                                                      const Place& place) {
+  const BundledTask bundled(task);
+  const std::optional<Task> starts = with_devices_of_apart_tables(bundled.task, stop);
+  if (!starts) return std::nullopt;
+  const std::optional<Plan> plan = place(*starts);
+  return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
+}
 
 }  // namespace neuroshard

@@ -7,7 +7,7 @@
 
 #include "core/base/step_budget.h"
 #include "core/tables/table_rules.h"
-#include "search/bundled_task.h"
+#include "search/apart_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -45,11 +45,9 @@ std::uint64_t draw_below(std::mt19937_64& random, std::uint64_t bound) { return 
 std::optional<Plan> place_by_baseline(const Task& task, Algorithm algorithm, std::uint64_t seed,
                                       const StopCondition& stop) {
   if (!task.groups.empty()) {
-    const BundledTask bundled(task, stop);
-    const Task* const starts = bundled.task_of_starts();
-    if (starts == nullptr) return std::nullopt;
-    const std::optional<Plan> plan = place_by_baseline(*starts, algorithm, seed, stop);
-    return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
+    return plan_without_groups(task, stop, [&](const Task& starts) {
+      return place_by_baseline(starts, algorithm, seed, stop);
+    });
   }
   const std::size_t tables = task.tables.size();
   const auto devices = static_cast<std::size_t>(task.devices);

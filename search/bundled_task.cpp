@@ -7,7 +7,6 @@
 
 #include "core/tables/table_groups.h"
 #include "core/tables/table_rules.h"
-#include "search/apart_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -47,11 +46,9 @@ Table stand_in(const std::vector<Table>& tables, const std::vector<bool>& allowe
 
 }  // namespace
 
-BundledTask::BundledTask(const Task& listed, const StopCondition& stop)
-    : BundledTask(listed, as_listed(listed), stop) {}
+BundledTask::BundledTask(const Task& listed) : BundledTask(listed, as_listed(listed)) {}
 
-BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> order,
-                         const StopCondition& stop)
+BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> order)
     : task(without_tables(listed)) {
   task.tables.reserve(order.size());
   original.reserve(order.size());
@@ -76,6 +73,7 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
                          .tables = {listed.tables[index]}});
     }
     task.tables.push_back(listed.tables[index]);
+    task.tables.back().name.clear();
     original.push_back(index);
   }
   for (const Bundle& bundle : bundles) {
@@ -95,7 +93,6 @@ BundledTask::BundledTask(const Task& listed, std::span<const std::uint32_t> orde
     TableGroup& apart = task.groups.emplace_back(group);
     for (int& table : apart.tables) table = table_of[static_cast<std::size_t>(table)];
   }
-  if (!task.groups.empty()) apart_starts = with_devices_of_apart_tables(task, stop);
 }
 
 Plan BundledTask::plan_of_listed(const Plan& plan) const {

@@ -47,13 +47,4 @@ std::vector<std::uint32_t> canonical_order(const Task& listed,
   return order;
 }
 
-CanonicalTask::CanonicalTask(const Task& listed, const StopCondition& stop)
-    : CanonicalTask(listed, canonical_order(listed), stop) {}
-
-CanonicalTask::CanonicalTask(const Task& listed, std::span<const std::uint32_t> order,
-                             const StopCondition& stop)
-    : BundledTask(listed, order, stop) {
-  for (Table& table : task.tables) table.name.clear();
-}
-
 }  // namespace neuroshard

@@ -14,15 +14,10 @@ namespace neuroshard {
 [[nodiscard]] std::vector<std::uint32_t> canonical_order(const Task& listed,
                                                          std::span<const std::uint64_t> ranks = {});
 
-/// A task with its tables in an order that depends on what they are, not on how they were listed:
-/// searches that start from it find plans of the same cost for any order of the tables. Names are
-/// left out.
-struct CanonicalTask : BundledTask {
-  /// `stop`: BundledTask's.
-  explicit CanonicalTask(const Task& listed, const StopCondition& stop = {});
-  /// In an order that is given.
-  CanonicalTask(const Task& listed, std::span<const std::uint32_t> order,
-                const StopCondition& stop = {});
-};
+/// A task with its tables in that order: searches that start from it find plans of the same cost
+/// for any order of the tables.
+[[nodiscard]] inline BundledTask canonical_task(const Task& listed) {
+  return {listed, canonical_order(listed)};
+}
 
 }  // namespace neuroshard

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "core/base/step_budget.h"
-#include "neuroshard/column_halvings.h"
 
 namespace neuroshard {
 namespace {
@@ -74,17 +73,6 @@ std::optional<std::vector<int>> pack_by_size(const PieceCatalog& catalog, const 
     device_of[slice] = static_cast<int>(emptiest - used.begin());
   }
   return device_of;
-}
-
-LargestSlice largest_slice(const Task& task, const PieceCatalog& catalog, const SplitState& state) {
-  std::size_t largest = 0;
-  for (std::size_t slice = 1; slice < state.pieces.size(); ++slice) {
-    if (catalog.size_bytes(state.pieces[slice]) > catalog.size_bytes(state.pieces[largest])) {
-      largest = slice;
-    }
-  }
-  return {.table = split_columns(task, state.column_splits)[largest].table,
-          .size_bytes = catalog.size_bytes(state.pieces[largest])};
 }
 
 }  // namespace neuroshard

@@ -5,7 +5,6 @@
 
 #include "neuroshard/stop_condition.h"
 #include "neuroshard/task.h"
-#include "search/infeasibility/infeasibility.h"
 #include "search/split_state.h"
 
 namespace neuroshard {
@@ -29,9 +28,5 @@ void split_oversized(const PieceCatalog& catalog, std::int64_t memory_bytes, Spl
                                                            std::int64_t memory_bytes,
                                                            const PlacementRules* rules = nullptr,
                                                            const StopCondition& stop = {});
-
-/// The largest slice of `state`, the first one on ties.
-[[nodiscard]] LargestSlice largest_slice(const Task& task, const PieceCatalog& catalog,
-                                         const SplitState& state);
 
 }  // namespace neuroshard

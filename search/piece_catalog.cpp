@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/models/cost_range.h"
-#include "core/plans/id_exchange.h"
 #include "core/tables/table_groups.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/error.h"
@@ -55,7 +54,7 @@ std::optional<PieceCosts> compute_costs(const Backend& backend, std::span<const 
 PieceCatalog::PieceCatalog(const Task& task, int table_features,
                            std::span<const std::uint32_t> listed,
                            std::span<const BundledTask::Bundle> bundles, const StopCondition& stop)
-    : whole_(task.tables.size()), listed_(listed.begin(), listed.end()) {
+    : whole_(task.tables.size()) {
   std::vector<bool> is_bundle(task.tables.size(), false);
   for (const BundledTask::Bundle& bundle : bundles) is_bundle[bundle.table] = true;
   std::vector<std::uint32_t> by_kind;
@@ -69,6 +68,7 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
   const ApartTables apart(task);
   struct Cut {
     const Table* table;
+    std::uint32_t listed;
     Halvings halvings;
   };
   std::vector<Cut> cuts;  // Of tables that have pieces of their own.
@@ -84,32 +84,32 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
     }
     if (!of_its_own) previous = &table;
     whole_[index] = static_cast<std::uint32_t>(pieces);
-    cuts.push_back({&table, halvings_of(table)});
+    cuts.push_back({&table, listed.empty() ? index : listed[index], halvings_of(table)});
     pieces += static_cast<std::size_t>(cuts.back().halvings.some) + 1;
   }
   for (const BundledTask::Bundle& bundle : bundles) pieces += bundle.tables.size();
   reserve(pieces, bundles.size(), static_cast<std::size_t>(table_features));
   StepBudget budget(StepBudget::kAnySteps, stop);
-  for (const Cut& cut : cuts) add_pieces(*cut.table, cut.halvings, of_operator, budget);
+  for (const Cut& cut : cuts) {
+    add_pieces(*cut.table, cut.listed, cut.halvings, of_operator, budget);
+  }
   for (const BundledTask::Bundle& bundle : bundles) add_bundle(bundle, of_operator, budget);
   if (budget.spent()) features_.clear();
   embedded_ = dims_.size();
   for (std::size_t b = 0; b < bundles.size(); ++b) {
-    std::int64_t lookups = 0;
     std::int32_t dim = 0;
     std::int32_t columns = 0;
-    SliceMemory memory;
+    std::int64_t size_bytes = 0;
     for (const std::uint32_t piece : tables_of_bundles_[b]) {
-      lookups += lookups_[piece];
       dim += dims_[piece];
       columns += columns_[piece];
-      memory += memory_[piece];
+      size_bytes += size_bytes_[piece];
     }
     whole_[bundles[b].table] = static_cast<std::uint32_t>(dims_.size());
+    listed_.push_back(bundles[b].listed.front());
     dims_.push_back(dim);
     columns_.push_back(columns);
-    lookups_.push_back(lookups);
-    size_bytes_.push_back(memory_.emplace_back(memory).total_bytes());
+    size_bytes_.push_back(size_bytes);
     can_split_.push_back(0);
     can_split_all_.push_back(0);
   }
@@ -118,25 +118,23 @@ PieceCatalog::PieceCatalog(const Task& task, int table_features,
 void PieceCatalog::reserve(std::size_t pieces, std::size_t bundles, std::size_t features) {
   features_.reserve(pieces * features);
   const std::size_t all = pieces + bundles;
+  listed_.reserve(all);
   dims_.reserve(all);
   columns_.reserve(all);
-  memory_.reserve(all);
   size_bytes_.reserve(all);
-  lookups_.reserve(all);
   can_split_.reserve(all);
   can_split_all_.reserve(all);
 }
 
-void PieceCatalog::add_pieces(const Table& table, const Halvings& halvings,
+void PieceCatalog::add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,
                               const OperatorFeatures& features, StepBudget& budget) {
   const std::size_t first = dims_.size();
-  const std::int64_t lookups = lookup_units(table.pooling_factor);
   for (int level = 0; level <= halvings.some; ++level) {
     const int dim = table.dim >> level;
+    listed_.push_back(listed);
     dims_.push_back(dim);
     columns_.push_back(output_columns(table, dim));
-    lookups_.push_back(lookups);
-    size_bytes_.push_back(memory_.emplace_back(slice_memory(table, dim)).total_bytes());
+    size_bytes_.push_back(slice_bytes(table, dim));
     can_split_.push_back(level < halvings.some ? 1 : 0);
     can_split_all_.push_back(level < halvings.all ? 1 : 0);
   }
@@ -150,8 +148,7 @@ void PieceCatalog::add_bundle(const BundledTask::Bundle& bundle, const OperatorF
   std::vector<std::uint32_t>& pieces = tables_of_bundles_.emplace_back();
   for (std::size_t i = 0; i < bundle.tables.size(); ++i) {
     pieces.push_back(static_cast<std::uint32_t>(dims_.size()));
-    listed_tables_of_bundles_.push_back(bundle.listed[i]);
-    add_pieces(bundle.tables[i], {}, features, budget);
+    add_pieces(bundle.tables[i], bundle.listed[i], {}, features, budget);
   }
 }
 
@@ -165,16 +162,6 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
                          const StopCondition& stop) {
   const auto was_stopped = [](const PieceCatalog& catalog) { return catalog.features_.empty(); };
   if (std::ranges::any_of(catalogs, was_stopped)) return;
-  if (catalogs.size() == 1) {
-    PieceCatalog& catalog = catalogs.front();
-    std::optional<PieceCosts> costs = compute_costs(backend, catalog.features_, stop);
-    if (!costs) return;
-    catalog.embeddings_ = std::move(costs->embeddings);
-    catalog.cost_ms_ = std::move(costs->cost_ms);
-    catalog.features_ = {};
-    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
-    return;
-  }
   std::vector<float> features;
   std::size_t inputs = 0;
   for (const PieceCatalog& catalog : catalogs) inputs += catalog.features_.size();
@@ -187,23 +174,22 @@ void PieceCatalog::embed(const Backend& backend, std::span<PieceCatalog> catalog
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   std::size_t first = 0;
   for (PieceCatalog& catalog : catalogs) {
-    const auto embeddings =
-        std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width);
-    const auto cost_ms = std::span(costs->cost_ms).subspan(first, catalog.embedded_);
-    // assign() would go one float at a time.
-    catalog.embeddings_.resize(embeddings.size());
-    std::ranges::copy(embeddings, catalog.embeddings_.begin());
-    catalog.cost_ms_.assign(cost_ms.begin(), cost_ms.end());
-    catalog.features_ = {};
-    if (catalog.has_bundles()) catalog.sum_up_bundles(backend);
+    catalog.take(backend,
+                 std::span(costs->embeddings).subspan(first * width, catalog.embedded_ * width),
+                 std::span(costs->cost_ms).subspan(first, catalog.embedded_));
     first += catalog.embedded_;
   }
 }
 
-// Embeddings of a device's tables are added up anyway.
-void PieceCatalog::sum_up_bundles(const Backend& backend) {
+// Embeddings of a device's tables are added up anyway: those of a bundle are the sum.
+void PieceCatalog::take(const Backend& backend, std::span<const float> embeddings,
+                        std::span<const float> cost_ms) {
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   embeddings_.resize(size() * width);
+  std::ranges::copy(embeddings, embeddings_.begin());  // assign() would go one float at a time.
+  cost_ms_.assign(cost_ms.begin(), cost_ms.end());
+  features_ = {};
+  if (tables_of_bundles_.empty()) return;
   std::vector<std::uint32_t> offsets{0};
   std::vector<std::uint32_t> pieces;
   for (std::size_t b = 0; b < tables_of_bundles_.size(); ++b) {
@@ -223,19 +209,9 @@ void PieceCatalog::require_costs() const {
       std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
   if (wrong == cost_ms_.end()) return;
   auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
-  if (piece >= embedded_) piece = tables_of_bundle(piece).front();  // Of all its tables together.
-  const std::size_t first_of_bundles = embedded_ - listed_tables_of_bundles_.size();
-  // Its table is the one whose pieces begin last before it.
-  const auto begins_closer = [&](std::uint32_t a, std::uint32_t b) {
-    return (a > piece ? 0 : a + 1) < (b > piece ? 0 : b + 1);
-  };
-  const auto table = static_cast<std::size_t>(
-      std::max_element(whole_.begin(), whole_.end(), begins_closer) - whole_.begin());
-  const std::size_t named = piece >= first_of_bundles
-                                ? listed_tables_of_bundles_[piece - first_of_bundles]
-                            : listed_.empty() ? table
-                                              : listed_[table];
-  throw Error("table " + std::to_string(named) + ": the compute model predicts " +
+  // Of all its tables together.
+  if (piece >= embedded_) piece = tables_of_bundles_[piece - embedded_].front();
+  throw Error("table " + std::to_string(listed_[piece]) + ": the compute model predicts " +
               std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +
               ": its numbers overflow; train or convert the model again, or check row and "
               "pooling_factor of the table");

@@ -45,18 +45,6 @@ class PieceCatalog {
   [[nodiscard]] bool can_split(std::uint32_t piece) const { return can_split_[piece] != 0; }
   /// Whether all slices of a table may be halved that are this piece.
   [[nodiscard]] bool can_split_all(std::uint32_t piece) const { return can_split_all_[piece] != 0; }
-  /// A table halved until it has `dim` columns, which halving leads to.
-  [[nodiscard]] std::uint32_t piece(std::size_t table, int dim) const {
-    std::uint32_t piece = whole(table);
-    while (this->dim(piece) > dim) piece = half(piece);
-    return piece;
-  }
-  [[nodiscard]] bool has_bundles() const { return !tables_of_bundles_.empty(); }
-  /// The pieces that the tables of a bundle are by themselves; none of a piece that is no bundle.
-  [[nodiscard]] std::span<const std::uint32_t> tables_of_bundle(std::uint32_t piece) const {
-    if (piece < embedded_) return {};
-    return tables_of_bundles_[piece - embedded_];
-  }
   /// Either half of a piece that can be split.
   [[nodiscard]] std::uint32_t half(std::uint32_t piece) const { return piece + 1; }
 
@@ -74,9 +62,6 @@ class PieceCatalog {
   /// output_columns() of each piece.
   [[nodiscard]] const std::vector<std::int32_t>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes_bytes() const { return size_bytes_; }
-  [[nodiscard]] const std::vector<SliceMemory>& memory() const { return memory_; }
-  /// In units of lookup_units().
-  [[nodiscard]] const std::vector<std::int64_t>& lookups() const { return lookups_; }
   [[nodiscard]] const AlignedVector<float>& embeddings() const { return embeddings_; }
   [[nodiscard]] const std::vector<float>& costs_ms() const { return cost_ms_; }
   /// can_split_all() of each piece, as 0 or 1.
@@ -85,26 +70,24 @@ class PieceCatalog {
  private:
   /// Room for so many, and for bundles; `features` of each piece.
   void reserve(std::size_t pieces, std::size_t bundles, std::size_t features);
-  void add_pieces(const Table& table, const Halvings& halvings, const OperatorFeatures& features,
-                  StepBudget& budget);
+  void add_pieces(const Table& table, std::uint32_t listed, const Halvings& halvings,
+                  const OperatorFeatures& features, StepBudget& budget);
   void add_bundle(const BundledTask::Bundle& bundle, const OperatorFeatures& features,
                   StepBudget& budget);
-  void sum_up_bundles(const Backend& backend);
+  /// Takes what the models said of the pieces that they were asked for.
+  void take(const Backend& backend, std::span<const float> embeddings,
+            std::span<const float> cost_ms);
 
   std::vector<std::uint32_t> whole_;
-  std::vector<std::uint32_t> listed_;  ///< Of each table; empty: its index.
+  std::vector<std::uint32_t> listed_;  ///< [pieces]: the listed table of each; the first of equals.
   std::vector<std::int32_t> dims_;
   std::vector<std::int32_t> columns_;  ///< output_columns()
-  std::vector<SliceMemory> memory_;
-  std::vector<std::int64_t> size_bytes_;  ///< All of `memory_`.
-  std::vector<std::int64_t> lookups_;     ///< [pieces]
-  std::vector<std::uint8_t> can_split_;   ///< [pieces]: 0 or 1.
+  std::vector<std::int64_t> size_bytes_;
+  std::vector<std::uint8_t> can_split_;  ///< [pieces]: 0 or 1.
   std::vector<std::uint8_t> can_split_all_;
   /// Pieces that the models are asked for; those after them are bundles.
   std::size_t embedded_ = 0;
   std::vector<std::vector<std::uint32_t>> tables_of_bundles_;  ///< [bundles]: pieces of each.
-  /// The listed table of each piece of `tables_of_bundles_`, in a row.
-  std::vector<std::uint32_t> listed_tables_of_bundles_;
   std::vector<float> features_;  ///< [embedded_], until embed(); none at a stop.
   AlignedVector<float> embeddings_;
   std::vector<float> cost_ms_;

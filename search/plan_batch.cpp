@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -58,11 +59,13 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
   std::vector<PlanOutcome> outcomes(tasks.size());
   std::vector<std::shared_ptr<const Impl>> impls(tasks.size());
   std::vector<Task> unlinked;
-  std::map<std::size_t, std::size_t> unlinked_of;  // Of tasks with links, the same without.
+  std::vector<std::size_t> unlinked_of(tasks.size());
+  std::vector<PlanOutcome> published(tasks.size());
+  std::map<const Impl*, std::vector<SearchDriver::Job>> searches;
+  std::deque<Task> with_rules;  // Borrowed by searches.
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       impls[i] = root.for_task(tasks[i]);
-      outcomes[i] = PlanResult{};
     } catch (const Error& error) {
       outcomes[i] = error;
       continue;
@@ -71,54 +74,37 @@ std::vector<PlanOutcome> Planner::plan_batch(std::span<const Task> tasks,
       unlinked_of[i] = unlinked.size();
       unlinked.push_back(*std::move(without));
     }
+    const Task& task = tasks[i].groups.empty()
+                           ? tasks[i]
+                           : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
+    if (impls[i]->searches_published(task)) {
+      searches[impls[i].get()].push_back({task, published[i]});
+    }
   }
-  std::vector<PlanOutcome> plans;
-  if (!unlinked.empty()) plans = plan_batch(unlinked, Impl::request_without_links(request));
-  const auto without_links = [&](std::size_t i) {
-    const auto at = unlinked_of.find(i);
-    return at == unlinked_of.end() ? nullptr : &plans[at->second];
-  };
-  struct Jobs {
-    std::vector<Impl::Job> by_portfolio;
-    std::vector<SearchDriver::Job> published;
-  };
-  std::map<const Impl*, Jobs> jobs;
-  std::deque<Task> with_rules;  // Borrowed by jobs.
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!outcomes[i]) continue;
+  std::vector<PlanOutcome> without_links;
+  if (!unlinked.empty()) {
+    without_links = plan_batch(unlinked, Impl::request_without_links(request));
+  }
+  for (const auto& [impl, jobs] : searches) impl->plan_published(jobs, request);
+  ThreadTeam team(static_cast<int>(
+      std::clamp<std::size_t>(tasks.size(), 1, static_cast<std::size_t>(root.threads))));
+  team.run(tasks.size(), [&](std::size_t i, std::size_t) {
+    if (!impls[i]) return;
     try {
-      const Task& task = tasks[i].groups.empty()
-                             ? tasks[i]
-                             : with_rules.emplace_back(with_rules_of_groups(tasks[i]));
-      const PlanOutcome* const without = without_links(i);
-      const Plan* const known = without != nullptr ? Impl::plan_in(*without) : nullptr;
-      if (std::optional<PlanResult> none = impls[i]->out_of_reach(tasks[i])) {
-        outcomes[i] = *std::move(none);
-      } else if (!searches(root.options.algorithm)) {
-        outcomes[i] = impls[i]->plan_by_baseline(task);
-      } else if (root.options.algorithm == Algorithm::kPublished) {
-        jobs[impls[i].get()].published.push_back({task, outcomes[i]});
-      } else {
-        jobs[impls[i].get()].by_portfolio.push_back({task, outcomes[i], known});
-      }
+      PlanResult result =
+          impls[i]->plan_anew(tasks[i], request, root.options.effort,
+                              {.unlinked =
+                                   [&](const Task&, const PlanRequest&) {
+                                     return std::move(without_links[unlinked_of[i]]).value();
+                                   },
+                               .published = [&] { return std::move(published[i]).value(); }});
+      impls[i]->settle_reason(tasks[i], request, result);
+      impls[i]->add_warnings(tasks[i], result);
+      outcomes[i] = std::move(result);
     } catch (const Error& error) {
       outcomes[i] = error;
     }
-  }
-  for (const auto& [impl, of_impl] : jobs) {
-    if (!of_impl.published.empty()) impl->plan_published(of_impl.published, request);
-    if (!of_impl.by_portfolio.empty()) impl->plan_by_portfolio(of_impl.by_portfolio, request);
-  }
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!outcomes[i]) continue;
-    PlanResult result = std::move(outcomes[i]).value();
-    if (const PlanOutcome* const without = without_links(i)) {
-      Impl::add_work_without_links(*without, result);
-    }
-    impls[i]->settle_reason(tasks[i], request, result);
-    impls[i]->add_warnings(tasks[i], result);
-    outcomes[i] = std::move(result);
-  }
+  });
   return outcomes;
 }
 

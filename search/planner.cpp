@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -14,12 +13,11 @@
 #include "neuroshard/fingerprint.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_models.h"
-#include "search/backend_choice.h"
 #include "search/baselines.h"
-#include "search/default_cuts.h"
 #include "search/engine/best_plans.h"
 #include "search/infeasibility/infeasibility.h"
 #include "search/planner_impl.h"
+#include "search/planner_options.h"
 #include "search/replanning/replanning.h"
 #include "search/uniform_baseline.h"
 
@@ -31,8 +29,7 @@ using Clock = std::chrono::steady_clock;
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
 
-// Of a GPU, for a single plan: for the whole task and for its best parts, or for those that are
-// tried first.
+// Of a GPU, for a single plan.
 constexpr int kMostLaunches = 2;
 
 // Kept at hand beside the planner's own.
@@ -43,29 +40,6 @@ constexpr double kMostMsPerGib = 1e6;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-void require_between(int value, int low, int high, const char* option) {
-  if (value < low || value > high) {
-    throw Error(std::string(option) + " is " + std::to_string(value) + "; give a number between " +
-                std::to_string(low) + " and " + std::to_string(high));
-  }
-}
-
-void validate(const PlannerOptions& options) {
-  require_between(options.search.beam_width, 1, 1000, "beam width");
-  require_between(options.search.candidates, 1, 100000, "candidates");
-  require_between(options.search.max_splits, 0, 10000, "max splits");
-  require_between(options.search.grid_steps, 1, 1000, "grid steps");
-  require_between(options.threads, 0, 1024, "threads");
-}
-
-void require_equal_widths_possible(const PlannerOptions& options) {
-  if (options.equal_widths && options.algorithm == Algorithm::kPublished) {
-    throw Error(
-        "the published search cuts slices of a table to widths of their own; ask for equal "
-        "widths with algorithm 'neuroshard'");
-  }
 }
 
 void validate(const ReplanRequest& request) {
@@ -94,13 +68,6 @@ void validate(const ReplanRequest& request) {
   }
 }
 
-PlanRequest of_plan_anew(const ReplanRequest& request) {
-  PlanRequest anew;
-  anew.deadline = request.plan.deadline;
-  anew.stop = request.plan.stop;
-  return anew;
-}
-
 // "auto" takes a GPU if one works, and says in `warning` why one that is there does not; a forced
 // "cuda" throws.
 std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
@@ -123,15 +90,6 @@ std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string
 
 void validate(const PlanRequest& request) {
   require_between(request.alternatives, 0, 1000, "alternatives");
-}
-
-bool searches(Algorithm algorithm) {
-  return algorithm == Algorithm::kNeuroshard || algorithm == Algorithm::kPublished;
-}
-
-PlanRequest without_improvements(PlanRequest request) {
-  request.on_improvement = nullptr;
-  return request;
 }
 
 Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
@@ -195,7 +153,6 @@ std::optional<PlanResult> Planner::Impl::out_of_reach(const Task& task) const {
   std::optional<Infeasibility> why = kinds_out_of_reach(task, means_of(task));
   if (!why) return std::nullopt;
   PlanResult result;
-  result.cost.cost_ms = std::numeric_limits<double>::infinity();
   result.infeasible = std::move(why);
   result.stats.backend = gpu ? gpu->name() : cpu->name();
   return result;
@@ -225,32 +182,29 @@ PlanResult Planner::Impl::plan_by_baseline(const Task& task) const {
     result.cost = neuroshard::simulate(*cpu, task, *result.plan);
   } else {
     result.infeasible = baseline_failure(task, options.algorithm);
-    result.cost.cost_ms = std::numeric_limits<double>::infinity();
   }
   result.stats.search_ms = milliseconds_since(start);
   return result;
 }
 
 PlanResult Planner::Impl::plan_published(const Task& task, const PlanRequest& request,
-                                         PlanLaunches& launches) const {
-  const auto search = [&](const Backend& of_cpu, const std::string& warning,
-                          const ThreadTeam::Lease* lease) {
-    const auto search_on = [&](const Backend& backend) {
-      SearchDriver driver(backend, options, request, warning);
-      PlanOutcome outcome;
-      const SearchDriver::Job job{task, outcome};
-      driver.add({&job, 1});
-      while (driver.in_flight() > 0) driver.advance();
-      return std::move(outcome).value();
-    };
+                                         ThreadTeam::Lease* lease) const {
+  const std::string warning =
+      threads == 1 ? no_gpu_warning : joined_warnings(no_gpu_warning, team().shortage());
+  const auto search_on = [&](const Backend& backend) {
+    SearchDriver driver(backend, options, request, warning);
+    PlanOutcome outcome;
+    const SearchDriver::Job job{task, outcome};
+    driver.add({&job, 1});
+    while (driver.in_flight() > 0) driver.advance();
+    return std::move(outcome).value();
+  };
+  PlanLaunches launches(kMostLaunches);
+  const auto search = [&](const Backend& of_cpu) {
     return gpu ? search_on(gpu_beside(of_cpu, lease != nullptr ? lease->threads() : 1, &launches))
                : search_on(of_cpu);
   };
-  if (threads == 1) return search(*cpu, no_gpu_warning, nullptr);
-  const std::string warning = joined_warnings(no_gpu_warning, team().shortage());
-  auto lease = team().try_lease();
-  return lease ? search(TeamBackend(*cpu, *lease), warning, &*lease)
-               : search(*cpu, warning, nullptr);
+  return lease != nullptr ? search(TeamBackend(*cpu, *lease)) : search(*cpu);
 }
 
 std::optional<Task> Planner::Impl::without_links(const Task& task) const {
@@ -286,35 +240,38 @@ void Planner::Impl::add_work_without_links(const PlanOutcome& without_links, Pla
 }
 
 PlanResult Planner::Impl::plan_anew(const Task& task, const PlanRequest& request, Effort effort,
-                                    const PlanUnlinked& plan_unlinked) const {
+                                    const OtherSearches& others) const {
   if (std::optional<PlanResult> none = out_of_reach(task)) return *std::move(none);
-  const std::optional<Task> with_rules =
-      task.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(task));
-  const Task& planned = with_rules ? *with_rules : task;
-  PlanLaunches launches(kMostLaunches);
+  std::optional<Task> with_rules;
+  const Task& planned = task.groups.empty() ? task : with_rules.emplace(with_rules_of_groups(task));
   std::optional<PlanOutcome> without_links;
   if (const std::optional<Task> unlinked = this->without_links(task)) {
     try {
-      without_links = plan_unlinked(*unlinked, request_without_links(request));
+      without_links = others.unlinked(*unlinked, request_without_links(request));
     } catch (const Error& error) {
       without_links = error;  // A plan of the task itself may do without.
     }
   }
-  const Plan* const known = without_links ? plan_in(*without_links) : nullptr;
-  PlanResult result = !searches(options.algorithm) ? plan_by_baseline(planned)
-                      : options.algorithm == Algorithm::kPublished
-                          ? plan_published(planned, request, launches)
-                          : plan_by_portfolio(planned, request, known, effort, ways(), launches);
+  std::optional<ThreadTeam::Lease> lease;
+  if (threads > 1 && !others.published) lease = team().try_lease();
+  ThreadTeam::Lease* const team_of_plan = lease ? &*lease : nullptr;
+  const auto published = [&] {
+    return others.published ? others.published() : plan_published(planned, request, team_of_plan);
+  };
+  if (options.algorithm == Algorithm::kPublished) return published();
+  if (options.algorithm != Algorithm::kNeuroshard) return plan_by_baseline(planned);
+  Starts starts;
+  if (without_links && *without_links && (*without_links)->plan) {
+    starts.known = &*(*without_links)->plan;
+  }
+  if (starts_from_published(planned, effort)) starts.published = published;
+  PlanResult result = plan_by_portfolio(planned, request, starts, effort, team_of_plan);
   if (without_links) add_work_without_links(*without_links, result);
   return result;
 }
 
 Planner::Planner(CostModels models, PlannerOptions options) {
-  validate(options);
-  options = without_presets(std::move(options));
-  require_equal_widths_possible(options);
-  options.backend = chosen_backend(options.backend);
-  impl_ = std::make_unique<Impl>(std::move(models), std::move(options));
+  impl_ = std::make_unique<Impl>(std::move(models), checked_options(std::move(options)));
 }
 
 Planner::~Planner() = default;
@@ -327,7 +284,7 @@ PlanResult Planner::plan(const Task& task, const PlanRequest& given) const {
   const PlanRequest request = impl->request_of_algorithm(given);
   PlanResult result = impl->plan_anew(
       task, request, impl->options.effort,
-      [&](const Task& unlinked, const PlanRequest& half) { return plan(unlinked, half); });
+      {.unlinked = [&](const Task& one, const PlanRequest& half) { return plan(one, half); }});
   impl->settle_reason(task, request, result);
   impl->add_warnings(task, result);
   return result;
@@ -342,28 +299,28 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
                 " does not re-plan; use neuroshard");
   }
   const Clock::time_point start = Clock::now();
-  const std::optional<Task> with_rules =
-      given.groups.empty() ? std::nullopt : std::optional(with_rules_of_groups(given));
-  const Task& task = with_rules ? *with_rules : given;
+  std::optional<Task> with_rules;
+  const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
   const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
-  PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
+  const PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   ReplanResult result = replan_near(
       *impl->cpu, {.task = task,
                    .running = running,
+                   .running_cost = running_cost,
                    .request = request,
                    .ways = impl->ways(),
                    .effort = impl->options.effort,
                    .stop = stop,
                    .team = impl->threads > 1 ? &impl->team() : nullptr,
                    .plan_anew = [&](const Task& anew, Effort effort) {
-                     return impl->plan_anew(anew, of_plan_anew(request), effort,
-                                            [&](const Task& unlinked, const PlanRequest& half) {
-                                              return plan(unlinked, half);
-                                            });
+                     return impl->plan_anew(
+                         anew, {.deadline = request.plan.deadline, .stop = request.plan.stop},
+                         effort, {.unlinked = [&](const Task& one, const PlanRequest& half) {
+                           return plan(one, half);
+                         }});
                    }});
   impl->settle_reason(given, request.plan, result.result);
-  result.running_cost = std::move(running_cost);
   impl->add_warnings(task, result.result);
   result.result.stats.search_ms = milliseconds_since(start);
   return result;

@@ -33,12 +33,6 @@ namespace neuroshard {
 /// Throws Error unless the request is one that plan() takes.
 void validate(const PlanRequest& request);
 
-/// Whether a SearchDriver runs it.
-[[nodiscard]] bool searches(Algorithm algorithm);
-
-/// For parts of a task, whose plans are none of the task.
-[[nodiscard]] PlanRequest without_improvements(PlanRequest request);
-
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options);
 
@@ -47,15 +41,21 @@ struct Planner::Impl {
   std::shared_ptr<const Impl> for_setting(const CommSetting& setting) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
-  /// Plans a task, of this setting, without its links.
-  using PlanUnlinked = std::function<PlanResult(const Task&, const PlanRequest&)>;
+  /// Plans that plan_anew() may start from, made by whoever calls it.
+  struct OtherSearches {
+    /// Plans a task without its links.
+    std::function<PlanResult(const Task&, const PlanRequest&)> unlinked;
+    /// By the published search, if searches_published(): of a task among many, which is then
+    /// planned on the caller's thread alone. Empty: plan_anew() runs that search itself.
+    std::function<PlanResult()> published{};
+  };
   /// As Planner::plan() does, but for warnings and the reason why there is none.
   PlanResult plan_anew(const Task& task, const PlanRequest& request, Effort effort,
-                       const PlanUnlinked& plan_unlinked) const;
+                       const OtherSearches& others) const;
   PlanResult plan_by_baseline(const Task& task) const;
-  /// Algorithm::kPublished. `launches`: of the whole plan.
+  /// Algorithm::kPublished. `lease`: threads for it; null: the caller's alone.
   PlanResult plan_published(const Task& task, const PlanRequest& request,
-                            PlanLaunches& launches) const;
+                            ThreadTeam::Lease* lease) const;
   /// Why no way of sharding that rules leave a table is one that this planner has.
   [[nodiscard]] std::optional<PlanResult> out_of_reach(const Task& task) const;
   [[nodiscard]] ShardingMeans means_of(const Task& task) const;
@@ -74,18 +74,21 @@ struct Planner::Impl {
   }
   /// Whether the published search's plan is to be beaten, too: its slices are of columns, and have
   /// widths of their own. Where tables and devices are many it would take longer than all else.
-  [[nodiscard]] bool starts_from_published(const Task& task) const {
+  [[nodiscard]] bool starts_from_published(const Task& task, Effort effort) const {
     constexpr std::size_t kMostTablesTimesDevices = 1'000'000;
-    return !options.equal_widths &&
+    return effort != Effort::kFast && !options.equal_widths &&
            task.tables.size() * static_cast<std::size_t>(task.devices) <= kMostTablesTimesDevices &&
            std::ranges::all_of(task.tables,
                                [&](const Table& table) { return may_be_in_columns(task, table); });
   }
-  struct Job {
-    const Task& task;  ///< Valid.
-    PlanOutcome& outcome;
-    const Plan* known = nullptr;
-  };
+  /// Whether it is run for a task.
+  [[nodiscard]] bool searches_published(const Task& task) const {
+    const auto in_columns = [&](const Table& table) { return may_be_in_columns(task, table); };
+    return options.algorithm == Algorithm::kPublished
+               ? std::ranges::all_of(task.tables, in_columns)
+               : options.algorithm == Algorithm::kNeuroshard &&
+                     starts_from_published(task, options.effort);
+  }
   /// A Portfolio is given these beside the task.
   struct Starts {
     const Plan* known = nullptr;              ///< A valid plan, than which none is to be dearer.
@@ -93,12 +96,7 @@ struct Planner::Impl {
   };
   /// Algorithm::kNeuroshard.
   PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Starts& starts,
-                               Effort effort, const WayOptions& in_ways,
-                               ThreadTeam::Lease* lease) const;
-  /// A plan by itself, with all threads.
-  PlanResult plan_by_portfolio(const Task& task, const PlanRequest& request, const Plan* known,
-                               Effort effort, const WayOptions& in_ways,
-                               PlanLaunches& launches) const;
+                               Effort effort, ThreadTeam::Lease* lease) const;
   /// `task` without its links: its plans are plans of `task`, than which no plan of this is to be
   /// dearer. Nothing if it has no links, or another algorithm plans it.
   [[nodiscard]] std::optional<Task> without_links(const Task& task) const;
@@ -106,12 +104,7 @@ struct Planner::Impl {
   [[nodiscard]] static PlanRequest request_without_links(const PlanRequest& request);
   /// `without_links`: what came of that. An error is a warning of `result`.
   static void add_work_without_links(const PlanOutcome& without_links, PlanResult& result);
-  /// Null: there is none.
-  [[nodiscard]] static const Plan* plan_in(const PlanOutcome& outcome) {
-    return outcome && outcome->plan ? &*outcome->plan : nullptr;
-  }
-  /// Many tasks, one on each thread.
-  void plan_by_portfolio(std::span<const Job> jobs, const PlanRequest& request) const;
+  /// Many tasks, in common launches on a GPU.
   void plan_published(std::span<const SearchDriver::Job> jobs, const PlanRequest& request) const;
   /// For the searches of one call on one thread, or with `cpu` and so many threads: others try the
   /// GPU anew if it fails these. `launches`: FallbackBackend's.

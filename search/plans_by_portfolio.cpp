@@ -1,10 +1,8 @@
 // Algorithm::kNeuroshard: simple plans, a start by chains, and with more effort the published
-// search and longer chains; of one task or of many.
+// search and longer chains.
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,7 +11,6 @@
 #include "search/engine/best_plans.h"
 #include "search/engine/portfolio.h"
 #include "search/infeasibility/infeasibility.h"
-#include "search/infeasibility/required_ways.h"
 #include "search/planner_impl.h"
 #include "search/starts/room_search.h"
 #include "search/uniform_baseline.h"
@@ -39,12 +36,11 @@ std::optional<Task> on_least_devices(const Task& task) {
 
 PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
                                             const Starts& starts, Effort effort,
-                                            const WayOptions& in_ways,
                                             ThreadTeam::Lease* lease) const {
   const StopCondition stop(request.deadline, request.stop);
-  BestPlans found(*cpu, task, request, SearchStage::kUniform, 0.0);
+  BestPlans found(*cpu, task, request);
   const auto consider = [&](std::optional<Plan> plan) {
-    if (plan) (void)found.consider(*std::move(plan));
+    if (plan) found.consider(*std::move(plan));
   };
   bool impossible = false;
   SearchStats stats;
@@ -60,7 +56,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   if (starts.known != nullptr) consider(*starts.known);
   const Portfolio portfolio{.backend = *cpu,
                             .task = task,
-                            .ways = in_ways,
+                            .ways = ways(),
                             .effort = effort,
                             .stop = stop,
                             .alternatives = request.alternatives > 0,
@@ -70,12 +66,12 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   // A start that looks at what devices have apart may miss how even ones are best used.
   if (const std::optional<Task> least = on_least_devices(task)) {
     const Portfolio of_least{
-        .backend = *cpu, .task = *least, .ways = in_ways, .effort = effort, .stop = stop};
+        .backend = *cpu, .task = *least, .ways = ways(), .effort = effort, .stop = stop};
     of_least.start(consider, stats);
   }
   if (found.empty() && !stop.reached()) {
     found.begin(SearchStage::kRoom);
-    RoomFound room = find_room(*cpu, task, in_ways, stop);
+    RoomFound room = find_room(*cpu, task, ways(), stop);
     impossible = room.impossible;
     consider(std::move(room.plan));
     if (!found.empty()) {  // It was made without a look at costs.
@@ -102,7 +98,6 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
   result.stats = std::move(stats);
   result.complete = !stop.reached();
   if (result.plan) return result;
-  result.cost.cost_ms = std::numeric_limits<double>::infinity();
   if (!stop.reached()) {
     result.infeasible = no_plan_found(task, impossible, stop);
     return result;
@@ -113,47 +108,6 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
                       (!any_cuts || result.infeasible->kind == Infeasibility::Kind::kTotalMemory);
   if (!proven) result.infeasible = nothing_in_time(task);
   return result;
-}
-
-PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest& request,
-                                            const Plan* known, Effort effort,
-                                            const WayOptions& in_ways,
-                                            PlanLaunches& launches) const {
-  Starts starts{.known = known};
-  if (starts_from_published(task)) {
-    starts.published = [&] {
-      return plan_published(task, without_improvements(request), launches);
-    };
-  }
-  std::optional<ThreadTeam::Lease> lease;
-  if (threads > 1) lease = team().try_lease();
-  return plan_by_portfolio(task, request, starts, effort, in_ways, lease ? &*lease : nullptr);
-}
-
-// The published search of all tasks together, so that they share launches on a GPU.
-void Planner::Impl::plan_by_portfolio(std::span<const Job> jobs, const PlanRequest& request) const {
-  std::vector<PlanOutcome> published(jobs.size());
-  if (options.effort != Effort::kFast) {
-    std::vector<SearchDriver::Job> of_published;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (starts_from_published(jobs[i].task)) of_published.push_back({jobs[i].task, published[i]});
-    }
-    plan_published(of_published, without_improvements(request));
-  }
-  ThreadTeam team_of_batch(
-      static_cast<int>(std::min(jobs.size(), static_cast<std::size_t>(threads))));
-  team_of_batch.run(jobs.size(), [&](std::size_t i, std::size_t) {
-    const auto& [task, outcome, known] = jobs[i];
-    Starts starts{.known = known};
-    try {
-      if (options.effort != Effort::kFast && starts_from_published(task)) {
-        starts.published = [&] { return std::move(published[i]).value(); };
-      }
-      outcome = plan_by_portfolio(task, request, starts, options.effort, ways(), nullptr);
-    } catch (const Error& error) {
-      outcome = error;
-    }
-  });
 }
 
 }  // namespace neuroshard

@@ -6,8 +6,8 @@
 #include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
+#include "search/apart_devices.h"
 #include "search/infeasibility/infeasibility.h"
-#include "search/layout.h"
 #include "search/memory_splits.h"
 #include "search/placement_rules.h"
 #include "search/starts/room_search.h"
@@ -34,28 +34,31 @@ PublishedSearch::PublishedSearch(const Backend& backend, const Task& task,
       task_(task),
       bundled_(bundled),
       searched_(bundled != nullptr ? bundled->task : task),
-      starts_of_(bundled != nullptr ? bundled->task_of_starts() : &task),
       options_(options),
       catalog_(catalog),
-      rules_(starts_of_ != nullptr ? placement_rules(catalog, *starts_of_) : std::nullopt),
       problem_{.devices = task.devices,
                .memory_bytes = largest_room_bytes(task),
                .embeddings = catalog_.embeddings(),
                .dims = catalog_.columns(),
                .size_bytes = catalog_.sizes_bytes(),
                .dim_limits = grid_dim_limits(task, options.grid_steps),
-               .stop = stop,
-               .rules = rules_ ? &*rules_ : nullptr},
+               .stop = stop},
       infeasible_(proof_by_memory(task)) {
   if (infeasible_) {
     phase_ = Phase::kFinished;
     return;
   }
-  if (starts_of_ == nullptr) {
-    phase_ = Phase::kFinished;
-    look_for_room();
-    return;
+  std::optional<Task> apart;
+  if (!searched_.groups.empty()) {
+    apart = with_devices_of_apart_tables(searched_, this->stop());
+    if (!apart) {
+      phase_ = Phase::kFinished;
+      look_for_room();
+      return;
+    }
   }
+  rules_ = placement_rules(catalog, apart ? *apart : searched_);
+  if (rules_) problem_.rules = &*rules_;
   starts_.emplace_back(catalog_, searched_.tables.size());
   if (options.memory_splits) {
     SplitState forced = starts_.front();
@@ -184,7 +187,7 @@ void PublishedSearch::pack_without_grid() {
   if (problem_.rules != nullptr || any_limits_splits(searched_)) {
     return look_for_room();
   }
-  infeasible_ = packing_failure(task_, largest_slice(task_, catalog_, ladder_.back()));
+  infeasible_ = packing_failure(task_, false);
 }
 
 void PublishedSearch::look_for_room() {
@@ -207,16 +210,8 @@ void PublishedSearch::take_winner(PlacementSession& session) {
   plan_.emplace();
   plan_->slices = split_columns(searched_, best.state.column_splits);
   plan_->shards.resize(static_cast<std::size_t>(task_.devices));
-  std::vector<std::size_t> slices_on(plan_->shards.size(), 0);
-  for (const std::uint32_t device : *devices) ++slices_on[device];
-  for (std::size_t d = 0; d < slices_on.size(); ++d) plan_->shards[d].reserve(slices_on[d]);
-  layout_.reserve(pieces.size());
   for (std::size_t position = 0; position < pieces.size(); ++position) {
-    const std::uint32_t slice = best.state.order[position];
-    const std::uint32_t device = (*devices)[position];
-    plan_->shards[device].push_back(static_cast<int>(slice));
-    layout_.push_back(
-        {pieces[position], static_cast<std::uint32_t>(plan_->slices[slice].table), device});
+    plan_->shards[(*devices)[position]].push_back(static_cast<int>(best.state.order[position]));
   }
 }
 
@@ -225,9 +220,7 @@ void PublishedSearch::finish(PlanResult& result) {
   result.plan = std::move(plan_);
   result.infeasible = std::move(infeasible_);
   if (result.plan && bundled_ != nullptr) result.plan = bundled_->plan_of_listed(*result.plan);
-  if (!result.plan) return;
-  result.cost = layout_.empty() ? simulate(backend_, task_, *result.plan)
-                                : cost_of(backend_, catalog_, task_, layout_);
+  if (result.plan) result.cost = simulate(backend_, task_, *result.plan);
 }
 
 }  // namespace neuroshard

@@ -10,7 +10,6 @@
 #include "neuroshard/search_options.h"
 #include "search/beam_search.h"
 #include "search/bundled_task.h"
-#include "search/layout.h"
 #include "search/piece_catalog.h"
 
 namespace neuroshard {
@@ -61,8 +60,7 @@ class PublishedSearch {
   const Backend& backend_;
   const Task& task_;  ///< As it is listed.
   const BundledTask* bundled_;
-  const Task& searched_;   ///< The bundled one, or the same.
-  const Task* starts_of_;  ///< Whose rules placements keep; null: there is none.
+  const Task& searched_;  ///< The bundled one, or the same.
   const SearchOptions& options_;
   const PieceCatalog& catalog_;
   std::optional<PlacementRules> rules_;
@@ -80,7 +78,6 @@ class PublishedSearch {
   std::optional<ScoredState> best_;
   std::uint64_t examined_ = 0;
   std::optional<Plan> plan_;
-  Layout layout_;  ///< The winner, in the order of the plan's shards; empty if packed otherwise.
   std::optional<Infeasibility> infeasible_;
 };
 

@@ -1,6 +1,8 @@
 #include "neuroshard/rule_costs.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -42,37 +44,22 @@ namespace {
 
 constexpr auto kRuleKinds = all_named<RuleKind>();
 
+template <auto kField>
+void copy_field(const TableRules& from, TableRules& to) {
+  to.*kField = from.*kField;
+}
+
+/// Of the kinds that tables have, in their order.
+constexpr std::array kCopies = {
+    copy_field<&TableRules::no_split>,    copy_field<&TableRules::min_width>,
+    copy_field<&TableRules::max_slices>,  copy_field<&TableRules::devices>,
+    copy_field<&TableRules::not_devices>, copy_field<&TableRules::nodes>,
+    copy_field<&TableRules::not_nodes>,   copy_field<&TableRules::kinds>};
+static_assert(kCopies.size() == static_cast<std::size_t>(RuleKind::kTogether));
+
 /// Puts what `from` says of one kind in the place of what `to` does. A group's is none of them.
 void copy_rule(RuleKind kind, const TableRules& from, TableRules& to) {
-  switch (kind) {
-    case RuleKind::kNoSplit:
-      to.no_split = from.no_split;
-      break;
-    case RuleKind::kMinWidth:
-      to.min_width = from.min_width;
-      break;
-    case RuleKind::kMaxSlices:
-      to.max_slices = from.max_slices;
-      break;
-    case RuleKind::kDevices:
-      to.devices = from.devices;
-      break;
-    case RuleKind::kNotDevices:
-      to.not_devices = from.not_devices;
-      break;
-    case RuleKind::kNodes:
-      to.nodes = from.nodes;
-      break;
-    case RuleKind::kNotNodes:
-      to.not_nodes = from.not_nodes;
-      break;
-    case RuleKind::kKinds:
-      to.kinds = from.kinds;
-      break;
-    case RuleKind::kTogether:
-    case RuleKind::kApart:
-      break;
-  }
+  if (kind < RuleKind::kTogether) kCopies[static_cast<std::size_t>(kind)](from, to);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "search/search_driver.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "search/published_search.h"
@@ -34,36 +33,28 @@ void SearchDriver::start_all(std::span<const Job> jobs) {
                             std::span<const BundledTask::Bundle>(), stop_);
       continue;
     }
-    bundled[i] = std::make_unique<BundledTask>(task, stop_);
+    bundled[i] = std::make_unique<BundledTask>(task);
     catalogs.emplace_back(bundled[i]->task, backend_.table_features(), bundled[i]->original,
                           bundled[i]->bundles, stop_);
   }
   PieceCatalog::embed(backend_, catalogs, stop_);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    start(jobs[i], started, [&](Run& run) {
+    Run& run = *runs_.emplace_back(std::make_unique<Run>(Run{.outcome = jobs[i].outcome,
+                                                             .started = started,
+                                                             .bundled = std::move(bundled[i]),
+                                                             .catalog = std::move(catalogs[i])}));
+    attempt(run, [&] {
       if (stop_.reached()) {  // The catalog may be empty.
         run.result.complete = false;
-        run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
         return leave(run, std::move(run.result));
       }
-      catalogs[i].require_costs();
-      run.catalog = std::make_unique<PieceCatalog>(std::move(catalogs[i]));
-      run.bundled = std::move(bundled[i]);
+      run.catalog.require_costs();
       run.search =
-          std::make_unique<PublishedSearch>(backend_, jobs[i].task, options_.search, *run.catalog,
+          std::make_unique<PublishedSearch>(backend_, jobs[i].task, options_.search, run.catalog,
                                             stop_.possible() ? &stop_ : nullptr, run.bundled.get());
+      if (run.running()) run.session = backend_.start(run.search->problem());
     });
   }
-}
-
-template <typename MakeSearch>
-void SearchDriver::start(const Job& job, Clock::time_point started, const MakeSearch& make_search) {
-  Run& run =
-      *runs_.emplace_back(std::make_unique<Run>(Run{.outcome = job.outcome, .started = started}));
-  attempt(run, [&] {
-    make_search(run);
-    if (run.running()) provide_session(run);
-  });
 }
 
 template <typename Action>
@@ -79,24 +70,6 @@ void SearchDriver::leave(Run& run, PlanOutcome outcome) {
   run.outcome = std::move(outcome);
   run.session.reset();
   run.left = true;
-}
-
-void SearchDriver::provide_session(Run& run) {
-  const PlacementProblem& problem = run.search->problem();
-  if (run.problem == &problem) return;
-  end_session(run);
-  run.session = backend_.start(problem);
-  run.problem = &problem;
-}
-
-void SearchDriver::end_session(Run& run) {
-  if (!run.session) return;
-  const PlacementCounters counters = run.session->counters();
-  run.result.stats.placements += counters.greedy_runs;
-  run.result.stats.head_evaluations += counters.head_evaluations;
-  run.result.stats.comm_evaluations += counters.comm_evaluations;
-  run.session.reset();
-  run.problem = nullptr;
 }
 
 void SearchDriver::search_beams() {
@@ -146,20 +119,25 @@ void SearchDriver::advance() {
       } else if (run->running()) {
         run->search->take(run->results, *run->session);
       }
-      run->running() ? provide_session(*run) : finish(*run);
+      if (!run->running()) finish(*run);
     });
   }
   std::erase_if(runs_, [](const auto& run) { return run->left; });
 }
 
 void SearchDriver::finish(Run& run) {
-  end_session(run);
-  run.search->finish(run.result);
   SearchStats& stats = run.result.stats;
+  if (run.session) {
+    const PlacementCounters counters = run.session->counters();
+    stats.placements = counters.greedy_runs;
+    stats.head_evaluations = counters.head_evaluations;
+    stats.comm_evaluations = counters.comm_evaluations;
+    run.session.reset();
+  }
+  run.search->finish(run.result);
   stats.backend = backend_.name();
   stats.warning = backend_.warning();
   if (stats.warning.empty()) stats.warning = warning_;
-  if (!run.result.plan) run.result.cost.cost_ms = std::numeric_limits<double>::infinity();
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - run.started;
   stats.search_ms = elapsed.count();
   leave(run, std::move(run.result));

@@ -44,11 +44,10 @@ class SearchDriver {
   struct Run {
     PlanOutcome& outcome;
     Clock::time_point started;
-    std::unique_ptr<BundledTask> bundled{};   ///< Of a task with groups; borrowed by the search.
-    std::unique_ptr<PieceCatalog> catalog{};  ///< Borrowed by the search, unless it has taken it.
+    std::unique_ptr<BundledTask> bundled;  ///< Of a task with groups; borrowed by the search.
+    PieceCatalog catalog;                  ///< Borrowed by the search.
     std::unique_ptr<PublishedSearch> search{};
-    const PlacementProblem* problem = nullptr;  ///< That of the session.
-    std::unique_ptr<PlacementSession> session{};
+    std::unique_ptr<PlacementSession> session{};  ///< Of a search that has begun.
     std::vector<CandidateResult> results{};
     std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
     PlanResult result{};                  ///< Becomes the outcome.
@@ -58,16 +57,11 @@ class SearchDriver {
   };
 
   void start_all(std::span<const Job> jobs);
-  template <typename MakeSearch>
-  void start(const Job& job, Clock::time_point started, const MakeSearch& make_search);
   /// Does what concerns one search alone: an Error of it becomes its outcome.
   template <typename Action>
   void attempt(Run& run, const Action& action);
   void leave(Run& run, PlanOutcome outcome);
 
-  /// The session for what the search asks for now.
-  void provide_session(Run& run);
-  void end_session(Run& run);
   /// Those that can go to the backend whole.
   void search_beams();
   /// All others.

@@ -15,7 +15,7 @@
 #include "core/tables/table_rules.h"
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/simulator.h"
-#include "search/bundled_task.h"
+#include "search/apart_devices.h"
 
 namespace neuroshard {
 namespace {
@@ -55,63 +55,8 @@ std::vector<std::uint32_t> table_order(const Task& task, int width) {
 /// Devices with the lowest dim sum first, of equal ones the lowest index.
 using ByDimSum = std::pair<std::int64_t, std::uint32_t>;
 
-}  // namespace
-
-std::optional<std::vector<UniformSlice>> place_uniform_slices(const Task& task, int width,
-                                                              const StopCondition& stop) {
-  std::int64_t most = 0;
-  for (const Table& table : task.tables) most += table.dim / uniform_dim(table, width);
-  if (most > kMostUniformSlices) return std::nullopt;
-  const auto devices = static_cast<std::uint32_t>(task.devices);
-  std::vector<ByDimSum> waiting;
-  for (std::uint32_t device = 0; device < devices; ++device) waiting.emplace_back(0, device);
-  std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
-  std::vector<ByDimSum> full;  // For slices of the table at hand.
-  std::vector<std::int64_t> left = rooms_bytes(task);
-  std::vector<bool> allowed;
-  StepBudget budget(StepBudget::kAnySteps, stop);
-  std::vector<UniformSlice> slices;
-  for (const std::uint32_t t : table_order(task, width)) {
-    const Table& table = task.tables[t];
-    const int dim = uniform_dim(table, width);
-    const bool any_device = !table.rules.limit_devices();
-    if (!any_device) allowed = allowed_devices(table.rules, task);
-    const std::int64_t size = slice_bytes(table, dim);
-    for (int slice = 0; slice < table.dim / dim; ++slice) {
-      if (!budget.take(kStepsOfSlice)) return std::nullopt;
-      const auto is_closed = [&](std::uint32_t device) {
-        return left[device] < size || (!any_device && !allowed[device]);
-      };
-      while (!open.empty() && is_closed(open.top().second)) {
-        if (!budget.take(kStepsOfSlice)) return std::nullopt;
-        full.push_back(open.top());
-        open.pop();
-      }
-      if (open.empty()) return std::nullopt;
-      const auto [dim_sum, device] = open.top();
-      open.pop();
-      open.emplace(dim_sum + dim, device);
-      left[device] -= size;
-      slices.push_back({t, device, dim});
-    }
-    for (const ByDimSum& device : full) open.push(device);
-    full.clear();
-  }
-  return slices;
-}
-
-std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const StopCondition& stop) {
-  if (!task.groups.empty()) {
-    const BundledTask bundled(task, stop);
-    const Task* const starts = bundled.task_of_starts();
-    if (starts == nullptr) return std::nullopt;
-    const std::optional<Plan> plan = plan_of_uniform_width(*starts, width, stop);
-    return plan ? std::optional(bundled.plan_of_listed(*plan)) : std::nullopt;
-  }
-  const auto placed = place_uniform_slices(task, width, stop);
-  if (!placed) return std::nullopt;
-  HalvedPlan plan;
-  plan.shards.resize(static_cast<std::size_t>(task.devices));
+/// Halves all tables. The numbers of the slices of each, which are all alike.
+std::vector<std::vector<int>> halved_tables(const Task& task, int width, HalvedPlan& plan) {
   std::vector<std::vector<int>> slices_of(task.tables.size());
   int slices = static_cast<int>(task.tables.size());
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -126,10 +71,55 @@ std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const Sto
       }
     }
   }
-  // Slices of a table are all alike; they are handed out from the last one on.
-  for (const UniformSlice& slice : *placed) {
-    plan.shards[slice.device].push_back(slices_of[slice.table].back());
-    slices_of[slice.table].pop_back();
+  return slices_of;
+}
+
+}  // namespace
+
+std::optional<Plan> plan_of_uniform_width(const Task& task, int width, const StopCondition& stop) {
+  if (!task.groups.empty()) {
+    return plan_without_groups(
+        task, stop, [&](const Task& starts) { return plan_of_uniform_width(starts, width, stop); });
+  }
+  std::int64_t most = 0;
+  for (const Table& table : task.tables) most += table.dim / uniform_dim(table, width);
+  if (most > kMostUniformSlices) return std::nullopt;
+  HalvedPlan plan;
+  plan.shards.resize(static_cast<std::size_t>(task.devices));
+  std::vector<std::vector<int>> slices_of = halved_tables(task, width, plan);
+  std::vector<ByDimSum> waiting;
+  for (std::uint32_t d = 0; d < plan.shards.size(); ++d) waiting.emplace_back(0, d);
+  std::priority_queue<ByDimSum, std::vector<ByDimSum>, std::greater<>> open({}, std::move(waiting));
+  std::vector<ByDimSum> full;  // For slices of the table at hand.
+  std::vector<std::int64_t> left = rooms_bytes(task);
+  std::vector<bool> allowed;
+  StepBudget budget(StepBudget::kAnySteps, stop);
+  for (const std::uint32_t t : table_order(task, width)) {
+    const Table& table = task.tables[t];
+    const int dim = uniform_dim(table, width);
+    const bool any_device = !table.rules.limit_devices();
+    if (!any_device) allowed = allowed_devices(table.rules, task);
+    const std::int64_t size = slice_bytes(table, dim);
+    // They are handed out from the last one on.
+    for (; !slices_of[t].empty(); slices_of[t].pop_back()) {
+      if (!budget.take(kStepsOfSlice)) return std::nullopt;
+      const auto is_closed = [&](std::uint32_t device) {
+        return left[device] < size || (!any_device && !allowed[device]);
+      };
+      while (!open.empty() && is_closed(open.top().second)) {
+        if (!budget.take(kStepsOfSlice)) return std::nullopt;
+        full.push_back(open.top());
+        open.pop();
+      }
+      if (open.empty()) return std::nullopt;
+      const auto [dim_sum, device] = open.top();
+      open.pop();
+      open.emplace(dim_sum + dim, device);
+      left[device] -= size;
+      plan.shards[device].push_back(slices_of[t].back());
+    }
+    for (const ByDimSum& device : full) open.push(device);
+    full.clear();
   }
   return plan_from_halvings(task, std::move(plan));
 }

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "neuroshard/backend.h"
 #include "neuroshard/plan.h"
@@ -11,22 +9,11 @@
 
 namespace neuroshard {
 
-/// One of the equal slices of a table.
-struct UniformSlice {
-  std::uint32_t table;
-  std::uint32_t device;
-  int dim;  ///< Its columns.
-};
-
 /// Every table halved until its slices have at most `width` columns, or an odd multiple of 4, or as
 /// few as its rules allow; the slices, largest dim * pooling factor first, each on the device with
-/// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). In
-/// the order of placement. Nothing if some slice finds no room, if there are more than a million,
-/// or if `stop` is reached.
-[[nodiscard]] std::optional<std::vector<UniformSlice>> place_uniform_slices(
-    const Task& task, int width, const StopCondition& stop = {});
-
-/// The plan of place_uniform_slices(), of the bundled task if groups keep tables together or apart.
+/// the lowest dim sum that has memory left, and that the rules allow (ties: the lowest index). Of
+/// tasks with groups, the plan of the bundled task. Nothing if some slice finds no room, if there
+/// are more than a million, or if `stop` is reached.
 [[nodiscard]] std::optional<Plan> plan_of_uniform_width(const Task& task, int width,
                                                         const StopCondition& stop = {});
 

@@ -81,7 +81,7 @@ std::vector<ShardingKind> kinds_of_slices(const Task& task, std::span<const Held
   return kinds;
 }
 
-std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Plan& plan) {
+std::vector<std::vector<HeldSlice>> slices_by_table(const Task& task, const Plan& plan) {
   std::vector<std::vector<HeldSlice>> held(task.tables.size());
   for (std::size_t device = 0; device < plan.shards.size(); ++device) {
     for (const int slice : plan.shards[device]) {
@@ -89,8 +89,12 @@ std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Pl
       held[static_cast<std::size_t>(one.table)].push_back({one, static_cast<int>(device)});
     }
   }
+  return held;
+}
+
+std::vector<std::vector<ShardingKind>> sharding_kinds(const Task& task, const Plan& plan) {
   std::vector<std::vector<ShardingKind>> kinds;
-  for (const std::vector<HeldSlice>& of_table : held) {
+  for (const std::vector<HeldSlice>& of_table : slices_by_table(task, plan)) {
     if (!of_table.empty()) {
       kinds.push_back(kinds_of_slices(task, of_table));
     } else if (task.devices == 1) {

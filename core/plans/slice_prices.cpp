@@ -13,6 +13,14 @@ constexpr std::array kKindsOfBlocks = {ShardingKind::kRow, ShardingKind::kTableR
 
 }  // namespace
 
+const KindPrice* price_of_blocks(const Backend& backend, std::span<const ShardingKind> kinds) {
+  for (const ShardingKind kind : kKindsOfBlocks) {
+    if (std::ranges::find(kinds, kind) == kinds.end()) continue;
+    if (const KindPrice* price = backend.kind_price(kind)) return price;
+  }
+  return nullptr;
+}
+
 double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                  double samples) {
   return price.price_ms(shard_amounts(samples, dim, table.pooling_factor, table.features, share));
@@ -23,12 +31,7 @@ SlicePrices::SlicePrices(const Backend& backend, const Task& task, const Plan& p
       kKindsOfBlocks, [&](ShardingKind kind) { return backend.kind_price(kind) != nullptr; });
   if (!any || !has_row_blocks(task, plan)) return;
   for (const std::vector<ShardingKind>& kinds : sharding_kinds(task, plan)) {
-    const KindPrice*& price = of_table_.emplace_back(nullptr);
-    for (const ShardingKind kind : kKindsOfBlocks) {
-      if (price == nullptr && std::ranges::find(kinds, kind) != kinds.end()) {
-        price = backend.kind_price(kind);
-      }
-    }
+    of_table_.push_back(price_of_blocks(backend, kinds));
   }
 }
 

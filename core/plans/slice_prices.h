@@ -27,6 +27,10 @@ class SlicePrices {
   std::vector<const KindPrice*> of_table_;  ///< [tables], null: none; empty: none of all.
 };
 
+/// The price of row blocks of a table that is of these kinds in a plan; null: models predict them.
+[[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend,
+                                               std::span<const ShardingKind> kinds);
+
 /// What `share` of the lookups of `dim` columns of `table` cost by `price`, for so many samples.
 [[nodiscard]] double priced_ms(const KindPrice& price, const Table& table, int dim, double share,
                                double samples);

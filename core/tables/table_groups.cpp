@@ -322,6 +322,17 @@ std::vector<TableBundle> table_bundles(const Task& task) {
   return found;
 }
 
+std::vector<TableBundle> tables_by_bundle(const Task& task) {
+  std::vector<TableBundle> all(task.tables.size());
+  for (std::uint32_t t = 0; t < all.size(); ++t) all[t] = {t};
+  for (const TableBundle& bundle : table_bundles(task)) {
+    for (const std::uint32_t t : bundle) all[t].clear();
+    all[bundle.front()] = bundle;
+  }
+  std::erase_if(all, [](const TableBundle& tables) { return tables.empty(); });
+  return all;
+}
+
 Task with_rules_of_groups(const Task& task) {
   Task with = task;
   for (const TableGroup& group : task.groups) {

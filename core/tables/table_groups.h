@@ -29,6 +29,9 @@ using TableBundle = std::vector<std::uint32_t>;
 /// By their first tables. None if no group keeps tables together.
 [[nodiscard]] std::vector<TableBundle> table_bundles(const Task& task);
 
+/// All tables: these bundles, and each other table alone; by their first tables.
+[[nodiscard]] std::vector<TableBundle> tables_by_bundle(const Task& task);
+
 /// `task` with the rules that its groups imply for their tables: these are whole or in slices of
 /// columns, and whole if they are kept together, since a device has nothing of cutting them.
 [[nodiscard]] Task with_rules_of_groups(const Task& task);

@@ -60,17 +60,24 @@ std::vector<std::string> notes_of(const ns_task& task, const PlanCost& cost) {
   return notes;
 }
 
+PlanDocument document_with(const ns_planner& planner, const ns_task& task, Plan plan,
+                           PlanCost cost) {
+  std::vector<std::string> notes = notes_of(task, cost);
+  return {.task = task.task,
+          .plan = std::move(plan),
+          .cost = std::move(cost),
+          .task_name = task.name,
+          .weights = planner.weights,
+          .notes = std::move(notes)};
+}
+
 // Tells the caller of each better plan of `task`.
 auto improvement_teller(const ns_plan_options& options, const ns_planner& planner,
                         const ns_task& task) {
   return [&](const Improvement& better) {
-    const ns_plan plan{PlanDocument{.task = task.task,
-                                    .plan = better.plan,
-                                    .cost = better.cost,
-                                    .task_name = task.name,
-                                    .weights = planner.weights,
-                                    .notes = notes_of(task, better.cost),
-                                    .complete = false}};
+    PlanDocument document = document_with(planner, task, better.plan, better.cost);
+    document.complete = false;
+    const ns_plan plan{std::move(document)};
     options.on_improvement(&plan, better.elapsed_ms, options.context);
   };
 }
@@ -95,16 +102,12 @@ std::unique_ptr<ns_plan> plan_handle(const ns_planner& planner, const ns_task& t
                                      PlanResult result) {
   auto handle = std::make_unique<ns_plan>();
   if (result.plan) {
-    std::vector<std::string> notes = notes_of(task, result.cost);
-    handle->document = PlanDocument{.task = task.task,
-                                    .plan = std::move(*result.plan),
-                                    .cost = std::move(result.cost),
-                                    .stats = std::move(result.stats),
-                                    .task_name = task.name,
-                                    .weights = planner.weights,
-                                    .notes = std::move(notes),
-                                    .complete = result.complete,
-                                    .alternatives = std::move(result.alternatives)};
+    PlanDocument document =
+        document_with(planner, task, std::move(*result.plan), std::move(result.cost));
+    document.stats = std::move(result.stats);
+    document.complete = result.complete;
+    document.alternatives = std::move(result.alternatives);
+    handle->document = std::move(document);
   } else {
     handle->document = NoPlanDocument{.task = task.task,
                                       .infeasible = std::move(*result.infeasible),
@@ -195,14 +198,8 @@ ns_status ns_planner_simulate(const ns_planner* planner, const ns_task* task, co
     const ns_task& what = required(task, "task");
     const Task& complete = complete_task(what);
     validate(complete, "task");
-    PlanDocument document{.task = complete,
-                          .plan = plan_from_json(complete, json, length),
-                          .cost = {},
-                          .task_name = what.name,
-                          .weights = with.weights};
-    document.cost = with.planner.simulate(complete, document.plan);
-    document.notes = notes_of(what, document.cost);
-    *plan = new ns_plan{std::move(document)};
+    const Plan stated = plan_from_json(complete, json, length);
+    *plan = new ns_plan{document_with(with, what, stated, with.planner.simulate(complete, stated))};
     return NS_OK;
   });
 }

@@ -31,6 +31,12 @@ RunningPlan running_plan(const ns_plan& running, const ns_replan_options& given)
   return result;
 }
 
+/// None of a plan that no re-planning made.
+PlanMoves moves_of(const ns_plan* plan) {
+  const PlanDocument* document = document_of(required(plan, "plan"));
+  return document != nullptr && document->moves ? *document->moves : PlanMoves{};
+}
+
 ReplanRequest replan_request(const ns_replan_options& given) {
   ReplanRequest request{.plan = timed_request(given.deadline_ms, given.stop),
                         .ms_per_moved_gib = given.ms_per_moved_gib};
@@ -69,17 +75,14 @@ ns_status ns_planner_replan(const ns_planner* planner, const ns_plan* running, c
 ns_status ns_plan_get_moves(const ns_plan* plan, ns_move* moves, size_t capacity, size_t* count) {
   return guarded([&] {
     std::vector<ns_move> all;
-    const PlanDocument* document = document_of(required(plan, "plan"));
-    if (document != nullptr && document->moves) {
-      for (const TableMove& move : document->moves->moves) {
-        all.push_back({.table = move.columns.table,
-                       .first_column = move.columns.first_column,
-                       .dim = move.columns.dim,
-                       .from = move.from,
-                       .to = move.to,
-                       .reserved = 0,
-                       .bytes = move.bytes});
-      }
+    for (const TableMove& move : moves_of(plan).moves) {
+      all.push_back({.table = move.columns.table,
+                     .first_column = move.columns.first_column,
+                     .dim = move.columns.dim,
+                     .from = move.from,
+                     .to = move.to,
+                     .reserved = 0,
+                     .bytes = move.bytes});
     }
     return write_array(std::span<const ns_move>(all), moves, capacity, "moves", count);
   });
@@ -89,11 +92,8 @@ ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capac
                                 size_t* count) {
   return guarded([&] {
     std::vector<ns_rows> all;
-    const PlanDocument* document = document_of(required(plan, "plan"));
-    if (document != nullptr && document->moves) {
-      for (const TableMove& move : document->moves->moves) {
-        all.push_back({.first_row = move.first_row, .rows = move.rows});
-      }
+    for (const TableMove& move : moves_of(plan).moves) {
+      all.push_back({.first_row = move.first_row, .rows = move.rows});
     }
     return write_array(std::span<const ns_rows>(all), rows, capacity, "rows", count);
   });
@@ -102,13 +102,11 @@ ns_status ns_plan_get_move_rows(const ns_plan* plan, ns_rows* rows, size_t capac
 ns_status ns_plan_get_move_summary(const ns_plan* plan, ns_move_summary* summary) {
   return guarded([&] {
     ns_move_summary result{};
-    const PlanDocument* document = document_of(required(plan, "plan"));
-    if (document != nullptr && document->moves) {
-      result.moved_bytes = document->moves->moved_bytes;
-      result.must_move_bytes = document->moves->must_move_bytes;
-      result.running_cost_ms = document->moves->running_cost_ms;
-      result.unspent_bytes = document->moves->unspent_bytes;
-    }
+    const PlanMoves moves = moves_of(plan);
+    result.moved_bytes = moves.moved_bytes;
+    result.must_move_bytes = moves.must_move_bytes;
+    result.running_cost_ms = moves.running_cost_ms;
+    result.unspent_bytes = moves.unspent_bytes;
     write_to(summary, result, kFirstMoveSummary, "ns_move_summary");
     return NS_OK;
   });

@@ -15,15 +15,6 @@ namespace {
 std::unique_ptr<ns_task> task_handle(TaskFile file) {
   auto handle = std::make_unique<ns_task>();
   const std::string doubt = doubtful_histograms_note(file.tables);
-  handle->task.tables = std::move(file.tables);
-  handle->task.devices = file.devices.value_or(0);
-  handle->task.devices_per_node = file.devices_per_node;
-  handle->task.links = file.links;
-  handle->task.groups = std::move(file.groups);
-  handle->task.memory_bytes = file.memory_bytes.value_or(0);
-  handle->task.reserved = file.reserved;
-  handle->task.batch_size = file.batch_size;
-  handle->task.device_list = std::move(file.device_list);
   handle->name = std::move(file.name);
   if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));
   if (!file.hardware.empty()) handle->notes.push_back(hardware_note(file.hardware));
@@ -31,6 +22,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
     handle->notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
   if (!doubt.empty()) handle->notes.push_back(doubt);
+  handle->task = stated_task(std::move(file));
   return handle;
 }
 

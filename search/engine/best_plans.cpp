@@ -10,21 +10,14 @@ namespace neuroshard {
 
 double BestPlans::elapsed_ms() const {
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start_;
-  return started_ms_ + elapsed.count();
+  return elapsed.count();
 }
 
-void BestPlans::start_from(PlanResult result) { best_ = std::move(result); }
-
-bool BestPlans::consider(Plan plan, double most_ms) {
+void BestPlans::consider(Plan plan) {
   PlanCost cost = simulate(backend_, task_, plan);
-  return consider(std::move(plan), std::move(cost), most_ms);
-}
-
-bool BestPlans::consider(Plan plan, PlanCost cost, double most_ms) {
-  if (!cost.fits_memory || cost.cost_ms >= most_ms) return false;
+  if (!cost.fits_memory) return;
   if (best_.plan && cost.cost_ms >= best_.cost.cost_ms) {
-    keep_alternative({std::move(plan), std::move(cost)});
-    return false;
+    return keep_alternative({std::move(plan), std::move(cost)});
   }
   if (best_.plan) {
     CostedPlan second{*std::exchange(best_.plan, std::move(plan)),
@@ -33,7 +26,6 @@ bool BestPlans::consider(Plan plan, PlanCost cost, double most_ms) {
   } else {
     best_.plan = std::move(plan);
     best_.cost = std::move(cost);
-    best_.infeasible.reset();
   }
   // It may have been an alternative so far.
   std::erase_if(best_.alternatives,
@@ -42,7 +34,6 @@ bool BestPlans::consider(Plan plan, PlanCost cost, double most_ms) {
     request_.on_improvement(
         {.plan = *best_.plan, .cost = best_.cost, .elapsed_ms = elapsed_ms(), .stage = stage_});
   }
-  return true;
 }
 
 void BestPlans::keep_alternative(CostedPlan plan) {

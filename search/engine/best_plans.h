@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,25 +10,18 @@
 
 namespace neuroshard {
 
-/// The cheapest plan of a task among those that are put together of plans for its parts, and the
-/// alternatives that were asked for. Tells whoever wants to know of each better one.
+/// The cheapest plan of a task, and the alternatives that were asked for. Tells whoever wants to
+/// know of each better one.
 class BestPlans {
  public:
-  /// Borrows all but numbers. `started_ms`: how long the search had taken before. `stage`: of what
-  /// comes.
-  BestPlans(const Backend& backend, const Task& task, const PlanRequest& request, SearchStage stage,
-            double started_ms)
-      : backend_(backend), task_(task), request_(request), stage_(stage), started_ms_(started_ms) {}
+  /// Borrows all.
+  BestPlans(const Backend& backend, const Task& task, const PlanRequest& request)
+      : backend_(backend), task_(task), request_(request) {}
 
   /// Plans that come after this are found by `stage`.
   void begin(SearchStage stage) { stage_ = stage; }
-  /// Prices `plan`, which is valid. True if it fits, costs less than `most_ms`, and is the cheapest
-  /// so far.
-  bool consider(Plan plan, double most_ms = std::numeric_limits<double>::infinity());
-  /// Considers a plan whose price is known.
-  bool consider(Plan plan, PlanCost cost, double most_ms = std::numeric_limits<double>::infinity());
-  /// Takes over a plan that has been told of, with what was found beside it.
-  void start_from(PlanResult result);
+  /// Prices `plan`, which is valid, and keeps it if it fits.
+  void consider(Plan plan);
 
   [[nodiscard]] bool empty() const { return !best_.plan; }
   [[nodiscard]] const PlanResult& best() const { return best_; }
@@ -44,8 +36,7 @@ class BestPlans {
   const Backend& backend_;
   const Task& task_;
   const PlanRequest& request_;
-  SearchStage stage_;
-  double started_ms_;
+  SearchStage stage_ = SearchStage::kUniform;
   Clock::time_point start_ = Clock::now();
   PlanResult best_;
 };

@@ -216,16 +216,14 @@ bool Chain::build_replicas(std::size_t count) {
     if (state_.way_of(t) == Way::kDevice) all_ms += neighbourhoods_.whole_ms(t);
   }
   for (const int t : others) all_ms += neighbourhoods_.whole_ms(t);
-  const int devices = ways_.devices();
   for (const int t : others) {
     rebuild_.take_out(t);
-    const double slices = std::ceil(neighbourhoods_.whole_ms(t) * devices / (all_ms + 1e-9));
-    rebuild_.put_in(t, Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices)));
+    rebuild_.put_in(t, neighbourhoods_.cut_by_load(t, all_ms));
   }
   for (const int t : first) {
     if (state_.is_replica(t) || !rebuild_.affords_replica(t)) continue;
     rebuild_.take_out(t);
-    rebuild_.put_in(t, Way::kReplica, 1);
+    rebuild_.put_in(t, {Way::kReplica, 1});
   }
   done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
   return rebuild_.place(0.0);
@@ -235,9 +233,7 @@ bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
   const std::vector<int>& tables = state_.tables();
   rebuild_.begin();
   for (const int t : tables) rebuild_.take_out(t);
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    rebuild_.put_in(tables[i], cuts[i].way, cuts[i].slices);
-  }
+  for (std::size_t i = 0; i < tables.size(); ++i) rebuild_.put_in(tables[i], cuts[i]);
   if (exact && rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle) {
     done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
     return rebuild_.place(0.0);
@@ -369,13 +365,13 @@ void Chain::try_ways(const StopCondition& stop) {
     if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
   }
   for (const int t : tables) {
-    for (const auto& [way, slices] : tries) {
+    for (const TableCut& cut : tries) {
       if (stop.reached()) return;
-      if (!ways_.of(t).may_be(way) || state_.way_of(t) == way) continue;
+      if (!ways_.of(t).may_be(cut.way) || state_.way_of(t) == cut.way) continue;
       begin_edits();
       rebuild_.begin();
       rebuild_.take_out(t);
-      rebuild_.put_in(t, way, slices);
+      rebuild_.put_in(t, cut);
       done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
       if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
       if (state_.sums.cost_ms > kWorstWay * current_ms_) {

@@ -96,7 +96,7 @@ StopCondition Portfolio::stop_with(std::size_t slices) const {
 void Portfolio::start(const Consider& consider, SearchStats& stats) const {
   if (!in_time_to_begin()) return;
   const StopCondition in_time = stop_with(task.tables.size());
-  const CanonicalTask canonical(task, stop);
+  const BundledTask canonical = canonical_task(task);
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   Chain chain(backend, canonical, ways, nothing,
@@ -123,7 +123,7 @@ void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,
   if (!in_time_to_begin()) return;
   const std::size_t slices = plans.front().slices.size();
   const StopCondition in_time = stop_with(slices);
-  const CanonicalTask canonical(task, canonical_order(task, ranks), stop);
+  const BundledTask canonical(task, canonical_order(task, ranks));
   std::vector<Plan> starts;
   for (const Plan& plan : plans) starts.push_back(canonical.plan_of_task(plan));
   const Budget of_default = budget_of(Effort::kDefault, slices, task.devices);

@@ -8,10 +8,7 @@ namespace neuroshard {
 namespace {
 
 using json_text::Fields;
-
-const std::string& name_of_table(const Task& task, int table) {
-  return task.tables[static_cast<std::size_t>(table)].name;
-}
+using json_text::name_of_table;
 
 Fields changed_fields(const ChangedCost& cost) {
   return Fields().add("plan_ms", cost.plan_ms).add("device_ms", cost.device_ms);
@@ -24,19 +21,18 @@ void add_change(Fields& fields, const char* name, const std::optional<ChangedCos
 Fields slice_fields(const SliceExplanation& slice, const Task& task) {
   Fields fields;
   fields.add("slice", slice.slice).add("table", slice.held.table);
-  const std::string& name = name_of_table(task, slice.held.table);
-  if (!name.empty()) fields.add("name", name);
-  return fields.add("first_column", slice.held.first_column)
+  return fields.add_if_any("name", name_of_table(task, slice.held.table))
+      .add("first_column", slice.held.first_column)
       .add("dim", slice.held.dim)
       .add("without", changed_fields(slice.without));
 }
 
 Fields cut_fields(const CutExplanation& cut, const Task& task) {
   Fields fields;
-  fields.add("table", cut.table);
-  const std::string& name = name_of_table(task, cut.table);
-  if (!name.empty()) fields.add("name", name);
-  fields.add("slices", cut.slices).add("slices_here", cut.slices_here);
+  fields.add("table", cut.table)
+      .add_if_any("name", name_of_table(task, cut.table))
+      .add("slices", cut.slices)
+      .add("slices_here", cut.slices_here);
   add_change(fields, "merged", cut.merged);
   if (cut.whole) fields.add("whole", changed_fields(*cut.whole).add("device", cut.whole_device));
   return fields;
@@ -68,8 +64,8 @@ Fields rule_fields(const RuleCosts& costs, const RuleCost& cost, const Task& tas
   const bool of_group = cost.rule.group >= 0;
   const std::string& name = of_group ? task.groups[static_cast<std::size_t>(cost.rule.group)].name
                                      : name_of_table(task, cost.rule.table);
-  fields.add(of_group ? "group" : "table", of_group ? cost.rule.group : cost.rule.table);
-  if (!name.empty()) fields.add("name", name);
+  fields.add(of_group ? "group" : "table", of_group ? cost.rule.group : cost.rule.table)
+      .add_if_any("name", name);
   if (std::isfinite(cost.without_ms)) fields.add("without_ms", cost.without_ms);
   const std::optional<double> costs_ms = costs.costs_ms(cost);
   if (costs_ms && std::isfinite(*costs_ms)) fields.add("costs_ms", *costs_ms);
@@ -102,10 +98,11 @@ void add_explanation(Fields& fields, const PlanExplanation& explained, const Tas
 
 std::string explanation_to_json(const ExplanationDocument& document) {
   Fields fields;
-  fields.add("format", "neuroshard.explanation").add("version", 1);
-  if (!document.task_name.empty()) fields.add("task", document.task_name);
-  if (!document.weights.empty()) fields.add("weights", document.weights);
-  fields.add("notes", document.notes);
+  fields.add("format", "neuroshard.explanation")
+      .add("version", 1)
+      .add_if_any("task", document.task_name)
+      .add_if_any("weights", document.weights)
+      .add("notes", document.notes);
   if (document.explanation) {
     add_explanation(fields, *document.explanation, document.task);
   } else if (document.infeasible) {

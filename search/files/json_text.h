@@ -34,6 +34,11 @@ inline void append(std::string& text, const std::string& name) {
   append(text, std::string_view(name));
 }
 
+/// May be empty.
+[[nodiscard]] inline const std::string& name_of_table(const Task& task, int table) {
+  return task.tables[static_cast<std::size_t>(table)].name;
+}
+
 /// [table, first_column, dim, first_row, rows]
 void append(std::string& text, const TableSlice& slice);
 
@@ -65,6 +70,11 @@ class Fields {
   }
   Fields& add(std::string_view name, const char* value) {
     return add(name, std::string_view(value));
+  }
+
+  /// None if `text` is empty.
+  Fields& add_if_any(std::string_view name, const std::string& text) {
+    return text.empty() ? *this : add(name, text);
   }
 
   [[nodiscard]] std::string text() const {

@@ -9,22 +9,18 @@ namespace {
 
 using json_text::append;
 using json_text::Fields;
+using json_text::name_of_table;
 
 /// Rows are said from version 2 on.
-void append_slice(std::string& text, const Task& task, int version, int index,
-                  const TableSlice& slice) {
-  const Table& table = task.tables[static_cast<std::size_t>(slice.table)];
-  append(text += "{\"slice\":", index);
-  append(text += ",\"table\":", slice.table);
-  if (!table.name.empty()) append(text += ",\"name\":", table.name);
-  append(text += ",\"first_column\":", slice.first_column);
-  append(text += ",\"dim\":", slice.dim);
-  if (version > 1) {
-    append(text += ",\"first_row\":", slice.first_row);
-    append(text += ",\"rows\":", slice.rows);
-  }
-  append(text += ",\"size_bytes\":", slice_bytes(task, slice));
-  text += '}';
+Fields slice_fields(const Task& task, int version, int index, const TableSlice& slice) {
+  Fields fields;
+  fields.add("slice", index)
+      .add("table", slice.table)
+      .add_if_any("name", name_of_table(task, slice.table))
+      .add("first_column", slice.first_column)
+      .add("dim", slice.dim);
+  if (version > 1) fields.add("first_row", slice.first_row).add("rows", slice.rows);
+  return fields.add("size_bytes", slice_bytes(task, slice));
 }
 
 /// `listed`: the task lists its devices.
@@ -69,8 +65,8 @@ void append_device(std::string& text, const PlanDocument& document, int version,
   text += ",\n      \"shard\": [";
   const char* separator = "\n        ";
   for (std::size_t i = 0; i < shard.size(); ++i) {
-    append_slice(text += separator, document.task, version, indices[i],
-                 document.plan.slices[static_cast<std::size_t>(shard[i])]);
+    const TableSlice& slice = document.plan.slices[static_cast<std::size_t>(shard[i])];
+    append(text += separator, slice_fields(document.task, version, indices[i], slice));
     separator = ",\n        ";
   }
   text += shard.empty() ? "]\n    }" : "\n      ]\n    }";
@@ -85,8 +81,7 @@ Fields search_fields(const SearchStats& stats, bool complete, std::optional<doub
       .add("edits", stats.edits)
       .add("head_evaluations", stats.head_evaluations)
       .add("comm_evaluations", stats.comm_evaluations);
-  if (!stats.warning.empty()) fields.add("warning", stats.warning);
-  return fields;
+  return fields.add_if_any("warning", stats.warning);
 }
 
 /// Column splits under the name that they have there, or the slices if no splits make the plan; and
@@ -116,8 +111,8 @@ Fields error_fields(std::string_view kind, std::string_view message) {
 Fields document_fields(int version, const Task& task, const std::string& task_name,
                        const std::string& weights, const std::vector<std::string>& notes) {
   Fields about;
-  if (!task_name.empty()) about.add("name", task_name);
-  about.add("tables", task.tables.size())
+  about.add_if_any("name", task_name)
+      .add("tables", task.tables.size())
       .add("size_gb", gib_from_bytes(total_bytes(task)))
       .add("devices", task.devices);
   if (task.device_list.empty()) {
@@ -127,8 +122,10 @@ Fields document_fields(int version, const Task& task, const std::string& task_na
     }
   }
   Fields fields(Fields::Style::kLines);
-  fields.add("format", "neuroshard.plan").add("version", version).add("task", about);
-  if (!weights.empty()) fields.add("weights", weights);
+  fields.add("format", "neuroshard.plan")
+      .add("version", version)
+      .add("task", about)
+      .add_if_any("weights", weights);
   if (!notes.empty()) fields.add("notes", notes);
   return fields;
 }
@@ -143,12 +140,13 @@ void append_moves(std::string& text, const Task& task, const PlanMoves& moves) {
   text += ",\n  \"moves\": [";
   const char* separator = "\n    ";
   for (const TableMove& move : moves.moves) {
-    const std::string& name = task.tables[static_cast<std::size_t>(move.columns.table)].name;
     Fields fields;
-    fields.add("table", move.columns.table);
-    if (!name.empty()) fields.add("name", name);
-    fields.add("first_column", move.columns.first_column).add("dim", move.columns.dim);
-    fields.add("first_row", move.first_row).add("rows", move.rows);
+    fields.add("table", move.columns.table)
+        .add_if_any("name", name_of_table(task, move.columns.table))
+        .add("first_column", move.columns.first_column)
+        .add("dim", move.columns.dim)
+        .add("first_row", move.first_row)
+        .add("rows", move.rows);
     if (move.from >= 0) fields.add("from", move.from);
     fields.add("to", move.to).add("bytes", move.bytes);
     text.append(separator).append(fields.text());
@@ -225,8 +223,7 @@ std::string plan_to_json_line(int task_index, const Task& task, const PlanResult
   Fields fields = line_fields(task_index, task, *result.plan, result.cost.cost_ms);
   fields.add("search_ms", result.stats.search_ms);
   if (!result.complete) fields.add("complete", false);
-  if (!result.cost.warning.empty()) fields.add("warning", result.cost.warning);
-  return fields.text();
+  return fields.add_if_any("warning", result.cost.warning).text();
 }
 
 std::string error_to_json_line(int task_index, const Error& error) {
@@ -240,29 +237,24 @@ std::string error_to_json_line(int task_index, const Error& error) {
 std::string plan_to_json_line(int task_index, const Task& task, const Plan& plan,
                               const PlanCost& cost) {
   Fields fields = line_fields(task_index, task, plan, cost.cost_ms);
-  fields.add("fits_memory", cost.fits_memory);
-  if (!cost.warning.empty()) fields.add("warning", cost.warning);
-  return fields.text();
+  return fields.add("fits_memory", cost.fits_memory).add_if_any("warning", cost.warning).text();
 }
 
 std::string problems_to_json(const std::vector<PlanProblem>& problems, const Task& task) {
-  std::string text = "[";
-  const char* separator = "";
+  std::vector<Fields> listed;
   for (const PlanProblem& problem : problems) {
-    Fields fields;
+    Fields& fields = listed.emplace_back();
     fields.add("kind", name_of(problem.kind));
     if (problem.device >= 0) fields.add("device", problem.device);
     if (problem.slice >= 0) fields.add("slice", problem.slice);
     if (problem.table >= 0) {
-      fields.add("table", problem.table);
-      const std::string& name = task.tables[static_cast<std::size_t>(problem.table)].name;
-      if (!name.empty()) fields.add("name", name);
+      fields.add("table", problem.table).add_if_any("name", name_of_table(task, problem.table));
     }
     fields.add("what", problem.what).add("remedy", problem.remedy);
-    text.append(separator).append(fields.text());
-    separator = ",";
   }
-  return text + ']';
+  std::string text;
+  append(text, listed);
+  return text;
 }
 
 }  // namespace neuroshard

@@ -231,28 +231,33 @@ std::vector<TableGroup> read_groups(const JsonObject& file, const std::vector<Ta
 
 }  // namespace
 
+Task stated_task(TaskFile file) {
+  return {.tables = std::move(file.tables),
+          .devices = file.devices.value_or(0),
+          .memory_bytes = file.memory_bytes.value_or(0),
+          .reserved = file.reserved,
+          .batch_size = file.batch_size,
+          .device_list = std::move(file.device_list),
+          .devices_per_node = file.devices_per_node,
+          .links = file.links,
+          .groups = std::move(file.groups)};
+}
+
 Task task_of(const TaskFile& file, const OtherDevices& other) {
-  Task task;
-  task.tables = file.tables;
+  Task task = stated_task(file);
   if (!other.devices && !file.devices) {
     throw Error(file.where + ": says nothing of devices; " + std::string(other.devices_remedy));
   }
-  task.devices = other.devices ? *other.devices : *file.devices;
-  if (!other.devices) task.device_list = file.device_list;
-  const std::optional<std::int64_t> memory =
-      other.memory_bytes ? other.memory_bytes : file.memory_bytes;
-  if (task.device_list.empty() && !memory) {
+  if (other.devices) {
+    task.devices = *other.devices;
+    task.device_list.clear();
+  }
+  if (task.device_list.empty() && !other.memory_bytes && !file.memory_bytes) {
     throw Error(file.where + ": says nothing of the memory of " +
                 (file.device_list.empty() ? "devices; " : "so many equal devices; ") +
                 std::string(other.memory_remedy));
   }
-  task.memory_bytes = memory.value_or(0);
   if (other.memory_bytes) set_memory(task, *other.memory_bytes);
-  task.reserved = file.reserved;
-  task.batch_size = file.batch_size;
-  task.devices_per_node = file.devices_per_node;
-  task.links = file.links;
-  task.groups = file.groups;
   return task;
 }
 

@@ -40,30 +40,22 @@ struct Crowd {
 // Not of all tables if the budget is spent.
 std::vector<Guest> guests_of(const Task& task, const ApartTables& apart, StepBudget& budget) {
   std::vector<Guest> guests;
-  const auto add = [&](const TableBundle& tables, const std::vector<bool>& allowed) {
+  for (const TableBundle& tables : tables_by_bundle(task)) {
     Guest guest{.tables = tables, .groups = {}, .devices = {}};
     for (const std::uint32_t table : tables) {
       const auto& groups = apart.groups_of(table);
       guest.groups.insert(guest.groups.end(), groups.begin(), groups.end());
     }
-    if (guest.groups.empty() || !budget.take(guest.groups.size() + allowed.size())) return;
+    if (guest.groups.empty()) continue;
+    const std::size_t steps = tables.size() + guest.groups.size();
+    if (!budget.take(steps + static_cast<std::size_t>(task.devices))) break;
     std::ranges::sort(guest.groups);
+    const std::vector<bool> allowed = allowed_devices(task, tables);
     for (std::size_t d = 0; d < allowed.size(); ++d) {
       if (allowed[d]) guest.devices.push_back(static_cast<int>(d));
     }
     guests.push_back(std::move(guest));
-  };
-  std::vector<bool> bundled(task.tables.size(), false);
-  for (const TableBundle& bundle : table_bundles(task)) {
-    for (const std::uint32_t table : bundle) bundled[table] = true;
-    if (!budget.take(bundle.size())) break;
-    add(bundle, allowed_devices(task, bundle));
   }
-  for (std::uint32_t t = 0; t < task.tables.size() && !budget.spent(); ++t) {
-    if (bundled[t] || apart.groups_of(t).empty()) continue;
-    add({t}, allowed_devices(task.tables[t].rules, task));
-  }
-  std::ranges::sort(guests, {}, [](const Guest& guest) { return guest.tables.front(); });
   return guests;
 }
 
@@ -204,25 +196,20 @@ int table_kept_apart(const ApartTables& apart, const Guest& guest) {
       guest.tables, [&](std::uint32_t t) { return !apart.groups_of(t).empty(); }));
 }
 
-/// Which groups keep guests of the crowd from each other: one all of them, if there is one.
-struct Keepers {
-  std::vector<std::size_t> groups;  ///< Of the task.
-  bool one = false;
-};
-
-Keepers keepers_of(const Task& task, const ApartTables& apart, const std::vector<Guest>& guests,
-                   const Crowd& crowd) {
+/// The groups of the task that keep guests of the crowd from each other: one, if it keeps them all.
+std::vector<std::size_t> keepers_of(const Task& task, const ApartTables& apart,
+                                    const std::vector<Guest>& guests, const Crowd& crowd) {
   std::vector<std::size_t> members(apart.groups(), 0);
   for (const std::size_t i : crowd.guests) {
     for (const std::uint32_t group : guests[i].groups) ++members[group];
   }
-  Keepers keepers;
+  std::vector<std::size_t> keepers;
   std::size_t index = 0;
   for (std::size_t g = 0; g < task.groups.size(); ++g) {
     if (task.groups[g].keep != Keep::kApart) continue;
     const std::size_t of_crowd = members[index++];
-    if (of_crowd == crowd.guests.size()) return {.groups = {g}, .one = true};
-    if (of_crowd > 1) keepers.groups.push_back(g);
+    if (of_crowd == crowd.guests.size()) return {g};
+    if (of_crowd > 1) keepers.push_back(g);
   }
   return keepers;
 }
@@ -240,23 +227,24 @@ std::optional<Infeasibility> proof_by_apart_tables(const Task& task, StepBudget&
   }
   if (!crowd) return std::nullopt;
 
-  const Keepers keepers = keepers_of(task, apart, guests, *crowd);
+  const std::vector<std::size_t> keepers = keepers_of(task, apart, guests, *crowd);
   const bool bundles = std::ranges::any_of(
       crowd->guests, [&](std::size_t i) { return guests[i].tables.size() > 1; });
-  const std::string first = group_label(task, keepers.groups.front());
+  const std::string first = group_label(task, keepers.front());
   const std::string tables = counted(crowd->guests.size(), "table");
   Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
   why.table = table_kept_apart(apart, guests[crowd->guests.front()]);
   why.largest_piece_bytes = task.tables[static_cast<std::size_t>(why.table)].size_bytes();
-  why.message = keepers.one ? first + " keeps " + tables + " apart"
-                            : counted(keepers.groups.size(), "group") + ", the first of which is " +
-                                  first + ", keep " + tables + " from each other";
+  why.message = keepers.size() == 1
+                    ? first + " keeps " + tables + " apart"
+                    : counted(keepers.size(), "group") + ", the first of which is " + first +
+                          ", keep " + tables + " from each other";
   why.message +=
       std::string(", but there ") + (crowd->devices == 1 ? "is " : "are ") +
       counted(crowd->devices, "device") + " for them" +
       (bundles ? " and what is kept together with them" : "") + "; use more devices, " +
       (crowd->devices < static_cast<std::size_t>(task.devices) ? "allow them more, " : "") +
-      "or take tables out of the " + (keepers.one ? "group" : "groups");
+      "or take tables out of the " + (keepers.size() == 1 ? "group" : "groups");
   return why;
 }
 

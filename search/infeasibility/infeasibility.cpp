@@ -47,17 +47,6 @@ Infeasibility no_room_found(const Task& task, const std::string& who, const std:
   return why;
 }
 
-Infeasibility no_packing(const Task& task, const LargestSlice& largest, const std::string& what) {
-  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
-  why.largest_piece_bytes = largest.size_bytes;
-  why.table = largest.table;
-  why.message = "the tables need " + format_bytes(why.needed_bytes) + " and " +
-                devices_hold_text(task, why.available_bytes) + ", but " + what +
-                "; the largest is " + format_bytes(why.largest_piece_bytes) + ", of " +
-                label_of(task, why.table) + "; use more devices or more memory per device";
-  return why;
-}
-
 }  // namespace
 
 Infeasibility infeasibility_of(const Task& task, Infeasibility::Kind kind) {
@@ -125,24 +114,28 @@ std::optional<Infeasibility> proof_of_infeasibility(const Task& task, const Stop
   return proof_by_rules(task, budget);
 }
 
-Infeasibility packing_failure(const Task& task, const LargestSlice& largest) {
-  return no_packing(task, largest, "no way was found to pack the pieces even when split finely");
-}
-
 Infeasibility packing_failure(const Task& task, bool impossible) {
-  LargestSlice largest;
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kPacking);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t size_bytes = slice_bytes(table, least_widest_dim(table));
-    if (size_bytes > largest.size_bytes) largest = {static_cast<int>(t), size_bytes};
+    const std::int64_t bytes = slice_bytes(table, least_widest_dim(table));
+    if (bytes <= why.largest_piece_bytes) continue;
+    why.largest_piece_bytes = bytes;
+    why.table = static_cast<int>(t);
   }
-  if (!impossible) return packing_failure(task, largest);
-  const bool rules = any_limits_splits(task) || any_limits_devices(task) ||
-                     any_limits_kinds(task) || !task.groups.empty();
-  return no_packing(task, largest,
-                    std::string("their pieces cannot be packed, however finely they are ") +
-                        (std::ranges::all_of(task.tables, halves_are_all) ? "split" : "halved") +
-                        (rules ? " as the rules of tables allow" : ""));
+  std::string what = "no way was found to pack the pieces even when split finely";
+  if (impossible) {
+    const bool rules = any_limits_splits(task) || any_limits_devices(task) ||
+                       any_limits_kinds(task) || !task.groups.empty();
+    what = std::string("their pieces cannot be packed, however finely they are ") +
+           (std::ranges::all_of(task.tables, halves_are_all) ? "split" : "halved") +
+           (rules ? " as the rules of tables allow" : "");
+  }
+  why.message = "the tables need " + format_bytes(why.needed_bytes) + " and " +
+                devices_hold_text(task, why.available_bytes) + ", but " + what +
+                "; the largest is " + format_bytes(why.largest_piece_bytes) + ", of " +
+                label_of(task, why.table) + "; use more devices or more memory per device";
+  return why;
 }
 
 Infeasibility failure_without_memory_splits(const Task& task) {

@@ -27,16 +27,8 @@ namespace neuroshard {
 /// Says that a table has no slice for any device, even if it is `dim` columns.
 [[nodiscard]] Infeasibility slice_too_large(const Task& task, int table_index, int dim);
 
-/// A slice that packing could not do with smaller.
-struct LargestSlice {
-  int table = -1;
-  std::int64_t size_bytes = 0;
-};
-
-/// Says that no packing was found, and the largest slice in the finest cut that was tried.
-[[nodiscard]] Infeasibility packing_failure(const Task& task, const LargestSlice& largest);
-/// The same for the finest cut by halves; `impossible`: it is proven that there is no packing of
-/// halves.
+/// Says that no packing was found, and the largest slice in the finest cut by halves; `impossible`:
+/// it is proven that there is no packing of halves.
 [[nodiscard]] Infeasibility packing_failure(const Task& task, bool impossible);
 
 /// Says that the search found no room and was not allowed to split tables for it.

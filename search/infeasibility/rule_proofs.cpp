@@ -38,6 +38,15 @@ struct TableTotals {
   }
 };
 
+TableTotals totals_of(const Task& task, const TableBundle& tables) {
+  TableTotals all;
+  for (const std::uint32_t t : tables) {
+    all.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
+            task);
+  }
+  return all;
+}
+
 /// "device 2", "devices 0, 4 to 7".
 std::string listed_devices(const std::vector<bool>& devices) {
   const std::string name = std::ranges::count(devices, true) == 1 ? "device " : "devices ";
@@ -58,11 +67,7 @@ std::optional<Infeasibility> proof_by_bundles(const Task& task, StepBudget& budg
   const std::vector<std::int64_t> rooms = rooms_bytes(task);
   for (const TableBundle& bundle : table_bundles(task)) {
     if (!budget.take(bundle.size() + rooms.size())) return std::nullopt;
-    TableTotals all;
-    for (const std::uint32_t t : bundle) {
-      all.add({.bytes = task.tables[t].size_bytes(), .tables = 1, .largest = static_cast<int>(t)},
-              task);
-    }
+    const TableTotals all = totals_of(task, bundle);
     const DeviceSet allowed = allowed_set(task, bundle);
     std::int64_t room = 0;
     for (std::size_t d = 0; d < rooms.size(); ++d) {
@@ -89,28 +94,9 @@ using TotalsOfDevices = std::map<DeviceSet, TableTotals>;
 /// Not of all tables if the budget is spent.
 TotalsOfDevices totals_of_devices(const Task& task, StepBudget& budget) {
   TotalsOfDevices totals;
-  std::vector<const TableBundle*> bundle_of(task.tables.size(), nullptr);
-  const std::vector<TableBundle> bundles = table_bundles(task);
-  for (const TableBundle& bundle : bundles) {
-    for (const std::uint32_t t : bundle) bundle_of[t] = &bundle;
-  }
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const TableBundle* const bundle = bundle_of[t];
-    if (bundle != nullptr && bundle->front() != t) continue;
-    const auto devices = static_cast<std::size_t>(task.devices);
-    if (!budget.take(devices + (bundle != nullptr ? bundle->size() : 0))) break;
-    const auto of_table = [&](std::size_t table) {
-      return TableTotals{.bytes = task.tables[table].size_bytes(),
-                         .tables = 1,
-                         .largest = static_cast<int>(table)};
-    };
-    if (bundle == nullptr) {
-      totals[allowed_set(task.tables[t].rules, task)].add(of_table(t), task);
-      continue;
-    }
-    TableTotals all;
-    for (const std::uint32_t table : *bundle) all.add(of_table(table), task);
-    totals[allowed_set(task, *bundle)].add(all, task);
+  for (const TableBundle& tables : tables_by_bundle(task)) {
+    if (!budget.take(static_cast<std::size_t>(task.devices) + tables.size())) break;
+    totals[allowed_set(task, tables)].add(totals_of(task, tables), task);
   }
   return totals;
 }

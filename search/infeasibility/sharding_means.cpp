@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/message_text.h"
+#include "core/plans/equal_blocks.h"
+#include "core/plans/replicas.h"
 #include "core/plans/sharding_kinds.h"
 #include "core/tables/devices_text.h"
 #include "core/tables/table_groups.h"
@@ -15,7 +20,6 @@
 #include "core/tables/table_rules.h"
 #include "search/infeasibility/column_parts.h"
 #include "search/infeasibility/infeasibility.h"
-#include "search/infeasibility/required_ways.h"
 #include "search/placement_rules.h"
 #include "search/state/even_blocks.h"
 
@@ -99,6 +103,55 @@ bool others_have_no_room(const Task& task, std::span<const std::uint32_t> taken,
   return others_bytes > room * task.devices;
 }
 
+/// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
+/// on the devices; or if they take `taken_bytes` of each device, that the others find none, and if
+/// it is proven before `stop` that these have none even alone, why.
+Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
+                             std::string_view how, std::optional<std::int64_t> taken_bytes,
+                             const StopCondition& stop) {
+  if (taken_bytes && tables.size() < task.tables.size()) {
+    if (std::optional<Infeasibility> why = others_alone(task, tables, stop)) return *std::move(why);
+  }
+  const std::uint32_t largest_table =
+      std::ranges::max(tables, {}, [&](std::uint32_t t) { return task.tables[t].size_bytes(); });
+  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
+  why.table = static_cast<int>(largest_table);
+  why.largest_piece_bytes = task.tables[largest_table].size_bytes();
+  const std::string largest = label_of(task, why.table);
+  why.message = tables.size() == 1
+                    ? largest + " must by its rule kinds be "
+                    : counted(tables.size(), "table") + ", the largest of which is " + largest +
+                          ", must by their rules kinds be ";
+  why.message += how;
+  if (!taken_bytes) {
+    why.message += ", but there is no room for that on ";
+  } else if (tables.size() == task.tables.size()) {
+    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, of ";
+  } else {
+    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, and " +
+                   (others_have_no_room(task, tables, *taken_bytes)
+                        ? "what is left has no room for the others on "
+                        : "no room was found for the others in what is left of ");
+  }
+  why.message += devices_text(task) + "; use more memory per device, or loosen the rules";
+  return why;
+}
+
+/// What row blocks of a table take of a device, on the group of devices where that is least.
+std::int64_t least_bytes_of_blocks(const Task& task, std::uint32_t t) {
+  const Table& table = task.tables[t];
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const int group : block_groups(task)) {
+    if (!may_be_cut(task, table, group)) continue;
+    std::int64_t most = 0;
+    for_each_block(
+        {static_cast<int>(t), 0, table.dim, 0, table.rows}, 0, group,
+        [&](const TableSlice& block, int) { most = std::max(most, slice_bytes(task, block)); });
+    least = std::min(least, most);
+  }
+  return least;
+}
+
 }  // namespace
 
 std::optional<Infeasibility> kinds_out_of_reach(const Task& task, const ShardingMeans& means) {
@@ -149,35 +202,28 @@ Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Inf
   return slice_too_large(task, worst, narrowest_columns(tables[static_cast<std::size_t>(worst)]));
 }
 
-Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
-                             std::string_view how, std::optional<std::int64_t> taken_bytes,
-                             const StopCondition& stop) {
-  if (taken_bytes && tables.size() < task.tables.size()) {
-    if (std::optional<Infeasibility> why = others_alone(task, tables, stop)) return *std::move(why);
+Infeasibility no_plan_found(const Task& task, bool impossible, const StopCondition& stop) {
+  std::vector<std::uint32_t> replicas;
+  std::vector<std::uint32_t> in_blocks;
+  std::int64_t taken_bytes = 0;  // Of a device.
+  const TouchedGradients touched(task);
+  for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    if (may_be_in_columns(task, table)) continue;
+    if (may_be_in_blocks(task, table)) {
+      in_blocks.push_back(t);
+      taken_bytes += least_bytes_of_blocks(task, t);
+    } else if (may_be_sharded(task, table, ShardingKind::kReplicate)) {
+      replicas.push_back(t);
+      taken_bytes += replica_memory(task, static_cast<int>(t), touched).total_bytes();
+    }
   }
-  const std::uint32_t largest_table =
-      std::ranges::max(tables, {}, [&](std::uint32_t t) { return task.tables[t].size_bytes(); });
-  Infeasibility why = infeasibility_of(task, Infeasibility::Kind::kRules);
-  why.table = static_cast<int>(largest_table);
-  why.largest_piece_bytes = task.tables[largest_table].size_bytes();
-  const std::string largest = label_of(task, why.table);
-  why.message = tables.size() == 1
-                    ? largest + " must by its rule kinds be "
-                    : counted(tables.size(), "table") + ", the largest of which is " + largest +
-                          ", must by their rules kinds be ";
-  why.message += how;
-  if (!taken_bytes) {
-    why.message += ", but there is no room for that on ";
-  } else if (tables.size() == task.tables.size()) {
-    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, of ";
-  } else {
-    why.message += ", which takes " + format_bytes(*taken_bytes) + " of each device, and " +
-                   (others_have_no_room(task, tables, *taken_bytes)
-                        ? "what is left has no room for the others on "
-                        : "no room was found for the others in what is left of ");
-  }
-  why.message += devices_text(task) + "; use more memory per device, or loosen the rules";
-  return why;
+  const bool fits = taken_bytes <= std::ranges::min(rooms_bytes(task));
+  const std::optional<std::int64_t> taken = fits ? std::optional(taken_bytes) : std::nullopt;
+  if (!in_blocks.empty()) return no_room_beside(task, in_blocks, "cut by rows", taken, stop);
+  if (!replicas.empty()) return no_room_beside(task, replicas, "replicated", taken, stop);
+  if (std::optional<Infeasibility> proof = proof_by_memory(task)) return *std::move(proof);
+  return packing_failure(task, impossible);
 }
 
 }  // namespace neuroshard

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "neuroshard/plan_result.h"
 #include "neuroshard/search_options.h"
@@ -31,12 +28,10 @@ struct ShardingMeans {
 [[nodiscard]] Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means,
                                              Infeasibility why);
 
-/// Says that `tables`, at least one, whose rules want them to be `how` ("replicated"), find no room
-/// on the devices; or if they take `taken_bytes` of each device, that the others find none, and if
-/// it is proven before `stop` that these have none even alone, why.
-[[nodiscard]] Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> tables,
-                                           std::string_view how,
-                                           std::optional<std::int64_t> taken_bytes,
-                                           const StopCondition& stop);
+/// Why no plan of `task` was found, as far as it is known before `stop`: that tables which must be
+/// cut by rows or replicated have no room, alone or beside the others; or that halves have none,
+/// which is proven if `impossible`.
+[[nodiscard]] Infeasibility no_plan_found(const Task& task, bool impossible,
+                                          const StopCondition& stop);
 
 }  // namespace neuroshard

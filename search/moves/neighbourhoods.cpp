@@ -59,7 +59,7 @@ Neighbourhoods::Neighbourhoods(PlanState& state, const StatePrices& prices, Rand
                            [&](int t) { return keys[static_cast<std::size_t>(t)]; });
 }
 
-Neighbourhoods::Cut Neighbourhoods::cut_of(int table) const {
+TableCut Neighbourhoods::cut_of(int table) const {
   return {state_.way_of(table), std::max(1, static_cast<int>(state_.of_table(table).size()))};
 }
 
@@ -73,7 +73,7 @@ int Neighbourhoods::draw_slices(int table, int places) {
   return std::max(1, static_cast<int>(std::exp(random_.uniform() * std::log(most + 0.999))));
 }
 
-Neighbourhoods::Cut Neighbourhoods::draw_cut(int table) {
+TableCut Neighbourhoods::draw_cut(int table) {
   const TableWays& ways = state_.ways();
   const double u = random_.uniform();
   double share = kReplicated;
@@ -155,11 +155,11 @@ bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
   const bool keep_ways = random_.uniform() < kKeepWays;
   const bool exchange = chosen.size() == 2 && random_.uniform() < kExchangeWays &&
                         state_.way_of(chosen[0]) != state_.way_of(chosen[1]);
-  const Cut of_all = draw_cut(chosen.front());
-  std::vector<Cut> cuts;
+  const TableCut of_all = draw_cut(chosen.front());
+  std::vector<TableCut> cuts;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const int t = chosen[i];
-    Cut cut = one_cut ? of_all : draw_cut(t);
+    TableCut cut = one_cut ? of_all : draw_cut(t);
     if (exchange) {
       cut = cut_of(chosen[1 - i]);
     } else if (keep_ways) {
@@ -175,7 +175,7 @@ bool Neighbourhoods::draw(Rebuild& rebuild, bool all_anew) {
   }
   for (const int t : chosen) rebuild.take_out(t);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    rebuild.put_in(chosen[i], cuts[i].way, cuts[i].slices);
+    rebuild.put_in(chosen[i], cuts[i]);
   }
   if (all_anew && random_.uniform() < kOthersAnew) replace_others(rebuild, chosen);
   return rebuild.place(kNoise);
@@ -202,9 +202,10 @@ void Neighbourhoods::draw_replicas(Rebuild& rebuild, bool all_anew) {
   for (const int t : chosen) rebuild.take_out(t);
   for (const int t : chosen) {
     if (more) {
-      rebuild.put_in(t, Way::kReplica, 1);
+      rebuild.put_in(t, {Way::kReplica, 1});
     } else {
-      rebuild.put_in(t, state_.ways().way_but_replica(t), draw_slices(t, state_.ways().devices()));
+      rebuild.put_in(t,
+                     {state_.ways().way_but_replica(t), draw_slices(t, state_.ways().devices())});
     }
   }
   if (!all_anew) return;
@@ -226,12 +227,16 @@ void Neighbourhoods::cut_others_anew(Rebuild& rebuild, const std::vector<int>& c
     others.push_back(t);
     all_ms += whole_ms(t);
   }
-  const int devices = state_.ways().devices();
   for (const int t : others) {
     rebuild.take_out(t);
-    const double slices = std::ceil(whole_ms(t) * devices / (share * all_ms + 1e-9));
-    rebuild.put_in(t, Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices)));
+    rebuild.put_in(t, cut_by_load(t, share * all_ms));
   }
+}
+
+TableCut Neighbourhoods::cut_by_load(int table, double all_ms) const {
+  const int devices = state_.ways().devices();
+  const double slices = std::ceil(whole_ms(table) * devices / (all_ms + 1e-9));
+  return {Way::kDevice, static_cast<int>(std::clamp(slices, 1.0, 2.0 * devices))};
 }
 
 }  // namespace neuroshard

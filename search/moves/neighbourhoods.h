@@ -26,18 +26,16 @@ class Neighbourhoods {
   [[nodiscard]] double whole_ms(int table) const {
     return whole_ms_[static_cast<std::size_t>(table)];
   }
+  /// Slices on devices, each of which takes no more than a device's share of `all_ms`.
+  [[nodiscard]] TableCut cut_by_load(int table, double all_ms) const;
 
  private:
-  struct Cut {
-    Way way = Way::kDevice;
-    int slices = 1;
-  };
-  [[nodiscard]] Cut cut_of(int table) const;
+  [[nodiscard]] TableCut cut_of(int table) const;
   /// That are placed anew at once.
   [[nodiscard]] int most_slices() const;
   /// Few slices more probably than many.
   [[nodiscard]] int draw_slices(int table, int places);
-  [[nodiscard]] Cut draw_cut(int table);
+  [[nodiscard]] TableCut draw_cut(int table);
   [[nodiscard]] std::vector<int> draw_tables();
   [[nodiscard]] std::vector<int> tables_of_devices();
   [[nodiscard]] int device_waited_for();

@@ -110,15 +110,16 @@ void Rebuild::replace(int table) {
   take_out(table);
 }
 
-void Rebuild::put_in(int table, Way way, int slices) {
+void Rebuild::put_in(int table, TableCut cut) {
   const TableWays::OfTable& ways = state_.ways().of(table);
-  const bool has_a_price = left_bytes_ != kAnyBytes && state_.ways().is_everywhere(way);
-  if (!ways.may_be(way) || (has_a_price && moved_bytes(table, way) > left_bytes_)) {
-    way = state_.way_of(table);
+  const bool everywhere = state_.ways().is_everywhere(cut.way);
+  if (!ways.may_be(cut.way) ||
+      (everywhere && left_bytes_ != kAnyBytes && moved_bytes(table, cut.way) > left_bytes_)) {
+    cut.way = state_.way_of(table);
   }
-  for (const int width : state_.ways().widths(table, way, slices)) {
-    const StateSlice slice{table, width, way, 0};
-    if (state_.ways().is_everywhere(way)) {
+  for (const int width : state_.ways().widths(table, cut.way, cut.slices)) {
+    const StateSlice slice{table, width, cut.way, 0};
+    if (state_.ways().is_everywhere(cut.way)) {
       put(slice);
     } else {
       pending_.push_back({slice, 0.0});

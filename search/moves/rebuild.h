@@ -23,9 +23,8 @@ class Rebuild {
 
   void begin();
   void take_out(int table);
-  /// Cuts a table that was taken out. Falls back on ways that the table may have: the one that it
-  /// had at last. `slices`: of columns.
-  void put_in(int table, Way way, int slices);
+  /// Cuts a table that was taken out. Falls back on the way that it had.
+  void put_in(int table, TableCut cut);
   /// The slices of a table leave, and are placed anew as wide as they are.
   void replace(int table);
   /// A slice is placed, too, wherever it is now.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,7 +15,6 @@
 #include "core/base/random.h"
 #include "core/tables/table_rules.h"
 #include "search/moves/rebuild.h"
-#include "search/state/even_blocks.h"
 #include "search/state/plan_limits.h"
 #include "search/state/plan_state.h"
 #include "search/state/shard_catalog.h"
@@ -201,7 +201,7 @@ class StartMaker {
       for (const StateSlice& slice : pending_) rebuild_.add(slice);
       for (const auto& [table, way] : new_tables_) {
         const double slices = std::ceil(std::clamp(alone_ms(table) / most_ms, 1.0, 1e6));
-        if (round == 0) rebuild_.put_in(table, way, static_cast<int>(slices));
+        if (round == 0) rebuild_.put_in(table, {way, static_cast<int>(slices)});
       }
       pending_.clear();
       placed = rebuild_.place(0.0);
@@ -280,7 +280,11 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
 
 std::vector<Plan> CarriedStart::plans(std::span<const CarriedTable> tables) const {
   std::vector<Plan> plans = StartMaker(*this, tables).run();
-  if (canonical.task.devices == 1) plans.push_back(plan_of_one_group(moves.holders.task()));
+  if (const Task& task = moves.holders.task(); task.devices == 1) {
+    Plan whole{.slices = whole_tables(task), .shards = {std::vector<int>(task.tables.size())}};
+    std::iota(whole.shards.front().begin(), whole.shards.front().end(), 0);
+    plans.push_back(std::move(whole));
+  }
   return plans;
 }
 

@@ -5,7 +5,7 @@
 
 #include "neuroshard/backend.h"
 #include "neuroshard/stop_condition.h"
-#include "search/canonical_task.h"
+#include "search/bundled_task.h"
 #include "search/replanning/carried_tables.h"
 #include "search/state/moved_bytes.h"
 #include "search/state/table_ways.h"
@@ -15,7 +15,7 @@ namespace neuroshard {
 /// Makes starts near to a running plan. Borrows all.
 struct CarriedStart {
   const Backend& backend;  ///< A CPU's.
-  const CanonicalTask& canonical;
+  const BundledTask& canonical;
   const WayOptions& ways;
   const MoveTerms& moves;
   const StopCondition& stop;

@@ -19,13 +19,7 @@ using Slices = std::vector<StateSlice>;
 
 /// [tables of the running plan]: nothing of replicas, and where blocks of rows are of no way.
 std::vector<std::optional<Slices>> as_they_run(const RunningPlan& running) {
-  std::vector<std::vector<HeldSlice>> held(running.task.tables.size());
-  const auto by_device = slices_by_device(running.plan);
-  for (std::size_t d = 0; d < by_device.size(); ++d) {
-    for (const TableSlice& slice : by_device[d]) {
-      held[static_cast<std::size_t>(slice.table)].push_back({slice, static_cast<int>(d)});
-    }
-  }
+  std::vector<std::vector<HeldSlice>> held = slices_by_table(running.task, running.plan);
   std::vector<int> groups;
   for (const WayForm& form : way_forms()) groups.push_back(form.group(running.task));
   std::vector<std::optional<Slices>> slices(held.size());

@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <string>
-#include <vector>
 
 #include "core/base/message_text.h"
 #include "core/tables/stated_gib.h"
-#include "search/plan_bytes.h"
 
 namespace neuroshard {
 namespace {
 
 /// What tables take on the devices that are left of a running plan.
-std::int64_t held_bytes(const RunningPlan& running) {
-  const std::vector<std::int64_t> of_devices = plan_bytes(running.task, running.plan);
-  std::int64_t bytes = std::accumulate(of_devices.begin(), of_devices.end(), std::int64_t{0});
-  for (const int lost : running.lost_devices) bytes -= of_devices[static_cast<std::size_t>(lost)];
+std::int64_t held_bytes(const RunningPlan& running, const PlanCost& cost) {
+  std::int64_t bytes = 0;
+  for (const DeviceCost& device : cost.devices) bytes += device.memory_bytes;
+  for (const int lost : running.lost_devices) {
+    bytes -= cost.devices[static_cast<std::size_t>(lost)].memory_bytes;
+  }
   return bytes;
 }
 
@@ -57,11 +56,11 @@ void MoveBudget::price_moves(double cost_ms, double share) {
 }
 
 std::int64_t small_moves_bytes(const ReplanRequest& request, const RunningPlan& running,
-                               int devices) {
+                               const PlanCost& running_cost, int devices) {
   const std::int64_t of_device = std::min(request.small_moves_bytes, kMaxTaskBytes / devices);
-  return std::max(of_device * devices,
-                  static_cast<std::int64_t>(request.small_moves_share *
-                                            static_cast<double>(held_bytes(running))));
+  return std::max(of_device * devices, static_cast<std::int64_t>(
+                                           request.small_moves_share *
+                                           static_cast<double>(held_bytes(running, running_cost))));
 }
 
 }  // namespace neuroshard

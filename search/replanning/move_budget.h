@@ -47,6 +47,7 @@ struct MoveBudget {
 
 /// Bytes that small moves of `request` may be, in all, for a new task of so many devices.
 [[nodiscard]] std::int64_t small_moves_bytes(const ReplanRequest& request,
-                                             const RunningPlan& running, int devices);
+                                             const RunningPlan& running,
+                                             const PlanCost& running_cost, int devices);
 
 }  // namespace neuroshard

@@ -4,19 +4,18 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/plans/replicas.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/simulator.h"
 #include "search/canonical_task.h"
 #include "search/engine/best_plans.h"
 #include "search/engine/portfolio.h"
-#include "search/plan_bytes.h"
 #include "search/replanning/carried_start.h"
 #include "search/replanning/carried_tables.h"
 #include "search/replanning/move_budget.h"
@@ -113,7 +112,7 @@ class Replanning {
   const ReplanOrder& order_;
   RunningHolders holders_;
   std::vector<std::uint64_t> ranks_;
-  CanonicalTask canonical_;
+  BundledTask canonical_;
   MoveBudget budget_;
   std::vector<RunningReplica> replicas_;
   MoveTerms terms_;
@@ -193,9 +192,10 @@ void Replanning::set_terms(const Candidate& near) {
     terms_.replicas = replicas_;
     terms_.ms_of_drops = kLeastGainOfDrops * near.cost.cost_ms;
     terms_.ms_of_drop = kLeastGainOfDrop * near.cost.cost_ms;
-    const std::vector<std::int64_t> bytes = plan_bytes(
-        order_.task, {.slices = near.plan.slices, .shards = near.plan.shards, .replicas = {}});
-    terms_.free_drops_bytes = *std::ranges::min_element(bytes) / kShareOnTop;
+    const std::int64_t least_bytes =
+        std::ranges::min(near.cost.devices, {}, &DeviceCost::memory_bytes).memory_bytes -
+        replicas_memory(order_.task, near.plan).total_bytes();
+    terms_.free_drops_bytes = least_bytes / kShareOnTop;
   }
 }
 
@@ -356,7 +356,8 @@ void Replanning::search_with_small_moves() {
       budget_.least_bytes == 0 || order_.task.devices < 2 || order_.stop.reached()) {
     return;
   }
-  const std::int64_t more_bytes = small_moves_bytes(request, order_.running, order_.task.devices);
+  const std::int64_t more_bytes =
+      small_moves_bytes(request, order_.running, order_.running_cost, order_.task.devices);
   if (more_bytes <= budget_.spare_bytes()) return;
   const std::int64_t own_bytes = *budget_.bytes;
   const Candidate within = *best_;
@@ -386,12 +387,12 @@ ReplanResult Replanning::run() {
     throw budget_.too_small(least_moved(known_).moved_bytes);
   }
   ReplanResult result;
+  result.running_cost = order_.running_cost;
   result.must_move_bytes = must_move_bytes_;
   result.result.stats = std::move(stats_);
   result.result.complete = complete_ && !order_.stop.reached();
   if (!best_) {
     result.result.infeasible = std::move(anew_->infeasible);
-    result.result.cost.cost_ms = std::numeric_limits<double>::infinity();
     return result;
   }
   result.moves = holders_.moves_to(best_->plan);

@@ -15,6 +15,7 @@ namespace neuroshard {
 struct ReplanOrder {
   const Task& task;  ///< Valid, with the rules that its groups imply.
   const RunningPlan& running;
+  const PlanCost& running_cost;  ///< Of the running plan for its own task.
   const ReplanRequest& request;  ///< Valid.
   WayOptions ways;               ///< For tables that do not stay as they run.
   Effort effort;
@@ -28,7 +29,7 @@ struct ReplanOrder {
 /// a plan made anew whose devices are numbered so that much stays; improves them by the search of
 /// plans, with moves as a limit and a part of the cost; and returns the plan with the lowest cost,
 /// or cost and price of moves. What less effort does is the beginning of what more effort does.
-/// Writes all of the result but `running_cost` and the time. Throws Error as RunningHolders does,
+/// Writes all of the result but the time. Throws Error as RunningHolders does,
 /// and, if there is no plan, where a larger budget would do. Without any plan the reason is that of
 /// a plan made anew.
 [[nodiscard]] ReplanResult replan_near(const Backend& backend, const ReplanOrder& order);

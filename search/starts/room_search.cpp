@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "core/base/step_budget.h"
+#include "core/plans/equal_blocks.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/column_halvings.h"
 #include "search/canonical_task.h"
 #include "search/starts/device_filling.h"
 #include "search/starts/room_ways.h"
-#include "search/state/even_blocks.h"
 
 namespace neuroshard {
 namespace {
@@ -57,8 +57,10 @@ class RoomSearch {
   bool choose(std::int64_t most_bytes, std::size_t spread);
   /// False: these were the last ones.
   bool next_ways();
-  void add_columns(const RoomTable& table, const ColumnCut& cut,
-                   const std::vector<UnitsOn>& units_on, Plan& plan) const;
+  /// Calls place(slice, device).
+  template <typename Place>
+  void place_columns(const RoomTable& table, const ColumnCut& cut,
+                     const std::vector<UnitsOn>& units_on, const Place& place) const;
 
   const std::vector<RoomTable>& tables_;
   const Task& task_;
@@ -198,8 +200,9 @@ bool RoomSearch::run() {
 }
 
 // The widest slices come first, so that halves of halves are such.
-void RoomSearch::add_columns(const RoomTable& table, const ColumnCut& cut,
-                             const std::vector<UnitsOn>& units_on, Plan& plan) const {
+template <typename Place>
+void RoomSearch::place_columns(const RoomTable& table, const ColumnCut& cut,
+                               const std::vector<UnitsOn>& units_on, const Place& place) const {
   std::vector<UnitsOn> slices;
   for (UnitsOn left : units_on) {
     while (left.units > 0) {
@@ -211,9 +214,8 @@ void RoomSearch::add_columns(const RoomTable& table, const ColumnCut& cut,
   int column = 0;
   for (const UnitsOn& slice : slices) {
     const int dim = slice.units * cut.unit_dim;
-    plan.shards[slice.device].push_back(static_cast<int>(plan.slices.size()));
-    plan.slices.push_back(
-        {static_cast<int>(table.table), column, dim, 0, task_.tables[table.table].rows});
+    place({static_cast<int>(table.table), column, dim, 0, task_.tables[table.table].rows},
+          static_cast<int>(slice.device));
     column += dim;
   }
 }
@@ -223,11 +225,15 @@ Plan RoomSearch::plan() const {
   for (const UnitsOn& units : units_) units_of[units.table].push_back(units);
   Plan plan;
   plan.shards.resize(rooms_.size());
+  const auto place = [&](const TableSlice& slice, int device) {
+    plan.shards[static_cast<std::size_t>(device)].push_back(static_cast<int>(plan.slices.size()));
+    plan.slices.push_back(slice);
+  };
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     const RoomTable& table = tables_[i];
     const std::size_t cuts = table.cuts.size();
     if (ways_[i] < cuts) {
-      add_columns(table, table.cuts[ways_[i]], units_of[i], plan);
+      place_columns(table, table.cuts[ways_[i]], units_of[i], place);
       continue;
     }
     const Spread& spread = table.spreads[ways_[i] - cuts];
@@ -236,8 +242,8 @@ Plan RoomSearch::plan() const {
       plan.replicas.push_back(t);
     } else {
       const Table& of = task_.tables[table.table];
-      add_blocks(plan, task_, {t, 0, of.dim, 0, of.rows}, static_cast<int>(spread.first_device),
-                 static_cast<int>(spread.bytes.size()));
+      for_each_block({t, 0, of.dim, 0, of.rows}, static_cast<int>(spread.first_device),
+                     static_cast<int>(spread.bytes.size()), place);
     }
   }
   std::ranges::sort(plan.replicas);
@@ -249,7 +255,7 @@ Plan RoomSearch::plan() const {
 RoomFound find_room(const Backend& backend, const Task& task, const WayOptions& options,
                     const StopCondition& stop) {
   if (task.tables.size() * static_cast<std::size_t>(task.devices) > kMostPlaces) return {};
-  const CanonicalTask canonical(task, stop);
+  const BundledTask canonical = canonical_task(task);
   ShardCatalog catalog(backend, canonical);
   const TableWays ways(catalog, canonical, options);
   const std::vector<RoomTable> tables = room_tables(canonical, ways);

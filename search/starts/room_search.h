@@ -18,9 +18,9 @@ struct RoomFound {
 
 /// Looks for a plan by memory alone, in the ways that rules, groups and `options` leave tables:
 /// columns in slices, of any widths at most one on a device; or all columns row-wise, in row blocks
-/// of devices side by side, or replicated. Ends after a bounded number of steps, which on tasks of some tables
-/// and devices is enough for all such plans, and at `stop`. `task`: as with_rules_of_groups() has
-/// it.
+/// of devices side by side, or replicated. Ends after a bounded number of steps, which on tasks of
+/// some tables and devices is enough for all such plans, and at `stop`. `task`: as
+/// with_rules_of_groups() has it.
 [[nodiscard]] RoomFound find_room(const Backend& backend, const Task& task,
                                   const WayOptions& options, const StopCondition& stop);
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <ranges>
 
 #include "core/plans/equal_blocks.h"
 #include "core/plans/replicas.h"
@@ -61,7 +60,8 @@ std::vector<Spread> spreads_of(const Task& task, int t, const TableWays& ways,
                                const TouchedGradients& touched) {
   const TableWays::OfTable& of = ways.of(t);
   std::vector<Spread> spreads;
-  for (const Way way : ways.list() | std::views::reverse) {
+  for (auto last = ways.list().rbegin(); last != ways.list().rend(); ++last) {
+    const Way way = *last;
     const int group = ways.group(way);
     if (group == 1 || !of.may_be(way)) continue;
     for (int place = 0; place < ways.places(way); ++place) {

@@ -12,13 +12,6 @@
 
 namespace neuroshard {
 
-/// How a table is cut.
-struct TableCut {
-  Way way = Way::kDevice;
-  int slices = 1;  ///< Of columns.
-  friend bool operator==(const TableCut&, const TableCut&) = default;
-};
-
 /// Ways and cuts of all tables at once. A table gets what takes least of the devices if their loads
 /// are balanced: compute time, columns and ids at a device's share, replicas and their gradients in
 /// full, memory at a price that is raised until all fit, and fit with room to spare. No shard may

@@ -137,8 +137,7 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   std::int64_t missing = s.missing_bytes;
   double latest = -kNever;
   trial.square = prices_.square();
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    Touched& touched = touched_[i];
+  for (Touched& touched : touched_in(trial)) {
     const auto d = static_cast<std::size_t>(touched.device);
     touched.compute_ms =
         prices_.compute_ms(d, heads_[touched.row], touched.shards, touched.price_ms);
@@ -173,15 +172,13 @@ void EditPrices::look_at_lookups(Trial& trial) {
   const PlanSums& s = sums_of_;
   trial.ids_ms = s.ids_ms;
   if (!prices_.ids().priced()) return;
-  const bool same = std::all_of(
-      touched_.begin() + static_cast<std::ptrdiff_t>(trial.first),
-      touched_.begin() + static_cast<std::ptrdiff_t>(trial.end), [&](const Touched& touched) {
-        return touched.lookups == s.lookups[static_cast<std::size_t>(touched.device)];
-      });
+  const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
+    return touched.lookups == s.lookups[static_cast<std::size_t>(touched.device)];
+  });
   if (same) return;
   trial_lookups_ = s.lookups;
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    trial_lookups_[static_cast<std::size_t>(touched_[i].device)] = touched_[i].lookups;
+  for (const Touched& touched : touched_in(trial)) {
+    trial_lookups_[static_cast<std::size_t>(touched.device)] = touched.lookups;
   }
   trial.ids_ms = prices_.ids().ms(id_columns(most_lookups_seen(prices_.nodes(), trial_lookups_)));
 }
@@ -190,16 +187,15 @@ void EditPrices::look_at_columns(Trial& trial) {
   const PlanSums& s = sums_of_;
   trial.range = range_of(s.seen);
   const ColumnRange before = trial.range;
-  bool same = true;
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    same &= touched_[i].columns == s.columns[static_cast<std::size_t>(touched_[i].device)];
-  }
+  const bool same = std::ranges::all_of(touched_in(trial), [&](const Touched& touched) {
+    return touched.columns == s.columns[static_cast<std::size_t>(touched.device)];
+  });
   if (same) return;
   trial.seen = seen_rows_.size();
   seen_rows_.insert(seen_rows_.end(), s.columns.begin(), s.columns.end());
   const std::span<float> seen(seen_rows_.data() + trial.seen, device_count_);
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    seen[static_cast<std::size_t>(touched_[i].device)] = touched_[i].columns;
+  for (const Touched& touched : touched_in(trial)) {
+    seen[static_cast<std::size_t>(touched.device)] = touched.columns;
   }
   if (!models_.symmetric()) return;
   if (prices_.nodes() != nullptr) {
@@ -207,9 +203,9 @@ void EditPrices::look_at_columns(Trial& trial) {
     prices_.nodes()->see(columns, seen);
   }
   trial.range = range_of(seen);
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    comm_.ask_backward(seen[static_cast<std::size_t>(touched_[i].device)], trial.range,
-                       &touched_[i].backward_ms);
+  for (Touched& touched : touched_in(trial)) {
+    comm_.ask_backward(seen[static_cast<std::size_t>(touched.device)], trial.range,
+                       &touched.backward_ms);
   }
   if (trial.range == before) {
     trial.last_backward_ms = s.backward_ms[static_cast<std::size_t>(prices_.last_ready())];
@@ -219,11 +215,8 @@ void EditPrices::look_at_columns(Trial& trial) {
   }
 }
 
-bool EditPrices::is_touched(const Trial& trial, int device) const {
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    if (touched_[i].device == device) return true;
-  }
-  return false;
+bool EditPrices::is_touched(const Trial& trial, int device) {
+  return std::ranges::find(touched_in(trial), device, &Touched::device) != touched_in(trial).end();
 }
 
 // Devices that the edit leaves alone are taken to be shifted all alike by its range of columns.
@@ -236,8 +229,7 @@ void EditPrices::ask_bound(Trial& trial) {
   double sum = prices_.sum_ready_ms();
   double latest = is_touched(trial, prices_.last_ready()) ? -kNever : prices_.ready_ms()[last];
   trial.bound_by = prices_.last_ready();
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    Touched& touched = touched_[i];
+  for (Touched& touched : touched_in(trial)) {
     touched.ready_ms = static_cast<double>(touched.compute_ms) +
                        static_cast<double>(touched.backward_ms) - trial.shift_ms;
     sum += touched.ready_ms - prices_.ready_ms()[static_cast<std::size_t>(touched.device)];
@@ -255,8 +247,8 @@ void EditPrices::ask_bound(Trial& trial) {
 
 void EditPrices::set_ready_by_bound(const Trial& trial) {
   trial_ready_ = prices_.ready_ms();
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    trial_ready_[static_cast<std::size_t>(touched_[i].device)] = touched_[i].ready_ms;
+  for (const Touched& touched : touched_in(trial)) {
+    trial_ready_[static_cast<std::size_t>(touched.device)] = touched.ready_ms;
   }
 }
 
@@ -282,10 +274,10 @@ void EditPrices::set_trial_ready(const Trial& trial) {
     trial_ready_[d] =
         static_cast<double>(s.compute_ms[d]) + static_cast<double>(trial_backward_ms_[d]);
   }
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    const auto d = static_cast<std::size_t>(touched_[i].device);
+  for (const Touched& touched : touched_in(trial)) {
+    const auto d = static_cast<std::size_t>(touched.device);
     trial_ready_[d] =
-        static_cast<double>(touched_[i].compute_ms) + static_cast<double>(trial_backward_ms_[d]);
+        static_cast<double>(touched.compute_ms) + static_cast<double>(trial_backward_ms_[d]);
   }
 }
 
@@ -313,7 +305,7 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
   if (all_decide_) {
     for (std::size_t d = 0; d < device_count_; ++d) ask(static_cast<int>(d));
   } else {
-    for (std::size_t i = trial.first; i < trial.end; ++i) ask(touched_[i].device);
+    for (const Touched& touched : touched_in(trial)) ask(touched.device);
     const std::array others = {prices_.slowest(), prices_.second_slowest(), prices_.last_ready(),
                                prices_.first_ready()};
     for (auto other = others.begin(); other != others.end(); ++other) {
@@ -339,8 +331,8 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
   const PlanSums& s = sums_of_;
   decisive_.clear();
   trial_compute_ms_ = s.compute_ms;
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    trial_compute_ms_[static_cast<std::size_t>(touched_[i].device)] = touched_[i].compute_ms;
+  for (const Touched& touched : touched_in(trial)) {
+    trial_compute_ms_[static_cast<std::size_t>(touched.device)] = touched.compute_ms;
   }
   const std::span<const float> columns(
       trial.seen == Trial::kSame ? s.columns.data() : seen_rows_.data() + trial.seen,
@@ -369,8 +361,8 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
   const Trial& trial = trials_[index];
   PlanSums& s = sums_of_;
   state_.apply(edit);
-  for (std::size_t i = trial.first; i < trial.end; ++i) {
-    s.compute_ms[static_cast<std::size_t>(touched_[i].device)] = touched_[i].compute_ms;
+  for (const Touched& touched : touched_in(trial)) {
+    s.compute_ms[static_cast<std::size_t>(touched.device)] = touched.compute_ms;
   }
   const bool many = trial.end - trial.first > 4;
   if (!all_decide_ && (many || prices_.count_estimated() >= kAcceptedBetween)) {

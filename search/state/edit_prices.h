@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neuroshard/aligned_vector.h"
@@ -97,7 +98,10 @@ class EditPrices {
   [[nodiscard]] const float* seen_by(const Trial& trial) const {
     return trial.seen == Trial::kSame ? sums_of_.seen.data() : seen_rows_.data() + trial.seen;
   }
-  [[nodiscard]] bool is_touched(const Trial& trial, int device) const;
+  [[nodiscard]] std::span<Touched> touched_in(const Trial& trial) {
+    return std::span(touched_).subspan(trial.first, trial.end - trial.first);
+  }
+  [[nodiscard]] bool is_touched(const Trial& trial, int device);
   /// As set_trial_ready(), by what the bound of the trial takes devices for.
   void set_ready_by_bound(const Trial& trial);
   /// Compute costs and readiness of all devices in a trial, but for its shift.

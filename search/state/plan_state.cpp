@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/plans/equal_blocks.h"
+#include "core/plans/slice_prices.h"
 #include "search/state/slices_in_ways.h"
 
 namespace neuroshard {
@@ -56,13 +57,7 @@ PlanState::PlanState(ShardCatalog& catalog, const TableWays& ways, const Plan& p
 }
 
 void PlanState::read(const Plan& plan, const StopCondition& stop) {
-  std::vector<std::vector<HeldSlice>> held(of_table_.size());
-  for (std::size_t d = 0; d < plan.shards.size(); ++d) {
-    for (const int index : plan.shards[d]) {
-      const TableSlice& slice = plan.slices[static_cast<std::size_t>(index)];
-      held[static_cast<std::size_t>(slice.table)].push_back({slice, static_cast<int>(d)});
-    }
-  }
+  std::vector<std::vector<HeldSlice>> held = slices_by_table(task(), plan);
   Edit edit;
   std::vector<char> is_replica(held.size(), 0);
   for (const int table : plan.replicas) {
@@ -114,7 +109,7 @@ void PlanState::embed(const Edit& edit, std::size_t first) const {
 void PlanState::fix_table(const std::vector<HeldSlice>& held) {
   const std::int64_t rows = task().tables[static_cast<std::size_t>(held.front().slice.table)].rows;
   is_fixed_[static_cast<std::size_t>(held.front().slice.table)] = 1;
-  const KindPrice* price = price_of_blocks(catalog_.backend(), task(), held);
+  const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task(), held));
   if (moved_ != nullptr) {
     std::int64_t& bytes = sums.moved_of_table[static_cast<std::size_t>(held.front().slice.table)];
     for (const auto& [slice, device] : held) bytes += moved_->of_fixed(slice, device);

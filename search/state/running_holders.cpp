@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/plans/sharding_kinds.h"
 #include "neuroshard/error.h"
 
 namespace neuroshard {
@@ -90,13 +91,12 @@ RunningHolders::RunningHolders(const Task& task, const RunningPlan& running)
     const RowBytes row = stored_bytes(table.memory);
     total_bytes_ += table.rows * (row.per_column * table.dim + row.per_row);
   }
-  const auto by_device = slices_by_device(running.plan);
-  for (std::size_t device = 0; device < by_device.size(); ++device) {
-    for (const TableSlice& slice : by_device[device]) {
-      slices_[static_cast<std::size_t>(slice.table)].push_back({slice, survivors_[device]});
+  const auto by_table = slices_by_table(running.task, running.plan);
+  for (std::size_t table = 0; table < by_table.size(); ++table) {
+    std::vector<RunningSlice>& slices = slices_[table];
+    for (const auto& [slice, device] : by_table[table]) {
+      slices.push_back({slice, survivors_[static_cast<std::size_t>(device)]});
     }
-  }
-  for (std::vector<RunningSlice>& slices : slices_) {
     std::ranges::sort(slices, {}, [](const RunningSlice& one) {
       return std::tuple(one.slice.first_row, one.slice.first_column);
     });
@@ -121,12 +121,25 @@ std::int64_t RunningHolders::kept_rows(std::size_t table) const {
 template <typename Send>
 void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& send) const {
   const auto table = static_cast<std::size_t>(slice.table);
+  const RowBytes row = stored_bytes(task_.tables[table].memory);
+  const auto send_rows = [&](int from, int first_column, int dim, std::int64_t first_row,
+                             std::int64_t end_row) {
+    if (first_row >= end_row || dim <= 0) return;
+    const std::int64_t rows = end_row - first_row;
+    send({.columns = {.table = slice.table, .first_column = first_column, .dim = dim},
+          .from = from,
+          .to = to,
+          .bytes = rows * (row.per_column * dim + row.per_row),
+          .first_row = first_row,
+          .rows = rows});
+  };
   const std::int64_t end_row = slice.first_row + slice.rows;
   const std::int64_t rows_before =
       before_[table] ? std::clamp(kept_rows(table), slice.first_row, end_row) : slice.first_row;
   if (is_replicated(table)) {
     if (to >= devices_left_) {
-      send(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row, rows_before);
+      send_rows(devices_left_ > 0 ? 0 : -1, slice.first_column, slice.dim, slice.first_row,
+                rows_before);
     }
   } else {
     const std::span<const RunningSlice> all = slices(table);
@@ -146,52 +159,31 @@ void RunningHolders::for_each_part(const TableSlice& slice, int to, const Send& 
           column;
       const int from = held.device ? static_cast<int>(*held.device) : -1;
       if (from != to) {
-        send(from, column, dim, std::max(held.slice.first_row, slice.first_row),
-             std::min(held.slice.first_row + held.slice.rows, rows_before));
+        send_rows(from, column, dim, std::max(held.slice.first_row, slice.first_row),
+                  std::min(held.slice.first_row + held.slice.rows, rows_before));
       }
     }
   }
-  send(-1, slice.first_column, slice.dim, rows_before, end_row);
+  send_rows(-1, slice.first_column, slice.dim, rows_before, end_row);
 }
 
 void RunningHolders::add_moves(const TableSlice& slice, int to,
                                std::vector<TableMove>& moves) const {
-  const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
   const auto first = static_cast<std::ptrdiff_t>(moves.size());
-  for_each_part(
-      slice, to,
-      [&](int from, int first_column, int dim, std::int64_t first_row, std::int64_t end_row) {
-        if (first_row >= end_row || dim <= 0) return;
-        const TableColumns columns{.table = slice.table, .first_column = first_column, .dim = dim};
-        const std::int64_t rows = end_row - first_row;
-        const std::int64_t bytes = rows * (row.per_column * dim + row.per_row);
-        const auto before =
-            std::find_if(moves.begin() + first, moves.end(), [&](const TableMove& one) {
-              return one.from == from && one.columns == columns &&
-                     one.first_row + one.rows == first_row;
-            });
-        if (before == moves.end()) {
-          moves.push_back({.columns = columns,
-                           .from = from,
-                           .to = to,
-                           .bytes = bytes,
-                           .first_row = first_row,
-                           .rows = rows});
-        } else {
-          before->rows += rows;
-          before->bytes += bytes;
-        }
-      });
+  for_each_part(slice, to, [&](const TableMove& move) {
+    const auto before = std::find_if(moves.begin() + first, moves.end(), [&](const TableMove& one) {
+      return one.from == move.from && one.columns == move.columns &&
+             one.first_row + one.rows == move.first_row;
+    });
+    if (before == moves.end()) return moves.push_back(move);
+    before->rows += move.rows;
+    before->bytes += move.bytes;
+  });
 }
 
 std::int64_t RunningHolders::moved_bytes(const TableSlice& slice, int to) const {
-  const RowBytes row = stored_bytes(task_.tables[static_cast<std::size_t>(slice.table)].memory);
   std::int64_t bytes = 0;
-  for_each_part(slice, to, [&](int, int, int dim, std::int64_t first_row, std::int64_t end_row) {
-    if (first_row < end_row && dim > 0) {
-      bytes += (end_row - first_row) * (row.per_column * dim + row.per_row);
-    }
-  });
+  for_each_part(slice, to, [&](const TableMove& move) { bytes += move.bytes; });
   return bytes;
 }
 

@@ -74,7 +74,7 @@ class RunningHolders {
   [[nodiscard]] std::int64_t missing_bytes(std::size_t table) const;
 
  private:
-  /// Calls send(from, first_column, dim, first_row, end_row) for each part, some empty.
+  /// Calls send(const TableMove&) for each part.
   template <typename Send>
   void for_each_part(const TableSlice& slice, int to, const Send& send) const;
 

@@ -5,22 +5,12 @@
 
 #include "core/plans/equal_blocks.h"
 #include "core/plans/sharding_kinds.h"
+#include "core/plans/slice_prices.h"
 #include "core/tables/table_rules.h"
 #include "neuroshard/plan.h"
 #include "search/state/even_blocks.h"
 
 namespace neuroshard {
-
-const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
-                                 const std::vector<HeldSlice>& held) {
-  const std::vector<ShardingKind> kinds = kinds_of_slices(task, held);
-  for (const ShardingKind kind :
-       {ShardingKind::kRow, ShardingKind::kTableRow, ShardingKind::kGrid}) {
-    if (std::ranges::find(kinds, kind) == kinds.end()) continue;
-    if (const KindPrice* price = backend.kind_price(kind)) return price;
-  }
-  return nullptr;
-}
 
 TableWays::TableWays(ShardCatalog& catalog, const BundledTask& bundled, const WayOptions& options)
     : catalog_(catalog),
@@ -103,7 +93,7 @@ TableWays::Blocks TableWays::make_blocks(int table, Way way) const {
     const std::int64_t first = i * rows;
     held.push_back({{table, 0, of.dim, first, std::min(rows, of.rows - first)}, i});
   }
-  const KindPrice* price = price_of_blocks(catalog_.backend(), task_, held);
+  const KindPrice* price = price_of_blocks(catalog_.backend(), kinds_of_slices(task_, held));
   const auto number = [&](const HeldSlice& block) {
     return catalog_.rows(table, block.slice.first_row, block.slice.rows, price);
   };

@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "core/plans/sharding_kinds.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/task.h"
 #include "search/bundled_task.h"
@@ -20,11 +19,6 @@ namespace neuroshard {
 
 class CostTerm;
 class PlanLimit;
-
-/// The price of row blocks of a table, `held` being all of its slices; null: models predict them.
-/// The rule of SlicePrices.
-[[nodiscard]] const KindPrice* price_of_blocks(const Backend& backend, const Task& task,
-                                               const std::vector<HeldSlice>& held);
 
 /// What the planner may choose from.
 struct WayOptions {

@@ -16,6 +16,13 @@ enum class Way : std::uint8_t {
   kReplica = 0xff  ///< All of the table on every device: no form of blocks.
 };
 
+/// How a table is cut.
+struct TableCut {
+  Way way = Way::kDevice;
+  int slices = 1;  ///< Of columns.
+  friend bool operator==(const TableCut&, const TableCut&) = default;
+};
+
 /// Columns of a table, somewhere.
 struct StateSlice {
   int table = 0;

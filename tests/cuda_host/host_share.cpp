@@ -18,9 +18,9 @@
 #include "neuroshard/column_halvings.h"
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/simulator.h"
 #include "search/piece_catalog.h"
 #include "search/published_search.h"
-#include "search/random_layouts.h"
 #include "search/split_state.h"
 #include "tools/command_line/arguments.h"
 #include "weights/files/atomic_file.h"
@@ -107,7 +107,7 @@ class Parts {
         task_(task),
         catalog_(backend, task),
         search_(backend, task, options, catalog_),
-        layout_(testing::layout_of(catalog_, plan)) {
+        plan_(plan) {
     SplitState state(catalog_, task.tables.size());
     const HalvedPlan halved = halvings_of(plan).value();
     for (const int slice : halved.column_splits) {
@@ -130,14 +130,14 @@ class Parts {
     const int limit = static_cast<int>(problem.dim_limits.size()) - 1;
     (void)backend_.start(problem)->assignments(order_, limit);
   }
-  void price() const { (void)cost_of(backend_, catalog_, task_, layout_); }
+  void price() const { (void)simulate(backend_, task_, plan_); }
 
  private:
   const Backend& backend_;
   const Task& task_;
   PieceCatalog catalog_;
   PublishedSearch search_;
-  Layout layout_;
+  const Plan& plan_;
   std::vector<std::uint32_t> order_;
 };
 

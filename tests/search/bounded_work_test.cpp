@@ -130,7 +130,7 @@ struct Work {
   std::function<void(const StopCondition&)> run;
 };
 
-void climb(const Backend& backend, const CanonicalTask& canonical, const StopCondition& stop) {
+void climb(const Backend& backend, const BundledTask& canonical, const StopCondition& stop) {
   ShardCatalog catalog(backend, canonical);
   const TableWays ways(catalog, canonical, {});
   const Plan nothing{
@@ -154,24 +154,27 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
     SCOPED_TRACE(seed);
     const Task task = hard_task(seed);
     validate(task);
-    const CanonicalTask canonical(task);
+    const BundledTask canonical = canonical_task(task);
     const Task ruled = with_rules_of_groups(task);
-    const Task* const starts = canonical.task_of_starts();
+    const std::optional<Task> starts = with_devices_of_apart_tables(canonical.task);
     const auto look_for_room = [&](const WayOptions& options, const StopCondition& stop) {
       (void)find_room(*backend, ruled, options, stop);
     };
     std::vector<Work> works = {
         {"proofs", [&](const StopCondition& stop) { (void)proof_of_infeasibility(task, stop); }},
-        {"canonical task", [&](const StopCondition& stop) { (void)CanonicalTask(task, stop); }},
+        {"devices of apart tables",
+         [&](const StopCondition& stop) {
+           (void)with_devices_of_apart_tables(canonical.task, stop);
+         }},
         {"room by halves",
          [&](const StopCondition& stop) { look_for_room({.halves = true}, stop); }},
         {"room in equal widths",
          [&](const StopCondition& stop) { look_for_room({.equal_widths = true}, stop); }},
         {"room in any ways", [&](const StopCondition& stop) { look_for_room({}, stop); }},
         {"way ladder", [&](const StopCondition& stop) { climb(*backend, canonical, stop); }}};
-    if (starts != nullptr) {
+    if (starts) {
       works.push_back({"uniform slices", [&](const StopCondition& stop) {
-                         (void)place_uniform_slices(*starts, 4, stop);
+                         (void)plan_of_uniform_width(*starts, 4, stop);
                        }});
       works.push_back({"baseline", [&](const StopCondition& stop) {
                          (void)place_by_baseline(*starts, Algorithm::kLookupGreedy, 0, stop);

@@ -4,7 +4,7 @@
 
 #include "neuroshard/simulator.h"
 #include "neuroshard/weights.h"
-#include "search/layout.h"
+#include "search/apart_devices.h"
 #include "search/random_layouts.h"
 
 namespace neuroshard {
@@ -37,8 +37,7 @@ TEST(BundledTask, OfATaskWithoutGroupsIsTheSameInAnotherOrder) {
   const BundledTask bundled(task, std::vector<std::uint32_t>{3, 1, 0, 4, 2});
   EXPECT_THAT(bundled.original, ElementsAre(3, 1, 0, 4, 2));
   EXPECT_THAT(bundled.bundles, IsEmpty());
-  EXPECT_FALSE(bundled.has_groups());
-  EXPECT_EQ(bundled.task_of_starts(), &bundled.task);
+  EXPECT_THAT(bundled.task.groups, IsEmpty());
 }
 
 TEST(BundledTask, BundlesHaveThePlaceOfTheirFirstTableAndStandForAllOfThem) {
@@ -60,8 +59,7 @@ TEST(BundledTask, BundlesHaveThePlaceOfTheirFirstTableAndStandForAllOfThem) {
   ASSERT_EQ(bundled.task.groups.size(), 1U);
   EXPECT_THAT(bundled.task.groups[0].tables, ElementsAre(1, 0, 3));
   // Starts have rules on devices instead.
-  ASSERT_NE(bundled.task_of_starts(), nullptr);
-  const Task& starts = *bundled.task_of_starts();
+  const Task starts = with_devices_of_apart_tables(bundled.task).value();
   EXPECT_THAT(starts.groups, IsEmpty());
   std::vector<int> all;
   for (const std::size_t t : {0, 1, 3}) {
@@ -89,7 +87,7 @@ TEST(BundledTask, PlansAreOfTheListedTask) {
   validate(of_listed, task);
 }
 
-TEST(BundledTask, CostsOfLayoutsAreThoseOfTheirTables) {
+TEST(BundledTask, PiecesOfBundlesCostWhatTheirTablesCostTogether) {
   const CpuBackend cpu = testing::cpu_backend_of(builtin_weights());
   const Task task = five_tables();
   const BundledTask bundled(task);
@@ -100,18 +98,6 @@ TEST(BundledTask, CostsOfLayoutsAreThoseOfTheirTables) {
   EXPECT_EQ(catalog.dim(bundle), 28);
   EXPECT_FALSE(catalog.can_split(bundle));
   EXPECT_EQ(catalog.size_bytes(bundle), task.tables[1].size_bytes() + task.tables[4].size_bytes());
-  EXPECT_EQ(catalog.tables_of_bundle(bundle).size(), 2U);
-  EXPECT_TRUE(catalog.tables_of_bundle(catalog.whole(0)).empty());
-  const Layout layout = {
-      {catalog.whole(3), 3, 0}, {bundle, 1, 1}, {catalog.whole(0), 0, 2}, {catalog.whole(2), 2, 1}};
-  const Plan plan{.slices = whole_tables(bundled.task), .shards = {{3}, {1, 2}, {0}}};
-  const PlanCost cost = cost_of(cpu, catalog, bundled.task, layout);
-  const PlanCost simulated = simulate(cpu, task, bundled.plan_of_listed(plan));
-  EXPECT_EQ(cost.cost_ms, simulated.cost_ms);
-  EXPECT_EQ(cost.devices[1].compute_ms, simulated.devices[1].compute_ms);
-  EXPECT_EQ(cost.devices[1].memory, simulated.devices[1].memory);
-  EXPECT_EQ(cost.devices[1].slices, 3);
-  // Alone on a device, it costs what the catalog says.
   const PlanCost alone =
       simulate(cpu, task, {.slices = whole_tables(task), .shards = {{1, 4}, {0, 2, 3}, {}}});
   EXPECT_EQ(static_cast<float>(alone.devices[0].compute_ms), catalog.cost_ms(bundle));

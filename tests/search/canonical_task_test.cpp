@@ -20,10 +20,10 @@ TEST(CanonicalTask, IsTheSameForEveryOrderAndNamesItsTables) {
   for (std::uint64_t seed = 0; seed < testing::repetitions(200); ++seed) {
     SCOPED_TRACE(seed);
     Task listed = testing::random_task(seed);
-    const CanonicalTask first(listed);
+    const BundledTask first = canonical_task(listed);
     std::shuffle(listed.tables.begin(), listed.tables.end(), std::mt19937_64(seed));
     for (Table& table : listed.tables) table.name = "renamed";
-    const CanonicalTask second(listed);
+    const BundledTask second = canonical_task(listed);
 
     EXPECT_EQ(second.task.devices, listed.devices);
     EXPECT_EQ(second.task.memory_bytes, listed.memory_bytes);

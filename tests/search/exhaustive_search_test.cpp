@@ -17,6 +17,7 @@ namespace {
 using testing::CatalogedTask;
 using testing::cpu_backend_of;
 using testing::kInfinity;
+using testing::Layout;
 using testing::most_memory_bytes;
 using testing::repetitions;
 using testing::sort_layout;

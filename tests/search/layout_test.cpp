@@ -1,6 +1,4 @@
 // A layout says all that a plan's cost depends on.
-#include "search/layout.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@ namespace neuroshard {
 namespace {
 
 using testing::cpu_backend_of;
+using testing::Layout;
 using testing::layout_of;
 using testing::random_models;
 using testing::random_task;

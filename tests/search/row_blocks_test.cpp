@@ -14,8 +14,8 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
-#include "search/default_cuts.h"
 #include "search/planned_cuts.h"
+#include "search/planner_options.h"
 
 namespace neuroshard {
 namespace {

@@ -191,11 +191,11 @@ TEST(RulesExhaustively, LittleIsCheaperThanWhatTheSearchFinds) {
     const Task& task = cataloged.task;
     double lowest_ms = std::numeric_limits<double>::infinity();
     (void)any_plan(task, [&](const std::vector<const Way*>& ways) {
-      Layout layout;
+      testing::Layout layout;
       for (std::uint32_t t = 0; t < ways.size(); ++t) {
         for (const auto& [dim, device] : *ways[t]) {
-          layout.push_back(
-              {cataloged.catalog.piece(t, dim), t, static_cast<std::uint32_t>(device)});
+          layout.push_back({testing::piece_of(cataloged.catalog, t, dim), t,
+                            static_cast<std::uint32_t>(device)});
         }
       }
       sort_layout(layout);

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string_view>
 
@@ -22,7 +21,6 @@ enum class SearchStage {
   kImprovement,  ///< The cheapest plan so far, changed for the better.
 };
 
-[[nodiscard]] std::span<const SearchStage> all_search_stages();
 /// "uniform", "greedy", "ladder", "room", "published", "improvement".
 [[nodiscard]] std::string_view name_of(SearchStage stage);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,7 +53,8 @@ struct CostedPlan {
 
 struct PlanResult {
   std::optional<Plan> plan;  ///< Empty: see `infeasible`.
-  PlanCost cost;             ///< Of `plan`, by the simulator; infinite if there is none.
+  /// Of `plan`, by the simulator; infinite if there is none.
+  PlanCost cost{.devices = {}, .cost_ms = std::numeric_limits<double>::infinity(), .warning = {}};
   std::optional<Infeasibility> infeasible;
   /// False if the deadline, or the caller, ended the search early.
   bool complete = true;

@@ -148,7 +148,7 @@ TEST(Chain, NeedsAPlanOfAllTablesUnlessItBeginsWithALadder) {
     if (!one) continue;
     const PlanResult whole = testing::planner_of(Effort::kFast).plan(one->task);
     if (!whole.plan || whole.plan->slices.empty()) continue;
-    const CanonicalTask canonical(one->task);
+    const BundledTask canonical = canonical_task(one->task);
     Plan lacking = canonical.plan_of_task(*whole.plan);
     const int lost = lacking.slices.front().table;
     for (std::vector<int>& shard : lacking.shards) {

@@ -1,7 +1,5 @@
 // Tables whose rules leave nothing but row blocks or replicas: where these go, and what a task
 // without such a plan is told.
-#include "search/infeasibility/required_ways.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ class Climber {
  public:
   explicit Climber(const Task& task, const WayOptions& options = {})
       : backend_(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical_(with_rules_of_groups(task)),
+        canonical_(canonical_task(with_rules_of_groups(task))),
         catalog_(*backend_, canonical_),
         ways_(catalog_, canonical_, options),
         state_(catalog_, ways_,
@@ -70,7 +70,7 @@ class Climber {
 
  private:
   std::unique_ptr<Backend> backend_;
-  CanonicalTask canonical_;
+  BundledTask canonical_;
   ShardCatalog catalog_;
   TableWays ways_;
   PlanState state_;

@@ -44,11 +44,11 @@ struct Case {
   explicit Case(Task drawn)
       : task(std::move(drawn)),
         backend(make_cpu_backend(models_for(builtin_weights(), comm_setting(task)))),
-        canonical(task) {}
+        canonical(canonical_task(task)) {}
 
   Task task;
   std::unique_ptr<Backend> backend;
-  CanonicalTask canonical;
+  BundledTask canonical;
 
   [[nodiscard]] double simulated_ms(const Plan& plan) const {
     return simulate(*backend, task, canonical.plan_of_listed(plan)).cost_ms;

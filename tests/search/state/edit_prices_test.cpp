@@ -31,7 +31,7 @@ constexpr double kEstimated = 2e-2;  // Of many devices, between two looks at al
 struct Case {
   Task task;
   std::unique_ptr<Backend> backend;
-  std::unique_ptr<CanonicalTask> canonical;
+  std::unique_ptr<BundledTask> canonical;
   Plan plan;  ///< Of the canonical task.
 };
 
@@ -51,7 +51,7 @@ std::optional<Case> case_of(std::uint64_t seed) {
   if (!planned.plan) return std::nullopt;
   one.task = with_rules_of_groups(one.task);
   one.backend = make_cpu_backend(models_for(builtin_weights(), comm_setting(one.task)));
-  one.canonical = std::make_unique<CanonicalTask>(one.task);
+  one.canonical = std::make_unique<BundledTask>(canonical_task(one.task));
   one.plan = one.canonical->plan_of_task(*planned.plan);
   return one;
 }

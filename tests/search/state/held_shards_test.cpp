@@ -29,7 +29,7 @@ Task task_of_many_tables() {
 
 // Beside a list of the same shards, some hundreds of them, that is added up from its beginning.
 TEST(HeldShards, SumsAreThoseOfWhatIsHeld) {
-  const CanonicalTask canonical(task_of_many_tables());
+  const BundledTask canonical = canonical_task(task_of_many_tables());
   const auto backend = make_cpu_backend(builtin_weights());
   ShardCatalog catalog(*backend, canonical);
   Random random(7);

@@ -45,7 +45,7 @@ struct Counted {
   explicit Counted(RunningPlan job)
       : running(std::move(job)),
         backend(testing::cpu_backend_of(builtin_weights())),
-        canonical(running.task),
+        canonical(canonical_task(running.task)),
         catalog(backend, canonical),
         ways(catalog, canonical, {}),
         holders(running.task, running),
@@ -53,7 +53,7 @@ struct Counted {
 
   RunningPlan running;
   CpuBackend backend;
-  CanonicalTask canonical;
+  BundledTask canonical;
   ShardCatalog catalog;
   TableWays ways;
   RunningHolders holders;

@@ -1,4 +1,4 @@
-#include "search/backend_choice.h"
+#include "search/planner_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
