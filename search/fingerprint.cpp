@@ -94,10 +94,7 @@ std::uint64_t hash_of(const Table& table) {
   if (table.replica_gradients != ReplicaGradients::kDense) {
     items.add("replica_gradients", name_of(table.replica_gradients));
   }
-  if (table.features != 1.0) {
-    items.add("features");
-    items.add_float(static_cast<float>(table.features));
-  }
+  if (table.features != 1.0) items.add("features", table.features);
   return items.value();
 }
 

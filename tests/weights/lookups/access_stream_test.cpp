@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "message_of.h"
 #include "neuroshard/error.h"
 #include "weights/lookups/random_tables.h"
 
@@ -83,6 +84,16 @@ TEST(PlanTouches, OfATableNeverLookedUpIsEmpty) {
 TEST(PlanTouches, RefusesMoreLookupsThanItCanCount) {
   Random random(17);
   EXPECT_THROW((void)plan_touches(table_with(0, 1e6, 7), 65536, random), Error);
+}
+
+TEST(PlanTouches, RefusesTablesOfSeveralFeatures) {
+  Random random(1);
+  Table shared = table_with(0, 4.0, 1000);
+  shared.name = "item";
+  shared.features = 2.0;
+  EXPECT_EQ(testing::message_of([&] { (void)plan_touches(shared, 65536, random); }),
+            "table 'item': features is 2; batches are made of one feature a table: list the table "
+            "once for each, or leave features out");
 }
 
 TEST(MakeStream, TouchesEachRowAsPlanned) {
