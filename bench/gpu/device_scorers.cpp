@@ -11,7 +11,7 @@
 namespace neuroshard::bench {
 namespace {
 
-using Context = std::shared_ptr<const gpu::DeviceContext>;
+using SharedContext = std::shared_ptr<const gpu::DeviceContext>;
 
 const std::byte* bytes_of(const auto& values) {
   return reinterpret_cast<const std::byte*>(values.data());
@@ -20,7 +20,7 @@ const std::byte* bytes_of(const auto& values) {
 // Inputs and outputs in device memory, and the time of what a derived class does with them.
 class DeviceScorer : public Scorer {
  public:
-  DeviceScorer(Context context, const ScoringInput& input)
+  DeviceScorer(SharedContext context, const ScoringInput& input)
       : context_(std::move(context)), input_(input), current_(context_->device()) {
     embeddings_.reserve(input.embeddings.size() * sizeof(float));
     stream_.copy_to_device(embeddings_.data(), bytes_of(input.embeddings),
@@ -65,7 +65,7 @@ class DeviceScorer : public Scorer {
  private:
   virtual void queue(const DeviceShards& shards, float* cost_ms, cudaStream_t stream) = 0;
 
-  Context context_;
+  SharedContext context_;
   const ScoringInput& input_;
   gpu::CurrentDevice current_;
   gpu::Stream stream_;
@@ -82,7 +82,7 @@ enum class Kernel { kChosen, kPerWarp, kGemm, kTensor };
 
 class KernelScorer final : public DeviceScorer {
  public:
-  KernelScorer(Context context, const ScoringInput& input, Kernel kernel)
+  KernelScorer(SharedContext context, const ScoringInput& input, Kernel kernel)
       : DeviceScorer(std::move(context), input), kernel_(kernel) {}
 
  private:
@@ -117,7 +117,7 @@ class KernelScorer final : public DeviceScorer {
 
 class BlasScorer final : public DeviceScorer {
  public:
-  BlasScorer(Context context, const ScoringInput& input, const Mlp& head, int rows_at_once)
+  BlasScorer(SharedContext context, const ScoringInput& input, const Mlp& head, int rows_at_once)
       : DeviceScorer(std::move(context), input),
         blas_(gpu::make_cublas(stream())),
         model_(head),
@@ -139,7 +139,7 @@ class BlasScorer final : public DeviceScorer {
   std::optional<BlasHead> head_;
 };
 
-ScorerKind kernel_kind(const std::string& name, const Context& context, Kernel kernel) {
+ScorerKind kernel_kind(const std::string& name, const SharedContext& context, Kernel kernel) {
   return {.name = name,
           .exact = kernel != Kernel::kTensor,
           .on_gpu = true,
@@ -149,7 +149,7 @@ ScorerKind kernel_kind(const std::string& name, const Context& context, Kernel k
           }};
 }
 
-ScorerKind blas_kind(const std::string& name, const Context& context, const Mlp& head,
+ScorerKind blas_kind(const std::string& name, const SharedContext& context, const Mlp& head,
                      int rows_at_once) {
   return {.name = name,
           .exact = false,
@@ -162,7 +162,7 @@ ScorerKind blas_kind(const std::string& name, const Context& context, const Mlp&
 
 }  // namespace
 
-std::vector<ScorerKind> device_scorers(const CostModels& models, const Context& context) {
+std::vector<ScorerKind> device_scorers(const CostModels& models, const SharedContext& context) {
   std::vector<ScorerKind> kinds = {kernel_kind("cuda_device", context, Kernel::kChosen),
                                    kernel_kind("cuda_per_warp", context, Kernel::kPerWarp)};
   const Mlp& head = models.compute.head;

@@ -38,10 +38,8 @@ const char* name_of(WarpOp op) {
 }
 
 struct Thread {
-  enum class State { kRunnable, kAtWarp, kAtBlock, kDone };
-
   ThreadView view;
-  State state = State::kRunnable;
+  bool at_block = false;  ///< Waits at __syncthreads.
   WarpOp op = WarpOp::kSync;
   unsigned mask = 0;
   unsigned source = 0;
@@ -51,6 +49,12 @@ struct Thread {
   std::vector<AsyncCopy> started;                   // Copies that are in no group yet.
   std::deque<std::vector<AsyncCopy>> on_their_way;  // In groups, last copy first.
   std::unique_ptr<Fiber> fiber;
+};
+
+/// Lanes of a warp, a bit each: counted one by one at every arrival they would take most of a test.
+struct Warp {
+  unsigned waiting = 0;  ///< For others of the warp.
+  unsigned done = 0;
 };
 
 // Memory of one block, of exactly the size that was asked for, so that AddressSanitizer sees its
@@ -118,15 +122,21 @@ class BlockExecutor {
     bool taken = false;
     std::size_t done = 0;
     std::size_t at_barrier = 0;
+    std::vector<Warp> warps;
   };
 
   void start_block(std::size_t place);
   Place& place_of(const Thread& thread) { return places_[thread.view.place]; }
+  [[nodiscard]] const Warp& warp_of(const Thread& thread) const {
+    return places_[thread.view.place].warps[thread.number / kWarp];
+  }
+  Warp& warp_of(const Thread& thread) { return place_of(thread).warps[thread.number / kWarp]; }
   [[nodiscard]] std::span<Thread> threads_at(std::size_t place) {
     return std::span(threads_).subspan(place * threads_of_block_, threads_of_block_);
   }
   void release(Thread& thread);
-  void continue_another();
+  /// `ends`: the running thread is not to go on.
+  void continue_another(bool ends = false);
   void complete(std::span<Thread> threads, std::uint32_t warp_base, unsigned mask);
   [[nodiscard]] std::string describe(const Thread& thread) const;
   [[nodiscard]] std::string waiting_threads() const;
@@ -184,6 +194,7 @@ void BlockExecutor::start_block(std::size_t place) {
   places_[place].taken = true;
   places_[place].done = 0;
   places_[place].at_barrier = 0;
+  places_[place].warps.assign((threads_of_block_ + kWarp - 1) / kWarp, {});
   const std::span<Thread> threads = threads_at(place);
   for (std::size_t t = 0; t < threads.size(); ++t) {
     Thread& thread = threads[t];
@@ -212,7 +223,6 @@ void BlockExecutor::start_block(std::size_t place) {
 }
 
 void BlockExecutor::release(Thread& thread) {
-  thread.state = Thread::State::kRunnable;
   if (schedule_ == Schedule::kBackward) {
     runnable_.push_front(&thread);
     return;
@@ -223,18 +233,18 @@ void BlockExecutor::release(Thread& thread) {
   }
 }
 
-void BlockExecutor::continue_another() {
+void BlockExecutor::continue_another(bool ends) {
   Thread& self = *current_;
   const bool block_ends = place_of(self).done == threads_of_block_;
   if (block_ends) place_of(self).taken = false;
   if (block_ends || runnable_.empty()) {
-    self.fiber->switch_to(main_, self.state == Thread::State::kDone);
+    self.fiber->switch_to(main_, ends);
     return;
   }
   current_ = runnable_.front();
   runnable_.pop_front();
   if (current_ == &self) return;
-  self.fiber->switch_to(*current_->fiber, self.state == Thread::State::kDone);
+  self.fiber->switch_to(*current_->fiber, ends);
 }
 
 void BlockExecutor::thread_main() {
@@ -242,7 +252,9 @@ void BlockExecutor::thread_main() {
   kernel_();
   Thread& self = *current_;
   waits_in_a_row_ = 0;
-  self.state = Thread::State::kDone;
+  Warp& warp = warp_of(self);
+  const unsigned bit = 1U << self.view.lane;
+  warp.done |= bit;
   ++place_of(self).done;
   const auto holds_copies = [](const std::vector<AsyncCopy>& group) { return !group.empty(); };
   if (!self.started.empty() ||
@@ -252,9 +264,9 @@ void BlockExecutor::thread_main() {
   }
   const std::span<const Thread> threads = threads_at(self.view.place);
   const unsigned base = self.number - self.view.lane;
-  for (unsigned t = base; t < std::min<std::size_t>(base + kWarp, threads.size()); ++t) {
-    const Thread& other = threads[t];
-    if (other.state == Thread::State::kAtWarp && (other.mask >> self.view.lane & 1U) != 0) {
+  for (unsigned lanes = warp.waiting; lanes != 0; lanes &= lanes - 1) {
+    const Thread& other = threads[base + static_cast<unsigned>(std::countr_zero(lanes))];
+    if ((other.mask & bit) != 0) {
       set_fault(describe(self) + " has ended while lane " + std::to_string(other.view.lane) +
                 " of its warp waits for it at " + name_of(other.op));
       abandon();
@@ -264,7 +276,7 @@ void BlockExecutor::thread_main() {
     set_fault(describe(self) + " ended while others wait at __syncthreads");
     abandon();
   }
-  continue_another();
+  continue_another(true);
   __builtin_unreachable();
 }
 
@@ -283,11 +295,10 @@ std::string BlockExecutor::waiting_threads() const {
   std::string text;
   int told = 0;
   for (const Thread& thread : threads_) {
-    if (thread.state == Thread::State::kDone || told == 4) continue;
-    const bool at_block = thread.state == Thread::State::kAtBlock;
+    if ((warp_of(thread).done >> thread.view.lane & 1U) != 0 || told == 4) continue;
     text += (told++ == 0 ? "" : "; ") + describe(thread) + " waits at " +
-            (at_block ? "__syncthreads"
-                      : name_of(thread.op) + (" for lanes " + std::to_string(thread.mask)));
+            (thread.at_block ? "__syncthreads"
+                             : name_of(thread.op) + (" for lanes " + std::to_string(thread.mask)));
   }
   return text;
 }
@@ -298,6 +309,7 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
   waits_in_a_row_ = 0;
   const std::span<Thread> threads = threads_at(self.view.place);
   const unsigned base = self.number - self.view.lane;
+  Warp& warp = warp_of(self);
   if ((mask >> self.view.lane & 1U) == 0) {
     set_fault(describe(self) + ": " + name_of(op) +
               " with a mask that leaves out the calling lane");
@@ -311,22 +323,22 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
     set_fault(describe(self) + ": __shfl_sync reads a lane outside its mask");
     abandon();
   }
-  self.state = Thread::State::kAtWarp;
+  if ((mask & warp.done) != 0) {
+    set_fault(describe(self) + ": " + name_of(op) + " names lane " +
+              std::to_string(std::countr_zero(mask & warp.done)) + ", which has ended");
+    abandon();
+  }
   self.op = op;
   self.mask = mask;
   self.value = value;
   self.source = source;
+  warp.waiting |= 1U << self.view.lane;
+  if ((mask & ~warp.waiting) != 0) {
+    continue_another();
+    return self.result;
+  }
   for (unsigned lanes = mask; lanes != 0; lanes &= lanes - 1) {
     const Thread& other = threads[base + static_cast<unsigned>(std::countr_zero(lanes))];
-    if (other.state == Thread::State::kDone) {
-      set_fault(describe(self) + ": " + name_of(op) + " names lane " +
-                std::to_string(other.view.lane) + ", which has ended");
-      abandon();
-    }
-    if (other.state != Thread::State::kAtWarp) {
-      continue_another();
-      return self.result;
-    }
     if (other.op != op || other.mask != mask) {
       set_fault(describe(self) + " is at " + name_of(op) + " while lane " +
                 std::to_string(other.view.lane) + " of its warp is at " + name_of(other.op) +
@@ -334,6 +346,7 @@ std::uint64_t BlockExecutor::warp_collective(WarpOp op, unsigned mask, std::uint
       abandon();
     }
   }
+  warp.waiting &= ~mask;
   complete(threads, base, mask);
   return self.result;
 }
@@ -366,7 +379,6 @@ void BlockExecutor::complete(std::span<Thread> threads, std::uint32_t warp_base,
     Thread& thread = threads[warp_base + static_cast<unsigned>(std::countr_zero(lanes))];
     if (&thread != &self) release(thread);
   }
-  self.state = Thread::State::kRunnable;
   // Else the last lane to arrive would always run ahead of the others.
   if (schedule_ == Schedule::kShuffled && random_() % 2 == 0) {
     release(self);
@@ -384,13 +396,14 @@ void BlockExecutor::block_barrier() {
   }
   ++place.at_barrier;
   if (place.at_barrier < threads_of_block_) {
-    self.state = Thread::State::kAtBlock;
+    self.at_block = true;
     continue_another();
     return;
   }
   place.at_barrier = 0;
   if (observer != nullptr) observer->block_synchronised(self.view.place);
   for (Thread& thread : threads_at(self.view.place)) {
+    thread.at_block = false;
     if (&thread != &self) release(thread);
   }
 }

