@@ -71,7 +71,7 @@ Task shared_task() {
   task.devices = 16;
   task.memory_bytes = bytes_from_gib(40.0);
   for (int i = 0; i < kTables; ++i) {
-    Table table{.rows = 2'000'000, .dim = 128, .pooling_factor = 5.0};
+    Table table{.name = {}, .rows = 2'000'000, .dim = 128, .pooling_factor = 5.0};
     if (i == 0) table.pooling_factor = table.features = 20.0;
     table.access_histogram = zipf_histogram(table.rows, table.pooling_factor);
     task.tables.push_back(table);
