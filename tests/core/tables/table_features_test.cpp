@@ -7,6 +7,7 @@
 #include "core/tables/table_kind.h"
 #include "neuroshard/cost_models.h"
 #include "neuroshard/error.h"
+#include "neuroshard/histogram_scale.h"
 
 namespace neuroshard {
 namespace {
