@@ -86,10 +86,11 @@ std::int64_t move_touches(std::vector<std::uint32_t>& touches, std::int64_t surp
 
 std::int64_t lookups_of_batch(const Table& table, std::int64_t batch) {
   if (table.features != 1.0) {
-    throw Error((table.name.empty() ? "features" : "table '" + printable(table.name) + "': features") +
-                " is " + shortest_text(table.features) +
-                "; batches are made of one feature a table: list the table once for each, or leave "
-                "features out");
+    throw Error(
+        (table.name.empty() ? "features" : "table '" + printable(table.name) + "': features") +
+        " is " + shortest_text(table.features) +
+        "; batches are made of one feature a table: list the table once for each, or leave "
+        "features out");
   }
   const double lookups = table.pooling_factor * static_cast<double>(batch);
   if (lookups > static_cast<double>(kMaxLookups)) {
