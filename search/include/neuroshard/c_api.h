@@ -252,7 +252,7 @@ typedef struct ns_device_cost {
   double forward_ms;   ///< All-to-all of the forward pass, with the wait for others in it.
   double backward_ms;  ///< All-to-all of the backward pass.
   int64_t memory_bytes;
-  int64_t dim_sum;  ///< Columns of all slices.
+  int64_t dim_sum;  ///< Columns of all slices, counted for each feature that reads the table.
 } ns_device_cost;
 /// The same for the devices, in order.
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
