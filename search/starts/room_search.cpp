@@ -25,7 +25,7 @@ namespace {
 // looking at all tables on all devices; and of all searches together: half a second.
 constexpr std::uint64_t kFewSteps = std::uint64_t{1} << 21;
 constexpr std::uint64_t kManySteps = std::uint64_t{1} << 25;
-constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 26;
+constexpr std::uint64_t kMostStepsForRoom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kStepsOfChoice = 2048;  // Of ways of all tables, before any is shared out.
 // Tables times devices: some bytes are kept of each.
 constexpr std::size_t kMostPlaces = std::size_t{1} << 22;
@@ -69,7 +69,7 @@ class RoomSearch {
   const StopCondition& stop_;
   ChosenWays ways_;
   std::vector<UnitsOn> units_;
-  std::uint64_t steps_left_ = kMostSteps;
+  std::uint64_t steps_left_ = kMostStepsForRoom;
   bool gave_up_ = false;
   bool tried_all_ = false;
 };
