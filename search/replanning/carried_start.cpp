@@ -253,6 +253,7 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
     }
   }
   std::vector<std::tuple<std::int64_t, int, int>> wishes;
+  wishes.reserve(kept.size());
   for (const auto& [pair, bytes] : kept) wishes.emplace_back(-bytes, pair.first, pair.second);
   std::ranges::sort(wishes);
   // What nobody has wished for goes in a row.
