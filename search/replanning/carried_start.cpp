@@ -200,7 +200,9 @@ class StartMaker {
       rebuild_.begin();
       for (const StateSlice& slice : pending_) rebuild_.add(slice);
       for (const auto& [table, way] : new_tables_) {
-        const double slices = std::ceil(std::clamp(alone_ms(table) / most_ms, 1.0, 1e6));
+        // One where costs overflow or are 0, so that this is no number.
+        const double wanted = alone_ms(table) / most_ms;
+        const double slices = wanted > 1.0 ? std::ceil(std::min(wanted, 1e6)) : 1.0;
         if (round == 0) rebuild_.put_in(table, {way, static_cast<int>(slices)});
       }
       pending_.clear();
