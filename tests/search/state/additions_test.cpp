@@ -22,12 +22,11 @@
 #include "repetitions.h"
 #include "search/canonical_task.h"
 #include "search/engine/chain.h"
-#include "search/moves/neighbourhoods.h"
-#include "search/moves/slice_moves.h"
 #include "search/plan_recount.h"
 #include "search/random_rules.h"
 #include "search/state/cost_terms.h"
 #include "search/state/edit_prices.h"
+#include "search/state/followed_edits.h"
 #include "search/state/plan_limits.h"
 
 namespace neuroshard::additions {
@@ -101,36 +100,6 @@ std::optional<Found> found(const Case& of, const WayOptions& options) {
   return Found{*chain.best(), chain.best_ms()};
 }
 
-/// Draws small moves and rebuilds, and calls visit(edit, price) for each, price being that of a
-/// small move, else null; after it was applied.
-template <typename Visit>
-int follow_edits(ReadPlan& plan, std::uint64_t seed, const Visit& visit) {
-  Random random(seed);
-  EditPrices edit_prices(plan.prices);
-  SliceMoves moves(plan.state, plan.prices, random);
-  Neighbourhoods neighbourhoods(plan.state, plan.prices, random);
-  Rebuild rebuild(plan.state, plan.prices, random);
-  int followed = 0;
-  Edit edit;
-  for (int step = 0; step < 60; ++step) {
-    if (step % 6 == 5) {
-      if (!neighbourhoods.draw(rebuild, true)) continue;
-      plan.prices.apply(rebuild.edit());
-      visit(nullptr);
-      continue;
-    }
-    if (!moves.draw(edit)) continue;
-    edit_prices.begin();
-    edit_prices.add(edit, 1e9);
-    edit_prices.run();
-    const EditPrice price = edit_prices.price(0);
-    edit_prices.accept(edit, 0);
-    visit(&price);
-    ++followed;
-  }
-  return followed;
-}
-
 // ----------------------------------------------------------------------------------- a way
 
 /// Equal blocks of rows on two neighbours, of one or more slices of columns.
@@ -195,7 +164,7 @@ TEST(Additions, AWayIsPricedAsTheSimulatorDoes) {
     const std::optional<Found> start = found(one, {.forms = forms});
     if (!start) continue;
     ReadPlan plan(one, {.forms = forms}, start->plan);
-    followed += follow_edits(plan, seed, [&](const EditPrice* price) {
+    followed += testing::follow_edits(plan.state, plan.prices, seed, [&](const EditPrice* price) {
       const double ms = one.simulated_ms(plan.state.plan());
       EXPECT_NEAR(price != nullptr ? price->cost_ms : plan.state.sums.cost_ms, ms, kExact * ms);
     });
@@ -242,7 +211,7 @@ TEST(Additions, ACostIsPartOfWhatEditsCostAndPlansGetCheaperByIt) {
     with_ms += all_ms / blind->ms;
     ReadPlan plan(one, options, blind->plan);
     without_ms += plan.state.sums.cost_ms / blind->ms;
-    followed += follow_edits(plan, seed, [&](const EditPrice* price) {
+    followed += testing::follow_edits(plan.state, plan.prices, seed, [&](const EditPrice* price) {
       const double ms = one.simulated_ms(plan.state.plan()) + fee_ms * plan.state.sums.slices;
       EXPECT_NEAR(plan.state.sums.cost_ms, ms, kExact * ms);
       EXPECT_NEAR(price != nullptr ? price->cost_ms : ms, ms, kExact * ms);
@@ -351,7 +320,8 @@ TEST(Additions, AMoveIsAnyEditAndIsPricedAsSuch) {
     const std::optional<Found> start = found(one, {});
     if (!start) continue;
     ReadPlan plan(one, {}, start->plan);
-    follow_edits(plan, seed, [](const EditPrice*) {});  // So that it is no good plan.
+    testing::follow_edits(plan.state, plan.prices, seed,
+                          [](const EditPrice*) {});  // So that it is no good plan.
     const double before_ms = one.simulated_ms(plan.state.plan());
     EditPrices edit_prices(plan.prices);
     Edit edit;

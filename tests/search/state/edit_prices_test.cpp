@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/tables/table_groups.h"
@@ -14,12 +16,11 @@
 #include "random_tasks.h"
 #include "repetitions.h"
 #include "search/canonical_task.h"
-#include "search/moves/neighbourhoods.h"
-#include "search/moves/slice_moves.h"
 #include "search/plan_recount.h"
 #include "search/planned_cuts.h"
 #include "search/random_layouts.h"
 #include "search/random_rules.h"
+#include "search/state/followed_edits.h"
 
 namespace neuroshard {
 namespace {
@@ -93,36 +94,20 @@ TEST(EditPrices, FollowEditsAndTakeThemBack) {
     PlanState state(catalog, ways, one->plan);
     if (state.tables().empty()) continue;
     StatePrices prices(state);
-    EditPrices edit_prices(prices);
     prices.price_state();
-    Random random(seed);
-    SliceMoves moves(state, prices, random);
-    Neighbourhoods neighbourhoods(state, prices, random);
-    Rebuild rebuild(state, prices, random);
     state.begin_undo();
     const PlanSums before = state.sums;
     const Plan plan_before = state.plan();
-    Edit edit;
-    for (int step = 0; step < 60; ++step) {
-      if (step % 6 == 5) {
-        if (!neighbourhoods.draw(rebuild, true)) continue;
-        prices.apply(rebuild.edit());
-        const double simulated = simulated_ms(*one, state);
-        ASSERT_NEAR(state.sums.cost_ms, simulated, kExact * simulated);
-        ++rebuilt;
-        continue;
-      }
-      if (!moves.draw(edit)) continue;
-      edit_prices.begin();
-      edit_prices.add(edit, 1e9);
-      edit_prices.run();
-      const EditPrice price = edit_prices.price(0);
-      edit_prices.accept(edit, 0);
+    moved += testing::follow_edits(state, prices, seed, [&](const EditPrice* price) {
       const double simulated = simulated_ms(*one, state);
-      ASSERT_NEAR(price.cost_ms, simulated,
-                  (one->task.devices <= 16 ? kExact : kEstimated) * simulated);
-      ++moved;
-    }
+      if (price == nullptr) {
+        ++rebuilt;
+        ASSERT_NEAR(state.sums.cost_ms, simulated, kExact * simulated);
+      } else {
+        ASSERT_NEAR(price->cost_ms, simulated,
+                    (one->task.devices <= 16 ? kExact : kEstimated) * simulated);
+      }
+    });
     const Plan changed = one->canonical->plan_of_listed(state.plan());
     PlanCost cost = simulate(*one->backend, one->task, changed);
     EXPECT_EQ(cost.fits_memory, state.sums.missing_bytes == 0);
