@@ -6,30 +6,38 @@
 namespace neuroshard {
 namespace {
 
-std::string other_weights(const Task& task) {
+/// "table 2 ('t') is int8, and 1 other table not fp32": says so of the first table that `is_other`,
+/// and `and_others(tables)` of those after it. Empty: none is.
+template <typename IsOther, typename Says, typename AndOthers>
+std::string other_tables(const Task& task, const IsOther& is_other, const Says& says,
+                         const AndOthers& and_others) {
   std::uint64_t tables = 0;
-  std::string first;
+  std::string text;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    if (table.memory.weight_type == WeightType::kFp32 || tables++ > 0) continue;
-    first = label_of(table, t) + " is " + std::string(name_of(table.memory.weight_type));
+    if (!is_other(table) || tables++ > 0) continue;
+    text = label_of(table, t) + " " + says(table);
   }
-  if (tables == 0) return {};
-  if (tables > 1) first += ", and " + counted(tables - 1, "other table") + " not fp32";
-  return first + ": memory counts that, predicted costs of operators are those of fp32";
+  if (tables > 1) text += ", and " + and_others(counted(tables - 1, "other table"));
+  return text;
+}
+
+std::string other_weights(const Task& task) {
+  const std::string tables = other_tables(
+      task, [](const Table& table) { return table.memory.weight_type != WeightType::kFp32; },
+      [](const Table& table) { return "is " + std::string(name_of(table.memory.weight_type)); },
+      [](const std::string& others) { return others + " not fp32"; });
+  if (tables.empty()) return {};
+  return tables + ": memory counts that, predicted costs of operators are those of fp32";
 }
 
 std::string shared_tables(const Task& task) {
-  std::uint64_t tables = 0;
-  std::string first;
-  for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    const Table& table = task.tables[t];
-    if (table.features == 1.0 || tables++ > 0) continue;
-    first = label_of(table, t) + " has features " + shortest_text(table.features);
-  }
-  if (tables == 0) return {};
-  if (tables > 1) first += ", and so have " + counted(tables - 1, "other table");
-  return first +
+  const std::string tables = other_tables(
+      task, [](const Table& table) { return table.features != 1.0; },
+      [](const Table& table) { return "has features " + shortest_text(table.features); },
+      [](const std::string& others) { return "so have " + others; });
+  if (tables.empty()) return {};
+  return tables +
          ": memory and exchanges count them, predicted costs of operators are those of one feature";
 }
 

@@ -112,9 +112,7 @@ class StartMaker {
   }
 
   [[nodiscard]] bool may_stay(const Edit& edit, const StateSlice& slice) const {
-    return slice.place != kNowhere &&
-           near_.ways.of(slice.table).may_be_at(slice.way, slice.place) &&
-           limits_allow_there(state_, edit, slice);
+    return slice.place != kNowhere && limits_allow_there(state_, edit, slice);
   }
 
   /// On the device that holds most of a bundle, or nowhere if none holds any.
@@ -258,7 +256,7 @@ void renumber(PlanState& state, const BundledTask& bundled, const std::vector<in
   wishes.reserve(kept.size());
   for (const auto& [pair, bytes] : kept) wishes.emplace_back(-bytes, pair.first, pair.second);
   std::ranges::sort(wishes);
-  // What nobody has wished for goes in a row.
+  // The others go in a row.
   for (int of = 0; of < units; ++of) {
     for (int to = 0; to < units; ++to) wishes.emplace_back(0, of, to);
   }

@@ -47,12 +47,10 @@ std::vector<ColumnCut> column_cuts(const Table& table, int t, const TableWays& w
 
 Spread blocks_of(const Task& task, int t, int first_device, int group) {
   const Table& table = task.tables[static_cast<std::size_t>(t)];
-  const std::int64_t of_block = rows_of_block(table.rows, group);
   Spread spread{.first_device = static_cast<std::size_t>(first_device), .bytes = {}};
-  for (std::int64_t row = 0; row < table.rows; row += of_block) {
-    spread.bytes.push_back(
-        slice_bytes(task, {t, 0, table.dim, row, std::min(of_block, table.rows - row)}));
-  }
+  for_each_block(
+      {t, 0, table.dim, 0, table.rows}, first_device, group,
+      [&](const TableSlice& block, int) { spread.bytes.push_back(slice_bytes(task, block)); });
   return spread;
 }
 

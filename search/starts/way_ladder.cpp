@@ -40,7 +40,7 @@ constexpr std::array kSharesOfRoom = {1.0, 0.95, 0.88};
 
 /// Whether slices that take so many bytes of each device of their places, the largest first, fit
 /// on devices that hold nothing else.
-bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, StatePrices& prices,
+bool fit_alone(const std::vector<std::int64_t>& slices_bytes, int group, const StatePrices& prices,
                int devices) {
   std::vector<std::int64_t> rooms;
   for (int d = 0; d < devices; ++d) {

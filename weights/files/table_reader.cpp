@@ -120,8 +120,7 @@ void read_features(const JsonObject& object, Table& table) {
     const double share = feature.has("batch_share") ? feature.number("batch_share", 0.0, 1.0) : 1.0;
     if (share == 0.0) {
       throw Error(feature.place("batch_share") +
-                  " is 0; give a number above 0, or leave the "
-                  "feature out");
+                  " is 0; give a number above 0, or leave the feature out");
     }
     table.features += share;
     table.pooling_factor += share * feature.number("pooling_factor", 0.0, kMaxPoolingFactor);

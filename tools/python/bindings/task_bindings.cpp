@@ -269,8 +269,7 @@ void bind_table(nb::module_& module) {
           "optimizer"_a = "sgd", "rules"_a = nb::none(), "row_shares"_a = nb::none(),
           "replica_gradients"_a = "dense", "features"_a = 1.0,
           "`dim` columns, a multiple of 4. `pooling_factor`: mean number of lookups per sample, of "
-          "all "
-          "features that read the table together. "
+          "all features that read the table together. "
           "`access_histogram`: of the distinct rows that a batch of 65,536 samples touches, the "
           "shares touched 1, 2, 3-4, ..., 16385-32768 and more times (17 numbers); if there is "
           "none it is computed, as if popularity fell by Zipf's law with `zipf_exponent`. "

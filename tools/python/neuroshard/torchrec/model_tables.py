@@ -257,20 +257,23 @@ class ModelTable:
     def lookups_per_sample(self, constraints: Constraints) -> float:
         """Of all features together: the pooling factor of the table."""
         lengths = self.options[0].input_lengths
-        constraint = constraints.get(self.name)
-        poolings = constraint.num_poolings if constraint is not None else None
-        lookups = sum(length * times for length, times in zip(lengths, poolings or [1.0] * len(lengths)))
+        poolings = self._poolings(constraints) or [1.0] * len(lengths)
+        lookups = sum(length * times for length, times in zip(lengths, poolings))
         # One figure for several features is that of each.
         return float(lookups * (self.features() if len(lengths) == 1 else 1))
 
     def pooled_outputs(self, constraints: Constraints) -> float:
         """Per sample: one for each pooling of each feature."""
-        constraint = constraints.get(self.name)
-        poolings = constraint.num_poolings if constraint is not None else None
+        poolings = self._poolings(constraints)
         features = max(self.features(), len(self.options[0].input_lengths))
         if poolings is None:
             return float(features)
         return float(sum(poolings) * (features if len(poolings) == 1 else 1))
+
+    def _poolings(self, constraints: Constraints) -> list[float] | None:
+        """Poolings of each feature per sample, or one figure for all of them."""
+        constraint = constraints.get(self.name)
+        return constraint.num_poolings if constraint is not None else None
 
     def config(self) -> EmbeddingBagConfig | None:
         """As its module has it, if that says."""
