@@ -209,7 +209,7 @@ void PieceCatalog::require_costs() const {
       std::find_if(cost_ms_.begin(), cost_ms_.end(), [](float ms) { return !is_cost(ms); });
   if (wrong == cost_ms_.end()) return;
   auto piece = static_cast<std::uint32_t>(wrong - cost_ms_.begin());
-  // Of all its tables together.
+  // It is the price of all its tables together.
   if (piece >= embedded_) piece = tables_of_bundles_[piece - embedded_].front();
   throw Error("table " + std::to_string(listed_[piece]) + ": the compute model predicts " +
               std::to_string(*wrong) + " ms for it at dim " + std::to_string(dims_[piece]) +

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 // A level of the search has some fifty candidates; more threads than this find too little to do.
 constexpr int kMaxThreadsOfOnePlan = 16;
 
-// Of a GPU, for a single plan.
+// A single plan has so many of a GPU.
 constexpr int kMostLaunches = 2;
 
 // Kept at hand beside the planner's own.

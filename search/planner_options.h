@@ -13,8 +13,8 @@ namespace neuroshard {
 /// Returns `options` with each preset of cuts replaced by the options that it stands for.
 [[nodiscard]] PlannerOptions without_presets(PlannerOptions options);
 
-/// What PlannerOptions::backend means: "auto" is the environment's NEUROSHARD_BACKEND where that is
-/// set and not empty. Throws Error if there is no backend of the name.
+/// The backend that PlannerOptions::backend means: "auto" is the environment's NEUROSHARD_BACKEND
+/// where that is set and not empty. Throws Error if there is no backend of the name.
 [[nodiscard]] std::string chosen_backend(const std::string& option);
 
 /// Throws Error if `value` is not within these bounds.

@@ -49,7 +49,7 @@ void copy_field(const TableRules& from, TableRules& to) {
   to.*kField = from.*kField;
 }
 
-/// Of the kinds that tables have, in their order.
+/// A copy of a rule for each kind that tables have, in their order.
 constexpr std::array kCopies = {
     copy_field<&TableRules::no_split>,    copy_field<&TableRules::min_width>,
     copy_field<&TableRules::max_slices>,  copy_field<&TableRules::devices>,

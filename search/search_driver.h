@@ -44,10 +44,10 @@ class SearchDriver {
   struct Run {
     PlanOutcome& outcome;
     Clock::time_point started;
-    std::unique_ptr<BundledTask> bundled;  ///< Of a task with groups; borrowed by the search.
+    std::unique_ptr<BundledTask> bundled;  ///< The search borrows it, if the task has groups.
     PieceCatalog catalog;                  ///< Borrowed by the search.
     std::unique_ptr<PublishedSearch> search{};
-    std::unique_ptr<PlacementSession> session{};  ///< Of a search that has begun.
+    std::unique_ptr<PlacementSession> session{};  ///< There is one once the search has begun.
     std::vector<CandidateResult> results{};
     std::vector<BeamOutcome> outcomes{};  ///< Of whole beam searches, in place of results.
     PlanResult result{};                  ///< Becomes the outcome.

@@ -137,7 +137,7 @@ Infeasibility no_room_beside(const Task& task, std::span<const std::uint32_t> ta
   return why;
 }
 
-/// What row blocks of a table take of a device, on the group of devices where that is least.
+/// Bytes that row blocks of a table take of a device, on the group of devices where they are least.
 std::int64_t least_bytes_of_blocks(const Task& task, std::uint32_t t) {
   const Table& table = task.tables[t];
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -205,7 +205,7 @@ Infeasibility as_far_as_proven(const Task& task, const ShardingMeans& means, Inf
 Infeasibility no_plan_found(const Task& task, bool impossible, const StopCondition& stop) {
   std::vector<std::uint32_t> replicas;
   std::vector<std::uint32_t> in_blocks;
-  std::int64_t taken_bytes = 0;  // Of a device.
+  std::int64_t taken_bytes = 0;  // On each device.
   const TouchedGradients touched(task);
   for (std::uint32_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];

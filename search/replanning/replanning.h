@@ -15,7 +15,7 @@ namespace neuroshard {
 struct ReplanOrder {
   const Task& task;  ///< Valid, with the rules that its groups imply.
   const RunningPlan& running;
-  const PlanCost& running_cost;  ///< Of the running plan for its own task.
+  const PlanCost& running_cost;  ///< The running plan's, for its own task.
   const ReplanRequest& request;  ///< Valid.
   WayOptions ways;               ///< For tables that do not stay as they run.
   Effort effort;

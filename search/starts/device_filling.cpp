@@ -147,7 +147,7 @@ bool DeviceFilling::deal() {
   if (!steps_.take(decisions_.size() + rooms_.size())) return false;
   units_dealt_.clear();
   std::vector<std::int64_t> rooms = rooms_;
-  std::vector<std::vector<std::size_t>> tables_on(rooms.size());  // Of groups.
+  std::vector<std::vector<std::size_t>> tables_on(rooms.size());  // In groups.
   const auto put = [&](const Item& item, std::size_t device, int some) {
     rooms[device] -= item.cut->bytes(some);
     if (item.is_grouped) tables_on[device].push_back(item.table->table);

@@ -32,7 +32,7 @@ class DeviceFilling {
     /// with most room.
     double dealt_share = 0.0;
   };
-  /// Of a table on a device, where all decisions stand.
+  /// Steps for a table on a device, where all decisions stand.
   static constexpr std::uint64_t kStepsOfPlace = 4;
 
   /// Borrows all but `rooms`. `ways`: of each of `tables`; those that are no cuts take no part.
@@ -69,7 +69,7 @@ class DeviceFilling {
   struct OpenDevice {
     std::vector<Offer> offers;
     std::size_t decisions;   ///< Before it.
-    std::vector<int> known;  ///< What was left then.
+    std::vector<int> known;  ///< The units that were left then.
   };
   struct Decision {
     std::size_t offer;
@@ -114,7 +114,7 @@ class DeviceFilling {
   std::vector<Item> items_;
   std::vector<Item> dealt_;
   std::vector<UnitsOn> units_dealt_;
-  std::vector<std::size_t> order_;        ///< Of devices.
+  std::vector<std::size_t> order_;        ///< [places]: devices.
   std::vector<std::int64_t> rooms_;       ///< [devices]
   std::vector<std::int64_t> rooms_from_;  ///< [places in `order_`]: of a device and those after it.
   std::size_t alike_from_ = 0;            ///< From this place on devices are alike.
@@ -124,7 +124,7 @@ class DeviceFilling {
   std::vector<Decision> decisions_;
   std::unordered_set<std::vector<int>, HashOfNumbers> hopeless_;
   std::size_t remembered_ = 0;
-  // Of the last open device:
+  // These describe the last open device:
   std::size_t position_ = 0;
   std::int64_t room_ = 0;
   std::int64_t most_waste_ = 0;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kFewSteps = std::uint64_t{1} << 21;
 constexpr std::uint64_t kManySteps = std::uint64_t{1} << 25;
 constexpr std::uint64_t kMostStepsForRoom = std::uint64_t{1} << 26;
-constexpr std::uint64_t kStepsOfChoice = 2048;  // Of ways of all tables, before any is shared out.
+constexpr std::uint64_t kStepsOfChoice = 2048;  // For ways of all tables, before any is shared out.
 // Tables times devices: some bytes are kept of each.
 constexpr std::size_t kMostPlaces = std::size_t{1} << 22;
 

@@ -22,12 +22,12 @@ struct ColumnCut {
   Slices slices = Slices::kOne;
   int unit_dim = 0;
   int units = 1;
-  int least_units = 1;  ///< Of a slice.
+  int least_units = 1;  ///< A slice has no fewer.
   std::int64_t unit_bytes = 0;
   std::int64_t slice_bytes = 0;  ///< A slice takes them beside those of its units.
 
   [[nodiscard]] bool equal_widths() const { return slices == Slices::kUnits; }
-  /// Of the first slice that so many units of a device are.
+  /// Units of the first slice that so many units of a device are.
   [[nodiscard]] int units_of_slice(int some) const;
   /// Slices that they are.
   [[nodiscard]] int slices_of(int some) const;
@@ -45,7 +45,7 @@ struct ColumnCut {
 struct Spread {
   bool is_replica = false;
   std::size_t first_device = 0;
-  std::vector<std::int64_t> bytes;  ///< Of this device and those after it.
+  std::vector<std::int64_t> bytes;  ///< On this device and those after it.
 
   [[nodiscard]] std::int64_t total_bytes() const;
 };
@@ -64,7 +64,7 @@ struct RoomTable {
   [[nodiscard]] std::int64_t least_bytes() const;
 };
 
-/// Of each RoomTable: one of its cuts, or of its spreads, which count after them.
+/// One of each RoomTable's cuts, or of its spreads, which count after them.
 using ChosenWays = std::vector<std::size_t>;
 
 /// All tables, the largest first.

@@ -20,7 +20,7 @@ namespace neuroshard {
 class CostTerm;
 class PlanLimit;
 
-/// What the planner may choose from.
+/// The ways that the planner may choose from.
 struct WayOptions {
   bool rows = true;           ///< Blocks of rows.
   bool replicas = true;       ///< Where the models price them.

@@ -19,7 +19,7 @@ enum class Way : std::uint8_t {
 /// How a table is cut.
 struct TableCut {
   Way way = Way::kDevice;
-  int slices = 1;  ///< Of columns.
+  int slices = 1;  ///< Parts that its columns are cut to.
   friend bool operator==(const TableCut&, const TableCut&) = default;
 };
 

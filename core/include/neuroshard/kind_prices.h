@@ -23,8 +23,8 @@ enum class ShardAmount {
 inline constexpr std::size_t kShardAmounts = 5;
 using ShardAmounts = std::array<double, kShardAmounts>;
 
-/// Those of `dim` columns of a table with `pooling_factor` lookups and `features` pooled outputs a
-/// sample, of whose lookups the shard has the part `share`, for `samples` samples.
+/// Amounts of `dim` columns of a table with `pooling_factor` lookups and `features` pooled outputs
+/// a sample, of whose lookups the shard has the part `share`, for `samples` samples.
 [[nodiscard]] ShardAmounts shard_amounts(double samples, int dim, double pooling_factor,
                                          double features, double share);
 

@@ -53,7 +53,7 @@ struct CostedPlan {
 
 struct PlanResult {
   std::optional<Plan> plan;  ///< Empty: see `infeasible`.
-  /// Of `plan`, by the simulator; infinite if there is none.
+  /// The simulator's cost of `plan`; infinite if there is none.
   PlanCost cost{.devices = {}, .cost_ms = std::numeric_limits<double>::infinity(), .warning = {}};
   std::optional<Infeasibility> infeasible;
   /// False if the deadline, or the caller, ended the search early.

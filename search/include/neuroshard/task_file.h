@@ -49,7 +49,7 @@ struct OtherDevices {
   std::string_view memory_remedy = "give their memory";
 };
 
-/// What a file states, with 0 devices or bytes of memory where it says nothing of them.
+/// The task that a file states, with 0 devices or bytes of memory where it says nothing of them.
 [[nodiscard]] Task stated_task(TaskFile file);
 
 /// The task that a file states, which validate() has still to look at. Throws Error if something is

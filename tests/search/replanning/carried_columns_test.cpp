@@ -97,7 +97,7 @@ struct RuledParts {
   int moved_columns;
 };
 
-// What stays is what rules let be; of the rest as little as can be moves.
+// All stays that rules let be, and as little as can be of the rest moves.
 TEST(CarriedColumns, AreJoinedWhereRulesWantIt) {
   const std::vector<RuledParts> cases = {
       {{{32}, {32}, {32}}, {}, 0},
@@ -173,7 +173,7 @@ TEST(CarriedColumns, GiveWayToATableThatHasGrownAsFewAsAreEnough) {
   const RunningPlan running = full_job(kTable / 10);
   Task task = running.task;
   task.tables[2].rows += 200;
-  // Of 1200 rows 6 columns are 28,800 bytes, and the next width is 8.
+  // 6 columns of 1200 rows are 28,800 bytes, and the next width is 8.
   constexpr std::int64_t kEnough = 200 * 56 * 4 + 1200 * 8 * 4;
   const ReplanResult result = small_planner().replan(task, running, at_once(kEnough));
   ASSERT_TRUE(result.result.plan);
@@ -237,7 +237,7 @@ std::optional<TableGroup> pair_apart(const Plan& plan, int tables, std::mt19937_
   return std::nullopt;
 }
 
-/// What is on no device, by the slices of columns that run.
+/// Bytes that are on no device, by the slices of columns that run.
 std::int64_t bytes_on_no_device(const ChangedJob& job) {
   const RunningPlan& running = job.running;
   const auto by_device = slices_by_device(running.plan);

@@ -13,9 +13,9 @@
 namespace neuroshard::testing {
 namespace {
 
-using Column = std::pair<std::string, int>;  ///< Of a table.
+using Column = std::pair<std::string, int>;  ///< A table's name, and one of its columns.
 
-/// What each device of the new task holds before any move.
+/// Columns that each device of the new task holds before any move.
 std::vector<std::map<Column, bool>> columns_held(const ChangedJob& job) {
   std::vector<std::map<Column, bool>> held;
   const auto by_device = slices_by_device(job.running.plan);

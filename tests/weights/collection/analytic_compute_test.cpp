@@ -37,7 +37,7 @@ TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
   EXPECT_NEAR(cost.update_ms, lookups * (8.0 + 512.0 + 2.0 * 512.0) / 0.9e9, 1e-9);
 }
 
-// The same lookups, in bags of as many more samples.
+// Lookups are as many, in bags of as many more samples.
 TEST(AnalyticCompute, FeaturesOfATableAreAsManySamplesOfOne) {
   Random random(1);
   for (const int features : {2, 5, 20}) {
