@@ -4,13 +4,16 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/models/link_rates.h"
+
 namespace neuroshard {
 namespace {
 
 /// Time in proportion to which a device sends each of its columns to `devices` devices, of which
 /// `in_node` share its node.
 double own_time(double devices, double in_node, double in_node_gb_s, double between_nodes_gb_s) {
-  return std::max((in_node - 1.0) / in_node_gb_s, (devices - in_node) / between_nodes_gb_s);
+  return std::max((in_node - 1.0) / (in_node_gb_s * all_to_all_rate(in_node)),
+                  (devices - in_node) / (between_nodes_gb_s * kBetweenNodesRate));
 }
 
 }  // namespace
@@ -23,9 +26,9 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
       node_share_(own_share_.size(), 0.0),
       receive_share_(own_share_.size(), 0.0) {
   const double count = devices;
-  const double known_nodes = std::ceil(count / known.devices_per_node);
+  const FilledNodes known_nodes(count, known.devices_per_node);
   const double known_time =
-      own_time(count, count / known_nodes, known.in_node_gb_s, known.between_nodes_gb_s);
+      own_time(count, known_nodes.devices, known.in_node_gb_s, known.between_nodes_gb_s);
   if (known_time == 0.0) return;  // One device.
   factor_ = 0.0;
   for (std::size_t node = 0; node < nodes(); ++node) {
@@ -33,11 +36,12 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
     own_share_[node] =
         own_time(count, size, links.in_node_gb_s, links.between_nodes_gb_s) / known_time;
     if (links.node_gb_s > 0.0) {
-      node_share_[node] = (count - size) / links.node_gb_s / known_time;
+      node_share_[node] = (count - size) / (links.node_gb_s * kBetweenNodesRate) / known_time;
     }
     if (static_cast<std::size_t>(devices) % per_node_ != 0) {
       const double node_time = links.node_gb_s > 0.0 ? size / links.node_gb_s : 0.0;
-      receive_share_[node] = std::max(1.0 / links.between_nodes_gb_s, node_time) / known_time;
+      receive_share_[node] =
+          std::max(1.0 / links.between_nodes_gb_s, node_time) / kBetweenNodesRate / known_time;
     }
     factor_ = std::max({factor_, own_share_[node], size * node_share_[node]});
   }

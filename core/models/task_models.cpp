@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/models/link_rates.h"
 #include "neuroshard/comm_scaling.h"
 #include "neuroshard/error.h"
 
@@ -43,29 +44,36 @@ NodeLinks in_full(NodeLinks links, const KnownNetwork& known) {
   return links;
 }
 
-/// Time in proportion to which an all-reduce adds up each byte: rings in nodes, and between them
-/// each device's part (docs/analytic_costs.md).
-double all_reduce_time(int devices, int devices_per_node, const NodeLinks& links) {
-  const double nodes = std::ceil(static_cast<double>(devices) / devices_per_node);
-  const double in_node = devices / nodes;
-  double between_gb_s = links.between_nodes_gb_s;
-  if (links.node_gb_s > 0.0) between_gb_s = std::min(between_gb_s, links.node_gb_s / in_node);
-  return (in_node - 1.0) / in_node / links.in_node_gb_s +
-         (nodes - 1.0) / nodes / in_node / between_gb_s;
-}
-
 /// The line for one device is what devices do by themselves; what lines have beyond it is
 /// communication.
 void put_on_nodes(AllReduceModel& model, const KnownNetwork& known, const NodeLinks& links,
                   int devices_per_node) {
   const auto alone = model.lines.find(1);
   const double alone_rate = alone == model.lines.end() ? 0.0 : alone->second.ms_per_gib;
-  const NodeLinks known_links{known.in_node_gb_s, known.between_nodes_gb_s, 0.0};
   for (auto& [devices, line] : model.lines) {
     if (devices == 1) continue;
-    const double factor = all_reduce_time(devices, devices_per_node, links) /
-                          all_reduce_time(devices, known.devices_per_node, known_links);
+    const FilledNodes nodes(devices, devices_per_node);
+    const FilledNodes known_nodes(devices, known.devices_per_node);
+    const double between_gb_s =
+        links.node_gb_s > 0.0 ? std::min(links.between_nodes_gb_s, links.node_gb_s / nodes.devices)
+                              : links.between_nodes_gb_s;
+    const double factor =
+        all_reduce_ms_per_mb(nodes, links.in_node_gb_s, between_gb_s) /
+        all_reduce_ms_per_mb(known_nodes, known.in_node_gb_s, known.between_nodes_gb_s);
     line.ms_per_gib = alone_rate + factor * std::max(0.0, line.ms_per_gib - alone_rate);
+    const double longer_ms = all_reduce_base_ms(nodes) - all_reduce_base_ms(known_nodes);
+    line.latency_ms = std::max(0.0, line.latency_ms + longer_ms);
+  }
+}
+
+void delay(Mlp& network, double ms) {
+  for (float& bias : network.layers.back().bias) bias = static_cast<float>(bias + ms);
+}
+
+/// Makes all costs so much longer.
+void delay(CommModel& model, double ms) {
+  for (CommNetwork* network : {&model.forward, &model.backward}) {
+    std::visit([&](auto& of_kind) { delay(of_kind.network, ms); }, *network);
   }
 }
 
@@ -115,6 +123,7 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   require_batch(models, setting.batch_size);
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
+  double delay_ms = 0.0;
   if (setting.devices_per_node > 0) {
     if (!models.kind_prices.empty()) {
       throw Error(
@@ -135,13 +144,20 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
       put_on_nodes(*models.all_reduce, *known, links, setting.devices_per_node);
     }
     if (!nodes.same()) models.nodes = std::move(nodes);
+    const FilledNodes known_nodes(setting.devices, known->devices_per_node);
+    const FilledNodes stated_nodes(setting.devices, setting.devices_per_node);
+    delay_ms = all_to_all_base_ms(stated_nodes.count) - all_to_all_base_ms(known_nodes.count);
   }
   models.comm_scale = factor;
-  if (factor == 1.0) return models;
-  for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
-  if (models.symmetric_comm) {
+  if (factor != 1.0) {
+    for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
+  }
+  if (factor != 1.0 && models.symmetric_comm) {
     models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factor);
   }
+  if (delay_ms == 0.0) return models;
+  for (auto& [devices, model] : models.dense_comm) delay(model, delay_ms);
+  if (models.symmetric_comm) delay(*models.symmetric_comm, delay_ms);
   return models;
 }
 

@@ -31,6 +31,17 @@ std::string other_weights(const Task& task) {
   return tables + ": memory counts that, predicted costs of operators are those of fp32";
 }
 
+std::string other_optimizers(const Task& task) {
+  const std::string tables = other_tables(
+      task, [](const Table& table) { return table.memory.optimizer != Optimizer::kSgd; },
+      [](const Table& table) {
+        return "is updated by " + std::string(name_of(table.memory.optimizer));
+      },
+      [](const std::string& others) { return others + " not by sgd"; });
+  if (tables.empty()) return {};
+  return tables + ": memory counts its state, predicted costs of updates are those of sgd";
+}
+
 std::string shared_tables(const Task& task) {
   const std::string tables = other_tables(
       task, [](const Table& table) { return table.features != 1.0; },
@@ -57,8 +68,8 @@ std::string other_batches(const Task& task) {
 std::string prediction_limits(const Task& task, bool follow_traffic) {
   std::string limits;
   for (const std::string& limit :
-       {follow_traffic ? "" : other_weights(task), follow_traffic ? "" : shared_tables(task),
-        other_batches(task)}) {
+       {follow_traffic ? "" : other_weights(task), follow_traffic ? "" : other_optimizers(task),
+        follow_traffic ? "" : shared_tables(task), other_batches(task)}) {
     if (limit.empty()) continue;
     limits += limits.empty() ? limit : "; " + limit;
   }

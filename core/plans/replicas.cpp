@@ -18,7 +18,9 @@ double predicted_replicas_ms(const Backend& backend, const Task& task,
                              const std::vector<const Table*>& tables) {
   const OperatorFeatures of_operator(backend.table_features(), samples_of_replicas(task));
   std::vector<float> features;
-  for (const Table* table : tables) of_operator.append(*table, table->dim, features);
+  for (const Table* table : tables) {
+    of_operator.append(in_replica_operator(*table), table->dim, features);
+  }
   const auto width = static_cast<std::size_t>(backend.embedding_width());
   std::vector<float> embeddings(tables.size() * width);
   backend.embed_pieces(features, embeddings);

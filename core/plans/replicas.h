@@ -35,6 +35,13 @@ struct ReplicaTraffic {
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
                                          const TouchedGradients& touched);
 
+/// What a replica's operator computes with: it makes gradients, and what the optimizer keeps is read
+/// and written where they are added up.
+[[nodiscard]] inline Table in_replica_operator(Table table) {
+  table.memory.optimizer = Optimizer::kSgd;
+  return table;
+}
+
 /// Samples that a device serves of replicated tables: its part of the batch.
 [[nodiscard]] inline double samples_of_replicas(const Task& task) {
   return static_cast<double>(task.batch_size) / task.devices;

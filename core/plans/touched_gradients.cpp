@@ -5,13 +5,14 @@
 #include "core/plans/replicas.h"
 #include "core/tables/access_statistics.h"
 #include "core/tables/lookup_sort.h"
+#include "core/tables/memory_rates.h"
 #include "core/tables/row_traffic.h"
 
 namespace neuroshard {
 namespace {
 
 constexpr double kGatheredIdBytes = 8.0;
-constexpr double kPairBytes = 8.0;  // Of a sorted key and its value.
+constexpr double kPairBytes = 12.0;  // Of a sorted key and its value.
 // Keys, segments, short and long rows; and one more than passes of the sort.
 constexpr double kLaunchesBesidesPasses = 5.0;
 
@@ -45,7 +46,11 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
   double gathered = 0.0;
   double rows = 0.0;
   for (const Table* table : tables) {
-    if (table->replica_gradients != ReplicaGradients::kTouched) continue;
+    const double state_bytes = moved_state_row_bytes(table->memory.optimizer, table->dim);
+    if (table->replica_gradients != ReplicaGradients::kTouched) {
+      traffic.copied_bytes += 2.0 * state_bytes * static_cast<double>(table->rows);
+      continue;
+    }
     const double of_table = gathered_rows(*table);
     if (of_table == 0.0) continue;
     const double gradient_bytes = moved_fp32_row_bytes(table->dim);
@@ -54,11 +59,13 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
     gathered += of_table;
     rows += static_cast<double>(table->rows);
     traffic.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
-    traffic.update_bytes += of_table * (kPairBytes + gradient_bytes) + 2.0 * updated * weight_bytes;
+    traffic.copied_bytes +=
+        kCopyRate / kGatherRate *
+        (of_table * (kPairBytes + gradient_bytes) + 2.0 * updated * (weight_bytes + state_bytes));
   }
   if (gathered == 0.0) return traffic;
   const LookupSort sort = lookup_sort(gathered, rows);
-  traffic.update_bytes += sort.bytes;
+  traffic.copied_bytes += sort.copied_bytes;
   traffic.launches = kLaunchesBesidesPasses + sort.passes;
   return traffic;
 }
@@ -67,11 +74,11 @@ double gather_ms(const AllReduceModel& model, int devices, const GatherTraffic& 
   const double half_bytes = traffic.gathered_bytes / 2.0;
   const double moved_ms = model.all_reduce_ms(devices, half_bytes);
   const auto alone = model.lines.find(1);
-  if (traffic.gathered_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
+  if (traffic.copied_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
   const AllReduceModel::Line& line = alone->second;
   const double gib = static_cast<double>(bytes_from_gib(1.0));
   const double update_ms = line.latency_ms * (traffic.launches / kDenseLaunches) +
-                           line.ms_per_gib * (traffic.update_bytes / kDensePasses / gib);
+                           line.ms_per_gib * (traffic.copied_bytes / kDensePasses / gib);
   return std::max(0.0, moved_ms - model.all_reduce_ms(1, half_bytes)) + update_ms;
 }
 

@@ -10,10 +10,13 @@
 
 namespace neuroshard {
 
-/// Of replicas whose gradients are gathered by rows (ReplicaGradients::kTouched), on each device.
+/// Of replicas, on each device, what dense gradients and SGD do not need: of those whose gradients
+/// are gathered by rows (ReplicaGradients::kTouched) all of the update, of others the traffic of the
+/// optimizer's state.
 struct GatherTraffic {
   double gathered_bytes = 0.0;  ///< Ids and rows of all devices together.
-  double update_bytes = 0.0;    ///< Memory traffic of grouping them by row and updating weights.
+  /// What a plain copy moves in the time that it takes to group them by row and to update weights.
+  double copied_bytes = 0.0;
   double launches = 0.0;        ///< Kernels that do it.
 };
 
@@ -27,7 +30,7 @@ class TouchedGradients {
   [[nodiscard]] double gathered_rows(const Table& table) const;
   /// What they take, with an 8-byte id each.
   [[nodiscard]] double gathered_bytes(const Table& table) const;
-  /// Of one update of all `tables`, those with dense gradients left out; all zero if none is left.
+  /// Of one update of all `tables`.
   [[nodiscard]] GatherTraffic traffic(std::span<const Table* const> tables) const;
 
  private:
@@ -47,9 +50,9 @@ class TouchedGradients {
 inline constexpr double kDensePasses = 4.0;
 inline constexpr double kDenseLaunches = 2.0;
 
-/// Milliseconds of the all-gather and the update, by a model of all-reduces: an all-gather of G
-/// bytes moves what an all-reduce of G / 2 does. With a line for one device the pass over dense
-/// gradients is known, and the update takes its place; without one it stands for the update.
+/// Milliseconds of it by a model of all-reduces: an all-gather of G bytes moves what an all-reduce
+/// of G / 2 does. With a line for one device the pass over dense gradients is known, and the update
+/// takes its place; without one it stands for the update.
 [[nodiscard]] double gather_ms(const AllReduceModel& model, int devices,
                                const GatherTraffic& traffic);
 

@@ -6,22 +6,21 @@ namespace neuroshard {
 namespace {
 
 constexpr double kIndexBytes = 8.0;
-constexpr double kKeyBytes = 4.0;     // Row of the shard; 8 beyond 2^32 rows.
+constexpr double kKeyBytes = 8.0;     // Row of the shard.
 constexpr double kValueBytes = 4.0;   // Which bag the lookup belongs to.
 constexpr double kBitsPerPass = 8.0;  // A digit of the radix sort.
+constexpr double kTimesOfACopy = 6.0;
 
 }  // namespace
 
 LookupSort lookup_sort(double lookups, double rows) {
-  const double key_bits = std::ceil(std::log2(rows));
-  const double key_bytes = key_bits > 32.0 ? 2.0 * kKeyBytes : kKeyBytes;
-  const double passes = std::ceil(key_bits / kBitsPerPass);
-  const double pair_bytes = key_bytes + kValueBytes;
-  double bytes = lookups * (kIndexBytes + pair_bytes);  // Keys are made from the indices.
-  bytes += lookups * key_bytes;                         // Digit counts.
-  bytes += lookups * 2.0 * pair_bytes * passes;         // Each pass reads and writes all pairs.
-  bytes += lookups * key_bytes;                         // Ends of the runs of equal keys.
-  return {.bytes = bytes, .passes = passes};
+  const double passes = std::ceil(std::log2(rows) / kBitsPerPass);
+  constexpr double kPairBytes = kKeyBytes + kValueBytes;
+  double bytes = kIndexBytes + kPairBytes;  // Keys are made from the indices.
+  bytes += kKeyBytes;                       // Digit counts.
+  bytes += 2.0 * kPairBytes * passes;       // Each pass reads and writes all pairs.
+  bytes += kKeyBytes;                       // Ends of the runs of equal keys.
+  return {.copied_bytes = kTimesOfACopy * lookups * bytes, .passes = passes};
 }
 
 }  // namespace neuroshard

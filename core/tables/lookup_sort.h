@@ -4,7 +4,9 @@ namespace neuroshard {
 
 /// A radix sort that groups lookups by row.
 struct LookupSort {
-  double bytes = 0.0;  ///< Memory traffic: docs/analytic_costs.md, "Compute cost of a shard".
+  /// What a plain copy moves in the time that the sort takes: docs/analytic_costs.md, "Compute cost
+  /// of a shard".
+  double copied_bytes = 0.0;
   double passes = 0.0;
 };
 

@@ -6,8 +6,8 @@
 
 namespace neuroshard {
 
-// Memory traffic of rows: weights are read and written as they are stored, gradients and pooled
-// outputs are fp32 whatever the type of the weights.
+// Memory traffic of rows: weights are read and written as they are stored; gradients, pooled
+// outputs and the optimizer's state are fp32 whatever the type of the weights.
 
 inline constexpr double kSectorBytes = 32.0;  ///< Smallest transfer from memory.
 
@@ -28,10 +28,25 @@ inline constexpr double kSectorBytes = 32.0;  ///< Smallest transfer from memory
   return std::max(kSectorBytes, weight_row_bytes(type, dim));
 }
 
+/// The optimizer's state of a row of `dim` columns: an array of columns or two, each row of which is
+/// transferred by itself, and a number by row.
+[[nodiscard]] inline double moved_state_row_bytes(Optimizer optimizer, int dim) {
+  const RowBytes state = state_bytes(optimizer);
+  const double arrays = static_cast<double>(state.per_column) / fp32_row_bytes(1);
+  return arrays * moved_fp32_row_bytes(dim) + (state.per_row > 0 ? kSectorBytes : 0.0);
+}
+
 /// What a row of weights counts for in what cost models are told. These learn from fp32 that less
 /// than a sector costs as much as a sector, so that other types must not be less than that.
 [[nodiscard]] inline double counted_weight_row_bytes(WeightType type, int dim) {
   return std::min(fp32_row_bytes(dim), moved_weight_row_bytes(type, dim));
+}
+
+/// A row that is touched: the forward pass reads it, the update reads and writes it, and the
+/// optimizer's state, too.
+[[nodiscard]] inline double touched_row_bytes(const TableMemory& memory, int dim) {
+  return counted_weight_row_bytes(memory.weight_type, dim) +
+         2.0 / 3.0 * moved_state_row_bytes(memory.optimizer, dim);
 }
 
 /// Likewise a lookup: the forward pass reads a row of weights, and the update one of gradients.

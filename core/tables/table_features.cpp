@@ -68,11 +68,11 @@ std::array<float, kTrafficFeatures> traffic_features(const Table& table,
                                                      const AccessProfile& profile, double samples,
                                                      int dim) {
   const double fp32_bytes = fp32_row_bytes(dim);
-  const double weight_bytes = counted_weight_row_bytes(table.memory.weight_type, dim);
+  const double row_bytes = touched_row_bytes(table.memory, dim);
   const double ids = profile.lookups * kBytesPerId / kMib;
   const double looked_up =
       profile.lookups * looked_up_row_bytes(table.memory.weight_type, dim) / kMib;
-  const double touched = profile.distinct_rows * weight_bytes / kMib;
+  const double touched = profile.distinct_rows * row_bytes / kMib;
   const double output = samples * table.features * fp32_bytes / kMib;
   const double traffic = kTransfersOfIds * ids + looked_up + touched + output;
   std::array<float, kTrafficFeatures> features{};

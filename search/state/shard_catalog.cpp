@@ -136,7 +136,7 @@ int ShardCatalog::replica(int table) {
   const Table& of = task_.tables[static_cast<std::size_t>(same)];
   std::vector<float> features;
   if (backend_.kind_price(ShardingKind::kReplicate) == nullptr) {
-    of_replicas_.append(of, of.dim, features);
+    of_replicas_.append(in_replica_operator(of), of.dim, features);
   }
   return shard = add(features, {ShardLoad{}});
 }

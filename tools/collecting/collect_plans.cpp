@@ -231,7 +231,7 @@ class PlanSamples {
     std::vector<Table> tables;
     std::vector<Table> of_share;
     for (const int table : plan.replicas) {
-      tables.push_back(task.tables[static_cast<std::size_t>(table)]);
+      tables.push_back(in_replica_operator(task.tables[static_cast<std::size_t>(table)]));
       of_share.push_back(scaled(tables.back(), samples, to_share));
     }
     add_operator(tables, samples,

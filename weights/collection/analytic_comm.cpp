@@ -5,31 +5,17 @@
 #include <numeric>
 #include <string>
 
+#include "core/models/link_rates.h"
+#include "core/tables/memory_rates.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
 namespace {
 
-// Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
-constexpr double kReachableBandwidth = 0.8;  // Of the links, by an all-to-all of large messages.
-constexpr double kBaseMs = 0.020;            // Launch and rendezvous.
-constexpr double kIntraPeerMs = 0.001;       // For each peer in the node,
-constexpr double kInterPeerMs = 0.0025;      // and outside it.
-constexpr double kReachableHbm = 0.9;        // Of the datasheet's, by a plain copy.
-constexpr double kUpdateLaunchMs = 0.004;    // Of a kernel.
+constexpr double kUpdateLaunchMs = 0.004;  // Of a kernel.
 
 double milliseconds(double bytes, double gb_per_s) { return bytes / (gb_per_s * 1e6); }
-
-struct Nodes {
-  double count;
-  double devices;  ///< In one, on average: all are as full as each other.
-};
-
-Nodes nodes_of(const NetworkSpec& network, double devices) {
-  const double count = std::ceil(devices / network.gpus_per_node);
-  return {count, devices / count};
-}
 
 void check(std::span<const std::int64_t> dim_sums, std::span<const double> start_offsets_ms) {
   if (dim_sums.empty() || dim_sums.size() > static_cast<std::size_t>(kMaxDevices)) {
@@ -50,31 +36,27 @@ void check(std::span<const std::int64_t> dim_sums, std::span<const double> start
   }
 }
 
-double latency_ms(double intra_peers, double inter_peers) {
-  return kBaseMs + kIntraPeerMs * intra_peers + kInterPeerMs * inter_peers;
-}
-
 // All leave together: every device waits for data from the one that has most to send (forward)
 // or for the one that has most to receive (backward; the same bytes the other way).
 double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
                             double column_bytes) {
   const double count = static_cast<double>(dim_sums.size());
   const double total_dim = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
-  const auto [nodes, in_node] = nodes_of(network, count);
-  const double intra_peers = in_node - 1.0;
-  const double inter_peers = count - in_node;
+  const FilledNodes nodes(count, network.gpus_per_node);
+  const double intra_peers = nodes.devices - 1.0;
+  const double inter_peers = count - nodes.devices;
+  const double intra_gb_per_s = network.intra_gb_per_s * all_to_all_rate(nodes.devices);
   double transfer_ms = 0.0;
   for (const std::int64_t dim_sum : dim_sums) {
     const double own = static_cast<double>(dim_sum);
     const double others = count > 1.0 ? (total_dim - own) / (count - 1.0) : 0.0;
     const double bytes_per_peer = column_bytes * std::max(own, others);
-    const double intra_ms =
-        milliseconds(bytes_per_peer * intra_peers, network.intra_gb_per_s * kReachableBandwidth);
+    const double intra_ms = milliseconds(bytes_per_peer * intra_peers, intra_gb_per_s);
     const double inter_ms =
-        milliseconds(bytes_per_peer * inter_peers, network.inter_gb_per_s * kReachableBandwidth);
+        milliseconds(bytes_per_peer * inter_peers, network.inter_gb_per_s * kBetweenNodesRate);
     transfer_ms = std::max({transfer_ms, intra_ms, inter_ms});
   }
-  return latency_ms(intra_peers, inter_peers) + transfer_ms;
+  return all_to_all_base_ms(nodes.count) + transfer_ms;
 }
 
 // The same with what each device and each node really send and receive.
@@ -83,9 +65,9 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
   const std::size_t devices = dim_sums.size();
   const double total_dim = std::accumulate(dim_sums.begin(), dim_sums.end(), 0.0);
   const auto ms_of = [&](double columns, double gb_per_s) {
-    return milliseconds(column_bytes * columns, gb_per_s * kReachableBandwidth);
+    return milliseconds(column_bytes * columns, gb_per_s);
   };
-  double longest_ms = 0.0;
+  double transfer_ms = 0.0;
   const auto per_node = static_cast<std::size_t>(network.gpus_per_node);
   for (std::size_t first = 0; first < devices; first += per_node) {
     const auto node = dim_sums.subspan(first, std::min(per_node, devices - first));
@@ -93,21 +75,21 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
     const double inside = static_cast<double>(node.size());
     const double intra_peers = inside - 1.0;
     const double inter_peers = static_cast<double>(devices) - inside;
-    double transfer_ms = 0.0;
+    const double intra_gb_per_s = network.intra_gb_per_s * all_to_all_rate(inside);
     for (const std::int64_t dim_sum : node) {
       const double own = static_cast<double>(dim_sum);
       const double within = std::max(own * intra_peers, of_node - own);
       const double beyond = std::max(own * inter_peers, total_dim - of_node);
-      transfer_ms = std::max({transfer_ms, ms_of(within, network.intra_gb_per_s),
-                              ms_of(beyond, network.inter_gb_per_s)});
+      transfer_ms = std::max({transfer_ms, ms_of(within, intra_gb_per_s),
+                              ms_of(beyond, network.inter_gb_per_s * kBetweenNodesRate)});
     }
     if (network.node_gb_per_s > 0.0) {
       const double beyond = std::max(of_node * inter_peers, (total_dim - of_node) * inside);
-      transfer_ms = std::max(transfer_ms, ms_of(beyond, network.node_gb_per_s));
+      transfer_ms = std::max(transfer_ms, ms_of(beyond, network.node_gb_per_s * kBetweenNodesRate));
     }
-    longest_ms = std::max(longest_ms, latency_ms(intra_peers, inter_peers) + transfer_ms);
   }
-  return longest_ms;
+  return all_to_all_base_ms(FilledNodes(static_cast<double>(devices), network.gpus_per_node).count) +
+         transfer_ms;
 }
 
 }  // namespace
@@ -157,26 +139,18 @@ void check_all_reduce(int devices, double bytes) {
 
 /// Without the optimizer.
 double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double bytes) {
-  if (devices == 1) return 0.0;
-  const auto [nodes, in_node] = nodes_of(network, devices);
-  // Rings in the node, reduce-scatter before and all-gather after; trees between the nodes, of each
-  // device's part over its own adapter.
-  const double in_ring = in_node - 1.0;
-  const double intra_ms =
-      milliseconds(2.0 * bytes * in_ring / in_node, network.intra_gb_per_s * kReachableBandwidth);
+  if (devices == 1 || bytes == 0.0) return 0.0;
+  const FilledNodes nodes(devices, network.gpus_per_node);
   const double inter_gb_per_s =
       network.node_gb_per_s > 0.0
-          ? std::min(network.inter_gb_per_s, network.node_gb_per_s / in_node)
+          ? std::min(network.inter_gb_per_s, network.node_gb_per_s / nodes.devices)
           : network.inter_gb_per_s;
-  const double inter_ms = milliseconds(2.0 * bytes / in_node * (nodes - 1.0) / nodes,
-                                       inter_gb_per_s * kReachableBandwidth);
-  const double latency_ms =
-      kBaseMs + 2.0 * kIntraPeerMs * in_ring + 2.0 * kInterPeerMs * std::ceil(std::log2(nodes));
-  return latency_ms + intra_ms + inter_ms;
+  return all_reduce_base_ms(nodes) +
+         bytes / 1e6 * all_reduce_ms_per_mb(nodes, network.intra_gb_per_s, inter_gb_per_s);
 }
 
 double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
-  return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kReachableHbm);
+  return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kCopyRate);
 }
 
 }  // namespace
@@ -193,9 +167,8 @@ double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int d
 double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                        const GatherTraffic& traffic) {
   check_all_reduce(devices, traffic.gathered_bytes);
-  if (traffic.gathered_bytes == 0.0) return 0.0;
   return all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0) +
-         passes_ms(gpu, traffic.launches, traffic.update_bytes);
+         passes_ms(gpu, traffic.launches, traffic.copied_bytes);
 }
 
 }  // namespace neuroshard

@@ -4,19 +4,19 @@
 
 #include "core/tables/access_statistics.h"
 #include "core/tables/lookup_sort.h"
+#include "core/tables/memory_rates.h"
 #include "core/tables/row_traffic.h"
 
 namespace neuroshard {
 namespace {
 
 // Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
-constexpr double kReachableMemoryBandwidth = 0.9;  // Of the datasheet's, by a plain copy.
-constexpr double kUsableL2 = 0.8;                  // The rest holds what only streams through.
+constexpr double kUsableL2 = 0.8;  // The rest holds what only streams through.
 constexpr double kLaunchMs = 0.004;
 constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and long rows.
 
 constexpr double kIndexBytes = 8.0;
-constexpr double kPairBytes = 8.0;  // A sorted key and which bag the lookup belongs to.
+constexpr double kPairBytes = 12.0;  // A sorted key and which bag the lookup belongs to.
 
 // Reads of weight rows that reach memory: the first touch of each, and all touches of rows that
 // do not fit in the cache beside the hotter ones. Tables run one after another, so each has the
@@ -40,8 +40,8 @@ struct Traffic {
     l2_bytes += bytes;
   }
   [[nodiscard]] double milliseconds(const GpuSpec& gpu) const {
-    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kReachableMemoryBandwidth * 1e9);
-    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kReachableMemoryBandwidth * 1e9);
+    const double memory_s = memory_bytes / (gpu.hbm_gb_per_s * kGatherRate * 1e9);
+    const double l2_s = l2_bytes / (gpu.l2_gb_per_s * kGatherRate * 1e9);
     return 1e3 * std::max(memory_s, l2_s);
   }
 };
@@ -72,21 +72,19 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
     forward.l2_bytes += bytes * profile.lookups;
 
     // Gradients of the bags, read in the order of rows: once from memory, again if they do not
-    // fit; then each touched row is read and written.
+    // fit; then each touched row, and what the optimizer keeps of it, is read and written.
     const double bags = std::min(outputs, profile.lookups);
     const double kept = std::min(1.0, cache_bytes / (outputs * gradient_bytes));
     update.both(profile.lookups * kPairBytes);
     update.memory_bytes += gradient_bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
     update.l2_bytes += gradient_bytes * profile.lookups;
-    update.both(2.0 * bytes * profile.distinct_rows);
+    const double state_bytes = moved_state_row_bytes(table.memory.optimizer, table.dim);
+    update.both(2.0 * (bytes + state_bytes) * profile.distinct_rows);
   }
 
   const auto [sort_bytes, passes] = lookup_sort(lookups, rows);
-  Traffic sort;
-  sort.both(sort_bytes);
-
   cost.forward_ms = forward.milliseconds(gpu);
-  cost.sort_ms = sort.milliseconds(gpu);
+  cost.sort_ms = sort_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
   cost.update_ms = update.milliseconds(gpu);
   cost.launch_ms = kLaunchMs * (kLaunchesBesidesSort + passes + 1.0);
   return cost;

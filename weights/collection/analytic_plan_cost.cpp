@@ -98,7 +98,8 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     const TablesOfSamples of_device(samples_of_replicas(task));
     std::vector<Table> tables;
     for (const int table : plan.replicas) {
-      tables.push_back(of_device(task.tables[static_cast<std::size_t>(table)]));
+      tables.push_back(
+          of_device(in_replica_operator(task.tables[static_cast<std::size_t>(table)])));
     }
     std::vector<double> operator_ms;
     for (std::size_t d = 0; d < cost.devices.size(); ++d) {

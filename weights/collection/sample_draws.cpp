@@ -136,6 +136,16 @@ std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random
   return blocks;
 }
 
+std::vector<Table> draw_optimizers(std::span<const Table> tables, Random& random) {
+  const std::span<const Optimizer> all = all_optimizers();
+  std::vector<Table> drawn(tables.begin(), tables.end());
+  for (Table& table : drawn) {
+    const bool plain = random.uniform() < 0.5;
+    table.memory.optimizer = plain ? Optimizer::kSgd : all[random.below(all.size())];
+  }
+  return drawn;
+}
+
 std::vector<int> draw_shard(std::span<const Table> augmented, const ComputeDrawOptions& options,
                             Random& random) {
   if (augmented.empty() || options.max_tables < 1) {

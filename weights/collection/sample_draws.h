@@ -36,6 +36,9 @@ struct ComputeDrawOptions {
 /// number log-uniform, or as many as the table has rows.
 [[nodiscard]] std::vector<Table> draw_row_blocks(std::span<const Table> tables, Random& random);
 
+/// The tables with optimizers: that of half of them is SGD, and any other of the rest.
+[[nodiscard]] std::vector<Table> draw_optimizers(std::span<const Table> tables, Random& random);
+
 /// Draws the tables of one compute sample as the published program does: their number uniform in
 /// 1 ... max_tables, ids uniform (with replacement), drawn anew until they fit in memory.
 /// `slices`: the number is log-uniform in 1 ... max_tables; the slices are of 1 to 16 tables, and a

@@ -8,7 +8,7 @@
 namespace neuroshard {
 
 /// Says what of `task` decides memory but not predicted costs, which are of batches of
-/// `task.batch_size` samples, and operators of fp32 weights and one feature unless they
+/// `task.batch_size` samples, and operators of fp32 weights, SGD and one feature unless they
 /// `follow_traffic`, as backends that follow_weight_types() and analytic costs do. Empty: nothing.
 [[nodiscard]] std::string prediction_limits(const Task& task, bool follow_traffic);
 

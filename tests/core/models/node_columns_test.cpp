@@ -101,15 +101,18 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
         if (!same_node) of_node[nodes.node_of(sender)] += dim_sums[sender];
       }
     }
-    double slowest = std::max(*std::ranges::max_element(in_node) / links.in_node_gb_s,
-                              *std::ranges::max_element(between) / links.between_nodes_gb_s);
+    const auto rate = [](double devices_of_node) { return 0.75 - 0.32 / devices_of_node; };
+    double slowest =
+        std::max(*std::ranges::max_element(in_node) / (rate(per_node) * links.in_node_gb_s),
+                 *std::ranges::max_element(between) / (0.85 * links.between_nodes_gb_s));
     if (links.node_gb_s > 0.0) {
-      slowest = std::max(slowest, *std::ranges::max_element(of_node) / links.node_gb_s);
+      slowest = std::max(slowest, *std::ranges::max_element(of_node) / (0.85 * links.node_gb_s));
     }
     // A column of every device in the known network.
     const int known_nodes = (devices + 7) / 8;
     const double known_in_node = static_cast<double>(devices) / known_nodes;
-    const double known = std::max((known_in_node - 1.0) / 300.0, (devices - known_in_node) / 25.0);
+    const double known = std::max((known_in_node - 1.0) / (rate(known_in_node) * 300.0),
+                                  (devices - known_in_node) / (0.85 * 25.0));
     EXPECT_NEAR(std::ranges::max(seen(nodes, dim_sums)), slowest / known / nodes.factor(),
                 1.0 / kPartsOfColumn);
   }

@@ -215,10 +215,31 @@ TEST(TaskModels, AllReducesOnNodesTakeAsLongAsTheirLinks) {
   EXPECT_EQ(half.at(1).ms_per_gib, 2.0);
   EXPECT_DOUBLE_EQ(half.at(8).ms_per_gib, 2.0 + 14.0);
   EXPECT_EQ(half.at(8).latency_ms, 0.02);
-  // 7/8 over 300 GB/s and 7/64 over 25; then the latter over an eighth of 50.
-  const double known = 7.0 / 8.0 / 300.0 + 7.0 / 64.0 / 25.0;
-  const double shared = 7.0 / 8.0 / 300.0 + 7.0 / 64.0 / 6.25;
-  EXPECT_NEAR(lines({.node_gb_s = 50.0}).at(64).ms_per_gib, 2.0 + 20.0 * shared / known, 1e-9);
+  // The longer of 7/8 over 79 % of 300 GB/s and 7/64 over 85 % of 25; then the latter over an
+  // eighth of 50, or over more than it takes.
+  EXPECT_NEAR(lines({.node_gb_s = 50.0}).at(64).ms_per_gib, 2.0 + 20.0 * 4.0, 1e-9);
+  const double within = 7.0 / 8.0 / (0.79 * 300.0) / (7.0 / 64.0 / (0.85 * 25.0));
+  EXPECT_NEAR(lines({.between_nodes_gb_s = 100.0}).at(64).ms_per_gib, 2.0 + 20.0 * within, 1e-9);
+}
+
+// A network that is fast everywhere: what is left are latencies.
+TEST(TaskModels, MoreNodesTakeLongerToMeet) {
+  CostModels models = models_of_a_network(8);
+  models.all_reduce = AllReduceModel{.lines = {{8, {.latency_ms = 0.05, .ms_per_gib = 9.0}}}};
+  const CommSetting one_node{.devices = 8, .devices_per_node = 8, .links = {}};
+  CommSetting two_nodes = one_node;
+  two_nodes.devices_per_node = 4;
+  const auto latency_ms = [&](const CommSetting& setting) {
+    std::vector<float> ms(8);
+    make_cpu_backend(models_for(models, setting))
+        ->backward_comm(8, std::vector<float>(8, 0.0F), ms);
+    return ms.front();
+  };
+  EXPECT_NEAR(latency_ms(two_nodes) - latency_ms(one_node), 0.040, 1e-4);
+  // Rings of 4 meet earlier than those of 8, and two nodes 5 us later.
+  EXPECT_NEAR(models_for(models, two_nodes).all_reduce->lines.at(8).latency_ms,
+              0.05 - 0.0105 + 0.005, 1e-9);
+  EXPECT_EQ(models_for(models, one_node).all_reduce->lines.at(8).latency_ms, 0.05);
 }
 
 TEST(TaskModels, ABackendServesTasksOfItsNodes) {

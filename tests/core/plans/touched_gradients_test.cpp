@@ -80,8 +80,8 @@ TEST(TouchedGradients, TakeTheTrafficOfASortAndAnUpdate) {
   EXPECT_DOUBLE_EQ(gradients.gathered_rows(table), rows);
   EXPECT_DOUBLE_EQ(traffic.gathered_bytes, rows * (8 + 4 * 4));
   // 20 bits of rows: three passes. Rows of 16 bytes are sectors of 32.
-  const double sort = (8 + 8) + 4 + 3 * 2 * 8 + 4;
-  EXPECT_DOUBLE_EQ(traffic.update_bytes, rows * (sort + 8 + 32 + 2 * 32));
+  const double sort = (8 + 12) + 8 + 3 * 2 * 12 + 8;
+  EXPECT_DOUBLE_EQ(traffic.copied_bytes, rows * (6 * sort + 0.9 / 0.63 * (12 + 32 + 2 * 32)));
   EXPECT_EQ(traffic.launches, 5 + 3);
   EXPECT_EQ(gradients.traffic(std::span(tables).last(1)).gathered_bytes, 0.0);
   EXPECT_EQ(gradients.traffic(std::span(tables).last(1)).launches, 0.0);
@@ -94,7 +94,24 @@ TEST(TouchedGradients, UpdateRowsAsWideAsTheirWeights) {
   task.tables[0].memory.weight_type = WeightType::kFp16;
   const GatherTraffic fp16 = TouchedGradients(task).traffic(tables);
   EXPECT_EQ(fp16.gathered_bytes, fp32.gathered_bytes);
-  EXPECT_DOUBLE_EQ(fp32.update_bytes - fp16.update_bytes, 2048.0 * 2 * 2 * 64);
+  EXPECT_NEAR(fp32.copied_bytes - fp16.copied_bytes, 0.9 / 0.63 * 2048.0 * 2 * 2 * 64, 1e-6);
+}
+
+TEST(TouchedGradients, UpdateWhatTheOptimizerKeeps) {
+  Task task = task_of({table_without_repeats(1'000'000, 64, 2.0)}, 4, 1024);
+  const std::array tables = {&task.tables[0]};
+  const double touched = TouchedGradients(task).traffic(tables).copied_bytes;
+  task.tables[0].memory.optimizer = Optimizer::kAdam;
+  EXPECT_NEAR(TouchedGradients(task).traffic(tables).copied_bytes - touched,
+              0.9 / 0.63 * 2048.0 * 2 * (2 * 256), 1e-6);
+  // Of dense gradients the state of all rows.
+  task.tables[0].replica_gradients = ReplicaGradients::kDense;
+  const GatherTraffic traffic = TouchedGradients(task).traffic(tables);
+  EXPECT_EQ(traffic.copied_bytes, 1e6 * 2 * (2 * 256));
+  EXPECT_EQ(traffic.gathered_bytes, 0.0);
+  const double gib = traffic.copied_bytes / kGib;
+  EXPECT_DOUBLE_EQ(gather_ms({.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}}, 8, traffic),
+                   2.0 * gib / 4.0);
 }
 
 TEST(TouchedGradients, OfATableNeverLookedUpAreNothing) {
@@ -107,7 +124,7 @@ TEST(TouchedGradients, OfATableNeverLookedUpAreNothing) {
 }
 
 TEST(TouchedGradients, CostAnAllReduceOfHalfTheBytesAndTheUpdate) {
-  const GatherTraffic traffic{.gathered_bytes = kGib, .update_bytes = 3.0 * kGib, .launches = 8.0};
+  const GatherTraffic traffic{.gathered_bytes = kGib, .copied_bytes = 3.0 * kGib, .launches = 8.0};
   // Two launches and four transfers of dense gradients; and a network.
   const AllReduceModel model{.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}};
   const double moved_ms = (0.05 + 20.0 / 2.0) - (0.008 + 2.0 / 2.0);

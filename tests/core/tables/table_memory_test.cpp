@@ -166,7 +166,6 @@ TEST(TableMemory, SumsStayWithin64BitsHoweverTablesAreCut) {
 TEST(PredictionLimits, AreSaidOfWhatMemoryKnowsAndCostsDoNot) {
   Task task = task_of(1 << 20, {});
   EXPECT_EQ(prediction_limits(task, false), "");
-  task.tables[0].memory.optimizer = Optimizer::kAdam;
   task.tables[0].memory.batch_size = kDefaultBatchSize;
   EXPECT_EQ(prediction_limits(task, false), "");
   task.tables.resize(4, task.tables[0]);
@@ -190,6 +189,14 @@ TEST(PredictionLimits, AreSaidOfWhatMemoryKnowsAndCostsDoNot) {
   EXPECT_EQ(prediction_limits(task, false),
             "table 2 ('t') has features 2.5: memory and exchanges count them, predicted costs of "
             "operators are those of one feature");
+  task.tables[2].features = 1.0;
+  task.tables[0].memory.optimizer = Optimizer::kAdam;
+  EXPECT_EQ(prediction_limits(task, false),
+            "table 0 ('t') is updated by adam: memory counts its state, predicted costs of updates "
+            "are those of sgd");
+  EXPECT_EQ(prediction_limits(task, true), "");
+  task.tables[0].memory.optimizer = Optimizer::kSgd;
+  task.tables[2].features = 2.5;
   task.tables[3].features = 2.0;
   EXPECT_THAT(prediction_limits(task, false), HasSubstr("2.5, and so have 1 other table: memory"));
   EXPECT_EQ(prediction_limits(task, true), "");

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace neuroshard {
+
+// What collectives reach of the rates of links on datasheets, and what they take without bytes.
+// `in_node`: devices in a node, on average. docs/analytic_costs.md has the sources.
+
+/// Devices are on as many nodes as they fill, all as full as each other.
+struct FilledNodes {
+  double count;
+  double devices;  ///< In one, on average.
+
+  FilledNodes(double devices_in_all, double devices_per_node)
+      : count(std::ceil(devices_in_all / devices_per_node)), devices(devices_in_all / count) {}
+};
+
+inline constexpr double kBetweenNodesRate = 0.85;
+
+[[nodiscard]] inline double all_to_all_rate(double in_node) { return 0.75 - 0.32 / in_node; }
+
+[[nodiscard]] inline double all_to_all_base_ms(double nodes) { return nodes > 1.0 ? 0.075 : 0.035; }
+
+[[nodiscard]] inline double all_reduce_rate(double in_node) {
+  return std::min(0.79, 0.375 + 0.053 * in_node);
+}
+
+[[nodiscard]] inline double all_reduce_base_ms(const FilledNodes& nodes) {
+  return 0.022 + 0.0105 * std::max(0.0, std::log2(nodes.devices) - 1.0) +
+         0.005 * std::ceil(std::log2(nodes.count));
+}
+
+/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each device's
+/// part; both at once.
+[[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, double in_node_gb_s,
+                                                 double between_nodes_gb_s) {
+  const double n = nodes.devices;
+  return 2.0 *
+         std::max((n - 1.0) / n / (in_node_gb_s * all_reduce_rate(n)),
+                  (nodes.count - 1.0) / nodes.count / n / (between_nodes_gb_s * kBetweenNodesRate));
+}
+
+}  // namespace neuroshard
