@@ -155,9 +155,11 @@ void check_all_reduce(int devices, double bytes) {
   }
 }
 
-/// Without the optimizer.
+}  // namespace
+
 double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double bytes) {
-  if (devices == 1) return 0.0;
+  check_all_reduce(devices, bytes);
+  if (devices == 1 || bytes == 0.0) return 0.0;
   const auto [nodes, in_node] = nodes_of(network, devices);
   // Rings in the node, reduce-scatter before and all-gather after; trees between the nodes, of each
   // device's part over its own adapter.
@@ -175,6 +177,8 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
   return latency_ms + intra_ms + inter_ms;
 }
 
+namespace {
+
 double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
   return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kReachableHbm);
 }
@@ -183,19 +187,17 @@ double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
 
 double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                            double bytes) {
-  check_all_reduce(devices, bytes);
+  const double transfer_ms = all_reduce_transfer_ms(network, devices, bytes);
   if (bytes == 0.0) return 0.0;
   // Zero the gradient; read it and the weights, write the weights.
-  const double dense_ms = passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
-  return all_reduce_transfer_ms(network, devices, bytes) + dense_ms;
+  return transfer_ms + passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
 }
 
 double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                        const GatherTraffic& traffic) {
-  check_all_reduce(devices, traffic.gathered_bytes);
+  const double transfer_ms = all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0);
   if (traffic.gathered_bytes == 0.0) return 0.0;
-  return all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0) +
-         passes_ms(gpu, traffic.launches, traffic.update_bytes);
+  return transfer_ms + passes_ms(gpu, traffic.launches, traffic.update_bytes);
 }
 
 }  // namespace neuroshard

@@ -89,6 +89,7 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   cost.sort_ms = sort.milliseconds(gpu);
   cost.update_ms = update.milliseconds(gpu);
   cost.launch_ms = kLaunchMs * (kLaunchesBesidesSort + passes + 1.0);
+  cost.forward_launch_ms = kLaunchMs;
   return cost;
 }
 
