@@ -31,6 +31,7 @@ int run_program(const std::vector<std::string>& args, std::ostream& out, std::os
     add_constraints_command(program, chosen);
     add_cuts_command(program, chosen);
     add_judge_command(program, chosen);
+    add_measured_command(program, chosen);
     add_mixed_command(program, chosen);
     add_nodes_command(program, chosen);
     add_read_command(program, chosen);

@@ -39,6 +39,13 @@ double geometric_mean(std::span<const double> values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
+double geometric_spread(std::span<const double> values) {
+  const double log_mean = std::log(geometric_mean(values));
+  double sum = 0.0;
+  for (const double value : values) sum += std::pow(std::log(value) - log_mean, 2.0);
+  return std::exp(std::sqrt(sum / static_cast<double>(values.size())));
+}
+
 double relative_spread(std::span<const double> values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return (*high - *low) / median(values);

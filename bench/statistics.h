@@ -19,6 +19,10 @@ namespace neuroshard::bench {
 /// Of positive values.
 [[nodiscard]] double geometric_mean(std::span<const double> values);
 
+/// exp of the standard deviation of the logarithms of positive values: the factor by which a value
+/// is typically off the geometric mean. 1 if all are equal.
+[[nodiscard]] double geometric_spread(std::span<const double> values);
+
 /// (largest - smallest) / median: how far apart repeated measurements of one thing lie.
 [[nodiscard]] double relative_spread(std::span<const double> values);
 

@@ -40,6 +40,9 @@ TEST(Program, BadInputNamesPlaceAndRemedy) {
   const Outcome set = run({"plan", "--data", golden_folder(), "--sets", "elsewhere"});
   EXPECT_EQ(set.code, kExitBadInput);
   EXPECT_THAT(set.err, HasSubstr("elsewhere"));
+  const Outcome measured = run({"measured", "--data", "no-such-folder"});
+  EXPECT_EQ(measured.code, kExitBadInput);
+  EXPECT_THAT(measured.err, HasSubstr("no-such-folder/sources.csv"));
   const Outcome point = run({"scale", "--data", golden_folder(), "--points", "12by4"});
   EXPECT_EQ(point.code, kExitBadInput);
   EXPECT_THAT(point.err, HasSubstr("12by4"));
@@ -57,7 +60,7 @@ TEST(Program, BadUsageEndsAsThatOfTheOtherProgram) {
 }
 
 TEST(Program, HelpStaysWithin100Columns) {
-  for (const char* command : {"plan", "quality", "scale", "score", "train"}) {
+  for (const char* command : {"measured", "plan", "quality", "scale", "score", "train"}) {
     const Outcome help = run({command, "--help"});
     EXPECT_EQ(help.code, kExitOk);
     std::istringstream lines(help.out);

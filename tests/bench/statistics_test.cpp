@@ -54,6 +54,12 @@ TEST(Statistics, GeometricMeanIsNotMovedByOneLargeValueAsTheMeanIs) {
   EXPECT_NEAR(geometric_mean(std::vector(1000, 1e300)), 1e300, 1e290);
 }
 
+TEST(Statistics, GeometricSpreadIsTheFactorByWhichValuesAreOffTheirMean) {
+  EXPECT_DOUBLE_EQ(geometric_spread(std::vector{1.0, 100.0}), 10.0);
+  EXPECT_DOUBLE_EQ(geometric_spread(std::vector{3.0, 0.75, 3.0, 0.75}), 2.0);
+  EXPECT_DOUBLE_EQ(geometric_spread(std::vector{5.0}), 1.0);
+}
+
 TEST(Statistics, SpreadIsRelativeToTheMedian) {
   EXPECT_DOUBLE_EQ(relative_spread(std::vector{9.0, 10.0, 12.0}), 0.3);
   EXPECT_EQ(relative_spread(std::vector{5.0}), 0.0);

@@ -137,8 +137,10 @@ void check_all_reduce(int devices, double bytes) {
   }
 }
 
-/// Without the optimizer.
+}  // namespace
+
 double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double bytes) {
+  check_all_reduce(devices, bytes);
   if (devices == 1 || bytes == 0.0) return 0.0;
   const FilledNodes nodes(devices, network.gpus_per_node);
   const double inter_gb_per_s =
@@ -149,6 +151,8 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
          bytes / 1e6 * all_reduce_ms_per_mb(nodes, network.intra_gb_per_s, inter_gb_per_s);
 }
 
+namespace {
+
 double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
   return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kCopyRate);
 }
@@ -157,16 +161,14 @@ double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
 
 double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                            double bytes) {
-  check_all_reduce(devices, bytes);
+  const double transfer_ms = all_reduce_transfer_ms(network, devices, bytes);
   if (bytes == 0.0) return 0.0;
   // Zero the gradient; read it and the weights, write the weights.
-  const double dense_ms = passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
-  return all_reduce_transfer_ms(network, devices, bytes) + dense_ms;
+  return transfer_ms + passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
 }
 
 double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                        const GatherTraffic& traffic) {
-  check_all_reduce(devices, traffic.gathered_bytes);
   return all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0) +
          passes_ms(gpu, traffic.launches, traffic.copied_bytes);
 }

@@ -39,10 +39,14 @@ enum class NodeOrder { kAny, kInOrder };
                                      double batch = kDefaultBatchSize,
                                      NodeOrder order = NodeOrder::kAny);
 
-/// The all-reduce of `bytes` of dense fp32 gradients between `devices` devices that hold the same
-/// tables, within nodes and between them in turn, and the optimizer's pass over all of the weights,
-/// which take as many bytes. 0 for none. Throws Error if `devices` is not between 1 and
-/// kMaxDevices, or `bytes` is negative or not finite.
+/// The all-reduce of `bytes` between `devices` devices, within nodes and between them in turn. 0
+/// for no bytes or one device. Throws Error if `devices` is not between 1 and kMaxDevices, or
+/// `bytes` is negative or not finite.
+[[nodiscard]] double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double bytes);
+
+/// That of `bytes` of dense fp32 gradients of devices that hold the same tables, and the
+/// optimizer's pass over all of the weights, which take as many bytes. 0 for none. Throws Error
+/// likewise.
 [[nodiscard]] double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network,
                                          int devices, double bytes);
 

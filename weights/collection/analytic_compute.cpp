@@ -87,6 +87,7 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
   cost.sort_ms = sort_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
   cost.update_ms = update.milliseconds(gpu);
   cost.launch_ms = kLaunchMs * (kLaunchesBesidesSort + passes + 1.0);
+  cost.forward_launch_ms = kLaunchMs;
   return cost;
 }
 

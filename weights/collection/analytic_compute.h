@@ -11,11 +11,14 @@ namespace neuroshard {
 /// Parts of the analytic cost of one training iteration, milliseconds.
 struct AnalyticCompute {
   double forward_ms = 0.0;
-  double sort_ms = 0.0;    ///< Grouping of the lookups by row.
-  double update_ms = 0.0;  ///< Sum of the gradients of each row, and SGD.
-  double launch_ms = 0.0;
+  double sort_ms = 0.0;            ///< Grouping of the lookups by row.
+  double update_ms = 0.0;          ///< Sum of the gradients of each row, and SGD.
+  double launch_ms = 0.0;          ///< Of all kernels.
+  double forward_launch_ms = 0.0;  ///< Part of launch_ms.
 
   [[nodiscard]] double total_ms() const { return forward_ms + sort_ms + update_ms + launch_ms; }
+  /// The rest of total_ms() is the backward pass's.
+  [[nodiscard]] double forward_pass_ms() const { return forward_ms + forward_launch_ms; }
 };
 
 /// Forward + backward + exact SGD of the fused embedding-bag operator over the tables of one device

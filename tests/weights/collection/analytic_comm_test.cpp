@@ -127,6 +127,9 @@ TEST(AnalyticAllReduce, NodesShareTheirLinks) {
 TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
   const NetworkSpec network{"test", 8, 100.0, 10.0};
   EXPECT_NEAR(analytic_all_reduce(kGpu, network, 1, 1e9), kDense, 1e-9);
+  EXPECT_EQ(all_reduce_transfer_ms(network, 1, 1e9), 0.0);
+  EXPECT_NEAR(all_reduce_transfer_ms(network, 64, 1e9),
+              analytic_all_reduce(kGpu, network, 64, 1e9) - kDense, 1e-9);
   EXPECT_EQ(analytic_all_reduce(kGpu, network, 64, 0.0), 0.0);
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 0, 1.0), Error);
   EXPECT_THROW((void)analytic_all_reduce(kGpu, network, 2000, 1.0), Error);

@@ -35,6 +35,7 @@ TEST(AnalyticCompute, OfAStreamingTableIsItsTrafficOverBandwidth) {
   // 22 key bits: three passes.
   EXPECT_NEAR(cost.sort_ms, 6 * lookups * (8 + 12 + 8 + 3 * 24 + 8) / 0.9e9, 1e-9);
   EXPECT_NEAR(cost.update_ms, lookups * (12.0 + 512.0 + 2.0 * 512.0) / 0.63e9, 1e-9);
+  EXPECT_NEAR(cost.forward_pass_ms(), cost.forward_ms + 0.004, 1e-12);
 }
 
 TEST(AnalyticCompute, UpdatesReadAndWriteWhatTheOptimizerKeeps) {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "bench/measured/measurements.h"
+
+namespace neuroshard::bench {
+
+/// What the analytic models say in the place of what was measured, microseconds; of an iteration,
+/// the cost of the plan that the search finds with built-in weights. Nothing for an iteration
+/// without a task. `folder` has the measurements: names of tasks are relative to it. Throws Error
+/// if a task cannot be read or has no plan.
+[[nodiscard]] std::optional<double> analytic_us(const PublicMeasurement& measurement,
+                                                const std::filesystem::path& folder);
+
+}  // namespace neuroshard::bench

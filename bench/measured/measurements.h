@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "neuroshard/task.h"
+#include "weights/collection/hardware_specs.h"
+
+namespace neuroshard::bench {
+
+enum class Collective { kAllToAll, kAllReduce };
+
+struct MeasuredCollective {
+  Collective collective{};
+  NetworkSpec network{};
+  int devices = 0;
+  /// All-to-all: what each device sends, its own part included. All-reduce: the buffer.
+  double bytes = 0.0;
+};
+
+enum class OperatorPass { kForward, kBackward };
+
+/// The fused embedding operator on one GPU. Histograms of the tables are of `batch` samples.
+struct MeasuredOperator {
+  GpuSpec gpu{};
+  OperatorPass pass{};
+  std::vector<Table> tables{};
+  std::int64_t batch = 0;
+};
+
+/// A training iteration, its dense part included.
+struct MeasuredIteration {
+  std::string hardware{};  ///< One of builtin_hardware(), if there is a task.
+  /// Empty if embeddings are a small part of the iteration, so that their price says nothing of it.
+  std::filesystem::path task{};
+  int devices = 0;
+  std::int64_t batch = 0;
+};
+
+/// Somebody else published this.
+struct PublicMeasurement {
+  std::string term{};   ///< Kind of time, by which measurements are summed up.
+  std::string setup{};  ///< For people.
+  std::variant<MeasuredCollective, MeasuredOperator, MeasuredIteration> what{};
+  double us = 0.0;
+  std::string source{};  ///< Its id in sources.csv.
+};
+
+/// Those in collectives.csv, operators.csv and iterations.csv of `folder`; docs/analytic_costs.md
+/// describes the columns. Throws Error naming file, line and column.
+[[nodiscard]] std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& folder);
+
+}  // namespace neuroshard::bench
