@@ -12,6 +12,7 @@
 #include "bench/scoring/score_benchmarks.h"
 #include "bench/scoring/score_report.h"
 #include "bench/scoring/scoring_input.h"
+#include "core/models/symmetric_comm_features.h"
 #include "core/placement/cpu_backend.h"
 #include "cuda/device/current_device.h"
 #include "cuda/networks/comm_costs.h"
@@ -193,7 +194,7 @@ KernelCase comm_case(const CostModels& models, const SharedContext& context, int
   }
   const gpu::CommArgs args{.network = context->models().comm_for(devices).forward,
                            .devices = devices,
-                           .log2_devices = gpu::log2_devices(devices),
+                           .log2_devices = log2_of_devices(devices),
                            .dim_sums = bench->upload(*dim_sums),
                            .start_offsets_ms = bench->upload(*offsets),
                            .cost_ms = bench->allocate(size),

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/models/cost_range.h"
+#include "neuroshard/task.h"
 
 namespace neuroshard {
 namespace {
@@ -48,6 +49,12 @@ SharedCommFeatures shared_comm_features(const float* dim_sums, const float* star
           log2_devices};
 }
 
-float log2_of_devices(int devices) { return static_cast<float>(std::log2(devices)); }
+float log2_of_devices(int devices) {
+  if (devices > kDefaultDevicesPerNode) {
+    const int nodes = (devices + kDefaultDevicesPerNode - 1) / kDefaultDevicesPerNode;
+    devices = nodes * kDefaultDevicesPerNode;
+  }
+  return static_cast<float>(std::log2(devices));
+}
 
 }  // namespace neuroshard

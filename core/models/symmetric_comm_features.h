@@ -23,7 +23,9 @@ using SharedCommFeatures = std::array<float, kSymmetricCommFeatures - 2>;
   return input == 1 || input == 5 || input == 6;
 }
 
-/// The last of them, which depends on the number of devices only.
+/// The last of them, which depends on the number of devices only: log2 of that number, or, beyond a
+/// node of kDefaultDevicesPerNode, of as many devices as fill the nodes that so many need. Costs of
+/// all-to-alls jump from node to node, and hardly differ in between.
 [[nodiscard]] float log2_of_devices(int devices);
 
 }  // namespace neuroshard

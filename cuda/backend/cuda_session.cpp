@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "core/models/symmetric_comm_features.h"
 #include "cuda/backend/beam_launches.h"
 #include "cuda/backend/placement_launches.h"
 #include "cuda/backend/staging.h"
@@ -50,7 +51,7 @@ CudaSession::CudaSession(const DeviceContext& context, const Backend& cpu,
                                      .memory_bytes = problem.memory_bytes,
                                      .devices = devices_,
                                      .limits = limits_,
-                                     .log2_devices = log2_devices(devices_),
+                                     .log2_devices = log2_of_devices(devices_),
                                      .comm = comm};
   for (std::size_t p = 0; p < pieces; ++p) {
     at<PieceView>(host, pieces_at)[p] = {.size_bytes = problem.size_bytes[p],

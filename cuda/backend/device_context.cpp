@@ -1,9 +1,9 @@
 #include "cuda/backend/device_context.h"
 
 #include <array>
-#include <cmath>
 #include <string>
 
+#include "core/models/symmetric_comm_features.h"
 #include "cuda/backend/staging.h"
 #include "cuda/device/check.h"
 #include "cuda/device/current_device.h"
@@ -137,7 +137,7 @@ void DeviceContext::comm_costs(const CommNetworkView& network, int devices,
   gpu::comm_costs(
       {.network = network,
        .devices = devices,
-       .log2_devices = log2_devices(devices),
+       .log2_devices = log2_of_devices(devices),
        .dim_sums = at<float>(inputs, dims_at),
        .start_offsets_ms = start_offsets_ms.empty() ? nullptr : at<float>(inputs, offsets_at),
        .cost_ms = reinterpret_cast<float*>(out.device()),
@@ -146,7 +146,5 @@ void DeviceContext::comm_costs(const CommNetworkView& network, int devices,
   out.fetch();
   std::memcpy(cost_ms.data(), out.receive(), cost_ms.size_bytes());
 }
-
-float log2_devices(int devices) { return static_cast<float>(std::log2(double(devices))); }
 
 }  // namespace neuroshard::gpu

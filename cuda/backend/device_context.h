@@ -77,7 +77,4 @@ class DeviceContext {
   mutable ObjectPool<SessionMemory> session_memories_;
 };
 
-/// log2 of a device count as the symmetric communication network gets it.
-[[nodiscard]] float log2_devices(int devices);
-
 }  // namespace neuroshard::gpu

@@ -75,11 +75,10 @@ for count in 1:1000 2:5000 3:2000 4:5000 6:2000 8:5000 12:2000 16:5000 24:1500 3
   comm uneven "${count%:*}" $((${count#*:} / 4)) --seed 23 --start-offset-scale 6 \
     --min-tables-per-device 0.5 --max-tables-per-device 100
 done
-# Few columns or thousands, on as many devices as there can be. Costs jump where devices no longer
-# fit in one node, or in two, ...: there must be samples on both sides, and most where nodes are full.
-for count in 1:2000 2:7000 3:6000 4:6000 5:5000 6:5000 7:5000 8:7000 9:2500 10:3500 12:3500 14:3500 \
-  16:8000 17:2500 18:3500 22:3500 24:8000 25:2500 28:3000 32:8000 33:2500 36:3000 40:6000 41:2000 \
-  48:6000 56:4000 64:4000; do
+# Few columns or thousands, on as many devices as there can be. Beyond one node the network is told
+# how many nodes there are, so that few counts between full nodes are needed.
+for count in 1:2000 2:7000 3:6000 4:6000 5:5000 6:5000 7:5000 8:7000 10:3500 12:3500 16:12000 18:4000 \
+  24:12000 28:4000 32:12000 40:8000 48:8000 56:6000 64:6000; do
   comm wide "${count%:*}" "${count#*:}" --wide --seed 31
 done
 for devices in 80 96 112 128 144 160 176 224 256 288 320 352 416 448 512 576 640 704 832 896 960 \

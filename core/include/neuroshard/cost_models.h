@@ -60,7 +60,8 @@ struct DenseCommNetwork {
 
 /// One network shared by all devices and all device counts. Inputs for a device:
 /// its dim sum; its start offset (ms); mean, max and min of all dim sums; mean and max of all start
-/// offsets; log2 of the device count. One output. Backward: all start offsets are 0.
+/// offsets; log2 of the device count, which is rounded up to whole nodes of 8 if it is more than
+/// one. One output. Backward: all start offsets are 0.
 struct SymmetricCommNetwork {
   Normalization features;
   Mlp network;
