@@ -115,6 +115,12 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   require_batch(models, setting.batch_size);
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
+  const ExchangeTypes trained;
+  if (setting.exchange != trained && !models.kind_prices.empty()) {
+    throw Error(
+        "the task states types on the wire, but the cost models' prices of row blocks or replicas "
+        "are those of one exchange; leave `exchange` out, or take other weights");
+  }
   if (setting.devices_per_node > 0) {
     if (!models.kind_prices.empty()) {
       throw Error(
@@ -136,11 +142,13 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
     }
     if (!nodes.same()) models.nodes = std::move(nodes);
   }
-  models.comm_scale = factor;
-  if (factor == 1.0) return models;
-  for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
+  const CommFactors factors{
+      factor * (setting.exchange.forward_column_bytes() / trained.forward_column_bytes()),
+      factor * (setting.exchange.backward_column_bytes() / trained.backward_column_bytes())};
+  models.forward_scale = factors.forward;
+  for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factors);
   if (models.symmetric_comm) {
-    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factor);
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factors);
   }
   return models;
 }
@@ -154,8 +162,10 @@ void require_setting(const Backend& backend, const Task& task) {
                 samples_text(backend.comm_setting().batch_size) + " samples" + remedy);
   }
   if (setting != backend.comm_setting()) {
-    throw Error("the backend has models for other devices, other nodes, or links, than the task's" +
-                remedy);
+    throw Error(
+        "the backend has models for other devices, other nodes, links, or types on the wire, than "
+        "the task's" +
+        remedy);
   }
 }
 
