@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/fingerprint.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/task_models.h"
@@ -110,6 +111,19 @@ void add_devices(Items& items, const Task& task) {
   }
 }
 
+/// What is not as by default.
+void add_exchange(Items& items, const ExchangeTypes& exchange) {
+  const ExchangeTypes usual;
+  if (exchange == usual) return;
+  items.add("exchange");
+  for (const auto& [name, type, known] : kWireTypeFields) {
+    if (exchange.*type != usual.*type) items.add(name, name_of(exchange.*type));
+  }
+  for (const auto& [name, share] : kSentShareFields) {
+    if (exchange.*share != usual.*share) items.add(name, exchange.*share);
+  }
+}
+
 void add_task(Items& items, const Task& task) {
   items.add("task");
   add_devices(items, task);
@@ -121,6 +135,7 @@ void add_task(Items& items, const Task& task) {
     items.add("links");
     for (const auto& [name, gb_s] : kNodeLinkFields) items.add((*task.links).*gb_s);
   }
+  add_exchange(items, task.exchange);
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));

@@ -147,6 +147,11 @@ Network scaled_network(const Network& network, int devices, double factor, const
 }
 
 CommNetwork scaled_comm_network(const CommNetwork& network, int devices, double factor) {
+  if (!(factor > 0.0) || !std::isfinite(factor)) {
+    throw Error("communication of " + std::to_string(factor) +
+                " times as many bytes; give a positive number");
+  }
+  if (factor == 1.0) return network;
   if (const auto* dense = std::get_if<DenseCommNetwork>(&network)) {
     return scaled_network(*dense, devices, factor, [&](int input) {
       return input < devices ? CommInput::kColumns : CommInput::kOffset;
@@ -158,13 +163,9 @@ CommNetwork scaled_comm_network(const CommNetwork& network, int devices, double 
 
 }  // namespace
 
-CommModel scaled_comm(const CommModel& model, int devices, double factor) {
-  if (!(factor > 0.0) || !std::isfinite(factor)) {
-    throw Error("communication of " + std::to_string(factor) +
-                " times as many samples; give a positive number");
-  }
-  return {scaled_comm_network(model.forward, devices, factor),
-          scaled_comm_network(model.backward, devices, factor)};
+CommModel scaled_comm(const CommModel& model, int devices, const CommFactors& factors) {
+  return {scaled_comm_network(model.forward, devices, factors.forward),
+          scaled_comm_network(model.backward, devices, factors.backward)};
 }
 
 }  // namespace neuroshard

@@ -124,6 +124,12 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
   double delay_ms = 0.0;
+  const ExchangeTypes trained;
+  if (setting.exchange != trained && !models.kind_prices.empty()) {
+    throw Error(
+        "the task states types on the wire, but the cost models' prices of row blocks or replicas "
+        "are those of one exchange; leave `exchange` out, or take other weights");
+  }
   if (setting.devices_per_node > 0) {
     if (!models.kind_prices.empty()) {
       throw Error(
@@ -148,12 +154,13 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
     const FilledNodes stated_nodes(setting.devices, setting.devices_per_node);
     delay_ms = all_to_all_base_ms(stated_nodes.count) - all_to_all_base_ms(known_nodes.count);
   }
-  models.comm_scale = factor;
-  if (factor != 1.0) {
-    for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factor);
-  }
-  if (factor != 1.0 && models.symmetric_comm) {
-    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factor);
+  const CommFactors factors{
+      factor * (setting.exchange.forward_column_bytes() / trained.forward_column_bytes()),
+      factor * (setting.exchange.backward_column_bytes() / trained.backward_column_bytes())};
+  models.forward_scale = factors.forward;
+  for (auto& [devices, model] : models.dense_comm) model = scaled_comm(model, devices, factors);
+  if (models.symmetric_comm) {
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, setting.devices, factors);
   }
   if (delay_ms == 0.0) return models;
   for (auto& [devices, model] : models.dense_comm) delay(model, delay_ms);
@@ -170,8 +177,10 @@ void require_setting(const Backend& backend, const Task& task) {
                 samples_text(backend.comm_setting().batch_size) + " samples" + remedy);
   }
   if (setting != backend.comm_setting()) {
-    throw Error("the backend has models for other devices, other nodes, or links, than the task's" +
-                remedy);
+    throw Error(
+        "the backend has models for other devices, other nodes, links, or types on the wire, than "
+        "the task's" +
+        remedy);
   }
 }
 

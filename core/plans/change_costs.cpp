@@ -80,7 +80,7 @@ double ChangeCosts::ids_ms(const PlanChange& change, IdExchange& ids) const {
   if (!ids.priced() || !any_slices_) return 0.0;
   std::vector<std::int64_t> changed = lookups_;
   for (const ChangedShard& shard : change) changed[shard.device] = lookups(shard.pieces);
-  return ids.ms(id_columns(most_lookups_seen(backend_.nodes(static_cast<int>(devices_)), changed)));
+  return ids.ms(most_lookups_seen(backend_.nodes(static_cast<int>(devices_)), changed));
 }
 
 std::vector<float> ChangeCosts::compute_of(const std::vector<const ChangeShard*>& shards) const {

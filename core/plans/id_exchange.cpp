@@ -43,12 +43,15 @@ std::int64_t most_lookups_seen(const NodeColumns* nodes, std::span<const std::in
 }
 
 IdExchange::IdExchange(const Backend& backend, int devices)
-    : devices_(devices), remembered_(backend.prices_ids() ? kMostRemembered : 0) {
+    : devices_(devices),
+      types_(backend.comm_setting().exchange),
+      remembered_(backend.prices_ids() ? kMostRemembered : 0) {
   if (backend.prices_ids()) models_ = backend.cost_runner(devices);
 }
 
-double IdExchange::ms(std::int64_t columns) {
+double IdExchange::ms(std::int64_t lookup_units) {
   if (!priced()) return 0.0;
+  const std::int64_t columns = id_columns(lookup_units, types_);
   Remembered& entry = remembered_[static_cast<std::size_t>(columns) % kMostRemembered];
   if (entry.columns == columns) return entry.ms;
   // An all-to-all takes a latency and a time in proportion to its bytes.

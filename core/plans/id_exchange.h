@@ -29,12 +29,13 @@ class IdExchange {
 
   [[nodiscard]] bool priced() const { return models_ != nullptr; }
 
-  /// Of a plan whose busiest device is sent ids like the gradients of so many columns. All devices
-  /// wait for it, so it costs what it would if all were as busy. 0 if the models do not price ids.
-  [[nodiscard]] double ms(std::int64_t columns);
+  /// Of a plan whose busiest device is sent the ids of so many lookup_units(). All devices wait for
+  /// it, so it costs what it would if all were as busy. 0 if the models do not price ids.
+  [[nodiscard]] double ms(std::int64_t lookup_units);
 
  private:
   int devices_;
+  ExchangeTypes types_;
   std::unique_ptr<CostRunner> models_;  ///< Null: ids cost nothing.
   struct Remembered {
     std::int64_t columns = -1;

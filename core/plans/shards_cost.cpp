@@ -125,9 +125,8 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.fits_memory &= cost.devices[d].free_bytes >= 0;
   }
-  const double ids_ms =
-      IdExchange(backend, task.devices)
-          .ms(id_columns(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices)));
+  const double ids_ms = IdExchange(backend, task.devices)
+                            .ms(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices));
   for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
   cost.cost_ms = ids_ms + slowest_device_ms(compute_ms.data(), backward_ms.data(),
                                             forward_ms.data(), task.devices);

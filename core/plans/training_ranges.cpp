@@ -100,7 +100,7 @@ std::string TrainingRange::text() const {
   return shortest_text(low) + std::string(kRangeSeparator) + shortest_text(high);
 }
 
-TrainingRanges::TrainingRanges(const CostModels& models) : comm_scale_(models.comm_scale) {
+TrainingRanges::TrainingRanges(const CostModels& models) : forward_scale_(models.forward_scale) {
   for (const auto& [key, text] : models.metadata) {
     if (key.find(kRangeInfix) == std::string::npos) continue;
     const std::optional<TrainingRange> range = parsed_range(text);
@@ -125,7 +125,7 @@ std::string TrainingRanges::comm_part(int devices) const {
 
 double TrainingRanges::most_start_offset_ms(int devices) const {
   const TrainingRange* const range = find(comm_part(devices), "start_offset_ms");
-  return range == nullptr ? std::numeric_limits<double>::infinity() : comm_scale_ * range->high;
+  return range == nullptr ? std::numeric_limits<double>::infinity() : forward_scale_ * range->high;
 }
 
 const TrainingRange* TrainingRanges::find(const std::string& part,

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/message_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/reserved_problem.h"
 #include "core/tables/rule_validation.h"
@@ -138,7 +139,8 @@ Task without_tables(const Task& task) {
           .batch_size = task.batch_size,
           .device_list = task.device_list,
           .devices_per_node = task.devices_per_node,
-          .links = task.links};
+          .links = task.links,
+          .exchange = task.exchange};
 }
 
 std::int64_t largest_room_bytes(const Task& task) {
@@ -282,6 +284,9 @@ void validate(const Task& task, const std::string& where) {
                                     std::to_string(kMaxDevices)));
   }
   if (task.links) validate_links(*task.links, where);
+  if (const std::optional<std::string> problem = exchange_problem_of(task.exchange)) {
+    throw Error(in_place(where, "exchange: " + *problem));
+  }
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {
     throw Error(in_place(where, "device memory (memory_gb) is " +

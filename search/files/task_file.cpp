@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
@@ -111,6 +112,24 @@ NodeLinks read_links(const JsonObject& object) {
   }
   object.reject_unknown_fields();
   return links;
+}
+
+ExchangeTypes read_exchange(const JsonObject& object) {
+  ExchangeTypes exchange;
+  for (const WireTypeField& field : kWireTypeFields) {
+    if (!object.has(field.name)) continue;
+    const std::string name = object.text(field.name);
+    try {
+      exchange.*field.type = wire_type_from_name(field, name);
+    } catch (const Error& error) {
+      throw Error(object.place(field.name) + ": " + error.what());
+    }
+  }
+  for (const auto& [name, share] : kSentShareFields) {
+    exchange.*share = object.number_if_any(name, kLeastSentShare, 1.0).value_or(1.0);
+  }
+  object.reject_unknown_fields();
+  return exchange;
 }
 
 using DeviceClasses = std::map<std::string, Device, std::less<>>;
@@ -240,6 +259,7 @@ Task stated_task(TaskFile file) {
           .device_list = std::move(file.device_list),
           .devices_per_node = file.devices_per_node,
           .links = file.links,
+          .exchange = file.exchange,
           .groups = std::move(file.groups)};
 }
 
@@ -286,6 +306,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
     task.devices_per_node = file.small_integer("devices_per_node", 1, kMaxDevices);
   }
   if (file.has("links")) task.links = read_links(file.object("links"));
+  if (file.has("exchange")) task.exchange = read_exchange(file.object("exchange"));
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
   if (file.has("batch_size")) {

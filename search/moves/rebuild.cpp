@@ -178,8 +178,7 @@ bool Rebuild::place_by_loads(double columns_share) {
 bool Rebuild::place_pending(double noise) {
   for (auto& [slice, key] : pending_) {
     const double alone_ms = state_.catalog().alone_ms(a_shard_of(slice));
-    key = (alone_ms + 2.0 * prices_.ms_of_column() * slice.width) *
-              (1.0 + noise * random_.uniform()) +
+    key = (alone_ms + prices_.ms_of_column() * slice.width) * (1.0 + noise * random_.uniform()) +
           (slice.way == Way::kDevice ? 0.0 : kGroupsFirst);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
@@ -243,7 +242,7 @@ void Rebuild::value_devices(int shard) {
       compute_ms_[d] = prices_.compute_ms(d, heads_[d], 1, sums_.price_ms[d] + load.price_ms);
     }
   }
-  const double column_ms = 2.0 * prices_.ms_of_column();
+  const double column_ms = prices_.ms_of_column();
   const double unit_ms = prices_.ms_of_lookup_unit();
   const double compute = *std::ranges::max_element(sums_.compute_ms);
   const double columns = column_ms * *std::ranges::max_element(sums_.columns);

@@ -180,7 +180,7 @@ void EditPrices::look_at_lookups(Trial& trial) {
   for (const Touched& touched : touched_in(trial)) {
     trial_lookups_[static_cast<std::size_t>(touched.device)] = touched.lookups;
   }
-  trial.ids_ms = prices_.ids().ms(id_columns(most_lookups_seen(prices_.nodes(), trial_lookups_)));
+  trial.ids_ms = prices_.ids().ms(most_lookups_seen(prices_.nodes(), trial_lookups_));
 }
 
 void EditPrices::look_at_columns(Trial& trial) {

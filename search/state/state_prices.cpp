@@ -48,8 +48,12 @@ StatePrices::StatePrices(PlanState& state)
   float columns = 0.0F;
   for (const Table& table : state.task().tables) columns += static_cast<float>(table.dim);
   columns = std::clamp(columns / static_cast<float>(device_count_), kLeastColumns, kMostColumns);
-  ms_of_column_ = std::max(0.0, (exchange_ms(2.0F * columns) - exchange_ms(columns)) / columns);
-  if (ids_.priced()) ms_of_lookup_unit_ = ms_of_column_ * kColumnsOfLookup / kUnitsOfLookup;
+  const double gradients_ms =
+      std::max(0.0, (exchange_ms(2.0F * columns) - exchange_ms(columns)) / columns);
+  const ExchangeTypes& types = backend_.comm_setting().exchange;
+  ms_of_column_ =
+      gradients_ms * (1.0 + types.forward_column_bytes() / types.backward_column_bytes());
+  if (ids_.priced()) ms_of_lookup_unit_ = gradients_ms * types.columns_of_lookup() / kUnitsOfLookup;
 }
 
 double StatePrices::objective_ms() const {
@@ -148,7 +152,7 @@ void StatePrices::price_exchanges() {
                     forward_ms[d] + replicas_ms(d);
     most = std::max(most, s.total_ms[d]);
   }
-  s.ids_ms = ids_.ms(id_columns(most_lookups_seen(nodes_, s.lookups)));
+  s.ids_ms = ids_.ms(most_lookups_seen(nodes_, s.lookups));
   s.cost_ms = most + s.ids_ms + s.all_reduce_ms + s.terms_ms;
   rank();
 }

@@ -64,13 +64,13 @@ class StatePrices {
   }
   /// Compute cost of a device that has no slices, ms.
   [[nodiscard]] double empty_ms() const { return empty_ms_; }
-  /// About what a column of a device takes in one all-to-all of gradients.
+  /// About what a column of a device takes in the all-to-alls of outputs and of gradients.
   [[nodiscard]] double ms_of_column() const { return ms_of_column_; }
   /// And what an id of a sample takes, in lookup_units().
   [[nodiscard]] double ms_of_lookup_unit() const { return ms_of_lookup_unit_; }
   /// About what a device has to do by itself.
   [[nodiscard]] double own_ms(double compute_ms, double columns, double lookups) const {
-    return compute_ms + 2.0 * ms_of_column_ * columns + ms_of_lookup_unit_ * lookups;
+    return compute_ms + ms_of_column_ * columns + ms_of_lookup_unit_ * lookups;
   }
   [[nodiscard]] double replicas_ms(std::size_t device) const {
     return sums_.replicas_ms / speed(device);

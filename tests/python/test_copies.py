@@ -38,6 +38,9 @@ def rich_task() -> ns.Task:
         batch_size=8192,
         devices_per_node=2,
         links=ns.NodeLinks(in_node_gb_s=100.0, between_nodes_gb_s=12.5, node_gb_s=25.0),
+        exchange=ns.ExchangeTypes(
+            forward="fp16", backward="fp8", ids="int32", forward_share=0.5, backward_share=0.25
+        ),
         groups=[ns.TableGroup([1, 2], "apart", name="g")],
     )
 
@@ -49,7 +52,7 @@ def values() -> list[Any]:
     infeasible = ns.plan(random_task(1, memory_bytes=1 << 20))
     assert infeasible.infeasible is not None
     return [
-        *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task),
+        *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task.exchange, task),
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
     ]

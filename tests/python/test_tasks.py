@@ -305,6 +305,27 @@ def test_links_of_nodes_count() -> None:
         ns.Task(tables, 16, GIB, links=ns.NodeLinks(node_gb_s=-1))
 
 
+def test_types_on_the_wire_count() -> None:
+    tables = [ns.Table(50_000_000, 64, 20.0, name=str(i)) for i in range(12)]
+    exchange = ns.ExchangeTypes(forward="fp16", backward="bf16", ids="int32")
+    assert exchange == ns.ExchangeTypes(forward="fp16", backward="bf16", ids="int32") != ns.ExchangeTypes()
+    assert repr(exchange) == "ExchangeTypes(forward fp16, backward bf16, ids int32)"
+    assert (exchange.forward, exchange.backward, exchange.ids) == ("fp16", "bf16", "int32")
+    assert (exchange.forward_share, ns.ExchangeTypes(backward_share=0.05).backward_share) == (1.0, 0.05)
+    task = ns.Task(tables, 16, 40 * GIB, exchange=exchange)
+    usual = ns.Task(tables, 16, 40 * GIB)
+    assert task.exchange == exchange and usual.exchange == ns.ExchangeTypes()
+    plan = ns.plan(task).plan
+    assert plan is not None
+    assert ns.simulate(task, plan).cost_ms < ns.simulate(usual, plan).cost_ms
+    priced = ns.analytic_cost(task, plan).cost_ms
+    assert priced == pytest.approx(ns.simulate(task, plan).cost_ms, rel=0.05)
+    with pytest.raises(ns.Error, match="there is no type on the wire 'int8'; .*use one of fp32, fp16, bf16, fp8"):
+        ns.ExchangeTypes(forward="int8")
+    with pytest.raises(ns.Error, match="exchange: forward_share is 0; give the share of the bytes"):
+        ns.ExchangeTypes(forward_share=0)
+
+
 def test_rules_say_in_which_ways_tables_are_sharded() -> None:
     kinds = [["row"], ["table_row"], ["replicate"], ["table"], []]
     tables = [

@@ -53,6 +53,24 @@ Task task_of(const std::string& json) {
   return {file.tables, *file.devices, *file.memory_bytes};
 }
 
+TEST(CApi, TasksSayHowValuesAndIdsAreSent) {
+  std::string json = kTask;
+  json.insert(json.find("\"devices\""), R"("exchange": {"forward": "fp16", "backward": "fp8"}, )");
+  const auto planner = new_planner();
+  const auto plan = plan_of(planner, task_from(json));
+  const std::string text = json_of(plan);
+  ns_plan* priced = nullptr;
+  ASSERT_EQ(
+      ns_planner_simulate(planner.get(), task_from(kTask).get(), text.data(), text.size(), &priced),
+      NS_OK)
+      << ns_last_error();
+  EXPECT_LT(summary_of(plan).cost_ms, summary_of(Handle<ns_plan>(priced)).cost_ms);
+  json.replace(json.find("fp16"), 4, "int4");
+  ns_task* none = nullptr;
+  EXPECT_EQ(ns_task_from_json(json.data(), json.size(), &none), NS_INVALID_INPUT);
+  EXPECT_THAT(ns_last_error(), HasSubstr("exchange: forward: there is no type on the wire 'int4'"));
+}
+
 TEST(CApi, PlansAsThePlannerDoes) {
   const Task task = task_of(kTask);
   const PlanResult expected =

@@ -119,6 +119,12 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.kinds = {kRow}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.devices_per_node = 4; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.tables[0].rules.nodes = {0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.forward = WireType::kFp16; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward = WireType::kFp16; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward = WireType::kBf16; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.ids = WireType::kInt32; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.forward_share = 0.5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward_share = 0.5; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));

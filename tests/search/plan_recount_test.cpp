@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/tables/exchange_fields.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
@@ -26,12 +27,22 @@ void add_random_links(Task& task, Random& random) {
       NodeLinks{.in_node_gb_s = gb_s(300), .between_nodes_gb_s = gb_s(50), .node_gb_s = gb_s(200)};
 }
 
+void add_random_exchange(Task& task, std::uint64_t seed) {
+  Random random(seed, 25);
+  task.exchange = {.forward = kValueTypes[random.below(kValueTypes.size())],
+                   .backward = kValueTypes[random.below(kValueTypes.size())],
+                   .ids = kIdTypes[random.below(kIdTypes.size())],
+                   .forward_share = random.below(2) == 0 ? 1.0 : 0.01,
+                   .backward_share = random.below(2) == 0 ? 1.0 : 0.05};
+}
+
 Task task_of_seed(std::uint64_t seed) {
   Task task = testing::random_task_of_all_kinds(seed);
   Random random(seed, 23);
   if (random.below(2) == 0) testing::add_random_rules(task, random);
   Random of_links(seed, 24);
   if (of_links.below(4) == 0) add_random_links(task, of_links);
+  if (seed % 5 == 2) add_random_exchange(task, seed);
   Random of_groups(seed, 31);
   if (of_groups.below(3) == 0) {
     testing::add_random_groups(task, 1 + of_groups.below(4), of_groups);
@@ -49,6 +60,7 @@ Task task_with_everything(std::uint64_t seed) {
   testing::add_random_devices(task, random);
   if (random.below(2) == 0) testing::add_random_kinds(task, random);
   add_random_links(task, random);
+  add_random_exchange(task, seed);
   testing::add_random_groups(task, 1 + random.below(4), random);
   return task;
 }
@@ -61,7 +73,8 @@ struct Seen {
   int replicas = 0;
   int gathered = 0;
   int infeasible = 0;
-  int on_nodes = 0;  ///< Whose links are stated.
+  int on_nodes = 0;   ///< Whose links are stated.
+  int exchanges = 0;  ///< Whose types on the wire are.
   int groups = 0;
   int unequal_row_blocks = 0;  ///< On devices that differ,
   int unequal_replicas = 0;    ///< and such replicas.
@@ -87,6 +100,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   }
   ++seen.plans;
   seen.on_nodes += task.links ? 1 : 0;
+  seen.exchanges += task.exchange == ExchangeTypes{} ? 0 : 1;
   seen.groups += task.groups.empty() ? 0 : 1;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
@@ -138,6 +152,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   ::testing::Test::RecordProperty("gathered", seen.gathered);
   ::testing::Test::RecordProperty("infeasible", seen.infeasible);
   ::testing::Test::RecordProperty("on_nodes", seen.on_nodes);
+  ::testing::Test::RecordProperty("exchanges", seen.exchanges);
   ::testing::Test::RecordProperty("groups", seen.groups);
   ::testing::Test::RecordProperty("unequal_row_blocks", seen.unequal_row_blocks);
   ::testing::Test::RecordProperty("unequal_replicas", seen.unequal_replicas);
@@ -156,6 +171,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.groups, 0);
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
+  EXPECT_GT(seen.exchanges, 0);
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }
@@ -169,6 +185,7 @@ TEST(PlanRecount, PlansOfTasksWithEverythingAtOnceAreSound) {
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
   EXPECT_EQ(seen.on_nodes, seen.plans);
+  EXPECT_GT(seen.exchanges, seen.plans / 2);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "bench/plans/plan_accuracy.h"
+#include "core/plans/id_exchange.h"
+#include "core/tables/exchange_fields.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
@@ -94,6 +96,39 @@ TEST(WholePlansOnNodes, ArePredictedWithinFourPercent) {
         task.links = setting.links;
       });
     }
+  }
+}
+
+TEST(WholePlansOfTypes, ArePredictedWithinThreePercent) {
+  const std::vector<ExchangeTypes> all = {
+      {.forward = WireType::kFp16, .backward = WireType::kBf16, .ids = WireType::kInt32},
+      {.backward = WireType::kFp8},
+      {.forward = WireType::kFp8, .backward = WireType::kFp8},
+      {.forward_share = 0.01, .backward_share = 0.05}};
+  std::size_t next = 0;
+  for (const int devices : {8, 16, 64, 128}) {
+    for (std::size_t i = 0; i < testing::repetitions(all.size()); ++i) {
+      const ExchangeTypes& exchange = all[next++ % all.size()];
+      SCOPED_TRACE(std::to_string(devices) + " devices, " + exchange_text(exchange));
+      expect_accurate(builtin_weights(), PlanAccuracy(), devices, 0.03,
+                      [&](Task& task) { task.exchange = exchange; });
+    }
+  }
+}
+
+// Of the same ids: by gradients of other columns, and other bytes for each.
+TEST(WholePlansOfTypes, IdsTakeAsLongWhateverGradientsAre) {
+  const auto ids_ms = [](double lookups, const ExchangeTypes& types) {
+    const auto backend =
+        make_cpu_backend(models_for(builtin_weights(), {.devices = 64, .exchange = types}));
+    return IdExchange(*backend, 64).ms(lookup_units(lookups));
+  };
+  for (const double lookups : {20.0, 200.0, 2000.0, 20000.0}) {
+    const double usual = ids_ms(lookups, {});
+    EXPECT_NEAR(ids_ms(lookups, {.backward = WireType::kBf16}), usual, 0.05 * usual) << lookups;
+    EXPECT_NEAR(ids_ms(lookups, {.backward = WireType::kFp8}), usual, 0.05 * usual) << lookups;
+    EXPECT_NEAR(ids_ms(lookups, {.backward_share = 0.05}), usual, 0.05 * usual) << lookups;
+    EXPECT_NEAR(ids_ms(lookups, {.ids = WireType::kInt32}), ids_ms(lookups / 2.0, {}), 1e-9);
   }
 }
 

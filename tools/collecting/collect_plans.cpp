@@ -178,7 +178,7 @@ class PlanSamples {
         of_batch.push_back(scaled(table, task.batch_size, to_batch));
         tables[d].push_back(std::move(table));
       }
-      most_ids = std::max(most_ids, id_columns(lookups));
+      most_ids = std::max(most_ids, id_columns(lookups, task.exchange));
       if (of_batch.empty()) continue;
       compute_ms[d] =
           analytic_compute(gpu_, of_batch, static_cast<double>(task.batch_size)).total_ms();

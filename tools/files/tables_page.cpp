@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/tables/devices_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/table_groups.h"
 #include "tools/text/text.h"
 
@@ -122,6 +123,8 @@ std::string setting_lines(const TaskFile& task) {
   }
   const std::string nodes = nodes_text(task.devices_per_node, task.links);
   if (!nodes.empty()) text += "nodes: " + nodes + '\n';
+  const std::string exchange = exchange_text(task.exchange);
+  if (!exchange.empty()) text += "exchange: " + exchange + '\n';
   const auto ruled = std::ranges::count_if(
       task.tables, [](const Table& table) { return table.rules != TableRules{}; });
   if (ruled > 0) text += "rules: of " + counted(static_cast<std::uint64_t>(ruled), "table") + '\n';

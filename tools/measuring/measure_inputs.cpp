@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/message_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/table_label.h"
 #include "neuroshard/error.h"
 #include "neuroshard/histogram_scale.h"
@@ -74,6 +75,10 @@ void require_measurable(const Task& task, const Plan& plan, const PlanRecord& re
 MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
                            const std::string& title, const std::optional<AccessData>& recorded,
                            std::size_t room) {
+  if (const std::string stated = exchange_text(given.exchange); !stated.empty()) {
+    throw Error(title + ": exchange has " + stated +
+                "; what is measured sends fp32 values and 64-bit ids: leave it out");
+  }
   MeasuredTask measured;
   Task& task = measured.task;
   task = given;

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "core/base/message_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
+#include "tools/options/exchange_option.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 
@@ -80,6 +82,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   Task task = task_of(file, other);
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
   apply_links(options.links, task);
+  apply_exchange(options.exchange, task.exchange);
   options.memory.apply(task);
   const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
   if (!several) validate(task, file.where);
@@ -103,6 +106,8 @@ void require_ranges(const TaskOptions& options) {
     std::ranges::replace(option, '_', '-');
     throw Error("--" + option + " is nan; give GB/s between 0.001 and 1e6, or leave it out");
   }
+  ExchangeTypes any;
+  apply_exchange(options.exchange, any);
   options.memory.require_ranges();
 }
 
@@ -174,6 +179,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->type_name("N")
       ->group(group);
   add_link_options(command, options.links, group);
+  add_exchange_option(command, options.exchange, group);
   add_memory_options(command, options.memory);
 }
 
@@ -198,6 +204,9 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     }
     any_valid = any_valid || !error;
     if (!error && task.links) loaded.notes.push_back(links_note(task));
+    if (const std::string stated = exchange_text(task.exchange); !error && !stated.empty()) {
+      loaded.notes.push_back("exchange: " + stated + "; what is not stated is fp32 or int64");
+    }
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));

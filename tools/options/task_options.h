@@ -27,7 +27,8 @@ struct TaskOptions {
   std::optional<int> devices_if_missing;
   std::optional<std::int64_t> memory_bytes_if_missing;
   std::optional<int> devices_per_node;
-  NodeLinks links;  ///< What they state, in place of the task's.
+  NodeLinks links;                    ///< What they state, in place of the task's.
+  std::vector<std::string> exchange;  ///< "forward=fp16", ..., likewise.
   MemoryOptions memory;
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/tables/devices_text.h"
+#include "core/tables/exchange_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/waiting.h"
@@ -303,6 +304,8 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   }
   const std::string nodes = nodes_text(task.devices_per_node, task.links);
   if (!nodes.empty()) facts.push_back({"nodes", nodes});
+  const std::string exchange = exchange_text(task.exchange);
+  if (!exchange.empty()) facts.push_back({"exchange", exchange});
   if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
   if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
   for (const CostedPlan& other : document.alternatives) {

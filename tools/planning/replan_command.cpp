@@ -82,6 +82,7 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   running_task.memory = command.task.memory;
   running_task.devices_per_node = command.task.devices_per_node;
   running_task.links = command.task.links;
+  running_task.exchange = command.task.exchange;
   const LoadedTasks loaded = load_tasks(running_task);
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);

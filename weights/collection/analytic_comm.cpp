@@ -106,20 +106,25 @@ NetworkSpec network_of(NetworkSpec network, const Task& task) {
 }
 
 CommCost analytic_comm(const NetworkSpec& network, std::span<const std::int64_t> dim_sums,
-                       std::span<const double> start_offsets_ms, double batch, NodeOrder order) {
+                       std::span<const double> start_offsets_ms, double batch, NodeOrder order,
+                       const ExchangeTypes& exchange) {
   check(dim_sums, start_offsets_ms);
   const std::size_t devices = dim_sums.size();
   CommCost cost{std::vector<double>(devices, 0.0), std::vector<double>(devices, 0.0)};
 
   const double samples_each = batch / static_cast<double>(devices);  // Data-parallel part of each.
-  const double together_ms = order == NodeOrder::kAny
-                                 ? exchange_anywhere_ms(network, dim_sums, 4.0 * samples_each)
-                                 : exchange_in_order_ms(network, dim_sums, 4.0 * samples_each);
+  const auto together_ms = [&](double column_bytes) {
+    return order == NodeOrder::kAny
+               ? exchange_anywhere_ms(network, dim_sums, column_bytes * samples_each)
+               : exchange_in_order_ms(network, dim_sums, column_bytes * samples_each);
+  };
+  const double outputs_ms = together_ms(exchange.forward_column_bytes());
+  const double gradients_ms = together_ms(exchange.backward_column_bytes());
 
   const double last_start = *std::max_element(start_offsets_ms.begin(), start_offsets_ms.end());
   for (std::size_t r = 0; r < devices; ++r) {
-    cost.forward_ms[r] = last_start - start_offsets_ms[r] + together_ms;
-    cost.backward_ms[r] = together_ms;
+    cost.forward_ms[r] = last_start - start_offsets_ms[r] + outputs_ms;
+    cost.backward_ms[r] = gradients_ms;
   }
   return cost;
 }

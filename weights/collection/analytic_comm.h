@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plans/touched_gradients.h"
+#include "neuroshard/exchange_types.h"
 #include "neuroshard/task.h"
 #include "weights/collection/hardware_specs.h"
 
@@ -23,10 +24,11 @@ enum class NodeOrder { kAny, kInOrder };
 /// The network that a task says it has, else `network`.
 [[nodiscard]] NetworkSpec network_of(NetworkSpec network, const Task& task);
 
-/// The all-to-all of embedding outputs (forward) and of their gradients (backward), fp32, between
-/// `dim_sums.size()` devices of which device `r` holds `dim_sums[r]` columns and is ready to send
-/// `start_offsets_ms[r]` after the first. A device's forward cost runs from its own start until all
-/// are done. An alpha-beta model; docs/analytic_costs.md derives it. Not a measurement.
+/// The all-to-all of embedding outputs (forward) and of their gradients (backward), in the types of
+/// `exchange`, between `dim_sums.size()` devices of which device `r` holds `dim_sums[r]` columns
+/// and is ready to send `start_offsets_ms[r]` after the first. A device's forward cost runs from
+/// its own start until all are done. An alpha-beta model; docs/analytic_costs.md derives it. Not a
+/// measurement.
 ///
 /// With NodeOrder::kAny it is left out which devices share a node (peers hold the mean of the other
 /// devices' columns), so permuting the devices permutes the costs.
@@ -37,7 +39,8 @@ enum class NodeOrder { kAny, kInOrder };
                                      std::span<const std::int64_t> dim_sums,
                                      std::span<const double> start_offsets_ms,
                                      double batch = kDefaultBatchSize,
-                                     NodeOrder order = NodeOrder::kAny);
+                                     NodeOrder order = NodeOrder::kAny,
+                                     const ExchangeTypes& exchange = {});
 
 /// The all-reduce of `bytes` between `devices` devices, within nodes and between them in turn. 0
 /// for no bytes or one device. Throws Error if `devices` is not between 1 and kMaxDevices, or

@@ -60,7 +60,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
       device.dim_sum += output_columns(table, slice.dim);
       tables.push_back(of_batch(std::move(table)));
     }
-    id_sums.push_back(id_columns(lookups));
+    id_sums.push_back(id_columns(lookups, task.exchange));
     device.lookups = lookups_of(lookups);
     device.slices = static_cast<int>(shard.size());
     device.memory_bytes = device.memory.total_bytes();
@@ -73,8 +73,11 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
 
   // The backward pass does not depend on when the devices start; the forward pass does.
   std::vector<double> offsets(cost.devices.size(), 0.0);
-  const std::vector<double> backward_ms =
-      analytic_comm(network, dim_sums, offsets, of_batch.samples(), order).backward_ms;
+  const auto exchange = [&](const std::vector<std::int64_t>& columns,
+                            const std::vector<double>& starts) {
+    return analytic_comm(network, columns, starts, of_batch.samples(), order, task.exchange);
+  };
+  const std::vector<double> backward_ms = exchange(dim_sums, offsets).backward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].backward_ms = backward_ms[d];
     offsets[d] = cost.devices[d].compute_ms + backward_ms[d];
@@ -82,13 +85,11 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   // All wait for the busiest, so that the others may as well be as busy; but not in nodes whose
   // devices share what connects them.
   if (order == NodeOrder::kAny) std::ranges::fill(id_sums, std::ranges::max(id_sums));
-  const double ids_ms = analytic_comm(network, id_sums, std::vector<double>(offsets.size(), 0.0),
-                                      of_batch.samples(), order)
-                            .backward_ms.front();
+  const double ids_ms =
+      exchange(id_sums, std::vector<double>(offsets.size(), 0.0)).backward_ms.front();
   const double first = *std::min_element(offsets.begin(), offsets.end());
   for (double& offset : offsets) offset -= first;
-  const std::vector<double> forward_ms =
-      analytic_comm(network, dim_sums, offsets, of_batch.samples(), order).forward_ms;
+  const std::vector<double> forward_ms = exchange(dim_sums, offsets).forward_ms;
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.devices[d].ids_ms = ids_ms;

@@ -5,7 +5,14 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// `model` for iterations of `factor` times as many samples, on `devices` devices, or on any number
+/// By how many times all-to-alls of a setting have as many bytes as those that a model was made
+/// for.
+struct CommFactors {
+  double forward = 1.0;
+  double backward = 1.0;
+};
+
+/// `model` for all-to-alls of `factors` times as many bytes, on `devices` devices, or on any number
 /// if that is 0, which symmetric models alone can be for. An all-to-all takes a latency and a time
 /// in proportion to its bytes, so
 ///
@@ -13,8 +20,10 @@ namespace neuroshard {
 ///
 /// which needs nothing of the network but what it was trained on. For one number of devices T(0, 0)
 /// is a constant, which joins the last bias; for any number each network becomes two side by side,
-/// which take two to four times as long. Throws Error unless `factor` is positive and finite.
-[[nodiscard]] CommModel scaled_comm(const CommModel& model, int devices, double factor);
+/// which take two to four times as long. A network whose factor is 1 stays as it is.
+/// Throws Error unless factors are positive and finite.
+[[nodiscard]] CommModel scaled_comm(const CommModel& model, int devices,
+                                    const CommFactors& factors);
 
 }  // namespace neuroshard
 #pragma GCC visibility pop

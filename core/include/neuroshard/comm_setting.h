@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "neuroshard/exchange_types.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/task.h"
 
@@ -10,12 +11,14 @@
 namespace neuroshard {
 
 /// What of a task communication models are made for, besides where its columns are. Devices count
-/// if its batch is not kDefaultBatchSize or it states links; nodes if it states links.
+/// if its batch is not kDefaultBatchSize, its exchange is not as by default, or it states links;
+/// nodes if it states links.
 struct CommSetting {
   std::int64_t batch_size = kDefaultBatchSize;
   int devices = 0;           ///< 0: any number of them.
   int devices_per_node = 0;  ///< 0: no links.
   NodeLinks links{};
+  ExchangeTypes exchange{};
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
@@ -23,9 +26,15 @@ struct CommSetting {
 };
 
 [[nodiscard]] inline CommSetting comm_setting(const Task& task) {
-  if (!task.links && task.batch_size == kDefaultBatchSize) return {};
-  if (!task.links) return {.batch_size = task.batch_size, .devices = task.devices};
-  return {task.batch_size, task.devices, task.devices_per_node, *task.links};
+  CommSetting setting;
+  setting.batch_size = task.batch_size;
+  setting.exchange = task.exchange;
+  if (!task.links && setting == CommSetting{}) return setting;
+  setting.devices = task.devices;
+  if (!task.links) return setting;
+  setting.devices_per_node = task.devices_per_node;
+  setting.links = *task.links;
+  return setting;
 }
 
 }  // namespace neuroshard

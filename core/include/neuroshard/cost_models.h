@@ -86,8 +86,8 @@ struct CostModels {
   CommSetting setting{};               ///< That the communication models are for (models_for()).
   std::optional<NodeColumns> nodes{};  ///< How they see columns; nothing: as they are.
   std::map<std::string, std::string> metadata;  ///< hardware, source, batch size, ... Free text.
-  /// By how much communication takes longer in `setting` than in what metadata say of samples.
-  double comm_scale = 1.0;
+  /// By how much outputs take longer in `setting` than in what metadata say of samples.
+  double forward_scale = 1.0;
 
   /// The model for `devices` devices: the dense one if there is one, else the symmetric one.
   /// Throws Error listing the supported device counts.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/devices.h"
+#include "neuroshard/exchange_types.h"
 #include "neuroshard/node_links.h"
 #include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
@@ -104,6 +105,7 @@ struct Task {
   /// Nothing: communication costs are those of the network that the cost models know, where it does
   /// not matter which devices share a node.
   std::optional<NodeLinks> links{};
+  ExchangeTypes exchange{};  ///< Communication costs depend on it, memory does not.
   /// Tables that every plan keeps together or apart. A table may be in several groups; those that
   /// share a table and are kept together are as one.
   std::vector<TableGroup> groups{};
@@ -154,12 +156,13 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// Throws Error naming the table and the field if a number is outside the range that the engine
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
 /// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024],
-/// links in [0.001, 1e6] GB/s or 0, row shares at most kMaxRowShares that sum to 1 (within 0.001);
-/// if devices that are listed are not as many as `devices`, or have loads out of range; if all of a
-/// device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; if rules
-/// contradict each other or the task; or if a group does not name two tables of the task, or groups
-/// contradict each other or rules of tables. `where` opens the message, e.g. a file name; may be
-/// empty.
+/// links in [0.001, 1e6] GB/s or 0, types of an exchange that it may
+/// have and its shares in [0.001, 1], row shares at most kMaxRowShares that sum to 1 (within
+/// 0.001); if devices that are listed are not as many as `devices`, or have loads out of range; if
+/// all of a device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; if
+/// rules contradict each other or the task; or if a group does not name two tables of the task, or
+/// groups contradict each other or rules of tables. `where` opens the message, e.g. a file name;
+/// may be empty.
 void validate(const Task& task, const std::string& where = "");
 void validate(const Table& table, const std::string& where);
 

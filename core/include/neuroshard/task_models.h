@@ -29,9 +29,10 @@ void require_batch(const CostModels& models, std::int64_t batch_size);
 void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network);
 
 /// The same models for iterations, and nodes, of `setting`, from models for kDefaultBatchSize on
-/// the network that they know: those of communication by scaled_comm(), and by NodeColumns where
-/// links are stated. Throws Error as require_batch() does, and if there are links but the models do
-/// not say what network they know.
+/// the network that they know, with fp32 values and 64-bit ids on the wire: those of communication
+/// by scaled_comm(), and by NodeColumns where links are stated. Throws Error as require_batch()
+/// does, if there are links but the models do not say what network they know, and if there are
+/// links or other types but also prices of kinds.
 [[nodiscard]] CostModels models_for(CostModels models, const CommSetting& setting);
 
 /// Throws Error unless the models of `backend` are for the comm_setting() of `task`.

@@ -16,6 +16,7 @@
 #include "neuroshard/devices.h"
 #include "neuroshard/error.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/exchange_types.h"
 #include "neuroshard/explanation.h"
 #include "neuroshard/explanation_file.h"
 #include "neuroshard/fingerprint.h"

@@ -35,6 +35,7 @@ struct TaskFile {
   std::int64_t batch_size = kDefaultBatchSize;
   int devices_per_node = kDefaultDevicesPerNode;
   std::optional<NodeLinks> links;
+  ExchangeTypes exchange;
   std::vector<TableGroup> groups;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };

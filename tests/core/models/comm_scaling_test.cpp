@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "neuroshard/backend.h"
@@ -17,12 +18,12 @@ using testing::random_models;
 
 /// Costs of both directions by the scaled models, and what they should be by the others.
 /// `scaled_for`: devices, 0 for any number.
-void expect_scaled(CostModels models, int devices, int scaled_for, double factor) {
+void expect_scaled(CostModels models, int devices, int scaled_for, const CommFactors& factors) {
   const auto base = make_cpu_backend(models, {.name = "scalar"});
   if (models.symmetric_comm) {
-    models.symmetric_comm = scaled_comm(*models.symmetric_comm, scaled_for, factor);
+    models.symmetric_comm = scaled_comm(*models.symmetric_comm, scaled_for, factors);
   } else {
-    models.dense_comm[devices] = scaled_comm(models.dense_comm.at(devices), devices, factor);
+    models.dense_comm[devices] = scaled_comm(models.dense_comm.at(devices), devices, factors);
   }
   const auto count = static_cast<std::size_t>(devices);
   std::vector<float> columns;
@@ -31,7 +32,7 @@ void expect_scaled(CostModels models, int devices, int scaled_for, double factor
   for (std::size_t d = 0; d < count; ++d) {
     columns.push_back(static_cast<float>(64 * d));
     offsets.push_back(static_cast<float>(d % 3));
-    short_offsets.push_back(static_cast<float>(offsets.back() / factor));
+    short_offsets.push_back(static_cast<float>(offsets.back() / factors.forward));
   }
   const std::vector<float> nothing(count, 0.0F);
   const auto costs = [&](const Backend& backend, const auto& dim_sums, const auto& starts) {
@@ -46,6 +47,7 @@ void expect_scaled(CostModels models, int devices, int scaled_for, double factor
     SCOPED_TRACE(name);
     const auto scaled = costs(*make_cpu_backend(models, {.name = name}), columns, offsets);
     for (std::size_t i = 0; i < scaled.size(); ++i) {
+      const double factor = i < count ? factors.forward : factors.backward;
       const double expected = factor * large[i] + (1.0 - factor) * empty[i];
       const double size = factor * std::abs(large[i]) + std::abs((1.0 - factor) * empty[i]);
       EXPECT_NEAR(scaled[i], expected, 1e-4 * size + 1e-4) << i;
@@ -54,8 +56,11 @@ void expect_scaled(CostModels models, int devices, int scaled_for, double factor
 }
 
 TEST(CommScaling, IsALatencyAndATimeForTheBytes) {
-  for (const double factor : {1.0 / 64.0, 0.5, 1.0, 3.0, 64.0}) {
-    SCOPED_TRACE(factor);
+  for (const CommFactors& factor :
+       {CommFactors{1.0 / 64.0, 1.0 / 64.0}, CommFactors{0.5, 0.5}, CommFactors{1.0, 1.0},
+        CommFactors{3.0, 3.0}, CommFactors{64.0, 64.0}, CommFactors{0.5, 0.25},
+        CommFactors{1.0, 0.25}, CommFactors{2.0, 1.0}}) {
+    SCOPED_TRACE(std::to_string(factor.forward) + ", " + std::to_string(factor.backward));
     for (const int scaled_for : {0, 8}) {
       expect_scaled(random_models(1, {.devices = {}}), 8, scaled_for, factor);
       expect_scaled(random_models(4, {.comm = {}, .devices = {}}), 8, scaled_for, factor);
@@ -74,14 +79,15 @@ TEST(CommScaling, NetworksForANumberOfDevicesAreNoLarger) {
     }
     return all;
   };
-  EXPECT_EQ(widths(scaled_comm(model, 8, 3.0)), widths(model));
-  EXPECT_NE(widths(scaled_comm(model, 0, 3.0)), widths(model));
+  EXPECT_EQ(widths(scaled_comm(model, 8, {3.0, 3.0})), widths(model));
+  EXPECT_NE(widths(scaled_comm(model, 0, {3.0, 3.0})), widths(model));
 }
 
 TEST(CommScaling, RefusesWhatIsNoFactor) {
   const CostModels models = random_models(1, {.devices = {}});
   for (const double factor : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
-    EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, factor), Error);
+    EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, {factor, 1.0}), Error);
+    EXPECT_THROW((void)scaled_comm(*models.symmetric_comm, 8, {1.0, factor}), Error);
   }
 }
 

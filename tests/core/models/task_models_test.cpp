@@ -242,6 +242,71 @@ TEST(TaskModels, MoreNodesTakeLongerToMeet) {
   EXPECT_EQ(models_for(models, one_node).all_reduce->lines.at(8).latency_ms, 0.05);
 }
 
+// T'(c, o) = f T(c, o / f) + (1 - f) T(0, 0), each direction by its own bytes, on nodes, too.
+TEST(TaskModels, TypesOnTheWireAreOtherBytesByDirection) {
+  for (const bool links : {false, true}) {
+    for (const std::vector<int>& dense : {std::vector<int>{4}, std::vector<int>{}}) {
+      CostModels models = random_models(9, {.devices = dense, .any_batch = true});
+      set_known_network(models, KnownNetwork{2, 300.0, 25.0});
+      CommSetting setting{.batch_size = 2 * kDefaultBatchSize, .devices = 4};
+      if (links) {
+        setting.devices_per_node = 2;
+        setting.links = {.between_nodes_gb_s = 5.0};
+      }
+      const CostModels usual = models_for(models, setting);
+      setting.exchange = {
+          .forward = WireType::kFp16, .backward = WireType::kFp8, .forward_share = 0.5};
+      const CostModels narrow = models_for(models, setting);
+      EXPECT_DOUBLE_EQ(narrow.forward_scale, 0.25 * usual.forward_scale);
+      const auto before = make_cpu_backend(usual);
+      const auto after = make_cpu_backend(narrow);
+      const std::vector<float> columns = {8.0F, 120.0F, 0.0F, 64.0F};
+      const std::vector<float> zeros(4, 0.0F);
+      const std::vector<float> offsets = {0.0F, 0.5F, 2.0F, 0.25F};
+      std::vector<float> longer = offsets;
+      for (float& offset : longer) offset *= 4.0F;
+      std::vector<float> all(4);
+      std::vector<float> none(4);
+      std::vector<float> got(4);
+      const auto expect_quarter = [&] {
+        for (std::size_t d = 0; d < 4; ++d) {
+          EXPECT_NEAR(got[d], 0.25F * all[d] + 0.75F * none[d], 2e-4F * (1.0F + std::abs(all[d])));
+        }
+      };
+      before->backward_comm(4, columns, all);
+      before->backward_comm(4, zeros, none);
+      after->backward_comm(4, columns, got);
+      expect_quarter();
+      before->forward_comm(4, columns, longer, all);
+      before->forward_comm(4, zeros, zeros, none);
+      after->forward_comm(4, columns, offsets, got);
+      expect_quarter();
+    }
+  }
+}
+
+TEST(TaskModels, TypesAsByDefaultChangeNothing) {
+  const CostModels models = models_of_a_network(5);
+  const CostModels same = models_for(models, {.devices = 4, .exchange = {.ids = WireType::kInt32}});
+  const auto& network = std::get<SymmetricCommNetwork>(same.symmetric_comm->forward).network;
+  const auto& before = std::get<SymmetricCommNetwork>(models.symmetric_comm->forward).network;
+  for (std::size_t k = 0; k < before.layers.size(); ++k) {
+    EXPECT_EQ(network.layers[k].weight, before.layers[k].weight);
+    EXPECT_EQ(network.layers[k].bias, before.layers[k].bias);
+  }
+  EXPECT_EQ(same.forward_scale, 1.0);
+}
+
+TEST(TaskModels, ABackendServesTasksOfItsTypes) {
+  Task task{.tables = {}, .devices = 16};
+  const CostModels models = models_of_a_network(8);
+  const auto usual = make_cpu_backend(models_for(models, comm_setting(task)));
+  task.exchange.backward = WireType::kBf16;
+  EXPECT_NO_THROW(require_setting(*make_cpu_backend(models_for(models, comm_setting(task))), task));
+  EXPECT_THAT(message_of([&] { require_setting(*usual, task); }),
+              HasSubstr("other nodes, links, or types"));
+}
+
 TEST(TaskModels, ABackendServesTasksOfItsNodes) {
   Task task{.tables = {}, .devices = 16, .links = NodeLinks{.node_gb_s = 50.0}};
   const CostModels models = models_of_a_network(8);
@@ -250,11 +315,11 @@ TEST(TaskModels, ABackendServesTasksOfItsNodes) {
   const auto refused = [&](const Backend& by) {
     return message_of([&] { require_setting(by, task); });
   };
-  EXPECT_THAT(refused(*make_cpu_backend(models)), HasSubstr("other nodes, or links"));
+  EXPECT_THAT(refused(*make_cpu_backend(models)), HasSubstr("other nodes, links, or types"));
   task.devices_per_node = 4;
-  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, or links"));
+  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, links, or types"));
   task.links.reset();
-  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, or links"));
+  EXPECT_THAT(refused(*backend), HasSubstr("other nodes, links, or types"));
 }
 
 TEST(TaskModels, ModelsOfPublishedFeaturesLeaveIdsOut) {

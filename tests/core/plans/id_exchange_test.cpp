@@ -6,6 +6,7 @@
 
 #include "core/placement/cpu_backend.h"
 #include "neuroshard/simulator.h"
+#include "neuroshard/task_models.h"
 #include "random_tasks.h"
 
 namespace neuroshard {
@@ -14,10 +15,10 @@ namespace {
 using testing::random_models;
 
 TEST(IdExchange, CountsEightBytesALookupAgainstFourAColumn) {
-  EXPECT_EQ(id_columns(lookup_units(0.0)), 0);
-  EXPECT_EQ(id_columns(lookup_units(3.0)), 6);
-  EXPECT_EQ(id_columns(lookup_units(0.3)), 1);
-  EXPECT_EQ(id_columns(lookup_units(0.3) + lookup_units(0.4)), 2);
+  EXPECT_EQ(id_columns(lookup_units(0.0), {}), 0);
+  EXPECT_EQ(id_columns(lookup_units(3.0), {}), 6);
+  EXPECT_EQ(id_columns(lookup_units(0.3), {}), 1);
+  EXPECT_EQ(id_columns(lookup_units(0.3) + lookup_units(0.4), {}), 2);
   EXPECT_DOUBLE_EQ(lookups_of(lookup_units(2.5)), 2.5);
 }
 
@@ -29,26 +30,50 @@ TEST(IdExchange, TakesWhatTheGradientsOfSoManyColumnsOnEveryDeviceTake) {
     std::vector<float> ms(3);
     for (const int columns : {0, 7, 300, 7, 263}) {  // 7 and 263 share a place in the memory.
       backend->backward_comm(3, std::vector<float>(3, static_cast<float>(columns)), ms);
-      EXPECT_EQ(ids.ms(columns), static_cast<double>(*std::max_element(ms.begin(), ms.end())))
+      EXPECT_EQ(ids.ms(lookup_units(columns / 2.0)),
+                static_cast<double>(*std::max_element(ms.begin(), ms.end())))
           << columns;
     }
   }
 }
 
+// By models of gradients that are half as many bytes, of which ids are twice as many columns.
+TEST(IdExchange, DependsOnTheirTypeAndNotOnThatOfGradients) {
+  const CostModels models = random_models(5, {.devices = {}, .any_batch = true});
+  const auto backend = make_cpu_backend(models);
+  const auto exact_ms = [&](double columns) {
+    std::vector<float> ms(3);
+    backend->backward_comm(3, std::vector<float>(3, static_cast<float>(columns)), ms);
+    return static_cast<double>(*std::max_element(ms.begin(), ms.end()));
+  };
+  const double lookups = 10.5;
+  const auto ids_ms = [&](const ExchangeTypes& types) {
+    const auto of_types = make_cpu_backend(models_for(models, {.devices = 3, .exchange = types}));
+    return IdExchange(*of_types, 3).ms(lookup_units(lookups));
+  };
+  EXPECT_EQ(ids_ms({}), exact_ms(21));
+  EXPECT_EQ(ids_ms({.forward = WireType::kFp8, .forward_share = 0.1}), exact_ms(21));
+  EXPECT_EQ(ids_ms({.ids = WireType::kInt32}), exact_ms(11));
+  EXPECT_NEAR(ids_ms({.backward = WireType::kBf16}), 0.5 * exact_ms(42) + 0.5 * exact_ms(0), 1e-5);
+  EXPECT_NEAR(ids_ms({.ids = WireType::kInt32, .backward_share = 0.25}),
+              0.25 * exact_ms(42) + 0.75 * exact_ms(0), 1e-5);
+}
+
 TEST(IdExchange, BeyondWhatNetworksWereTrainedOnGrowsWithTheBytes) {
   const auto backend = make_cpu_backend(random_models(5, {.devices = {}, .any_batch = true}));
   IdExchange ids(*backend, 3);
-  const double nothing = ids.ms(0);
-  const double most = ids.ms(8192);
-  EXPECT_DOUBLE_EQ(ids.ms(3 * 8192), nothing + 3.0 * (most - nothing));
-  EXPECT_NEAR(ids.ms(8193), most, 1e-3 * std::abs(most) + 1e-3);
+  const auto of_columns = [&](int columns) { return ids.ms(lookup_units(columns / 2.0)); };
+  const double nothing = of_columns(0);
+  const double most = of_columns(8192);
+  EXPECT_DOUBLE_EQ(of_columns(3 * 8192), nothing + 3.0 * (most - nothing));
+  EXPECT_NEAR(of_columns(8193), most, 1e-3 * std::abs(most) + 1e-3);
 }
 
 TEST(IdExchange, CostsNothingWithModelsThatLeaveItOut) {
   const auto backend = make_cpu_backend(random_models(5));
   IdExchange ids(*backend, 3);
   EXPECT_FALSE(ids.priced());
-  EXPECT_EQ(ids.ms(100), 0.0);
+  EXPECT_EQ(ids.ms(lookup_units(50.0)), 0.0);
 }
 
 TEST(IdExchange, IsPartOfWhatAPlanCosts) {
@@ -74,7 +99,7 @@ TEST(IdExchange, IsPartOfWhatAPlanCosts) {
   const PlanCost cost = simulate(*backend, task, plan);
   EXPECT_DOUBLE_EQ(cost.devices[0].lookups, 2.0 + 2.5 + 1.5);
   EXPECT_DOUBLE_EQ(cost.devices[1].lookups, 2.0 + 2.5);
-  const double ids_ms = IdExchange(*backend, 2).ms(12);
+  const double ids_ms = IdExchange(*backend, 2).ms(lookup_units(6.0));
   EXPECT_NE(ids_ms, 0.0);
   double slowest = -1e9;
   for (const DeviceCost& device : cost.devices) {

@@ -78,7 +78,7 @@ TEST(TrainingRanges, KnowTheLatestStart) {
   EXPECT_THAT(warning_with({{"comm.symmetric.range.start_offset_ms", "0 to 3"}}), IsEmpty());
   CostModels models = models_with({{"comm.symmetric.range.start_offset_ms", "0 to 3"}});
   EXPECT_EQ(TrainingRanges(models).most_start_offset_ms(kAnyOtherDevices), 3.0);
-  models.comm_scale = 2.0;
+  models.forward_scale = 2.0;
   EXPECT_EQ(TrainingRanges(models).most_start_offset_ms(8), 6.0);
   EXPECT_EQ(TrainingRanges(models_with({})).most_start_offset_ms(8),
             std::numeric_limits<double>::infinity());

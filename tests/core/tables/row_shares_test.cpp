@@ -197,7 +197,7 @@ TEST(RowShares, DecideCostsOfPlans) {
   EXPECT_NE(skewed.devices[0].compute_ms, even.devices[0].compute_ms);
   // 2.7 and 3.3 lookups, not 1.5 and 4.5.
   IdExchange ids(*backend, 2);
-  EXPECT_EQ(skewed.devices[0].ids_ms, ids.ms(id_columns(lookup_units(3.3))));
+  EXPECT_EQ(skewed.devices[0].ids_ms, ids.ms(lookup_units(3.3)));
   EXPECT_EQ(explain(*backend, task, plan).cost.cost_ms, skewed.cost_ms);
   Task same;
   same.devices = 2;

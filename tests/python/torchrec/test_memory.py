@@ -74,7 +74,15 @@ def test_tables_take_what_torchrec_estimates(
     memory = MemoryCounter(ranks, sharders)
     by_columns = neuroshard.Planner(cuts="columns")
     search = TableSearch(
-        Planners(by_columns, by_columns), None, ranks, enumerator, memory, constraints, {}, candidates=1
+        Planners(by_columns, by_columns),
+        None,
+        ranks,
+        enumerator,
+        memory,
+        constraints,
+        {},
+        neuroshard.ExchangeTypes(),
+        candidates=1,
     )
     given = [table.table(constraints, {}) for table in tables]
 

@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 import torch
 from planner_cases import GIB, MIXED, SHARDERS, bags, pieces_of, planner, topology
-from torchrec import EmbeddingCollection, EmbeddingConfig
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection, EmbeddingConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.fbgemm_qcomm_codec import CommType, QCommsConfig, get_qcomm_codecs_registry
+from torchrec.distributed.fp_embeddingbag import FeatureProcessedEmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
 from torchrec.modules.embedding_configs import DataType
+from torchrec.modules.feature_processor_ import PositionWeightedModule
+from torchrec.modules.fp_embedding_modules import FeatureProcessedEmbeddingBagCollection
 
 import neuroshard
 from neuroshard.torchrec import NeuroShardPlanner, from_sharding_plan, to_sharding_plan
+from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.model_tables import model_tables
 
 
@@ -47,6 +52,57 @@ def test_places_every_column_once_and_says_the_same_twice() -> None:
     offered = used.get_search_space()
     assert offered is not None and len(offered) > len(MIXED)
     assert all(shard.storage.hbm >= 0 and shard.perf.total >= 0 for option in offered for shard in option.shards)
+
+
+def codecs(forward: CommType, backward: CommType) -> EmbeddingBagCollectionSharder:
+    config = QCommsConfig(forward_precision=forward, backward_precision=backward)
+    return EmbeddingBagCollectionSharder(qcomm_codecs_registry=get_qcomm_codecs_registry(config))
+
+
+def test_values_are_sent_as_sharders_say(caplog: pytest.LogCaptureFixture) -> None:
+    model = torch.nn.ModuleDict({"x": bags(MIXED)})
+    usual, narrow, given = planner(), planner(), planner(exchange=neuroshard.ExchangeTypes(forward_share=0.01))
+    usual.plan(model, SHARDERS)
+    assert usual.cost is not None
+    tables = [neuroshard.Table(rows, dim, 1.0, name=f"x.{name}") for name, (rows, dim) in MIXED.items()]
+    for sharder, exchange in (
+        (codecs(CommType.FP32, CommType.FP32), neuroshard.ExchangeTypes()),
+        (codecs(CommType.FP16, CommType.BF16), neuroshard.ExchangeTypes(forward="fp16", backward="bf16")),
+        (codecs(CommType.FP8, CommType.INT8), neuroshard.ExchangeTypes(forward="fp8", backward="fp8")),
+    ):
+        plan = narrow.plan(model, [sharder])
+        task = neuroshard.Task(tables, devices=4, memory_bytes=16 * GIB, exchange=exchange)
+        assert narrow.cost is not None
+        priced = neuroshard.simulate(task, from_sharding_plan(plan, task)).cost_ms
+        assert priced == pytest.approx(narrow.cost.cost_ms, rel=1e-6)
+    assert narrow.cost is not None and narrow.cost.cost_ms < usual.cost.cost_ms
+    given.plan(model, [codecs(CommType.FP8, CommType.FP8)])
+    assert given.cost is not None and given.cost.backward_ms[0] > 2 * narrow.cost.backward_ms[0]
+    assert "neuroshard" not in caplog.text
+    narrow._like_torchrec = True
+    narrow.plan(model, [codecs(CommType.FP16, CommType.BF16)])
+    assert "costs of ExchangeTypes(forward fp16, backward bf16) as those of fp32 values" in caplog.text
+    assert narrow.cost is not None and narrow.cost.cost_ms == usual.cost.cost_ms
+
+
+def test_modules_whose_values_are_sent_otherwise_count_as_the_widest(caplog: pytest.LogCaptureFixture) -> None:
+    weighted = EmbeddingBagCollection(
+        tables=[EmbeddingBagConfig(name="f", num_embeddings=1000, embedding_dim=64, feature_names=["of_f"])],
+        is_weighted=True,
+        device=torch.device("meta"),
+    )
+    processed = FeatureProcessedEmbeddingBagCollection(weighted, {"of_f": PositionWeightedModule(max_feature_length=10)})
+    model = torch.nn.ModuleDict({"x": bags(MIXED), "y": processed})
+    sharders = [
+        codecs(CommType.FP8, CommType.BF16),
+        FeatureProcessedEmbeddingBagCollectionSharder(
+            qcomm_codecs_registry=codecs(CommType.FP16, CommType.FP16).qcomm_codecs_registry
+        ),
+    ]
+    used = planner()
+    tables = model_tables(used._enumerator.enumerate(model, sharders))
+    assert exchange_of(tables, sharders) == neuroshard.ExchangeTypes(forward="fp16", backward="fp16")
+    assert "the widest types on the wire" in caplog.text
 
 
 def test_plans_go_to_and_fro() -> None:

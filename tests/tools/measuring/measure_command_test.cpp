@@ -204,6 +204,9 @@ TEST_F(MeasureCommandTest, BadInputNamesFileFieldAndRemedy) {
                                    "\n");
   expect_error({"--task", changed(R"("weight_type": "fp16")"), "--plan", whole},
                {"table 0 ('x')", "fp16", "fp32"});
+  expect_error({"--task", changed(R"("optimizer": "sgd")"), "--exchange-types", "forward=fp16",
+                "--plan", whole},
+               {"exchange has forward fp16", "sends fp32 values and 64-bit ids: leave it out"});
 }
 
 }  // namespace

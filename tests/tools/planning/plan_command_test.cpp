@@ -39,6 +39,39 @@ TEST(PlanCommand, TableHasALinePerDeviceAndTheSummary) {
   }
 }
 
+TEST(PlanCommand, ExchangeTypesTakeThePlaceOfFields) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 4, "memory_gb": 2,
+                       "exchange": {"forward": "fp16", "backward": "fp8"},
+                       "tables": [{"row": 100000, "dim": 64, "pooling_factor": 2},
+                                  {"row": 200000, "dim": 64, "pooling_factor": 9}]})");
+  const auto plan_with = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--task", task, "--format", "json", "--effort", "fast"});
+    return run_command("plan", options);
+  };
+  const json stated = json::parse(plan_with({}).out);
+  EXPECT_THAT(stated["notes"].dump(), HasSubstr("exchange: forward fp16, backward fp8; what is"));
+  const json changed =
+      json::parse(plan_with({"--exchange-types", "backward=fp32,ids=int32,forward_share=0.5"}).out);
+  EXPECT_THAT(changed["notes"].dump(),
+              HasSubstr("exchange: forward fp16, ids int32, forward_share 0.5; what is"));
+  EXPECT_GT(changed["cost_ms"], stated["cost_ms"]);
+  for (const auto& [option, text] : std::map<std::string, std::string>{
+           {"forward", "--exchange-types: 'forward' says nothing; give FIELD=VALUE"},
+           {"forwards=fp16",
+            "--exchange-types: there is no 'forwards'; use forward, backward, ids, forward_share, "
+            "backward_share"},
+           {"ids=fp16", "--exchange-types: there is no type on the wire 'fp16'"},
+           {"forward_share=much", "--exchange-types: 'much' is no number"},
+           {"forward_share=nan", "--exchange-types: forward_share is nan"},
+           {"backward_share=0", "--exchange-types: backward_share is 0; give the share"}}) {
+    const Outcome outcome = plan_with({"--exchange-types", option});
+    EXPECT_EQ(outcome.code, kExitBadInput) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  }
+}
+
 // Of a device: 1,000,000 rows of 64 columns, and what they need to be trained.
 TEST(PlanCommand, SaysWhatMemoryIsFor) {
   const TemporaryFolder folder;

@@ -178,6 +178,19 @@ TEST(AnalyticComm, AnotherBatchIsOtherBytes) {
   EXPECT_EQ(more_samples.forward_ms, more_columns.forward_ms);
 }
 
+TEST(AnalyticComm, TypesOnTheWireAreOtherBytesByDirection) {
+  const NetworkSpec network{"test", 2, 100.0, 10.0, 15.0};
+  const std::vector<double> offsets{0.0, 2.0, 0.5, 1.0};
+  const std::vector<std::int64_t> dims{100, 200, 0, 300};
+  const ExchangeTypes types{
+      .forward = WireType::kFp16, .backward = WireType::kFp8, .forward_share = 0.25};
+  for (const NodeOrder order : {NodeOrder::kAny, NodeOrder::kInOrder}) {
+    const CommCost narrow = analytic_comm(network, dims, offsets, 65536, order, types);
+    EXPECT_EQ(narrow.forward_ms, analytic_comm(network, dims, offsets, 8192, order).forward_ms);
+    EXPECT_EQ(narrow.backward_ms, analytic_comm(network, dims, offsets, 16384, order).backward_ms);
+  }
+}
+
 TEST(AnalyticComm, BetweenNodesIsBoundByTheSlowerLinks) {
   const NetworkSpec network{"test", 8, 100.0, 10.0};
   const std::vector<std::int64_t> dims(16, 100);

@@ -48,6 +48,28 @@ TEST(AnalyticPlanCost, DevicesComputeAtTheirSpeed) {
   EXPECT_EQ(cost.devices[1].backward_ms, equal.devices[1].backward_ms);
 }
 
+TEST(AnalyticPlanCost, ExchangesHaveTheTypesOfTheTask) {
+  const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
+  const NetworkSpec& network = network_named("a100-nvlink3-hdr");
+  Task task = three_tables();
+  const Plan plan = one_table_each(task);
+  const auto cost_of = [&](const ExchangeTypes& types) {
+    task.exchange = types;
+    return analytic_plan_cost(gpu, network, task, plan).devices[0];
+  };
+  const DeviceCost usual = cost_of({});
+  const DeviceCost narrow = cost_of({.forward = WireType::kFp16, .backward = WireType::kBf16});
+  EXPECT_EQ(narrow.compute_ms, usual.compute_ms);
+  EXPECT_EQ(narrow.memory_bytes, usual.memory_bytes);
+  EXPECT_LT(narrow.forward_ms, usual.forward_ms);
+  EXPECT_LT(narrow.backward_ms, usual.backward_ms);
+  // Of whole columns of gradients, which are less here.
+  EXPECT_NEAR(narrow.ids_ms, usual.ids_ms, 0.02 * usual.ids_ms);
+  const DeviceCost short_ids = cost_of({.ids = WireType::kInt32});
+  EXPECT_EQ(short_ids.backward_ms, usual.backward_ms);
+  EXPECT_LT(short_ids.ids_ms, usual.ids_ms);
+}
+
 TEST(AnalyticPlanCost, ReplicasMayGatherTouchedRows) {
   const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
   const NetworkSpec& network = network_named("a100-nvlink3-hdr");

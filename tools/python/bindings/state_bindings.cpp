@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tables/exchange_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/version.h"
 #include "tools/python/bindings/bindings.h"
@@ -114,6 +115,9 @@ struct State<std::optional<T>> {
 // What the library relies on, and makers of these values would have refused.
 void require_sound(const Table& table) { validate(table, "the pickle's table"); }
 void require_sound(const NamedTask& task) { validate(task.task, "the pickle's task"); }
+void require_sound(const ExchangeTypes& types) {
+  if (exchange_problem_of(types)) fail_damaged();
+}
 void require_sound(const NamedTask* task, const Plan& plan, const PlanCost& cost) {
   if (task == nullptr || static_cast<int>(cost.devices.size()) != task->task.devices) {
     fail_damaged();
@@ -177,8 +181,8 @@ void add_states() {
 }  // namespace
 
 void bind_states() {
-  add_states<Table, TableRules, TableGroup, Device, NodeLinks, NamedTask, TableSlice, Plan,
-             CostedTaskPlan, Infeasibility, SearchStats, TaskPlanResult>();
+  add_states<Table, TableRules, TableGroup, Device, NodeLinks, ExchangeTypes, NamedTask, TableSlice,
+             Plan, CostedTaskPlan, Infeasibility, SearchStats, TaskPlanResult>();
 }
 
 }  // namespace neuroshard::python

@@ -52,6 +52,12 @@ auto fields_of(S& s) {
   return std::tie(in_node_gb_s, between_nodes_gb_s, node_gb_s);
 }
 
+template <IsA<ExchangeTypes> S>
+auto fields_of(S& s) {
+  auto& [forward, backward, ids, forward_share, backward_share] = s;
+  return std::tie(forward, backward, ids, forward_share, backward_share);
+}
+
 template <IsA<TableGroup> S>
 auto fields_of(S& s) {
   auto& [name, tables, keep] = s;
@@ -61,9 +67,9 @@ auto fields_of(S& s) {
 template <IsA<Task> S>
 auto fields_of(S& s) {
   auto& [tables, devices, memory_bytes, reserved, batch_size, device_list, devices_per_node, links,
-         groups] = s;
+         exchange, groups] = s;
   return std::tie(tables, devices, memory_bytes, reserved, batch_size, device_list,
-                  devices_per_node, links, groups);
+                  devices_per_node, links, exchange, groups);
 }
 
 template <IsA<NamedTask> S>

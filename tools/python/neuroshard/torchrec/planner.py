@@ -28,9 +28,10 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import PlanCost, Planner, Weights
+from neuroshard._core import ExchangeTypes, PlanCost, Planner, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, estimate_times
+from neuroshard.torchrec.exchange import exchange_of
 from neuroshard.torchrec.memory import MemoryCounter
 from neuroshard.torchrec.model_tables import DATA_PARALLEL, FUSED, AccessHistograms, ModelTable, model_tables, wrong_means
 from neuroshard.torchrec.plan_store import PlanStore, fingerprint_of, options_of, stored_plan
@@ -70,6 +71,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       plan_store: where plans are looked for before they are sought, and kept.
       candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
         taken that costs least by its estimates. None: 32 if the weights are trained on these, else 1.
+      exchange: how values and ids are sent. None: as the sharders' codecs say (QCommsConfig).
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         cuts: str | None = None,
         plan_store: PlanStore | None = None,
         candidates: int | None = None,
+        exchange: ExchangeTypes | None = None,
     ) -> None:
         super().__init__(
             topology=topology,
@@ -118,12 +121,14 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
 
         by_columns = planner("columns")
         self._planners = Planners(by_columns, by_columns if cuts == "columns" else planner(cuts))
+        self._like_torchrec = by_columns.weights.metadata.get("source", "").startswith(SOURCE_OF_ESTIMATES)
         if candidates is None:
-            like_torchrec = by_columns.weights.metadata.get("source", "").startswith(SOURCE_OF_ESTIMATES)
-            candidates = CANDIDATES_OF_ESTIMATES if like_torchrec else 1
+            candidates = CANDIDATES_OF_ESTIMATES if self._like_torchrec else 1
         self._candidates = candidates
         self._access_histograms = access_histograms or {}
         self._plan_store = plan_store
+        self._given_exchange = exchange
+        self._exchange = ExchangeTypes()
         self._forget()
 
     def _forget(self) -> None:
@@ -172,6 +177,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         if not tables:
             return ShardingPlan({})
         self._check_access_histograms(tables)
+        self._exchange = self._exchange_of(tables, sharders)
         rooms = memory.available(available)
         selected = self._stored(tables, memory, rooms)
         if selected is None:
@@ -214,6 +220,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             memory,
             constraints,
             self._access_histograms,
+            self._exchange,
             self._candidates,
         )
         refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
@@ -241,6 +248,21 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             )
         return [*chosen.options, *others], chosen.complete
 
+    def _exchange_of(self, tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> ExchangeTypes:
+        """How the model's values are sent, as far as the weights can price it."""
+        try:
+            exchange = self._given_exchange or exchange_of(tables, sharders)
+        except Error as error:
+            raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
+        if self._like_torchrec and exchange != ExchangeTypes():
+            logger.warning(
+                "neuroshard predicts costs of %s as those of fp32 values and 64-bit ids: the weights are trained on "
+                "TorchRec's estimates of these",
+                exchange,
+            )
+            return ExchangeTypes()
+        return exchange
+
     def _refusal(self, table: ModelTable) -> str | None:
         return table.refusal(self._constraints or {}, row_blocks=self._planners.cut_rows)
 
@@ -261,7 +283,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         try:
             of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
-                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms, self._topology)):016x}"
+                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms, self._topology, self._exchange)):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
@@ -333,7 +355,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         names = [f"{option.path}.{option.name}" if option.path else option.name for option in priced]
         try:
             of_model = [by_name[name].table(self._constraints or {}, self._access_histograms) for name in names]
-            task = task_of(of_model, rooms, self._topology)
+            task = task_of(of_model, rooms, self._topology, self._exchange)
             return self._planners.by_columns.simulate(task, plan_of_options(priced, task))
         except Error as error:
             # Of plans that are TorchRec's alone, on more devices than cost models know, say.

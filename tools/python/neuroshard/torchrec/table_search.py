@@ -14,7 +14,7 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from neuroshard._core import Infeasibility, Planner, PlanResult, Table, Task
+from neuroshard._core import ExchangeTypes, Infeasibility, Planner, PlanResult, Table, Task
 from neuroshard.errors import Error
 from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
@@ -102,6 +102,7 @@ class TableSearch:
         memory: MemoryCounter,
         constraints: Constraints,
         access_histograms: AccessHistograms,
+        exchange: ExchangeTypes,
         candidates: int,
     ) -> None:
         self._planners = planners
@@ -111,6 +112,7 @@ class TableSearch:
         self._memory = memory
         self._constraints = constraints
         self._access_histograms = access_histograms
+        self._exchange = exchange
         self._candidates = candidates
         self._others: Sequence[ShardingOption] = ()
         self._infeasible: Infeasibility | None = None
@@ -244,7 +246,7 @@ class TableSearch:
         reserved, too_little, too_much = 0, 0, None
         for _ in range(MOST_TRIES_FOR_MEMORY):
             limits = [room - reserved for room in rooms]
-            result = self._plan(planner, task_of(sought, limits, self._topology)) if max(limits) > 0 else None
+            result = self._plan(planner, task_of(sought, limits, self._topology, self._exchange)) if max(limits) > 0 else None
             if result is None or result.plan is None or result.cost is None:
                 if reserved == 0:
                     break
@@ -362,7 +364,9 @@ class TableSearch:
         return options
 
 
-def task_of(tables: Sequence[Table], rooms: Sequence[int], topology: Topology) -> Task:
+def task_of(
+    tables: Sequence[Table], rooms: Sequence[int], topology: Topology, exchange: ExchangeTypes
+) -> Task:
     """For devices of `rooms` bytes. Devices without room have one byte, since tasks want some."""
     rooms = [max(1, room) for room in rooms]
     return Task(
@@ -371,4 +375,5 @@ def task_of(tables: Sequence[Table], rooms: Sequence[int], topology: Topology) -
         rooms if min(rooms) != max(rooms) else min(rooms),
         name="model",
         devices_per_node=min(topology.intra_group_size, len(rooms)),
+        exchange=exchange,
     )

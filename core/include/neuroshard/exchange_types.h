@@ -1,0 +1,46 @@
+#pragma once
+
+#include <compare>
+#include <string_view>
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// A type that numbers are sent as.
+enum class WireType { kFp32, kFp16, kBf16, kFp8, kInt64, kInt32 };
+
+/// "fp32", "fp16", "bf16", "fp8", "int64", "int32".
+[[nodiscard]] std::string_view name_of(WireType type);
+[[nodiscard]] double wire_bytes(WireType type);
+
+/// The least share of values that an exchange can be said to send.
+inline constexpr double kLeastSentShare = 1e-3;
+
+/// How the all-to-alls of an iteration send what they do. Operators and memory know nothing of it:
+/// values are converted to be sent, and back.
+struct ExchangeTypes {
+  WireType forward = WireType::kFp32;   ///< Outputs: kFp32, kFp16, kBf16 or kFp8.
+  WireType backward = WireType::kFp32;  ///< Their gradients: likewise.
+  WireType ids = WireType::kInt64;      ///< kInt64 or kInt32.
+  /// Bytes that are sent over those of all values, kLeastSentShare to 1: less than 1 where a
+  /// threshold decides which of them are sent.
+  double forward_share = 1.0;
+  double backward_share = 1.0;
+
+  /// Bytes of a sample's value of a column.
+  [[nodiscard]] double forward_column_bytes() const { return forward_share * wire_bytes(forward); }
+  [[nodiscard]] double backward_column_bytes() const {
+    return backward_share * wire_bytes(backward);
+  }
+  /// Columns whose gradients are as many bytes as the ids of a lookup.
+  [[nodiscard]] double columns_of_lookup() const {
+    return wire_bytes(ids) / backward_column_bytes();
+  }
+
+  // clang-tidy takes the 0 that a comparison is compared with for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
+  friend auto operator<=>(const ExchangeTypes&, const ExchangeTypes&) = default;
+};
+
+}  // namespace neuroshard
+#pragma GCC visibility pop

@@ -1,0 +1,62 @@
+"""How a model's outputs and their gradients are sent, as its sharders say."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+from torchrec.distributed.planner.utils import sharder_name
+from torchrec.distributed.types import CommOp, ModuleSharder
+
+from neuroshard._core import ExchangeTypes
+from neuroshard.errors import Error
+from neuroshard.torchrec.model_tables import ModelTable
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+# The library's names. FP8, INT8 and MX4 are sent as bytes, and count as one a value, as in TorchRec's estimates of time:
+# scales are left out.
+WIRE_TYPES: Mapping[torch.dtype, str] = {
+    torch.float32: "fp32",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.uint8: "fp8",
+}
+
+# Of types that modules differ in, the first one is taken.
+WIDEST_FIRST = ("fp32", "fp16", "bf16", "fp8")
+
+
+def exchange_of(tables: Sequence[ModelTable], sharders: Sequence[ModuleSharder[nn.Module]]) -> ExchangeTypes:
+    """The types of the all-to-alls of pooled tables. Row blocks, whose sums TorchRec sends by another codec, count alike.
+
+    A plan knows one exchange: if modules differ, it is the widest types, and a warning says so.
+    """
+    by_name = {sharder_name(sharder.module_type): sharder for sharder in sharders}
+    modules = {sharder_name(type(table.options[0].module[1])) for table in tables if table.options[0].is_pooled}
+    types = {name: codec_types(by_name[name]) for name in sorted(modules & set(by_name))}
+    if not types:
+        return ExchangeTypes()
+    forward, backward = (min(of_modules, key=WIDEST_FIRST.index) for of_modules in zip(*types.values()))
+    exchange = ExchangeTypes(forward=forward, backward=backward)
+    if len(set(types.values())) > 1:
+        logger.warning(
+            "neuroshard predicts costs of all modules as those of %s, the widest types on the wire: sharders send %s",
+            exchange,
+            ", ".join(f"{name} {forward} and {backward}" for name, (forward, backward) in types.items()),
+        )
+    return exchange
+
+
+def codec_types(sharder: ModuleSharder[nn.Module]) -> tuple[str, str]:
+    """Of outputs and of gradients. Without a codec they are sent as operators have them: fp32."""
+    codecs = (sharder.qcomm_codecs_registry or {}).get(CommOp.POOLED_EMBEDDINGS_ALL_TO_ALL.name)
+    if codecs is None:
+        return "fp32", "fp32"
+    names = []
+    for codec in (codecs.forward, codecs.backward):
+        name = WIRE_TYPES.get(codec.quantized_dtype)
+        if name is None:
+            raise Error(f"qcomm_codecs_registry: there is no type on the wire for {codec.quantized_dtype}; give exchange=")
+        names.append(name)
+    return names[0], names[1]
