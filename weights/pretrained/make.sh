@@ -138,5 +138,5 @@ train 0 12 20
 plan 0
 train 1 15 30
 plan 1
-train 2 150 240
+train 2 150 120
 echo "done: $folder/$hardware.safetensors"
