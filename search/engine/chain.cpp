@@ -118,6 +118,7 @@ void Chain::keep_if_best() {
 
 void Chain::run(std::uint64_t edits, const StopCondition& stop) {
   if (state_.tables().empty() || ways_.devices() < 2) return;
+  rebuild_.heed(stop);
   const auto spread = [&] { return std::exp((2.0 * random_.uniform() - 1.0) * std::log(kSpread)); };
   if (!begun_) {
     begun_ = true;

@@ -20,6 +20,8 @@ constexpr double kBeyondColumns = 10.0;
 constexpr double kShareOfMoves = 0.02;
 /// Slices on groups of devices are placed before those on single ones.
 constexpr double kGroupsFirst = 1e6;
+/// Heads between looks at the stop condition.
+constexpr std::size_t kLookAfterHeads = 4096;
 
 int half_of(int width) { return width / kDimMultiple / 2 * kDimMultiple; }
 
@@ -182,7 +184,13 @@ bool Rebuild::place_pending(double noise) {
           (slice.way == Way::kDevice ? 0.0 : kGroupsFirst);
   }
   std::ranges::stable_sort(pending_, std::greater<>(), &Pending::key);
+  std::size_t heads = 0;  // Since the last look at the stop condition.
   for (std::size_t i = 0; i < pending_.size(); ++i) {
+    heads += by_loads_ ? 0 : devices_;
+    if (heads >= kLookAfterHeads) {
+      heads = 0;
+      if (stop_ != nullptr && stop_->reached()) return false;
+    }
     pending_[i].slice.place = best_place(pending_[i].slice, noise);
     while (pending_[i].slice.place >= 0 && is_too_large(pending_[i].slice)) {
       Pending half = pending_[i];

@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "neuroshard/aligned_vector.h"
+#include "neuroshard/stop_condition.h"
 #include "search/state/plan_state.h"
 #include "search/state/state_prices.h"
 
@@ -32,8 +33,10 @@ class Rebuild {
   /// Whether a table of the plan may be taken out and replicated, as far as moves are limited.
   [[nodiscard]] bool affords_replica(int table) const;
   /// Places all that was put in. `noise`: a share by which costs are seen wrongly, so that
-  /// attempts differ. False: some slice has no place that rules allow.
+  /// attempts differ. False: some slice has no place that rules allow, or heed() says to stop.
   [[nodiscard]] bool place(double noise);
+  /// From now on place() looks at `stop`, which is borrowed.
+  void heed(const StopCondition& stop) { stop_ = &stop; }
   /// Likewise, by what slices compute alone, added up: many times as fast, and less exact. Devices
   /// get no more than `columns_share` of the mean of columns if it can be helped.
   [[nodiscard]] bool place_by_loads(double columns_share);
@@ -67,6 +70,7 @@ class Rebuild {
   const PlanState& state_;
   StatePrices& prices_;
   Random& random_;
+  const StopCondition* stop_ = nullptr;  ///< Null: never.
   std::size_t width_;
   std::size_t devices_;
   PlanSums sums_;

@@ -41,7 +41,7 @@ TEST(ColumnWidths, CutsColumnsThatHaveNoHalves) {
   EXPECT_GT(columns_over_any(of_dims({100, 100, 100, 100}, 16)), 2.0);
   EXPECT_GT(columns_over_any(of_dims({100, 36, 20, 44, 64, 128}, 32)), 1.5);
   // Halving cuts finely enough.
-  EXPECT_NEAR(columns_over_any(of_dims({64, 128, 64, 128, 96, 96}, 4)), 1.0, 1e-2);
+  EXPECT_NEAR(columns_over_any(of_dims({64, 128, 64, 128, 64, 128, 64, 128}, 4)), 1.0, 1e-2);
 }
 
 TEST(ColumnWidths, FindsRoomForColumnsThatHaveNoHalves) {

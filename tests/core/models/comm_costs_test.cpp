@@ -75,7 +75,7 @@ std::vector<float> network_costs(const CommNetwork& network, const std::vector<f
         *std::min_element(dims.begin(), dims.end()),
         share * static_cast<float>(static_cast<double>(offset_total) / 0x1p20 / count),
         share * max_offset,
-        static_cast<float>(std::log2(count))};
+        static_cast<float>(std::log2(count <= 8.0 ? count : 8.0 * std::ceil(count / 8.0)))};
     costs.push_back(outputs_of(symmetric.network, normalized(x, symmetric.features)).at(0));
   }
   return costs;
