@@ -65,7 +65,7 @@ TEST(ExplainCommand, NamesTheDeviceThatOthersWaitForAndItsBaseLoad) {
   }
   const json late = {{"format", "neuroshard.task"},
                      {"version", 1},
-                     {"devices", {json::object(), {{"base_ms", 3}}, json::object()}},
+                     {"devices", {json::object(), {{"base_ms", 4}}, json::object()}},
                      {"memory_gb", 4},
                      {"tables", tables}};
   std::ofstream(task) << late;
@@ -81,7 +81,7 @@ TEST(ExplainCommand, NamesTheDeviceThatOthersWaitForAndItsBaseLoad) {
   EXPECT_EQ(explained["deciding_device"], 1);
   const json& device = explained["devices"][1];
   EXPECT_EQ(device["wait_ms"], 0.0);
-  EXPECT_EQ(device["base_ms"], 3.0);
+  EXPECT_EQ(device["base_ms"], 4.0);
   EXPECT_LT(device["without_base"]["plan_ms"].get<double>(),
             explained["cost_ms"].get<double>() - 2.0);
   EXPECT_GT(explained["devices"][0]["wait_ms"].get<double>(), 2.0);

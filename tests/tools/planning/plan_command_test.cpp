@@ -200,12 +200,13 @@ TEST(PlanCommand, NodesAreOfAsManyDevicesAsAsked) {
   EXPECT_EQ(holders("8"), 4);
 }
 
-// One table on three devices is best cut to a half and two quarters.
+// One table is best cut to what are nearly thirds.
 TEST(PlanCommand, EqualWidthsAreOfEachTable) {
   const TemporaryFolder folder;
   const std::string task = folder.write(
       "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 3, "memory_gb": 4,
-                       "tables": [{"row": 1000000, "dim": 128, "pooling_factor": 20}]})");
+                       "tables": [{"row": 1000000, "dim": 128, "pooling_factor": 20,
+                                   "rules": {"kinds": ["column"]}}]})");
   const auto number_of_widths = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--task", task, "--format", "json"});
     const Outcome outcome = run_command("plan", arguments);
