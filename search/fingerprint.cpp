@@ -11,6 +11,7 @@
 #include "core/base/fingerprint.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/task_models.h"
 #include "search/planner_options.h"
@@ -124,6 +125,16 @@ void add_exchange(Items& items, const ExchangeTypes& exchange) {
   }
 }
 
+/// What is not as by default.
+void add_overlap(Items& items, const Overlap& overlap) {
+  if (overlap == Overlap{}) return;
+  items.add("overlap");
+  if (overlap.ids) items.add(kOverlapIdsField);
+  for (const auto& [name, ms] : kOverlapTimeFields) {
+    if (overlap.*ms != 0.0) items.add(name, overlap.*ms);
+  }
+}
+
 void add_task(Items& items, const Task& task) {
   items.add("task");
   add_devices(items, task);
@@ -136,6 +147,7 @@ void add_task(Items& items, const Task& task) {
     for (const auto& [name, gb_s] : kNodeLinkFields) items.add((*task.links).*gb_s);
   }
   add_exchange(items, task.exchange);
+  add_overlap(items, task.overlap);
   std::vector<std::uint64_t> tables;
   tables.reserve(task.tables.size());
   for (const Table& table : task.tables) tables.push_back(hash_of(table));

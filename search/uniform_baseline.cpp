@@ -131,7 +131,7 @@ std::optional<Plan> cheapest_uniform_plan(const Backend& backend, const Task& ta
   for (int width = kWidestSlice; width >= kDimMultiple; width /= 2) {
     std::optional<Plan> plan = plan_of_uniform_width(task, width, stop);
     if (!plan) continue;
-    const double cost_ms = simulate(backend, task, *plan).cost_ms;
+    const double cost_ms = simulate(backend, task, *plan).slowest_ms();
     if (best && !(cost_ms < best_ms)) continue;
     best = std::move(plan);
     best_ms = cost_ms;

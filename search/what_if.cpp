@@ -13,7 +13,7 @@ bool has_plan(const PlanOutcome& outcome) { return outcome && outcome->plan; }
 /// Puts the plan of `other` in place of that of `outcome` if it is cheaper.
 void take_if_cheaper(PlanOutcome& outcome, const PlanOutcome& other) {
   if (!outcome || !has_plan(other)) return;
-  if (has_plan(outcome) && outcome->cost.cost_ms <= other->cost.cost_ms) return;
+  if (has_plan(outcome) && outcome->cost.slowest_ms() <= other->cost.slowest_ms()) return;
   PlanResult result = std::move(outcome).value();
   result.plan = other->plan;
   result.cost = other->cost;

@@ -136,6 +136,7 @@ Task load_whole_task(const std::filesystem::path& path, int devices, double memo
   task.devices_per_node = file.devices_per_node;
   task.links = file.links;
   task.exchange = file.exchange;
+  task.overlap = file.overlap;
   task.groups = std::move(file.groups);
   if (task.devices > 0 && task.memory_bytes > 0) return task;
   throw Error(path.string() + ": states no devices or no memory; say --devices and --memory-gb");

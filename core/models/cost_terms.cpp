@@ -10,7 +10,8 @@ std::vector<CostTerm> cost_terms(const PlanCost& cost) {
                                  {"forward", &DeviceCost::forward_ms},
                                  {"backward", &DeviceCost::backward_ms}};
   constexpr std::array kOthers = {CostTerm{"ids", &DeviceCost::ids_ms},
-                                  CostTerm{"all_reduce", &DeviceCost::all_reduce_ms}};
+                                  CostTerm{"all_reduce", &DeviceCost::all_reduce_ms},
+                                  CostTerm{"dense", &DeviceCost::dense_ms}};
   for (const CostTerm& other : kOthers) {
     const bool costs = std::ranges::any_of(
         cost.devices, [&](const DeviceCost& device) { return device.*other.ms != 0.0; });

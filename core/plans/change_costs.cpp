@@ -5,6 +5,7 @@
 
 #include "core/models/cost_range.h"
 #include "core/models/final_cost.h"
+#include "core/plans/iteration.h"
 
 namespace neuroshard {
 
@@ -38,6 +39,7 @@ ChangeCosts::ChangeCosts(const Backend& backend, const Task& task, const ChangeP
       devices_(shards.size()),
       base_ms_(compute_on_devices(task).base_ms),
       speed_(compute_on_devices(task).speed),
+      overlap_(task.overlap),
       all_reduce_ms_(devices.front().all_reduce_ms),
       any_slices_(!std::ranges::all_of(shards, &ChangeShard::empty)) {
   base_ms_.resize(devices_, 0.0F);
@@ -138,13 +140,20 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
     }
     ChangedCost cost;
     const double ids_ms = this->ids_ms(change, ids);
+    const auto least = [&](const std::vector<float>& exchange_ms) -> double {
+      return std::ranges::min(std::span(exchange_ms).subspan(row, devices_));
+    };
+    const double outputs_ms = least(forward_ms);
+    const double gradients_ms = least(backward_ms);
     const auto total_ms = [&](std::size_t device) {
-      return DeviceCost{.compute_ms = compute_ms[row + device] + replicas_ms[device],
-                        .forward_ms = forward_ms[row + device],
-                        .backward_ms = backward_ms[row + device],
-                        .ids_ms = ids_ms,
-                        .all_reduce_ms = all_reduce_ms_}
-          .total_ms();
+      const std::size_t of = row + device;
+      const double own_ms = compute_ms[of] + replicas_ms[device];
+      return iteration_of(overlap_, {.own_ms = own_ms + backward_ms[of] + forward_ms[of],
+                                     .ids_ms = ids_ms,
+                                     .all_reduce_ms = all_reduce_ms_,
+                                     .outputs_ms = outputs_ms,
+                                     .gradients_ms = gradients_ms})
+          .ms;
     };
     cost.plan_ms = -std::numeric_limits<double>::infinity();
     for (std::size_t device = 0; device < devices_; ++device) {
@@ -153,6 +162,7 @@ void ChangeCosts::add_costs(std::span<const PlanChange> changes,
       cost.plan_ms =
           std::max(cost.plan_ms, is_cost(ms) ? ms : std::numeric_limits<double>::infinity());
     }
+    cost.plan_ms = with_host_ms(overlap_, cost.plan_ms);
     for (const ChangedShard& shard : change) {
       const double device_ms = total_ms(shard.device);
       cost.device_ms = &shard == &change.front() ? device_ms : std::max(cost.device_ms, device_ms);

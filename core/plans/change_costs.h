@@ -75,6 +75,7 @@ class ChangeCosts {
   std::size_t devices_;
   std::vector<float> base_ms_;  ///< [devices]
   std::vector<float> speed_;    ///< [devices]
+  Overlap overlap_;
   double all_reduce_ms_;
   bool any_slices_;                  ///< Else the plan has no operators of slices, no all-to-alls.
   std::vector<double> replicas_ms_;  ///< [devices]

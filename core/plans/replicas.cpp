@@ -1,10 +1,10 @@
 #include "core/plans/replicas.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "core/plans/iteration.h"
 #include "core/plans/slice_prices.h"
 #include "core/tables/table_kind.h"
 #include "neuroshard/table_features.h"
@@ -81,8 +81,8 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Pl
           .memory = replicas_memory(task, plan)};
 }
 
-void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost) {
-  cost.cost_ms = -std::numeric_limits<double>::infinity();
+void add_replicas(const ReplicasCost& replicas, bool any_slices, const Overlap& overlap,
+                  PlanCost& cost) {
   cost.fits_memory = true;
   for (std::size_t d = 0; d < cost.devices.size(); ++d) {
     DeviceCost& device = cost.devices[d];
@@ -99,8 +99,8 @@ void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost)
     device.memory_bytes += replicas.memory.total_bytes();
     device.free_bytes -= replicas.memory.total_bytes();
     cost.fits_memory &= device.free_bytes >= 0;
-    cost.cost_ms = std::max(cost.cost_ms, device.total_ms());
   }
+  set_iterations(overlap, cost);
 }
 
 }  // namespace neuroshard

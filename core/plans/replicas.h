@@ -58,6 +58,7 @@ struct ReplicaTraffic {
 /// Adds it to the cost of the slices, as if replicas' operators ran when all else is done. If there
 /// are no slices, nothing but replicas and base loads costs anything: there is no operator and no
 /// all-to-all.
-void add_replicas(const ReplicasCost& replicas, bool any_slices, PlanCost& cost);
+void add_replicas(const ReplicasCost& replicas, bool any_slices, const Overlap& overlap,
+                  PlanCost& cost);
 
 }  // namespace neuroshard

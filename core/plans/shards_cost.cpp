@@ -8,6 +8,7 @@
 #include "core/models/cost_range.h"
 #include "core/models/final_cost.h"
 #include "core/plans/id_exchange.h"
+#include "core/plans/iteration.h"
 #include "core/plans/slice_prices.h"
 #include "neuroshard/error.h"
 
@@ -128,8 +129,7 @@ PlanCost cost_of_shards(const Backend& backend, const PlacedShards& placed) {
   const double ids_ms = IdExchange(backend, task.devices)
                             .ms(most_lookups_seen(backend.nodes(task.devices), lookups_of_devices));
   for (DeviceCost& device : cost.devices) device.ids_ms = ids_ms;
-  cost.cost_ms = ids_ms + slowest_device_ms(compute_ms.data(), backward_ms.data(),
-                                            forward_ms.data(), task.devices);
+  set_iterations(task.overlap, cost);
   cost.warning = warning_of(cost.devices, tables_ms);
   return cost;
 }

@@ -55,7 +55,7 @@ PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan) {
                                            .tables = table_ids,
                                            .shards = {offsets, ids}});
   if (!plan.replicas.empty()) {
-    add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), cost);
+    add_replicas(cost_of_replicas(backend, task, plan), !plan.slices.empty(), task.overlap, cost);
   }
   return cost;
 }

@@ -10,6 +10,7 @@
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
 #include "core/tables/rule_validation.h"
 #include "core/tables/stated_gib.h"
@@ -140,7 +141,8 @@ Task without_tables(const Task& task) {
           .device_list = task.device_list,
           .devices_per_node = task.devices_per_node,
           .links = task.links,
-          .exchange = task.exchange};
+          .exchange = task.exchange,
+          .overlap = task.overlap};
 }
 
 std::int64_t largest_room_bytes(const Task& task) {
@@ -286,6 +288,9 @@ void validate(const Task& task, const std::string& where) {
   if (task.links) validate_links(*task.links, where);
   if (const std::optional<std::string> problem = exchange_problem_of(task.exchange)) {
     throw Error(in_place(where, "exchange: " + *problem));
+  }
+  if (const std::optional<std::string> problem = overlap_problem_of(task.overlap)) {
+    throw Error(in_place(where, "overlap: " + *problem));
   }
   validate_device_list(task, where);
   if (task.device_list.empty() && task.memory_bytes < 1) {

@@ -156,6 +156,13 @@ ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices
   });
 }
 
+ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* devices,
+                                     size_t capacity, size_t* count) {
+  return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {
+    return ns_device_overlap{cost.dense_ms, cost.hidden_ms};
+  });
+}
+
 ns_status ns_plan_get_devices(const ns_plan* plan, ns_device_cost* devices, size_t capacity,
                               size_t* count) {
   return write_by_device(plan, devices, capacity, count, [](const DeviceCost& cost) {

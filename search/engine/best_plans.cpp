@@ -16,7 +16,7 @@ double BestPlans::elapsed_ms() const {
 void BestPlans::consider(Plan plan) {
   PlanCost cost = simulate(backend_, task_, plan);
   if (!cost.fits_memory) return;
-  if (best_.plan && cost.cost_ms >= best_.cost.cost_ms) {
+  if (best_.plan && cost.slowest_ms() >= best_.cost.slowest_ms()) {
     return keep_alternative({std::move(plan), std::move(cost)});
   }
   if (best_.plan) {
@@ -43,8 +43,9 @@ void BestPlans::keep_alternative(CostedPlan plan) {
       plan.plan == best_.plan) {
     return;
   }
-  const auto place = std::ranges::upper_bound(
-      kept, plan.cost.cost_ms, {}, [](const CostedPlan& one) { return one.cost.cost_ms; });
+  const auto place =
+      std::ranges::upper_bound(kept, plan.cost.slowest_ms(), {},
+                               [](const CostedPlan& one) { return one.cost.slowest_ms(); });
   kept.insert(place, std::move(plan));
   if (kept.size() > wanted) kept.pop_back();
 }

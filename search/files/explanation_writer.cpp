@@ -45,6 +45,7 @@ Fields device_fields(const PlanExplanation& explained, const std::vector<CostTer
   Fields fields;
   fields.add("device", device).add("total_ms", cost.total_ms());
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
+  if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
   fields.add("start_offset_ms", explained.start_offset_ms[device]).add("wait_ms", without.wait_ms);
   if (cost.base_ms > 0.0) fields.add("base_ms", cost.base_ms);
   if (cost.speed != 1.0) fields.add("speed", cost.speed);
@@ -81,9 +82,9 @@ Fields rules_fields(const RuleCosts& costs, const Task& task) {
 }
 
 void add_explanation(Fields& fields, const PlanExplanation& explained, const Task& task) {
-  fields.add("cost_ms", explained.cost.cost_ms)
-      .add("deciding_device", explained.deciding)
-      .add("devices_by_cost", explained.by_cost);
+  fields.add("cost_ms", explained.cost.cost_ms);
+  if (explained.cost.set_by_host()) fields.add("set_by", "host");
+  fields.add("deciding_device", explained.deciding).add("devices_by_cost", explained.by_cost);
   const std::vector<CostTerm> terms = cost_terms(explained.cost);
   std::vector<Fields> devices;
   for (std::size_t device = 0; device < explained.cost.devices.size(); ++device) {

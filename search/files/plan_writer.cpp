@@ -40,6 +40,7 @@ Fields cost_fields(const std::vector<CostTerm>& terms, const DeviceCost& cost, d
   fields.add("total_ms", cost.total_ms());
   for (const auto& [name, ms] : terms) fields.add(std::string(name) + "_ms", cost.*ms);
   fields.add("wait_ms", wait_ms);
+  if (cost.hidden_ms != 0.0) fields.add("hidden_ms", cost.hidden_ms);
   if (replicas) fields.add("replicas_ms", cost.replicas_ms);
   return fields;
 }
@@ -173,7 +174,9 @@ std::string plan_to_json(const PlanDocument& document) {
   const std::vector<std::vector<int>>& shards = halved ? halved->shards : document.plan.shards;
   Fields fields =
       document_fields(version, task, document.task_name, document.weights, document.notes);
-  fields.add("cost_ms", document.cost.cost_ms).add("fits_memory", document.cost.fits_memory);
+  fields.add("cost_ms", document.cost.cost_ms);
+  if (document.cost.set_by_host()) fields.add("set_by", "host");
+  fields.add("fits_memory", document.cost.fits_memory);
   if (document.stats) {
     fields.add("search", search_fields(*document.stats, document.complete, document.read_ms));
   }

@@ -8,6 +8,7 @@
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
@@ -130,6 +131,19 @@ ExchangeTypes read_exchange(const JsonObject& object) {
   }
   object.reject_unknown_fields();
   return exchange;
+}
+
+Overlap read_overlap(const JsonObject& object) {
+  Overlap overlap;
+  if (object.has(kOverlapIdsField) &&
+      object.value(kOverlapIdsField).get(overlap.ids) != simdjson::SUCCESS) {
+    throw Error(object.place(kOverlapIdsField) + ": give true or false");
+  }
+  for (const auto& [name, ms] : kOverlapTimeFields) {
+    overlap.*ms = object.number_if_any(name, 0.0, kMostOverlapMs).value_or(0.0);
+  }
+  object.reject_unknown_fields();
+  return overlap;
 }
 
 using DeviceClasses = std::map<std::string, Device, std::less<>>;
@@ -260,6 +274,7 @@ Task stated_task(TaskFile file) {
           .devices_per_node = file.devices_per_node,
           .links = file.links,
           .exchange = file.exchange,
+          .overlap = file.overlap,
           .groups = std::move(file.groups)};
 }
 
@@ -307,6 +322,7 @@ TaskFile parse_task(std::string_view json, const std::string& where) {
   }
   if (file.has("links")) task.links = read_links(file.object("links"));
   if (file.has("exchange")) task.exchange = read_exchange(file.object("exchange"));
+  if (file.has("overlap")) task.overlap = read_overlap(file.object("overlap"));
   task.reserved = read_reserved(file);
   TableMemory memory = read_table_memory(file, {});
   if (file.has("batch_size")) {

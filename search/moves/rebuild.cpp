@@ -260,7 +260,8 @@ void Rebuild::value_devices(int shard) {
     const double w = column_ms * (static_cast<double>(sums_.columns[d]) + load.columns);
     const double u = unit_ms * static_cast<double>(sums_.lookups[d] + load.lookups);
     double value =
-        std::max(compute, c) + std::max(columns, w) + std::max(ids, u) + kShareOfOwn * (c + w + u);
+        prices_.with_ids_ms(std::max(compute, c) + std::max(columns, w), std::max(ids, u)) +
+        kShareOfOwn * prices_.with_ids_ms(c + w, u);
     if (by_loads_) {
       value += kBeyondColumns * column_ms *
                std::max(0.0, static_cast<double>(sums_.columns[d]) + load.columns - most_columns_);

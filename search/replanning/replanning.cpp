@@ -170,9 +170,10 @@ Replanning::Candidate Replanning::candidate(Plan plan) const {
 
 double Replanning::charged_ms(const Candidate& candidate) const {
   const std::vector<int>& replicas = candidate.plan.replicas;
-  return candidate.cost.cost_ms + terms_.charge_ms(candidate.moved_bytes, [&](std::uint32_t t) {
-    return std::ranges::binary_search(replicas, static_cast<int>(t));
-  });
+  return candidate.cost.slowest_ms() +
+         terms_.charge_ms(candidate.moved_bytes, [&](std::uint32_t t) {
+           return std::ranges::binary_search(replicas, static_cast<int>(t));
+         });
 }
 
 void Replanning::consider(const Candidate& candidate) {
@@ -190,8 +191,8 @@ void Replanning::set_terms(const Candidate& near) {
   terms_.ms_per_byte = budget_.ms_per_byte;
   if (!budget_.is_any()) {
     terms_.replicas = replicas_;
-    terms_.ms_of_drops = kLeastGainOfDrops * near.cost.cost_ms;
-    terms_.ms_of_drop = kLeastGainOfDrop * near.cost.cost_ms;
+    terms_.ms_of_drops = kLeastGainOfDrops * near.cost.slowest_ms();
+    terms_.ms_of_drop = kLeastGainOfDrop * near.cost.slowest_ms();
     const std::int64_t least_bytes =
         std::ranges::min(near.cost.devices, {}, &DeviceCost::memory_bytes).memory_bytes -
         replicas_memory(order_.task, near.plan).total_bytes();
@@ -307,7 +308,7 @@ void Replanning::add_plans_of_fewer_moves(const Candidates& from) {
       least.moved_bytes, least.cost.fits_memory ? 1 : holders_.total_bytes() / kPartsForRoom);
   const std::int64_t most_moved_bytes = std::exchange(terms_.most_moved_bytes, kAnyBytes);
   const double ms_per_byte =
-      std::exchange(terms_.ms_per_byte, kFewerMovesFirst * std::abs(least.cost.cost_ms) /
+      std::exchange(terms_.ms_per_byte, kFewerMovesFirst * std::abs(least.cost.slowest_ms()) /
                                             static_cast<double>(std::max<std::int64_t>(1, bytes)));
   improve({least}, Effort::kFast, [&](Plan plan) { known_.push_back(candidate(std::move(plan))); });
   terms_.most_moved_bytes = most_moved_bytes;
@@ -362,21 +363,22 @@ void Replanning::search_with_small_moves() {
   const std::int64_t own_bytes = *budget_.bytes;
   const Candidate within = *best_;
   budget_.bytes = budget_.least_bytes + more_bytes;
-  budget_.price_moves(within.cost.cost_ms, kLeastGainOfAllSmallMoves);
+  budget_.price_moves(within.cost.slowest_ms(), kLeastGainOfAllSmallMoves);
   set_terms(within);
   starts_ = {within};
   for (const Candidate& one : known_) add_start(one);
   search();
   budget_.bytes = own_bytes;
-  if (best_->cost.cost_ms * (1.0 + kLeastGainOfSmallMoves) > within.cost.cost_ms) best_ = within;
+  if (best_->cost.slowest_ms() * (1.0 + kLeastGainOfSmallMoves) > within.cost.slowest_ms())
+    best_ = within;
 }
 
 ReplanResult Replanning::run() {
   begin();
   if (!known_.empty()) {
     const Candidate& cheapest = *std::ranges::min_element(
-        known_, {}, [](const Candidate& one) { return one.cost.cost_ms; });
-    if (order_.request.unspent_bytes) budget_.price_moves(cheapest.cost.cost_ms);
+        known_, {}, [](const Candidate& one) { return one.cost.slowest_ms(); });
+    if (order_.request.unspent_bytes) budget_.price_moves(cheapest.cost.slowest_ms());
     set_terms(cheapest);
   }
   terms_.most_moved_bytes = *budget_.bytes;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/plans/replicas.h"
@@ -15,6 +16,8 @@ namespace neuroshard {
 namespace {
 
 constexpr std::array kPricesOfReplicas = {1.0, 2.0, 0.5, 0.25, 0.1, 0.03, 1e12};
+constexpr std::array kPricesOfHiddenIds = {0.0, 1.0};
+constexpr std::array kPricesOfIds = {1.0};
 // Steps of each price: fewer where tables are many.
 constexpr std::size_t kMostStepsOfPrice = 14;
 constexpr std::size_t kStepsTimesTables = 20000;
@@ -159,7 +162,8 @@ const WayLadder::Option& WayLadder::cheapest(const std::vector<Option>& options,
     double ms = (option.fits ? 0.0 : kNoRoomMs) +
                 prices.ms_of_byte * static_cast<double>(option.bytes) +
                 prices.replicas * option.replica_ms;
-    for (std::size_t i = 0; i < kTimes; ++i) ms += option.mean_ms[i];
+    for (std::size_t i = 0; i < kIds; ++i) ms += option.mean_ms[i];
+    ms += prices.ids * option.mean_ms[kIds];
     for (std::size_t i = 0; i < option.largest.size(); ++i) {
       ms += kBeyondLimit * std::max(0.0, option.largest[i] - prices.most[i]);
     }
@@ -202,9 +206,11 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
       prices_.heads(sum_, {&head_ms, 1});
       rung.cost_ms = head_ms / least_speed_ + gathers_ms + all_reduce_ms(dense_bytes);
     }
-    for (std::size_t i = 0; i < kTimes; ++i) {
-      rung.cost_ms += std::max(rung.largest[i], mean_ms[i] + kUnbalanced * rung.largest[i]);
-    }
+    const auto of_device_ms = [&](std::size_t i) {
+      return std::max(rung.largest[i], mean_ms[i] + kUnbalanced * rung.largest[i]);
+    };
+    for (std::size_t i = 0; i < kIds; ++i) rung.cost_ms += of_device_ms(i);
+    rung.cost_ms = prices_.with_ids_ms(rung.cost_ms, of_device_ms(kIds));
     rung.room_share = bytes / room_bytes_;
     if (rung.room_share <= room_share) return rung;
     const double ms = std::accumulate(mean_ms.begin(), mean_ms.end(), kLeastMs);
@@ -238,17 +244,24 @@ std::vector<WayLadder::Cuts> WayLadder::best(std::size_t most, const StopConditi
   const auto keep = [&](const Rung& rung) {
     if (std::ranges::find(rungs, rung.cuts, &Rung::cuts) == rungs.end()) rungs.push_back(rung);
   };
+  const std::span<const double> prices_of_ids =
+      prices_.overlap().ids && prices_.ms_of_lookup_unit() > 0.0
+          ? std::span<const double>(kPricesOfHiddenIds)
+          : kPricesOfIds;
   const std::size_t steps =
       std::clamp<std::size_t>(kStepsTimesTables / options_.size(), 1, kMostStepsOfPrice);
   for (const double room_share : kSharesOfRoom) {
     double fullest = 0.0;
     for (const double replicas : kPricesOfReplicas) {
-      Prices prices{.replicas = replicas, .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
-      std::optional<Rung> now = rung(prices, room_share);
-      for (std::size_t step = 0; now; ++step) {
-        keep(*now);
-        fullest = std::max(fullest, now->room_share);
-        now = step < steps ? lower(*now, prices, room_share, stop) : std::nullopt;
+      for (const double ids : prices_of_ids) {
+        Prices prices{
+            .replicas = replicas, .ids = ids, .most = {kNoRoomMs, kNoRoomMs, kNoRoomMs, kNoRoomMs}};
+        std::optional<Rung> now = rung(prices, room_share);
+        for (std::size_t step = 0; now; ++step) {
+          keep(*now);
+          fullest = std::max(fullest, now->room_share);
+          now = step < steps ? lower(*now, prices, room_share, stop) : std::nullopt;
+        }
       }
     }
     if (fullest <= kSharesOfRoom.back()) break;  // Less room changes nothing.

@@ -32,6 +32,7 @@ class WayLadder {
  private:
   /// Compute time, columns and ids, in milliseconds of a device.
   static constexpr std::size_t kTimes = 3;
+  static constexpr std::size_t kIds = kTimes - 1;
   using Times = std::array<double, kTimes>;
   /// These times, and the share of a device's room.
   using Loads = std::array<double, kTimes + 1>;
@@ -48,6 +49,7 @@ class WayLadder {
   };
   struct Prices {
     double replicas;  ///< Many together take less than the sum of each alone.
+    double ids;       ///< Where they are hidden, all else decides, or they do.
     double ms_of_byte = 0.0;
     Loads most;  ///< Of a shard.
   };

@@ -154,10 +154,13 @@ void EditPrices::look_first(Trial& trial, EditPrice& price) {
   const double delay =
       std::max(0.0, latest - prices_.ready_ms()[static_cast<std::size_t>(prices_.last_ready())]);
   const double guides = prices_.guide_ms(trial.square) + prices_.memory_ms(missing, s.cost_ms);
+  // All but ids are at least so much.
+  const double rest_ms = s.cost_ms - s.terms_ms - s.ids_ms + s.hidden_ms + kCertainDelay * delay;
   const auto refuse = [&](double ids_ms) {
+    const double hidden_ms = hidden_ids_ms(prices_.overlap(), rest_ms, ids_ms);
     trial.refused = delay > 0.0 && trial.end - trial.first <= 2 &&
                     s.cost_ms - s.ids_ms + ids_ms - s.terms_ms + trial.terms_ms +
-                            kCertainDelay * delay + guides >
+                            kCertainDelay * delay + guides + s.hidden_ms - hidden_ms >
                         trial.limit_ms;
     if (trial.refused) price = {kNever, kNever, missing};
     return trial.refused;
@@ -229,6 +232,7 @@ void EditPrices::ask_bound(Trial& trial) {
   double sum = prices_.sum_ready_ms();
   double latest = is_touched(trial, prices_.last_ready()) ? -kNever : prices_.ready_ms()[last];
   trial.bound_by = prices_.last_ready();
+  trial.bound_backward_ms = static_cast<double>(s.backward_ms[last]) + trial.shift_ms;
   for (Touched& touched : touched_in(trial)) {
     touched.ready_ms = static_cast<double>(touched.compute_ms) +
                        static_cast<double>(touched.backward_ms) - trial.shift_ms;
@@ -236,6 +240,7 @@ void EditPrices::ask_bound(Trial& trial) {
     if (touched.ready_ms > latest) {
       latest = touched.ready_ms;
       trial.bound_by = touched.device;
+      trial.bound_backward_ms = touched.backward_ms;
     }
   }
   set_ready_by_bound(trial);
@@ -253,13 +258,17 @@ void EditPrices::set_ready_by_bound(const Trial& trial) {
 }
 
 void EditPrices::take_bound(Trial& trial, EditPrice& price, float forward_ms) const {
-  price.cost_ms = trial.bound_ready_ms + forward_ms +
-                  prices_.replicas_ms(static_cast<std::size_t>(trial.bound_by)) + trial.ids_ms +
-                  sums_of_.all_reduce_ms + trial.terms_ms;
-  set_objective(trial, price);
+  set_price(trial, price,
+            trial.bound_ready_ms + forward_ms +
+                prices_.replicas_ms(static_cast<std::size_t>(trial.bound_by)),
+            forward_ms, trial.bound_backward_ms);
 }
 
-void EditPrices::set_objective(const Trial& trial, EditPrice& price) const {
+void EditPrices::set_price(Trial& trial, EditPrice& price, double own_ms, double outputs_ms,
+                           double gradients_ms) const {
+  const Iteration iteration = prices_.iteration(own_ms, trial.ids_ms, outputs_ms, gradients_ms);
+  trial.hidden_ms = iteration.hidden_ms;
+  price.cost_ms = iteration.ms + trial.terms_ms;
   price.objective_ms = price.cost_ms + prices_.guide_ms(trial.square) +
                        prices_.memory_ms(price.missing_bytes, price.cost_ms);
 }
@@ -287,6 +296,16 @@ void EditPrices::ask_backward_of_all(const Trial& trial) {
     comm_.ask_backward(seen[d], trial.range, &trial_backward_ms_[d]);
   }
   comm_.answer_backward();
+}
+
+double EditPrices::least_backward_ms(const Trial& trial) {
+  if (prices_.overlap().dense_beside_gradients_ms == 0.0) return 0.0;
+  if (all_decide_ && trial.seen != Trial::kSame) return std::ranges::min(trial_backward_ms_);
+  double least = std::ranges::min(sums_of_.backward_ms) + trial.shift_ms;
+  for (const Touched& touched : touched_in(trial)) {
+    least = std::min(least, static_cast<double>(touched.backward_ms));
+  }
+  return least;
 }
 
 void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
@@ -322,8 +341,7 @@ void EditPrices::price_decisive(Trial& trial, EditPrice& price) {
         one.ready_ms + forward_ms[i] + prices_.replicas_ms(static_cast<std::size_t>(one.device));
     most = std::max(most, one.total_ms);
   }
-  price.cost_ms = most + trial.ids_ms + sums_of_.all_reduce_ms + trial.terms_ms;
-  set_objective(trial, price);
+  set_price(trial, price, most, std::ranges::min(forward_ms), least_backward_ms(trial));
 }
 
 // By networks that look at all devices at once.
@@ -353,8 +371,8 @@ void EditPrices::price_together(Trial& trial, EditPrice& price) {
     most = std::max(most, total);
   }
   forward_rows_.clear();
-  price.cost_ms = most + trial.ids_ms + s.all_reduce_ms + trial.terms_ms;
-  set_objective(trial, price);
+  set_price(trial, price, most, std::ranges::min(forward_answers_),
+            std::ranges::min(trial_backward_ms_));
 }
 
 void EditPrices::accept(const Edit& edit, std::size_t index) {
@@ -385,6 +403,7 @@ void EditPrices::accept(const Edit& edit, std::size_t index) {
     s.total_ms[static_cast<std::size_t>(one.device)] = one.total_ms;
   }
   s.ids_ms = trial.ids_ms;
+  s.hidden_ms = trial.hidden_ms;
   prices_.price_terms();
   s.cost_ms = results_[index].cost_ms;
   s.missing_bytes = results_[index].missing_bytes;

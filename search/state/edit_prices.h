@@ -68,6 +68,7 @@ class EditPrices {
     double limit_ms = 0.0;
     bool refused = false;
     double ids_ms = 0.0;
+    double hidden_ms = 0.0;
     double terms_ms = 0.0;
     double square = 0.0;
     /// The first float of what the models see, [devices], of `seen_rows_`; kSame: as it is.
@@ -77,6 +78,7 @@ class EditPrices {
     double shift_ms = 0.0;  ///< All other devices are shifted by it, since the range changes.
     int bound_by = 0;
     double bound_ready_ms = 0.0;
+    double bound_backward_ms = 0.0;
     static constexpr std::size_t kSame = static_cast<std::size_t>(-1);
   };
   struct Decides {
@@ -92,7 +94,10 @@ class EditPrices {
   void look_at_lookups(Trial& trial);
   void ask_bound(Trial& trial);
   void take_bound(Trial& trial, EditPrice& price, float forward_ms) const;
-  void set_objective(const Trial& trial, EditPrice& price) const;
+  /// Where the slowest device takes so long by itself, and the least that devices take for the
+  /// all-to-alls of outputs and of gradients.
+  void set_price(Trial& trial, EditPrice& price, double own_ms, double outputs_ms,
+                 double gradients_ms) const;
   void price_decisive(Trial& trial, EditPrice& price);
   void price_together(Trial& trial, EditPrice& price);
   [[nodiscard]] const float* seen_by(const Trial& trial) const {
@@ -107,6 +112,8 @@ class EditPrices {
   /// Compute costs and readiness of all devices in a trial, but for its shift.
   void set_trial_ready(const Trial& trial);
   void ask_backward_of_all(const Trial& trial);
+  /// Where not all devices are priced, an estimate, as their costs are.
+  [[nodiscard]] double least_backward_ms(const Trial& trial);
 
   StatePrices& prices_;
   PlanState& state_;

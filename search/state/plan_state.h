@@ -56,12 +56,13 @@ struct PlanSums {
   std::vector<float> compute_ms;   ///< [devices]: of slices.
   std::vector<float> seen;         ///< [devices]: columns as the communication models see them.
   std::vector<float> backward_ms;  ///< [devices]
-  std::vector<double> total_ms;    ///< [devices]: without ids and all-reduce.
+  std::vector<double> total_ms;    ///< [devices]: without ids, all-reduce and dense part.
   double replicas_ms = 0.0;
   double all_reduce_ms = 0.0;
   double ids_ms = 0.0;
-  double terms_ms = 0.0;  ///< Sum of all CostTerms.
-  double cost_ms = 0.0;
+  double hidden_ms = 0.0;          ///< Of the ids, what the slowest device hides.
+  double terms_ms = 0.0;           ///< Sum of all CostTerms.
+  double cost_ms = 0.0;            ///< Without Overlap::host_ms, which hides what plans differ in.
   std::int64_t missing_bytes = 0;  ///< That do not fit.
 };
 

@@ -121,7 +121,12 @@ void StatePrices::price_idle() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = 0.0;
-  s.cost_ms = most + s.all_reduce_ms + s.terms_ms;
+  set_cost(iteration(most, s.ids_ms, 0.0, 0.0));
+}
+
+void StatePrices::set_cost(const Iteration& iteration) {
+  sums_.hidden_ms = iteration.hidden_ms;
+  sums_.cost_ms = iteration.ms + sums_.terms_ms;
 }
 
 void StatePrices::price_exchanges() {
@@ -153,7 +158,8 @@ void StatePrices::price_exchanges() {
     most = std::max(most, s.total_ms[d]);
   }
   s.ids_ms = ids_.ms(most_lookups_seen(nodes_, s.lookups));
-  s.cost_ms = most + s.ids_ms + s.all_reduce_ms + s.terms_ms;
+  set_cost(
+      iteration(most, s.ids_ms, std::ranges::min(forward_ms), std::ranges::min(s.backward_ms)));
   rank();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/plans/id_exchange.h"
+#include "core/plans/iteration.h"
 #include "neuroshard/aligned_vector.h"
 #include "neuroshard/cost_runner.h"
 #include "neuroshard/devices.h"
@@ -70,7 +71,22 @@ class StatePrices {
   [[nodiscard]] double ms_of_lookup_unit() const { return ms_of_lookup_unit_; }
   /// About what a device has to do by itself.
   [[nodiscard]] double own_ms(double compute_ms, double columns, double lookups) const {
-    return compute_ms + ms_of_column_ * columns + ms_of_lookup_unit_ * lookups;
+    return with_ids_ms(compute_ms + ms_of_column_ * columns, ms_of_lookup_unit_ * lookups);
+  }
+  /// Ids beside all else: the longer of the two, if they are hidden.
+  [[nodiscard]] double with_ids_ms(double rest_ms, double ids_ms) const {
+    return overlap().ids ? std::max(rest_ms, ids_ms) : rest_ms + ids_ms;
+  }
+  [[nodiscard]] const Overlap& overlap() const { return state_.task().overlap; }
+  /// The iteration of a device that takes so long by itself, where replicas stay. `outputs_ms`,
+  /// `gradients_ms`: the least that devices take for these all-to-alls.
+  [[nodiscard]] Iteration iteration(double own_ms, double ids_ms, double outputs_ms,
+                                    double gradients_ms) const {
+    return iteration_of(overlap(), {.own_ms = own_ms,
+                                    .ids_ms = ids_ms,
+                                    .all_reduce_ms = sums_.all_reduce_ms,
+                                    .outputs_ms = outputs_ms,
+                                    .gradients_ms = gradients_ms});
   }
   [[nodiscard]] double replicas_ms(std::size_t device) const {
     return sums_.replicas_ms / speed(device);
@@ -116,6 +132,7 @@ class StatePrices {
   void price_heads();
   /// Where there are no slices: nothing but base loads and replicas.
   void price_idle();
+  void set_cost(const Iteration& iteration);
 
   PlanState& state_;
   PlanSums& sums_;

@@ -107,6 +107,10 @@ FIELD(ns_device_memory, reserved_bytes, 24);
 FIELD(ns_device_memory, free_bytes, 32);
 FIELD(ns_device_memory, base_bytes, 40);
 
+STRUCT(ns_device_overlap, 16);
+FIELD(ns_device_overlap, dense_ms, 0);
+FIELD(ns_device_overlap, hidden_ms, 8);
+
 STRUCT(ns_infeasibility, 48);
 FIELD(ns_infeasibility, size, 0);
 FIELD(ns_infeasibility, kind, 8);

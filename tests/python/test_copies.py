@@ -41,6 +41,13 @@ def rich_task() -> ns.Task:
         exchange=ns.ExchangeTypes(
             forward="fp16", backward="fp8", ids="int32", forward_share=0.5, backward_share=0.25
         ),
+        overlap=ns.Overlap(
+            ids=True,
+            dense_ms=1.5,
+            dense_beside_outputs_ms=0.5,
+            dense_beside_gradients_ms=0.25,
+            host_ms=2.0,
+        ),
         groups=[ns.TableGroup([1, 2], "apart", name="g")],
     )
 
@@ -52,7 +59,7 @@ def values() -> list[Any]:
     infeasible = ns.plan(random_task(1, memory_bytes=1 << 20))
     assert infeasible.infeasible is not None
     return [
-        *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task.exchange, task),
+        *(task.tables[0], task.tables[0].rules, task.groups[0], task.device_list[0], task.links, task.exchange, task.overlap, task),
         *(result.plan.slices[0], result.plan, result.cost, result.stats, result),
         *(infeasible.infeasible, infeasible),
     ]

@@ -326,6 +326,32 @@ def test_types_on_the_wire_count() -> None:
         ns.ExchangeTypes(forward_share=0)
 
 
+def test_what_runs_beside_what_counts() -> None:
+    tables = [ns.Table(5_000_000, 32, 40.0, name=str(i)) for i in range(12)]
+    overlap = ns.Overlap(ids=True, dense_ms=2.0, host_ms=0.5)
+    assert overlap == ns.Overlap(ids=True, dense_ms=2.0, host_ms=0.5) != ns.Overlap()
+    assert repr(overlap) == "Overlap(ids, dense_ms 2, host_ms 0.5)"
+    assert (overlap.ids, overlap.dense_beside_outputs_ms, overlap.dense_beside_gradients_ms) == (True, 0.0, 0.0)
+    task = ns.Task(tables, 16, 40 * GIB, overlap=overlap)
+    usual = ns.Task(tables, 16, 40 * GIB)
+    assert task.overlap == overlap and usual.overlap == ns.Overlap()
+    plan = ns.plan(task).plan
+    assert plan is not None
+    cost, plain = ns.simulate(task, plan), ns.simulate(usual, plan)
+    assert list(cost.dense_ms) == [2.0] * 16 and list(plain.dense_ms) == [0.0] * 16
+    assert (cost.hidden_ms > 0).all() and (plain.hidden_ms == 0).all() and not cost.set_by_host
+    rest = plain.total_ms - plain.ids_ms + 2.0
+    assert cost.total_ms == pytest.approx([max(ms, ids) for ms, ids in zip(rest, plain.ids_ms)])
+    assert cost.cost_ms == max(cost.total_ms)
+    priced = ns.analytic_cost(task, plan)
+    assert (priced.hidden_ms > 0).all() and priced.cost_ms == pytest.approx(cost.cost_ms, rel=0.1)
+    by_host = ns.simulate(ns.Task(tables, 16, 40 * GIB, overlap=ns.Overlap(host_ms=1000)), plan)
+    assert by_host.cost_ms == 1000.0 and by_host.set_by_host and "set by the host" in repr(by_host)
+    assert '"set_by": "host"' in by_host.to_json()
+    with pytest.raises(ns.Error, match="overlap: dense_ms is -1; give milliseconds of an iteration, 0 to 1e6"):
+        ns.Overlap(dense_ms=-1)
+
+
 def test_rules_say_in_which_ways_tables_are_sharded() -> None:
     kinds = [["row"], ["table_row"], ["replicate"], ["table"], []]
     tables = [

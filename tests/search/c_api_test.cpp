@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -69,6 +70,30 @@ TEST(CApi, TasksSayHowValuesAndIdsAreSent) {
   ns_task* none = nullptr;
   EXPECT_EQ(ns_task_from_json(json.data(), json.size(), &none), NS_INVALID_INPUT);
   EXPECT_THAT(ns_last_error(), HasSubstr("exchange: forward: there is no type on the wire 'int4'"));
+}
+
+TEST(CApi, TasksSayWhatRunsBesideWhat) {
+  std::string json = kTask;
+  json.insert(json.find("\"devices\""), R"("overlap": {"ids": true, "dense_ms": 2.5}, )");
+  const auto plan = plan_of(new_planner(), task_from(json));
+  std::size_t count = 0;
+  std::vector<ns_device_cost> devices(64);
+  std::vector<ns_device_terms> terms(64);
+  std::vector<ns_device_overlap> overlaps(64);
+  ASSERT_EQ(ns_plan_get_devices(plan.get(), devices.data(), 64, &count), NS_OK);
+  ASSERT_EQ(ns_plan_get_device_terms(plan.get(), terms.data(), 64, &count), NS_OK);
+  ASSERT_EQ(ns_plan_get_device_overlap(plan.get(), overlaps.data(), 64, &count), NS_OK);
+  double slowest_ms = 0.0;
+  for (std::size_t d = 0; d < count; ++d) {
+    EXPECT_EQ(overlaps[d].dense_ms, 2.5);
+    EXPECT_GT(overlaps[d].hidden_ms, 0.0);
+    slowest_ms =
+        std::max(slowest_ms, devices[d].compute_ms + devices[d].forward_ms +
+                                 devices[d].backward_ms + terms[d].ids_ms + terms[d].all_reduce_ms +
+                                 overlaps[d].dense_ms - overlaps[d].hidden_ms);
+  }
+  EXPECT_NEAR(summary_of(plan).cost_ms, slowest_ms, 1e-9);
+  EXPECT_EQ(ns_plan_get_device_overlap(nullptr, overlaps.data(), 64, &count), NS_INVALID_INPUT);
 }
 
 TEST(CApi, PlansAsThePlannerDoes) {

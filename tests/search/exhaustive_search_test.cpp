@@ -133,14 +133,16 @@ struct Quality {
   int missed = 0;      ///< No plan was found where there is one.
 };
 
-void judge(const CostModels& models, Memory memory, Quality& quality) {
+void judge(const CostModels& models, Memory memory, Quality& quality, const Overlap& overlap = {}) {
   const CpuBackend cpu = cpu_backend_of(models);
   const Planner planner(models, {.cuts = Cuts::kColumns, .threads = 1});
   const std::vector<Shape> shapes = {{2, 3, 16}, {2, 5, 8}, {3, 2, 16}, {3, 3, 8}};
   for (const Shape& shape : shapes) {
     for (std::uint64_t seed = 0; seed < repetitions(10); ++seed) {
       SCOPED_TRACE(seed);
-      const CatalogedTask cataloged(cpu, tiny_task(seed, shape, memory));
+      Task task = tiny_task(seed, shape, memory);
+      task.overlap = overlap;
+      const CatalogedTask cataloged(cpu, task);
       const double lowest_ms = lowest_cost_ms(cpu, cataloged);
       const PlanResult result = planner.plan(cataloged.task);
       if (!result.plan) {
@@ -168,6 +170,16 @@ void judge(const CostModels& models, Memory memory, Quality& quality) {
 TEST(ExhaustiveSearch, FindsLittleThatIsCheaper) {
   Quality quality;
   judge(builtin_weights(), Memory::kAmple, quality);
+  EXPECT_EQ(quality.missed, 0);
+  EXPECT_GE(quality.optimal, quality.tasks * 9 / 10);
+  EXPECT_LE(quality.worst, 1.01);
+}
+
+TEST(ExhaustiveSearch, FindsLittleThatIsCheaperWherePhasesRunBesideEachOther) {
+  Quality quality;
+  judge(builtin_weights(), Memory::kAmple, quality, {.ids = true});
+  judge(builtin_weights(), Memory::kAmple, quality,
+        {.ids = true, .dense_beside_outputs_ms = 0.2, .dense_beside_gradients_ms = 0.1});
   EXPECT_EQ(quality.missed, 0);
   EXPECT_GE(quality.optimal, quality.tasks * 9 / 10);
   EXPECT_LE(quality.worst, 1.01);

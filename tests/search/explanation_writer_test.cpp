@@ -59,6 +59,18 @@ TEST(ExplanationWriter, WritesWhatTheDocumentationShows) {
       {"rule": "together", "group": 0, "name": "pair", "without_ms": 3.25, "costs_ms": 0.0}]}})"));
 }
 
+TEST(ExplanationWriter, SaysWhatIsHiddenAndThatTheHostDecides) {
+  ExplanationDocument document = shown_document();
+  PlanCost& cost = document.explanation->cost;
+  cost.devices[0].ids_ms = cost.devices[0].hidden_ms = 0.25;
+  cost.devices[1].dense_ms = 1.0;
+  cost.cost_ms = cost.host_ms = 7.0;
+  const auto json = nlohmann::json::parse(explanation_to_json(document));
+  EXPECT_EQ(json["set_by"], "host");
+  EXPECT_EQ(json["devices"][0]["hidden_ms"], 0.25);
+  EXPECT_EQ(json["devices"][1]["dense_ms"], 1.0);
+}
+
 TEST(ExplanationWriter, SaysWhyThereIsNoPlan) {
   ExplanationDocument document = shown_document();
   document.explanation.reset();

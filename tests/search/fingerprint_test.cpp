@@ -125,6 +125,11 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.ids = WireType::kInt32; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.forward_share = 0.5; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.exchange.backward_share = 0.5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.overlap.ids = true; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.overlap.dense_ms = 0.5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.overlap.dense_beside_outputs_ms = 0.5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.overlap.dense_beside_gradients_ms = 0.5; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.overlap.host_ms = 0.5; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));

@@ -304,6 +304,16 @@ void expect_memory_kept(const Task& task, const Plan& plan, const PlanCost& cost
 void expect_terms_add_up(const Task& task, const PlanCost& cost) {
   ASSERT_EQ(cost.devices.size(), static_cast<std::size_t>(task.devices));
   const std::vector<CostTerm> terms = cost_terms(cost);
+  double outputs_ms = INFINITY;
+  double gradients_ms = INFINITY;
+  for (const DeviceCost& device : cost.devices) {
+    outputs_ms = std::min(outputs_ms, device.forward_ms);
+    gradients_ms = std::min(gradients_ms, device.backward_ms);
+  }
+  const Overlap& beside = task.overlap;
+  const double dense_ms =
+      beside.dense_ms + std::max(0.0, beside.dense_beside_outputs_ms - std::max(0.0, outputs_ms)) +
+      std::max(0.0, beside.dense_beside_gradients_ms - std::max(0.0, gradients_ms));
   double slowest_ms = -INFINITY;
   for (std::size_t d = 0; d < cost.devices.size(); ++d) {
     const DeviceCost& device = cost.devices[d];
@@ -313,13 +323,19 @@ void expect_terms_add_up(const Task& task, const PlanCost& cost) {
       sum_ms += device.*term.ms;
       size_ms += std::abs(device.*term.ms);
     }
-    EXPECT_NEAR(sum_ms, device.total_ms(), 1e-12 * size_ms) << "device " << d;
+    if (!task.overlap.ids) {
+      EXPECT_EQ(device.hidden_ms, 0.0);
+    }
+    const double seen_ms =
+        task.overlap.ids ? std::max(sum_ms - device.ids_ms, device.ids_ms) : sum_ms;
+    EXPECT_NEAR(seen_ms, device.total_ms(), 1e-12 * size_ms) << "device " << d;
+    EXPECT_NEAR(device.dense_ms, dense_ms, 1e-12 * (dense_ms + size_ms)) << "device " << d;
     if (!task.device_list.empty()) {
       EXPECT_EQ(device.base_ms, task.device_list[d].base_ms);
     }
     slowest_ms = std::max(slowest_ms, device.total_ms());
   }
-  EXPECT_EQ(cost.cost_ms, slowest_ms);
+  EXPECT_EQ(cost.cost_ms, beside.host_ms > 0.0 ? std::max(slowest_ms, beside.host_ms) : slowest_ms);
 }
 
 // Whether the groups of a table let it be on device `d`, if others of them are on `device_of`

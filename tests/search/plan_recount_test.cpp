@@ -36,6 +36,16 @@ void add_random_exchange(Task& task, std::uint64_t seed) {
                    .backward_share = random.below(2) == 0 ? 1.0 : 0.05};
 }
 
+void add_random_overlap(Task& task, std::uint64_t seed) {
+  Random random(seed, 26);
+  const auto ms = [&] { return random.below(2) == 0 ? 0.0 : 3.0 * random.uniform(); };
+  task.overlap = {.ids = random.below(2) == 0,
+                  .dense_ms = ms(),
+                  .dense_beside_outputs_ms = ms(),
+                  .dense_beside_gradients_ms = ms(),
+                  .host_ms = ms()};
+}
+
 Task task_of_seed(std::uint64_t seed) {
   Task task = testing::random_task_of_all_kinds(seed);
   Random random(seed, 23);
@@ -43,6 +53,7 @@ Task task_of_seed(std::uint64_t seed) {
   Random of_links(seed, 24);
   if (of_links.below(4) == 0) add_random_links(task, of_links);
   if (seed % 5 == 2) add_random_exchange(task, seed);
+  if (seed % 3 == 1) add_random_overlap(task, seed);
   Random of_groups(seed, 31);
   if (of_groups.below(3) == 0) {
     testing::add_random_groups(task, 1 + of_groups.below(4), of_groups);
@@ -61,6 +72,7 @@ Task task_with_everything(std::uint64_t seed) {
   if (random.below(2) == 0) testing::add_random_kinds(task, random);
   add_random_links(task, random);
   add_random_exchange(task, seed);
+  add_random_overlap(task, seed);
   testing::add_random_groups(task, 1 + random.below(4), random);
   return task;
 }
@@ -75,6 +87,7 @@ struct Seen {
   int infeasible = 0;
   int on_nodes = 0;   ///< Whose links are stated.
   int exchanges = 0;  ///< Whose types on the wire are.
+  int hidden = 0;     ///< Where ids are hidden.
   int groups = 0;
   int unequal_row_blocks = 0;  ///< On devices that differ,
   int unequal_replicas = 0;    ///< and such replicas.
@@ -101,6 +114,7 @@ void expect_sound(const Task& task, const Planner& planner, Seen& seen) {
   ++seen.plans;
   seen.on_nodes += task.links ? 1 : 0;
   seen.exchanges += task.exchange == ExchangeTypes{} ? 0 : 1;
+  seen.hidden += result.cost.devices[0].hidden_ms > 0.0 ? 1 : 0;
   seen.groups += task.groups.empty() ? 0 : 1;
   seen.row_blocks += has_row_blocks(task, plan) ? 1 : 0;
   seen.skewed_blocks +=
@@ -153,6 +167,7 @@ Seen seen_in_plans_of_random_tasks(Task (*task_of)(std::uint64_t)) {
   ::testing::Test::RecordProperty("infeasible", seen.infeasible);
   ::testing::Test::RecordProperty("on_nodes", seen.on_nodes);
   ::testing::Test::RecordProperty("exchanges", seen.exchanges);
+  ::testing::Test::RecordProperty("hidden", seen.hidden);
   ::testing::Test::RecordProperty("groups", seen.groups);
   ::testing::Test::RecordProperty("unequal_row_blocks", seen.unequal_row_blocks);
   ::testing::Test::RecordProperty("unequal_replicas", seen.unequal_replicas);
@@ -172,6 +187,7 @@ TEST(PlanRecount, PlansOfRandomTasksOfAllKindsAreSound) {
   EXPECT_GT(seen.infeasible, 0);
   EXPECT_GT(seen.on_nodes, 0);
   EXPECT_GT(seen.exchanges, 0);
+  EXPECT_GT(seen.hidden, 0);
   EXPECT_TRUE(seen.unequal_row_blocks > 0 || NEUROSHARD_SANITIZED);  // Too few tasks.
   EXPECT_GT(seen.unequal_replicas, 0);
 }

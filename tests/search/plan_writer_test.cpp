@@ -101,6 +101,22 @@ TEST(PlanWriter, WritesWhatTheDocumentationShows) {
                   "size_bytes": 268435456}]}]})"));
 }
 
+TEST(PlanWriter, SaysWhatIsHiddenAndThatTheHostDecides) {
+  Planned planned = small_plan();
+  for (const char* field : {"dense_ms", "hidden_ms", "set_by"}) {
+    EXPECT_EQ(document_of(planned).find(field), std::string::npos);
+  }
+  planned.cost.devices[0].ids_ms = planned.cost.devices[0].hidden_ms = 0.25;
+  for (DeviceCost& device : planned.cost.devices) device.dense_ms = 1.0;
+  planned.cost.cost_ms = planned.cost.host_ms = 7.0;
+  const auto json = nlohmann::json::parse(document_of(planned));
+  EXPECT_EQ(json["set_by"], "host");
+  EXPECT_EQ(json["devices"][0]["cost"], nlohmann::json::parse(R"({"total_ms": 4.25,
+      "compute_ms": 2.0, "forward_ms": 0.75, "backward_ms": 0.5, "ids_ms": 0.25, "dense_ms": 1.0,
+      "wait_ms": 0.0, "hidden_ms": 0.25})"));
+  EXPECT_FALSE(json["devices"][1]["cost"].contains("hidden_ms"));
+}
+
 TEST(PlanWriter, IsReadBack) {
   const Planned planned = small_plan();
   const auto records = parse_plans(document_of(planned), "p.json");

@@ -7,6 +7,7 @@
 
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
 #include "tools/text/text.h"
 
@@ -125,6 +126,8 @@ std::string setting_lines(const TaskFile& task) {
   if (!nodes.empty()) text += "nodes: " + nodes + '\n';
   const std::string exchange = exchange_text(task.exchange);
   if (!exchange.empty()) text += "exchange: " + exchange + '\n';
+  const std::string overlap = overlap_text(task.overlap);
+  if (!overlap.empty()) text += "overlap: " + overlap + '\n';
   const auto ruled = std::ranges::count_if(
       task.tables, [](const Table& table) { return table.rules != TableRules{}; });
   if (ruled > 0) text += "rules: of " + counted(static_cast<std::uint64_t>(ruled), "table") + '\n';

@@ -82,6 +82,8 @@ MeasuredTask measured_task(const MeasureCommand& command, const Task& given,
   MeasuredTask measured;
   Task& task = measured.task;
   task = given;
+  task.overlap = {};
+  measured.added_up = given.overlap != task.overlap;
   const std::int64_t batch =
       recorded ? recorded->batch : command.accesses.batch.value_or(task.batch_size);
   const std::string source = recorded                 ? command.accesses.accesses + ": its batch"
@@ -136,6 +138,11 @@ void add_notes(const MeasureCommand& command, const LoadedModels& models, Measur
                    counted(static_cast<std::uint64_t>(measured.priced_batch), "sample") + ", " +
                    format_count(static_cast<std::uint64_t>(task.batch_size)) +
                    " of which devices can share out evenly, and are measured");
+    }
+    if (measured.added_up) {
+      notes.insert(
+          "what is measured runs one after the other, without a dense part: predictions leave out "
+          "the task's overlap, too");
     }
     if (!plan.predicted.warning.empty()) ++doubtful;
     if (!task.device_list.empty() && !has_equal_devices(task)) {

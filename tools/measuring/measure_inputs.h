@@ -18,6 +18,7 @@ struct MeasuredTask {
   std::string batch_source;       ///< For messages: which option or file says it.
   std::vector<Table> drawn;       ///< The tables, with access histograms of the batch.
   std::unique_ptr<StreamStore> streams;
+  bool added_up = false;  ///< The task hides something, and `task` does not.
 };
 
 struct PlanToMeasure {

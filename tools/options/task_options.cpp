@@ -10,9 +10,11 @@
 #include "core/base/message_text.h"
 #include "core/tables/exchange_fields.h"
 #include "core/tables/node_link_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "tools/options/exchange_option.h"
+#include "tools/options/overlap_option.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 
@@ -83,6 +85,7 @@ Task complete_task(const TaskFile& file, const TaskOptions& options) {
   if (options.devices_per_node) task.devices_per_node = *options.devices_per_node;
   apply_links(options.links, task);
   apply_exchange(options.exchange, task.exchange);
+  apply_overlap(options.overlap, task.overlap);
   options.memory.apply(task);
   const bool several = options.devices.size() > 1 || options.memory_gb.size() > 1;
   if (!several) validate(task, file.where);
@@ -108,6 +111,8 @@ void require_ranges(const TaskOptions& options) {
   }
   ExchangeTypes any;
   apply_exchange(options.exchange, any);
+  Overlap any_overlap;
+  apply_overlap(options.overlap, any_overlap);
   options.memory.require_ranges();
 }
 
@@ -180,6 +185,7 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
       ->group(group);
   add_link_options(command, options.links, group);
   add_exchange_option(command, options.exchange, group);
+  add_overlap_option(command, options.overlap, group);
   add_memory_options(command, options.memory);
 }
 
@@ -206,6 +212,9 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     if (!error && task.links) loaded.notes.push_back(links_note(task));
     if (const std::string stated = exchange_text(task.exchange); !error && !stated.empty()) {
       loaded.notes.push_back("exchange: " + stated + "; what is not stated is fp32 or int64");
+    }
+    if (const std::string stated = overlap_text(task.overlap); !error && !stated.empty()) {
+      loaded.notes.push_back("overlap: " + stated);
     }
     loaded.tasks.push_back(std::move(task));
     loaded.errors.push_back(std::move(error));

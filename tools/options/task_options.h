@@ -29,6 +29,7 @@ struct TaskOptions {
   std::optional<int> devices_per_node;
   NodeLinks links;                    ///< What they state, in place of the task's.
   std::vector<std::string> exchange;  ///< "forward=fp16", ..., likewise.
+  std::vector<std::string> overlap;   ///< "ids", "dense_ms=3", ..., likewise.
   MemoryOptions memory;
 };
 

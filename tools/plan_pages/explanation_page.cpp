@@ -34,6 +34,8 @@ std::string why_text(const PlanExplanation& explained) {
     parts += (parts.empty() ? "" : ", and ") + ("its speed is " + format_number(cost.speed, 3));
   }
   if (!parts.empty()) text += "; " + parts;
+  const std::string hidden = hidden_text(explained.cost);
+  if (!hidden.empty()) text += "; " + hidden;
   text += "; it begins its forward all-to-all " + format_ms(explained.start_offset_ms[deciding]) +
           " ms after the first device";
   const auto longest = std::ranges::max_element(explained.devices, {}, &DeviceExplanation::wait_ms);
@@ -134,7 +136,7 @@ std::string explanation_page(const ExplanationDocument& document, const TextStyl
   };
   std::string text = printable(document.task_name) + ": " +
                      bold(format_ms(explained.cost.cost_ms) + " ms", style) +
-                     " per iteration, set by device " + std::to_string(explained.deciding) + "\n\n";
+                     " per iteration, set by " + decided_by(explained.cost) + "\n\n";
   text += line("why", why_text(explained));
   text += line("next", next_text(explained));
   const auto deciding = static_cast<std::size_t>(explained.deciding);

@@ -67,7 +67,7 @@ std::string figure_list(const PlanCost& cost) {
   const auto fullest = std::ranges::max_element(cost.devices, {}, full);
   return "<dl class=\"figures\">\n" +
          figure("Cost", format_ms(cost.cost_ms) + " ms", "predicted, per training iteration") +
-         figure("Decided by", "device " + std::to_string(deciding),
+         figure("Decided by", decided_by(cost),
                 terms_text(shown_terms(cost), static_cast<std::size_t>(deciding))) +
          figure("Imbalance", format_number(imbalance(cost), 3), "most work of a device / mean") +
          figure("Fullest", format_number(100.0 * full(*fullest), 0) + " %",

@@ -7,6 +7,7 @@
 
 #include "core/tables/devices_text.h"
 #include "core/tables/exchange_fields.h"
+#include "core/tables/overlap_fields.h"
 #include "core/tables/table_groups.h"
 #include "neuroshard/cost_terms.h"
 #include "neuroshard/waiting.h"
@@ -123,9 +124,9 @@ std::string memory_table(const PlanDocument& document) {
 }
 
 std::string cost_line(const PlanCost& cost, const TextStyle& style) {
-  return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by device " +
-         std::to_string(deciding_device(cost)) + "; imbalance " +
-         format_number(imbalance(cost), 3) + " (most work / mean)";
+  return bold(format_ms(cost.cost_ms) + " ms", style) + " per iteration, set by " +
+         decided_by(cost) + "; imbalance " + format_number(imbalance(cost), 3) +
+         " (most work / mean)";
 }
 
 std::string memory_line(const PlanCost& cost) {
@@ -205,14 +206,29 @@ std::string table_label(const Task& task, int table) {
   return name.empty() ? "table " + std::to_string(table) : printable(name);
 }
 
+std::string decided_by(const PlanCost& cost) {
+  if (!cost.set_by_host()) return "device " + std::to_string(deciding_device(cost));
+  return "the host (devices take up to " + format_ms(cost.slowest_ms()) + " ms)";
+}
+
+std::string hidden_text(const PlanCost& cost) {
+  const double most_ms =
+      std::ranges::max_element(cost.devices, {}, &DeviceCost::hidden_ms)->hidden_ms;
+  return most_ms > 0.0 ? format_ms(most_ms) + " ms of ids run behind the iteration before"
+                       : std::string();
+}
+
 std::vector<ShownTerm> shown_terms(const PlanCost& cost) {
   std::vector<double> waits = waits_ms(cost);
   std::vector<ShownTerm> shown;
   for (const CostTerm& term : cost_terms(cost)) {
     std::vector<double>& ms = shown.emplace_back(ShownTerm{term.name, {}}).ms;
     for (std::size_t device = 0; device < waits.size(); ++device) {
-      const double waiting = term.ms == &DeviceCost::forward_ms ? waits[device] : 0.0;
-      ms.push_back(cost.devices[device].*term.ms - waiting);
+      const DeviceCost& of = cost.devices[device];
+      const double elsewhere = term.ms == &DeviceCost::forward_ms ? waits[device]
+                               : term.ms == &DeviceCost::ids_ms   ? of.hidden_ms
+                                                                  : 0.0;
+      ms.push_back(of.*term.ms - elsewhere);
     }
   }
   const bool any = std::ranges::any_of(waits, [](double ms) { return ms > 0.0; });
@@ -306,6 +322,8 @@ std::vector<PlanFact> plan_facts(const PlanDocument& document) {
   if (!nodes.empty()) facts.push_back({"nodes", nodes});
   const std::string exchange = exchange_text(task.exchange);
   if (!exchange.empty()) facts.push_back({"exchange", exchange});
+  const std::string hidden = hidden_text(document.cost);
+  if (!hidden.empty()) facts.push_back({"hidden", hidden});
   if (!task.groups.empty()) facts.push_back({"groups", groups_text(task.groups)});
   if (document.stats) facts.push_back({"search", search_line(*document.stats, document.read_ms)});
   for (const CostedPlan& other : document.alternatives) {

@@ -83,6 +83,7 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   running_task.devices_per_node = command.task.devices_per_node;
   running_task.links = command.task.links;
   running_task.exchange = command.task.exchange;
+  running_task.overlap = command.task.overlap;
   const LoadedTasks loaded = load_tasks(running_task);
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plans/id_exchange.h"
+#include "core/plans/iteration.h"
 #include "core/plans/replicas.h"
 #include "core/plans/shards_cost.h"
 #include "core/plans/slice_tables.h"
@@ -93,8 +94,8 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   for (std::size_t d = 0; d < offsets.size(); ++d) {
     cost.devices[d].forward_ms = forward_ms[d];
     cost.devices[d].ids_ms = ids_ms;
-    cost.cost_ms = std::max(cost.cost_ms, cost.devices[d].total_ms());
   }
+  set_iterations(task.overlap, cost);
   if (!plan.replicas.empty()) {
     const TablesOfSamples of_device(samples_of_replicas(task));
     std::vector<Table> tables;
@@ -109,7 +110,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
     add_replicas({.operator_ms = std::move(operator_ms),
                   .all_reduce_ms = gradients_ms(replica_traffic(task, plan)),
                   .memory = replicas_memory(task, plan)},
-                 !plan.slices.empty(), cost);
+                 !plan.slices.empty(), task.overlap, cost);
   }
   cost.warning = prediction_limits(task, true);
   return cost;

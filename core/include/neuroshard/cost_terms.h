@@ -8,14 +8,14 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// One of the summands of DeviceCost::total_ms().
+/// One of the summands of DeviceCost::total_ms(), which is their sum less DeviceCost::hidden_ms.
 struct CostTerm {
-  std::string_view name;   ///< "compute", "forward", "backward", "ids", "all_reduce".
+  std::string_view name;   ///< "compute", "forward", "backward", "ids", "all_reduce", "dense".
   double DeviceCost::*ms;  ///< Milliseconds.
 };
 
-/// Those of a plan: the first three, and of the others those that its cost models price and that
-/// are not 0 on all devices.
+/// Those of a plan: the first three, and of the others those that its cost models price, or its
+/// task states, and that are not 0 on all devices.
 [[nodiscard]] std::vector<CostTerm> cost_terms(const PlanCost& cost);
 
 }  // namespace neuroshard

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,8 @@ struct DeviceCost {
   double ids_ms = 0.0;            ///< All-to-all of the ids, before the forward pass.
   double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
   double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
+  double dense_ms = 0.0;          ///< Of the task's dense part, what no all-to-all hides.
+  double hidden_ms = 0.0;         ///< Of `ids_ms`, what runs behind the iteration before.
   std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
   std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
@@ -96,18 +100,29 @@ struct DeviceCost {
   std::int64_t free_bytes = 0;  ///< What is left of the device. Below 0: it does not fit.
 
   [[nodiscard]] double total_ms() const {
-    return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms;
+    return compute_ms + backward_ms + forward_ms + ids_ms + all_reduce_ms + dense_ms - hidden_ms;
   }
 };
 
 struct PlanCost {
   std::vector<DeviceCost> devices;
-  double cost_ms = 0.0;      ///< Of the slowest device; infinite if there is no plan.
+  /// Of the slowest device, or of the host if that takes longer; infinite if there is no plan.
+  double cost_ms = 0.0;
+  double host_ms = 0.0;      ///< Overlap::host_ms of the task.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
   /// Not empty if a predicted time is negative, or (of a Planner) if tables, slices or devices lie
   /// outside what the models were trained on (training_ranges.h), or costs of another type of
   /// weights or batch are asked for than they predict (prediction_limits.h).
   std::string warning;
+
+  /// Of the slowest device, which plans are compared by: a host that takes longer hides it.
+  [[nodiscard]] double slowest_ms() const {
+    double slowest = devices.empty() ? cost_ms : -std::numeric_limits<double>::infinity();
+    for (const DeviceCost& device : devices) slowest = std::max(slowest, device.total_ms());
+    return slowest;
+  }
+  /// Whether the host takes longer than the slowest device.
+  [[nodiscard]] bool set_by_host() const { return host_ms > 0.0 && host_ms > slowest_ms(); }
 };
 
 }  // namespace neuroshard

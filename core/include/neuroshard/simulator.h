@@ -15,7 +15,8 @@ namespace neuroshard {
 ///
 /// cost = max over devices of (compute + backward + forward), where forward depends on when each
 /// device is ready: start offset r = (compute + backward) of r - the least of all devices. To that
-/// come ids, by models that price them, and what replicas cost (core/plans/replicas.h).
+/// come ids, by models that price them, what replicas cost (core/plans/replicas.h), and the dense
+/// part, as far as Task::overlap does not hide them (core/plans/iteration.h).
 [[nodiscard]] PlanCost simulate(const Backend& backend, const Task& task, const Plan& plan);
 
 }  // namespace neuroshard

@@ -10,6 +10,7 @@
 #include "neuroshard/devices.h"
 #include "neuroshard/exchange_types.h"
 #include "neuroshard/node_links.h"
+#include "neuroshard/overlap.h"
 #include "neuroshard/replica_gradients.h"
 #include "neuroshard/rules.h"
 #include "neuroshard/table_memory.h"
@@ -106,6 +107,7 @@ struct Task {
   /// not matter which devices share a node.
   std::optional<NodeLinks> links{};
   ExchangeTypes exchange{};  ///< Communication costs depend on it, memory does not.
+  Overlap overlap{};         ///< What an iteration takes depends on it, the terms of a cost do not.
   /// Tables that every plan keeps together or apart. A table may be in several groups; those that
   /// share a table and are kept together are as one.
   std::vector<TableGroup> groups{};
@@ -157,7 +159,8 @@ void set_memory(Task& task, std::int64_t memory_bytes);
 /// computes with: rows in [1, 2^40], dim a multiple of 4 in [4, 65536], pooling factor and
 /// histogram finite and not negative, batch size in [0, 2^40], devices of a node in [1, 1024],
 /// links in [0.001, 1e6] GB/s or 0, types of an exchange that it may
-/// have and its shares in [0.001, 1], row shares at most kMaxRowShares that sum to 1 (within
+/// have and its shares in [0.001, 1], times of an
+/// overlap in [0, 1e6] ms, row shares at most kMaxRowShares that sum to 1 (within
 /// 0.001); if devices that are listed are not as many as `devices`, or have loads out of range; if
 /// all of a device is reserved; if tables cut as finely as can be take more than kMaxTaskBytes; if
 /// rules contradict each other or the task; or if a group does not name two tables of the task, or

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Version of this interface, which only grows: a program works with a library whose
 /// ns_abi_version() is not below the NS_ABI_VERSION that it was compiled with.
-#define NS_ABI_VERSION 8
+#define NS_ABI_VERSION 9
 int32_t ns_abi_version(void);
 
 /// Of the library in use, e.g. "0.1.0".
@@ -265,9 +265,19 @@ typedef struct ns_device_terms {
   double replicas_ms;    ///< Operator of replicated tables; part of ns_device_cost's `compute_ms`.
 } ns_device_terms;
 /// The same for the devices, in order. A device's cost is `compute_ms + forward_ms + backward_ms +
-/// ids_ms + all_reduce_ms`. Since version 3.
+/// ids_ms + all_reduce_ms`, unless its task states an overlap. Since version 3.
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
                                    size_t* count);
+
+/// What a task's overlap adds to a device's cost and takes away. Since version 9.
+typedef struct ns_device_overlap {
+  double dense_ms;   ///< Of the dense part, what no all-to-all hides: is added.
+  double hidden_ms;  ///< Of `ids_ms`, what runs behind the iteration before: is taken away.
+} ns_device_overlap;
+/// The same for the devices, in order. A plan costs no less than the task's `host_ms`. Since
+/// version 9.
+ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* devices,
+                                     size_t capacity, size_t* count);
 
 /// Columns of a table that a device has to be sent, of rows as ns_plan_get_move_rows() says.
 typedef struct ns_move {

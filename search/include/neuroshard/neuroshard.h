@@ -24,6 +24,7 @@
 #include "neuroshard/kind_prices.h"
 #include "neuroshard/node_columns.h"
 #include "neuroshard/node_links.h"
+#include "neuroshard/overlap.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/plan_check.h"
 #include "neuroshard/plan_file.h"

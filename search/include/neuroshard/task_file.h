@@ -36,6 +36,7 @@ struct TaskFile {
   int devices_per_node = kDefaultDevicesPerNode;
   std::optional<NodeLinks> links;
   ExchangeTypes exchange;
+  Overlap overlap;
   std::vector<TableGroup> groups;
   std::vector<int> derived_histograms;  ///< As in TableConfigs.
 };

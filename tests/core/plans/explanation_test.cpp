@@ -166,6 +166,30 @@ TEST_F(Explanation, CountsBaseLoadsAndSpeeds) {
   }
 }
 
+TEST_F(Explanation, PricesThePlanByWhatRunsBesideWhat) {
+  const auto backend = make_cpu_backend(testing::random_models(5, {.any_batch = true}));
+  const double cost_ms = simulate(*backend, task_, cut_plan()).cost_ms;
+  for (const Overlap& overlap :
+       {Overlap{.ids = true, .dense_ms = 0.5},
+        Overlap{.dense_beside_outputs_ms = cost_ms, .dense_beside_gradients_ms = cost_ms},
+        Overlap{.host_ms = 2.0 * cost_ms}}) {
+    task_.overlap = overlap;
+    const PlanExplanation explained = explain(*backend, task_, cut_plan());
+    const Slices slices = slices_by_device(cut_plan());
+    for (std::size_t device = 0; device < slices.size(); ++device) {
+      Slices rest = slices;
+      rest[device].erase(rest[device].begin());
+      const PlanCost expected = cost_of_slices(*backend, task_, rest);
+      const ChangedCost& without = explained.slices[device][0].without;
+      EXPECT_EQ(without.plan_ms, expected.cost_ms);
+      EXPECT_EQ(without.device_ms, expected.devices[device].total_ms());
+    }
+    if (overlap.host_ms == 0.0) continue;
+    EXPECT_EQ(explained.cost.cost_ms, overlap.host_ms);
+    EXPECT_EQ(explained.slices[0][0].without.plan_ms, overlap.host_ms);
+  }
+}
+
 TEST_F(Explanation, PricesThePlanWithoutBaseLoadsLowSpeedsAndAllSlices) {
   task_.device_list = {{.memory_bytes = task_.memory_bytes, .base_ms = 1.5},
                        {.memory_bytes = task_.memory_bytes, .speed = 3.0},

@@ -82,6 +82,7 @@ def test_tables_take_what_torchrec_estimates(
         constraints,
         {},
         neuroshard.ExchangeTypes(),
+        neuroshard.Overlap(),
         candidates=1,
     )
     given = [table.table(constraints, {}) for table in tables]

@@ -105,6 +105,16 @@ def test_modules_whose_values_are_sent_otherwise_count_as_the_widest(caplog: pyt
     assert "the widest types on the wire" in caplog.text
 
 
+def test_pipelines_hide_ids() -> None:
+    model = torch.nn.ModuleDict({"x": bags(MIXED)})
+    usual, pipelined = planner(), planner(overlap=neuroshard.Overlap(ids=True))
+    usual.plan(model, SHARDERS)
+    pipelined.plan(model, SHARDERS)
+    assert usual.cost is not None and pipelined.cost is not None
+    assert (usual.cost.hidden_ms == 0).all() and (pipelined.cost.hidden_ms > 0).all()
+    assert pipelined.cost.cost_ms < usual.cost.cost_ms
+
+
 def test_plans_go_to_and_fro() -> None:
     model = torch.nn.ModuleDict({"x": bags(MIXED)})
     used = planner()

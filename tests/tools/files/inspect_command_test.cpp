@@ -9,6 +9,7 @@
 namespace neuroshard::tools {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 TEST(InspectCommand, TellsFilesApartByTheirContents) {
@@ -49,7 +50,7 @@ TEST(InspectCommand, ShowsWhatATaskSaysOfNodesRulesAndGroups) {
   std::ofstream(task) << R"({"format": "neuroshard.task", "version": 1, "devices": 8,
     "memory_gb": 4, "hardware": "h100", "batch_size": 8192, "devices_per_node": 4,
     "links": {"in_node_gb_s": 31.5, "node_gb_s": 25},
-    "exchange": {"forward": "fp16", "ids": "int32"},
+    "exchange": {"forward": "fp16", "ids": "int32"}, "overlap": {"ids": true, "dense_ms": 3},
     "tables": [{"name": "a", "row": 1000, "dim": 16, "pooling_factor": 3},
                {"name": "b", "row": 1000, "dim": 16, "pooling_factor": 3},
                {"name": "c", "row": 1000, "dim": 16, "pooling_factor": 3,
@@ -58,11 +59,12 @@ TEST(InspectCommand, ShowsWhatATaskSaysOfNodesRulesAndGroups) {
                {"keep": "apart", "tables": ["b", "c"]}]})";
   const Outcome shown = run_command("inspect", {task});
   ASSERT_EQ(shown.code, kExitOk) << shown.err;
-  for (const char* line : {"hardware: h100\n", "batch: 8,192 samples\n",
-                           "nodes: of 4 devices, with links: in_node_gb_s 31.5, node_gb_s 25\n",
-                           "exchange: forward fp16, ids int32\n", "rules: of 1 table\n",
-                           "2 groups: 1 together (2 tables), 1 apart (2 tables)\n",
-                           "  0 'users', together: tables 0, 1\n", "  1, apart: tables 1, 2\n"}) {
+  for (const char* line :
+       {"hardware: h100\n", "batch: 8,192 samples\n",
+        "nodes: of 4 devices, with links: in_node_gb_s 31.5, node_gb_s 25\n",
+        "exchange: forward fp16, ids int32\n", "overlap: ids, dense_ms 3\n", "rules: of 1 table\n",
+        "2 groups: 1 together (2 tables), 1 apart (2 tables)\n",
+        "  0 'users', together: tables 0, 1\n", "  1, apart: tables 1, 2\n"}) {
     EXPECT_THAT(shown.out, HasSubstr(line));
   }
   // Plans of it say so, too.
@@ -70,6 +72,8 @@ TEST(InspectCommand, ShowsWhatATaskSaysOfNodesRulesAndGroups) {
   ASSERT_EQ(planned.code, kExitOk) << planned.err;
   EXPECT_THAT(planned.out, HasSubstr("of 4 devices, with links: in_node_gb_s 31.5, node_gb_s 25"));
   EXPECT_THAT(planned.out, HasSubstr("exchange forward fp16, ids int32"));
+  EXPECT_THAT(planned.out, ContainsRegex("hidden +0.[0-9]+ ms of ids run behind the iteration"));
+  EXPECT_THAT(planned.out, HasSubstr("overlap: ids, dense_ms 3"));
   EXPECT_THAT(planned.out, HasSubstr("2 groups: 1 together (2 tables), 1 apart (2 tables)"));
 }
 

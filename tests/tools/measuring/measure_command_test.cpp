@@ -47,6 +47,14 @@ class MeasureCommandTest : public ::testing::Test {
   std::string plan_ = folder_.write("plan.jsonl", in_one_line(kMeasuredPlan));
 };
 
+TEST_F(MeasureCommandTest, SaysThatWhatItMeasuresRunsOneAfterTheOther) {
+  const json sum = measured();
+  const json document = measured({"--overlap", "ids,dense_ms=3,host_ms=1e6"});
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("runs one after the other"));
+  EXPECT_EQ(sum["notes"].dump().find("one after the other"), std::string::npos);
+  EXPECT_EQ(document["plans"][0]["predicted_ms"], sum["plans"][0]["predicted_ms"]);
+}
+
 TEST_F(MeasureCommandTest, PutsMeasuredBesidePredictedForEachDevice) {
   const json document = measured();
   EXPECT_EQ(document["format"], "neuroshard.measurement");

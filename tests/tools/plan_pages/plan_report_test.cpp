@@ -37,6 +37,27 @@ TEST(PlanReport, ShowsWaitingApartFromTheForwardAllToAll) {
   EXPECT_EQ(waits.substr(work).find_first_not_of('.'), std::string::npos);
 }
 
+TEST(PlanReport, ShowsOfIdsWhatIsNotHidden) {
+  PlanDocument document = reported_plan();
+  for (DeviceCost& device : document.cost.devices) device.ids_ms = 1.0;
+  document.cost.devices[1].hidden_ms = 0.75;
+  const std::vector<ShownTerm> terms = shown_terms(document.cost);
+  EXPECT_EQ(terms[3].name, "ids");
+  EXPECT_THAT(terms[3].ms, ElementsAre(1.0, 0.25, 1.0));
+  EXPECT_THAT(plan_page(document, {.columns = 120}),
+              HasSubstr("0.750 ms of ids run behind the iteration before"));
+}
+
+TEST(PlanReport, SaysWhatDevicesTakeWhereTheHostDecides) {
+  PlanDocument document = reported_plan();
+  const double slowest_ms = document.cost.slowest_ms();
+  EXPECT_EQ(decided_by(document.cost), "device 1");
+  document.cost.host_ms = document.cost.cost_ms = slowest_ms + 1.0;
+  EXPECT_EQ(decided_by(document.cost),
+            "the host (devices take up to " + format_ms(slowest_ms) + " ms)");
+  EXPECT_THAT(plan_page(document, {.columns = 120}), HasSubstr("set by the host (devices take"));
+}
+
 TEST(PlanReport, SaysNothingOfWaitingWhereNobodyWaits) {
   PlanDocument document = reported_plan();
   for (DeviceCost& device : document.cost.devices) device = document.cost.devices[1];

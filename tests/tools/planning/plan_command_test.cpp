@@ -72,6 +72,49 @@ TEST(PlanCommand, ExchangeTypesTakeThePlaceOfFields) {
   }
 }
 
+TEST(PlanCommand, SaysWhatRunsBesideWhat) {
+  const TemporaryFolder folder;
+  const std::string task = folder.write(
+      "task.json", R"({"format": "neuroshard.task", "version": 1, "devices": 4, "memory_gb": 2,
+                       "overlap": {"dense_ms": 3},
+                       "tables": [{"row": 100000, "dim": 64, "pooling_factor": 2},
+                                  {"row": 200000, "dim": 64, "pooling_factor": 9}]})");
+  const auto plan_as = [&](const char* format, std::vector<std::string> options) {
+    options.insert(options.end(), {"--task", task, "--format", format, "--effort", "fast"});
+    return run_command("plan", options);
+  };
+  const json stated = json::parse(plan_as("json", {}).out);
+  EXPECT_THAT(stated["notes"].dump(), HasSubstr("overlap: dense_ms 3"));
+  EXPECT_EQ(stated["devices"][0]["cost"]["dense_ms"], 3.0);
+  EXPECT_FALSE(stated["devices"][0]["cost"].contains("hidden_ms"));
+  EXPECT_FALSE(stated.contains("set_by"));
+  const json hidden = json::parse(plan_as("json", {"--overlap", "ids"}).out);
+  const json& cost = hidden["devices"][0]["cost"];
+  EXPECT_GT(cost["hidden_ms"], 0.0);
+  EXPECT_EQ(cost["hidden_ms"], cost["ids_ms"]);
+  EXPECT_LT(hidden["cost_ms"], stated["cost_ms"]);
+  EXPECT_EQ(json::parse(plan_as("json", {"--overlap", "ids=false"}).out)["cost_ms"],
+            stated["cost_ms"]);
+  const json by_host = json::parse(plan_as("json", {"--overlap", "host_ms=50"}).out);
+  EXPECT_EQ(by_host["cost_ms"], 50.0);
+  EXPECT_EQ(by_host["set_by"], "host");
+  EXPECT_THAT(plan_as("table", {"--overlap", "host_ms=50"}).out,
+              ContainsRegex("50.0+ ms per iteration, set by the host .devices take up to [0-9.]+ "
+                            "ms"));
+  for (const auto& [option, text] : std::map<std::string, std::string>{
+           {"id",
+            "--overlap: there is no 'id'; use ids, dense_ms, dense_beside_outputs_ms, "
+            "dense_beside_gradients_ms, host_ms"},
+           {"ids=maybe", "--overlap: ids is 'maybe'; give true or false"},
+           {"dense_ms", "--overlap: dense_ms is '', no number; give milliseconds"},
+           {"dense_ms=nan", "--overlap: dense_ms is nan; give milliseconds"},
+           {"host_ms=-1", "--overlap: host_ms is -1; give milliseconds of an iteration"}}) {
+    const Outcome outcome = plan_as("json", {"--overlap", option});
+    EXPECT_EQ(outcome.code, kExitBadInput) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+  }
+}
+
 // Of a device: 1,000,000 rows of 64 columns, and what they need to be trained.
 TEST(PlanCommand, SaysWhatMemoryIsFor) {
   const TemporaryFolder folder;

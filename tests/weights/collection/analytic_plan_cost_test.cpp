@@ -70,6 +70,25 @@ TEST(AnalyticPlanCost, ExchangesHaveTheTypesOfTheTask) {
   EXPECT_LT(short_ids.ids_ms, usual.ids_ms);
 }
 
+TEST(AnalyticPlanCost, HeedsWhatRunsBesideWhat) {
+  const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
+  const NetworkSpec& network = network_named("a100-nvlink3-hdr");
+  Task task = three_tables();
+  const Plan plan = one_table_each(task);
+  const PlanCost sum = analytic_plan_cost(gpu, network, task, plan);
+  task.overlap = {.ids = true, .dense_ms = 1.5, .dense_beside_gradients_ms = 1000.0};
+  const PlanCost cost = analytic_plan_cost(gpu, network, task, plan);
+  // All devices take as long for gradients.
+  const double dense_ms = 1.5 + 1000.0 - sum.devices[0].backward_ms;
+  for (std::size_t d = 0; d < cost.devices.size(); ++d) {
+    EXPECT_NEAR(cost.devices[d].dense_ms, dense_ms, 1e-9);
+    EXPECT_EQ(cost.devices[d].hidden_ms, sum.devices[d].ids_ms);
+  }
+  EXPECT_NEAR(cost.cost_ms, sum.cost_ms - sum.devices[0].ids_ms + dense_ms, 1e-9);
+  task.overlap.host_ms = 5000.0;
+  EXPECT_EQ(analytic_plan_cost(gpu, network, task, plan).cost_ms, 5000.0);
+}
+
 TEST(AnalyticPlanCost, ReplicasMayGatherTouchedRows) {
   const GpuSpec& gpu = gpu_named("a100-sxm-80gb");
   const NetworkSpec& network = network_named("a100-nvlink3-hdr");

@@ -7,6 +7,7 @@
 namespace neuroshard::python {
 
 void bind_exchange(nanobind::module_& module);
+void bind_overlap(nanobind::module_& module);
 void bind_tasks(nanobind::module_& module);
 void bind_plans(nanobind::module_& module);
 void bind_planner(nanobind::module_& module);

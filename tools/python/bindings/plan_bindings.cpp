@@ -175,7 +175,10 @@ void bind_plan_cost(nb::module_& module) {
   plan_cost
       .def_prop_ro(
           "cost_ms", [](const CostedTaskPlan& plan) { return plan.cost.cost_ms; },
-          "Of the slowest device.")
+          "Of the slowest device, or of the host if that takes longer.")
+      .def_prop_ro(
+          "set_by_host", [](const CostedTaskPlan& plan) { return plan.cost.set_by_host(); },
+          "Whether the host (Overlap.host_ms) takes longer than all devices.")
       .def_prop_ro(
           "imbalance", [](const CostedTaskPlan& plan) { return imbalance(plan.cost); },
           "Work of the device that has most over the mean of all; waiting is no work.")
@@ -196,6 +199,10 @@ void bind_plan_cost(nb::module_& module) {
       .def_prop_ro("all_reduce_ms",
                    by_device<double>([](const DeviceCost& d) { return d.all_reduce_ms; }), kOwned,
                    "Of replicated tables' gradients, and the update by them.")
+      .def_prop_ro("dense_ms", by_device<double>([](const DeviceCost& d) { return d.dense_ms; }),
+                   kOwned, "Of the task's dense part, what no all-to-all hides.")
+      .def_prop_ro("hidden_ms", by_device<double>([](const DeviceCost& d) { return d.hidden_ms; }),
+                   kOwned, "Of `ids_ms`, what runs behind the iteration before.")
       .def_prop_ro("replicas_ms",
                    by_device<double>([](const DeviceCost& d) { return d.replicas_ms; }), kOwned,
                    "Of replicated tables' operator; part of `compute_ms`.")

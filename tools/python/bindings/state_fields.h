@@ -58,6 +58,12 @@ auto fields_of(S& s) {
   return std::tie(forward, backward, ids, forward_share, backward_share);
 }
 
+template <IsA<Overlap> S>
+auto fields_of(S& s) {
+  auto& [ids, dense_ms, dense_beside_outputs_ms, dense_beside_gradients_ms, host_ms] = s;
+  return std::tie(ids, dense_ms, dense_beside_outputs_ms, dense_beside_gradients_ms, host_ms);
+}
+
 template <IsA<TableGroup> S>
 auto fields_of(S& s) {
   auto& [name, tables, keep] = s;
@@ -67,9 +73,9 @@ auto fields_of(S& s) {
 template <IsA<Task> S>
 auto fields_of(S& s) {
   auto& [tables, devices, memory_bytes, reserved, batch_size, device_list, devices_per_node, links,
-         exchange, groups] = s;
+         exchange, overlap, groups] = s;
   return std::tie(tables, devices, memory_bytes, reserved, batch_size, device_list,
-                  devices_per_node, links, exchange, groups);
+                  devices_per_node, links, exchange, overlap, groups);
 }
 
 template <IsA<NamedTask> S>
@@ -98,18 +104,18 @@ auto fields_of(S& s) {
 
 template <IsA<DeviceCost> S>
 auto fields_of(S& s) {
-  auto& [compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, memory_bytes,
-         dim_sum, lookups, slices, memory, reserved_bytes, speed, base_ms, base_bytes, free_bytes] =
-      s;
-  return std::tie(compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms,
-                  memory_bytes, dim_sum, lookups, slices, memory, reserved_bytes, speed, base_ms,
-                  base_bytes, free_bytes);
+  auto& [compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
+         hidden_ms, memory_bytes, dim_sum, lookups, slices, memory, reserved_bytes, speed, base_ms,
+         base_bytes, free_bytes] = s;
+  return std::tie(compute_ms, forward_ms, backward_ms, ids_ms, replicas_ms, all_reduce_ms, dense_ms,
+                  hidden_ms, memory_bytes, dim_sum, lookups, slices, memory, reserved_bytes, speed,
+                  base_ms, base_bytes, free_bytes);
 }
 
 template <IsA<PlanCost> S>
 auto fields_of(S& s) {
-  auto& [devices, cost_ms, fits_memory, warning] = s;
-  return std::tie(devices, cost_ms, fits_memory, warning);
+  auto& [devices, cost_ms, host_ms, fits_memory, warning] = s;
+  return std::tie(devices, cost_ms, host_ms, fits_memory, warning);
 }
 
 template <IsA<CostedTaskPlan> S>

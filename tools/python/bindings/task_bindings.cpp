@@ -97,7 +97,8 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                     std::vector<std::string> notes, std::int64_t reserved_bytes,
                     double reserved_share, std::optional<std::int64_t> batch_size,
                     int devices_per_node, std::optional<NodeLinks> links,
-                    const ExchangeTypes& exchange, std::vector<TableGroup> groups) {
+                    const ExchangeTypes& exchange, const Overlap& overlap,
+                    std::vector<TableGroup> groups) {
   if (batch_size) {
     for (Table& table : tables) table.memory.batch_size = *batch_size;
   }
@@ -107,6 +108,7 @@ NamedTask make_task(std::vector<Table> tables, Devices devices,
                   .devices_per_node = devices_per_node,
                   .links = links,
                   .exchange = exchange,
+                  .overlap = overlap,
                   .groups = std::move(groups)},
                  std::move(name),
                  std::move(notes)};
@@ -338,16 +340,18 @@ void bind_task(nb::module_& module) {
              std::vector<std::string> notes, std::int64_t reserved_bytes, double reserved_share,
              std::optional<std::int64_t> batch_size, int devices_per_node,
              std::optional<NodeLinks> links, const std::optional<ExchangeTypes>& exchange,
-             std::vector<TableGroup> groups) {
+             const std::optional<Overlap>& overlap, std::vector<TableGroup> groups) {
             new (self) NamedTask(make_task(std::move(tables), std::move(devices), memory_bytes,
                                            std::move(name), std::move(notes), reserved_bytes,
                                            reserved_share, batch_size, devices_per_node, links,
-                                           exchange.value_or(ExchangeTypes{}), std::move(groups)));
+                                           exchange.value_or(ExchangeTypes{}),
+                                           overlap.value_or(Overlap{}), std::move(groups)));
           },
           "tables"_a, "devices"_a, "memory_bytes"_a = nb::none(), nb::kw_only(), "name"_a = "",
           "notes"_a = std::vector<std::string>{}, "reserved_bytes"_a = 0, "reserved_share"_a = 0.0,
           "batch_size"_a = nb::none(), "devices_per_node"_a = kDefaultDevicesPerNode,
-          "links"_a = nb::none(), "exchange"_a = nb::none(), "groups"_a = std::vector<TableGroup>{},
+          "links"_a = nb::none(), "exchange"_a = nb::none(), "overlap"_a = nb::none(),
+          "groups"_a = std::vector<TableGroup>{},
           "`devices`: how many, or a list of all of them. `memory_bytes`: of one device, or a "
           "list of "
           "those of each; not if devices are listed, which have it. `notes`: assumptions, which "
@@ -358,7 +362,8 @@ void bind_task(nb::module_& module) {
           "`devices_per_node`: devices that share a node, within which rows may be cut. "
           "`links`: what connects them; None: as in the network that the cost models know, where "
           "it does not matter which devices share a node. `exchange`: how values and ids are sent; "
-          "None: as fp32 and int64. `groups`: tables that every plan keeps "
+          "None: as fp32 and int64. `overlap`: what runs beside what; None: nothing. `groups`: "
+          "tables that every plan keeps "
           "together or apart.")
       .def_prop_ro("tables", [](const NamedTask& task) { return task.task.tables; })
       .def_prop_ro("devices", [](const NamedTask& task) { return task.task.devices; })
@@ -366,6 +371,7 @@ void bind_task(nb::module_& module) {
                    [](const NamedTask& task) { return task.task.devices_per_node; })
       .def_prop_ro("links", [](const NamedTask& task) { return task.task.links; })
       .def_prop_ro("exchange", [](const NamedTask& task) { return task.task.exchange; })
+      .def_prop_ro("overlap", [](const NamedTask& task) { return task.task.overlap; })
       .def_prop_ro("groups", [](const NamedTask& task) { return task.task.groups; })
       .def_prop_ro(
           "device_list", [](const NamedTask& task) { return task.task.device_list; },

@@ -28,7 +28,7 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from neuroshard._core import ExchangeTypes, PlanCost, Planner, Weights
+from neuroshard._core import ExchangeTypes, Overlap, PlanCost, Planner, Weights
 from neuroshard.errors import Error
 from neuroshard.torchrec.enumerators import NothingButThese, QuickEnumerator, estimate_times
 from neuroshard.torchrec.exchange import exchange_of
@@ -72,6 +72,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
       candidates: how many of the plans of lowest predicted cost are estimated by TorchRec, 1 to 1,001: the one is
         taken that costs least by its estimates. None: 32 if the weights are trained on these, else 1.
       exchange: how values and ids are sent. None: as the sharders' codecs say (QCommsConfig).
+      overlap: what runs beside what. None: nothing, all is added up. TrainPipelineSparseDist hides ids:
+        Overlap(ids=True).
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         plan_store: PlanStore | None = None,
         candidates: int | None = None,
         exchange: ExchangeTypes | None = None,
+        overlap: Overlap | None = None,
     ) -> None:
         super().__init__(
             topology=topology,
@@ -129,6 +132,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         self._plan_store = plan_store
         self._given_exchange = exchange
         self._exchange = ExchangeTypes()
+        self._overlap = overlap or Overlap()
         self._forget()
 
     def _forget(self) -> None:
@@ -221,6 +225,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
             constraints,
             self._access_histograms,
             self._exchange,
+            self._overlap,
             self._candidates,
         )
         refusals = {t.full_name: reason for t in tables if (reason := self._refusal(t)) is not None}
@@ -283,7 +288,8 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         try:
             of_model = [t.table(constraints, self._access_histograms, t.rules(constraints)) for t in ours]
             if ours:
-                by_search = f"{self._planners.any_cuts.fingerprint(task_of(of_model, rooms, self._topology, self._exchange)):016x}"
+                task = task_of(of_model, rooms, self._topology, self._exchange, self._overlap)
+                by_search = f"{self._planners.any_cuts.fingerprint(task):016x}"
         except Error as error:
             raise PlannerError(str(error), PlannerErrorType.INPUT_VALIDATION) from error
         option_bytes = [memory.option_bytes(option) for table in tables for option in table.options]
@@ -355,7 +361,7 @@ class NeuroShardPlanner(EmbeddingPlannerBase):
         names = [f"{option.path}.{option.name}" if option.path else option.name for option in priced]
         try:
             of_model = [by_name[name].table(self._constraints or {}, self._access_histograms) for name in names]
-            task = task_of(of_model, rooms, self._topology, self._exchange)
+            task = task_of(of_model, rooms, self._topology, self._exchange, self._overlap)
             return self._planners.by_columns.simulate(task, plan_of_options(priced, task))
         except Error as error:
             # Of plans that are TorchRec's alone, on more devices than cost models know, say.

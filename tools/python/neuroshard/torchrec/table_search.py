@@ -14,7 +14,7 @@ from torchrec.distributed.planner.types import (
     Topology,
 )
 
-from neuroshard._core import ExchangeTypes, Infeasibility, Planner, PlanResult, Table, Task
+from neuroshard._core import ExchangeTypes, Infeasibility, Overlap, Planner, PlanResult, Table, Task
 from neuroshard.errors import Error
 from neuroshard.torchrec.memory import MemoryCounter, sized
 from neuroshard.torchrec.model_tables import (
@@ -103,6 +103,7 @@ class TableSearch:
         constraints: Constraints,
         access_histograms: AccessHistograms,
         exchange: ExchangeTypes,
+        overlap: Overlap,
         candidates: int,
     ) -> None:
         self._planners = planners
@@ -113,6 +114,7 @@ class TableSearch:
         self._constraints = constraints
         self._access_histograms = access_histograms
         self._exchange = exchange
+        self._overlap = overlap
         self._candidates = candidates
         self._others: Sequence[ShardingOption] = ()
         self._infeasible: Infeasibility | None = None
@@ -246,7 +248,9 @@ class TableSearch:
         reserved, too_little, too_much = 0, 0, None
         for _ in range(MOST_TRIES_FOR_MEMORY):
             limits = [room - reserved for room in rooms]
-            result = self._plan(planner, task_of(sought, limits, self._topology, self._exchange)) if max(limits) > 0 else None
+            result = None
+            if max(limits) > 0:
+                result = self._plan(planner, task_of(sought, limits, self._topology, self._exchange, self._overlap))
             if result is None or result.plan is None or result.cost is None:
                 if reserved == 0:
                     break
@@ -365,7 +369,7 @@ class TableSearch:
 
 
 def task_of(
-    tables: Sequence[Table], rooms: Sequence[int], topology: Topology, exchange: ExchangeTypes
+    tables: Sequence[Table], rooms: Sequence[int], topology: Topology, exchange: ExchangeTypes, overlap: Overlap
 ) -> Task:
     """For devices of `rooms` bytes. Devices without room have one byte, since tasks want some."""
     rooms = [max(1, room) for room in rooms]
@@ -376,4 +380,5 @@ def task_of(
         name="model",
         devices_per_node=min(topology.intra_group_size, len(rooms)),
         exchange=exchange,
+        overlap=overlap,
     )
