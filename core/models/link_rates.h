@@ -32,8 +32,8 @@ inline constexpr double kBetweenNodesRate = 0.85;
          0.005 * std::ceil(std::log2(nodes.count));
 }
 
-/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each device's
-/// part; both at once.
+/// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each
+/// device's part; both at once.
 [[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, double in_node_gb_s,
                                                  double between_nodes_gb_s) {
   const double n = nodes.devices;
