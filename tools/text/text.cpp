@@ -8,10 +8,10 @@
 namespace neuroshard::tools {
 namespace {
 
-constexpr std::array<std::string_view, 5> kUnicodeFills = {"█", "▓", "░", "▞", "▒"};
-constexpr std::array<std::string_view, 5> kAsciiFills = {"#", "=", "-", "+", ":"};
-constexpr std::array<std::string_view, 5> kColors = {"\033[34m", "\033[36m", "\033[35m", "\033[33m",
-                                                     "\033[32m"};
+constexpr std::array<std::string_view, 6> kUnicodeFills = {"█", "▓", "░", "▞", "▒", "▤"};
+constexpr std::array<std::string_view, 6> kAsciiFills = {"#", "=", "-", "+", ":", "*"};
+constexpr std::array<std::string_view, 6> kColors = {"\033[34m", "\033[36m", "\033[35m",
+                                                     "\033[33m", "\033[32m", "\033[31m"};
 constexpr std::string_view kReset = "\033[0m";
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }

@@ -25,7 +25,7 @@ namespace neuroshard::tools {
 /// A horizontal bar: `share` (0 to 1) of `cells`, not padded. In Unicode in steps of 1/8 cell.
 [[nodiscard]] std::string bar(double share, int cells, const TextStyle& style);
 
-/// Bars end to end, told apart by fill (and colour), at most five, and dots for `idle_share`. All
+/// Bars end to end, told apart by fill (and colour), at most six, and dots for `idle_share`. All
 /// shares add up to at most 1. The length of the whole is right to half a cell whatever the parts.
 [[nodiscard]] std::string stacked_bar(const std::vector<double>& shares, double idle_share,
                                       int cells, const TextStyle& style);

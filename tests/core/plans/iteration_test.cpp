@@ -84,7 +84,7 @@ TEST(Iteration, OfPlansIsTheirSumLessWhatIsHidden) {
     SCOPED_TRACE(seed);
     Task task = testing::random_task_of_all_kinds(seed);
     Random random(seed, 51);
-    if (seed % 2 == 1) {
+    if (seed % 4 == 0) {  // So many lookups that their ids take longest.
       for (Table& table : task.tables) table.pooling_factor *= 1000.0;
     }
     const Plan plan = random_plan(task, random);

@@ -48,6 +48,15 @@ TEST(PlanReport, ShowsOfIdsWhatIsNotHidden) {
               HasSubstr("0.750 ms of ids run behind the iteration before"));
 }
 
+TEST(PlanReport, TellsAllTermsApart) {
+  PlanDocument document = reported_plan();
+  for (DeviceCost& device : document.cost.devices) {
+    device.ids_ms = device.all_reduce_ms = device.dense_ms = 1.0;
+  }
+  ASSERT_EQ(shown_terms(document.cost).size(), 7U);
+  EXPECT_THAT(plan_page(document, {.columns = 160}), HasSubstr("  * dense  . waiting\n"));
+}
+
 TEST(PlanReport, SaysWhatDevicesTakeWhereTheHostDecides) {
   PlanDocument document = reported_plan();
   const double slowest_ms = document.cost.slowest_ms();
