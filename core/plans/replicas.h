@@ -35,8 +35,8 @@ struct ReplicaTraffic {
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
                                          const TouchedGradients& touched);
 
-/// What a replica's operator computes with: it makes gradients, and what the optimizer keeps is read
-/// and written where they are added up.
+/// What a replica's operator computes with: it makes gradients, and what the optimizer keeps is
+/// read and written where they are added up.
 [[nodiscard]] inline Table in_replica_operator(Table table) {
   table.memory.optimizer = Optimizer::kSgd;
   return table;

@@ -11,13 +11,13 @@
 namespace neuroshard {
 
 /// Of replicas, on each device, what dense gradients and SGD do not need: of those whose gradients
-/// are gathered by rows (ReplicaGradients::kTouched) all of the update, of others the traffic of the
-/// optimizer's state.
+/// are gathered by rows (ReplicaGradients::kTouched) all of the update, of others the traffic of
+/// the optimizer's state.
 struct GatherTraffic {
   double gathered_bytes = 0.0;  ///< Ids and rows of all devices together.
   /// What a plain copy moves in the time that it takes to group them by row and to update weights.
   double copied_bytes = 0.0;
-  double launches = 0.0;        ///< Kernels that do it.
+  double launches = 0.0;  ///< Kernels that do it.
 };
 
 /// Sizes of such gradients for the tables of one task. docs/analytic_costs.md has the formulas.

@@ -28,8 +28,8 @@ inline constexpr double kSectorBytes = 32.0;  ///< Smallest transfer from memory
   return std::max(kSectorBytes, weight_row_bytes(type, dim));
 }
 
-/// The optimizer's state of a row of `dim` columns: an array of columns or two, each row of which is
-/// transferred by itself, and a number by row.
+/// The optimizer's state of a row of `dim` columns: an array of columns or two, each row of which
+/// is transferred by itself, and a number by row.
 [[nodiscard]] inline double moved_state_row_bytes(Optimizer optimizer, int dim) {
   const RowBytes state = state_bytes(optimizer);
   const double arrays = static_cast<double>(state.per_column) / fp32_row_bytes(1);

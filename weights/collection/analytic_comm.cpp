@@ -88,7 +88,8 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
       transfer_ms = std::max(transfer_ms, ms_of(beyond, network.node_gb_per_s * kBetweenNodesRate));
     }
   }
-  return all_to_all_base_ms(FilledNodes(static_cast<double>(devices), network.gpus_per_node).count) +
+  return all_to_all_base_ms(
+             FilledNodes(static_cast<double>(devices), network.gpus_per_node).count) +
          transfer_ms;
 }
 
