@@ -54,7 +54,7 @@ enum class NodeOrder { kAny, kInOrder };
                                          int devices, double bytes);
 
 /// The same of gradients of which devices gather the rows that are touched: an all-gather, priced
-/// as an all-reduce of half the bytes, and their update. 0 for no bytes. Throws Error likewise.
+/// as an all-reduce of half the bytes, and their update. 0 for no traffic. Throws Error likewise.
 [[nodiscard]] double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                                      const GatherTraffic& traffic);
 

@@ -12,7 +12,7 @@ namespace neuroshard {
 struct AnalyticCompute {
   double forward_ms = 0.0;
   double sort_ms = 0.0;            ///< Grouping of the lookups by row.
-  double update_ms = 0.0;          ///< Sum of the gradients of each row, and SGD.
+  double update_ms = 0.0;          ///< Sum of the gradients of each row, and the optimizer.
   double launch_ms = 0.0;          ///< Of all kernels.
   double forward_launch_ms = 0.0;  ///< Part of launch_ms.
 
@@ -21,11 +21,11 @@ struct AnalyticCompute {
   [[nodiscard]] double forward_pass_ms() const { return forward_ms + forward_launch_ms; }
 };
 
-/// Forward + backward + exact SGD of the fused embedding-bag operator over the tables of one device
-/// (weights of the tables' types, fp32 outputs and gradients, sum pooling, 64-bit indices, cold
-/// caches), as a roofline of memory and L2 traffic. `samples`, which the tables' histograms are
-/// for, need not be whole: the mean share of a device. No tables: all zero. docs/analytic_costs.md
-/// derives each term. Not a measurement.
+/// Forward + backward + update of the fused embedding-bag operator over the tables of one device
+/// (the tables' types of weights and their optimizers, fp32 outputs and gradients, sum pooling,
+/// 64-bit indices, cold caches), as a roofline of memory and L2 traffic beside a sort. `samples`,
+/// which the tables' histograms are for, need not be whole: the mean share of a device. No tables:
+/// all zero. docs/analytic_costs.md derives each term. Not a measurement.
 [[nodiscard]] AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tables,
                                                double samples = kDefaultBatchSize);
 
