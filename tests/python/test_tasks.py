@@ -172,7 +172,7 @@ def test_devices_have_memory_of_their_own() -> None:
 
 def test_devices_may_be_listed() -> None:
     tables = [ns.Table(1_000_000, 64, 100.0) for _ in range(8)]
-    devices = [ns.Device(GIB), ns.Device(GIB, speed=4.0), ns.Device(GIB, base_ms=1.0, base_bytes=GIB // 2)]
+    devices = [ns.Device(GIB), ns.Device(GIB, speed=4.0), ns.Device(GIB, base_ms=4.0, base_bytes=GIB // 2)]
     task = ns.Task(tables, devices)
     assert (task.devices, task.memory_bytes, task.device_list) == (3, GIB, devices)
     assert task.room_bytes == [GIB, GIB, GIB // 2]
@@ -183,7 +183,7 @@ def test_devices_may_be_listed() -> None:
     assert result.cost is not None and result.plan is not None
     assert result.cost.dim_sum[1] > result.cost.dim_sum[0] > result.cost.dim_sum[2]
     equal = ns.simulate(ns.Task(tables, 3, GIB), result.plan)
-    assert np.allclose(equal.compute_ms / [1.0, 4.0, 1.0] + [0.0, 0.0, 1.0], result.cost.compute_ms, rtol=1e-6)
+    assert np.allclose(equal.compute_ms / [1.0, 4.0, 1.0] + [0.0, 0.0, 4.0], result.cost.compute_ms, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
