@@ -42,7 +42,7 @@ def kinds_of(used: NeuroShardPlanner) -> set[str]:
 def test_tables_take_what_torchrec_estimates(
     optimizer: str, data_type: DataType, features: int, pipeline: PipelineType
 ) -> None:
-    """Whole ones, of all optimizers, types and pipelines; at the same predicted cost."""
+    """Whole ones, of all optimizers, types and pipelines; what optimizers keep is predicted to cost something."""
     sizes = {"long": (900_000, 16), "short": (30, 64), "wide": (20_000, 256)}
     model = EmbeddingBagCollection(
         tables=[
@@ -93,7 +93,8 @@ def test_tables_take_what_torchrec_estimates(
 
     whole = [(position, position, 0, table.columns) for position, table in enumerate(tables)]
     sized = costs(search._sized(tables, given))
-    assert sized.cost_ms == costs(given).cost_ms
+    cost_of_sgd = costs(given).cost_ms
+    assert sized.cost_ms == cost_of_sgd if optimizer == "EXACT_SGD" else sized.cost_ms > cost_of_sgd
     options = [table.sharded([Piece(0, table.columns, 0, 0, table.rows)]) for table in tables]
     enumerator.populate_estimates(options)
     for position, option in enumerate(options):
@@ -126,10 +127,10 @@ def test_replicas_are_kept_where_the_first_plan_is_refused() -> None:
     by_columns = planned(COLUMNS, room)
     assert replicated.cost is not None and by_columns.cost is not None
     assert replicated.cost.cost_ms < 0.95 * by_columns.cost.cost_ms
-    # As good as where there is room.
+    # Nearly as good as where there is room.
     roomy = planned([*COLUMNS, "data_parallel"], 16 * GIB)
     assert roomy._searches == 1 and roomy.cost is not None
-    assert replicated.cost.cost_ms < 1.02 * roomy.cost.cost_ms
+    assert replicated.cost.cost_ms < 1.03 * roomy.cost.cost_ms
 
 
 def test_tighter_and_tighter_memory() -> None:

@@ -77,7 +77,7 @@ def test_values_are_sent_as_sharders_say(caplog: pytest.LogCaptureFixture) -> No
         assert priced == pytest.approx(narrow.cost.cost_ms, rel=1e-6)
     assert narrow.cost is not None and narrow.cost.cost_ms < usual.cost.cost_ms
     given.plan(model, [codecs(CommType.FP8, CommType.FP8)])
-    assert given.cost is not None and given.cost.backward_ms[0] > 2 * narrow.cost.backward_ms[0]
+    assert given.cost is not None and given.cost.backward_ms[0] > 1.8 * narrow.cost.backward_ms[0]
     assert "neuroshard" not in caplog.text
     narrow._like_torchrec = True
     narrow.plan(model, [codecs(CommType.FP16, CommType.BF16)])

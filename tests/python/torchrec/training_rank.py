@@ -63,7 +63,7 @@ MEAN, FP16 = Variant(pooling=PoolingType.MEAN), Variant(data_type=DataType.FP16)
 PUBLISHED = "published tables"
 CASES = {
     2: {
-        "sgd": Case(),
+        "columns, sgd": Case(kinds={"user": "column_wise"}),
         "adagrad, mean": Case(EmbOptimType.EXACT_ADAGRAD, MEAN),
         "row-wise adagrad": Case(EmbOptimType.EXACT_ROWWISE_ADAGRAD),
         "fp16": Case(variant=FP16),
