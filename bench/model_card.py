@@ -40,6 +40,7 @@ ANY_BATCH_ROWS: list[Row] = [
     ("wide tables trained on", "wide", ["--max-dim", "256", *ROOMY]),
     ("published-like tables never seen", "unseen_published", ["--max-dim", "256", *ROOMY]),
     ("wide tables never seen", "unseen_wide", ["--max-dim", "256", *ROOMY]),
+    ("the same, any optimizers", "unseen_wide", ["--max-dim", "256", *ROOMY, "--optimizers"]),
     ("row blocks of wide tables never seen", "unseen_wide", [*ROOMY, *MANY, "--row-blocks"]),
     (
         "1 to 600 slices of wide tables never seen",
