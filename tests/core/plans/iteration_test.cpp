@@ -126,6 +126,7 @@ TEST(Iteration, OfPlansIsTheirSumLessWhatIsHidden) {
     replicas_alone += plan.slices.empty() ? 1 : 0;
     EXPECT_EQ(explain(*backend, task, plan).cost.cost_ms, cost.cost_ms);
   }
+  if (NEUROSHARD_SANITIZED) return;  // Too few tasks.
   EXPECT_GT(hidden, 0);
   EXPECT_GT(deciding_ids, 0);
   EXPECT_GT(replicas_alone, 0);
