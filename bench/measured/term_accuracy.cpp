@@ -37,6 +37,7 @@ std::vector<TermAccuracy> accuracy_by_term(std::span<const TermRatio> ratios) {
     term->second.push_back(one.analytic_over_measured);
   }
   std::vector<TermAccuracy> accuracies;
+  accuracies.reserve(terms.size());
   for (const auto& [term, values] : terms) {
     accuracies.push_back({.term = term,
                           .measurements = values.size(),
