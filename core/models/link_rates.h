@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "neuroshard/node_links.h"
+
 namespace neuroshard {
 
 // What collectives reach of the rates of links on datasheets, and what they take without bytes.
@@ -33,13 +35,14 @@ inline constexpr double kBetweenNodesRate = 0.85;
 }
 
 /// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each
-/// device's part; both at once.
-[[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, double in_node_gb_s,
-                                                 double between_nodes_gb_s) {
+/// device's part; both at once. `links`: stated in full, but for `node_gb_s`.
+[[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
   const double n = nodes.devices;
-  return 2.0 *
-         std::max((n - 1.0) / n / (in_node_gb_s * all_reduce_rate(n)),
-                  (nodes.count - 1.0) / nodes.count / n / (between_nodes_gb_s * kBetweenNodesRate));
+  const double between_gb_s = links.node_gb_s > 0.0
+                                  ? std::min(links.between_nodes_gb_s, links.node_gb_s / n)
+                                  : links.between_nodes_gb_s;
+  return 2.0 * std::max((n - 1.0) / n / (links.in_node_gb_s * all_reduce_rate(n)),
+                        (nodes.count - 1.0) / nodes.count / n / (between_gb_s * kBetweenNodesRate));
 }
 
 }  // namespace neuroshard

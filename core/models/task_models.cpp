@@ -50,16 +50,13 @@ void put_on_nodes(AllReduceModel& model, const KnownNetwork& known, const NodeLi
                   int devices_per_node) {
   const auto alone = model.lines.find(1);
   const double alone_rate = alone == model.lines.end() ? 0.0 : alone->second.ms_per_gib;
+  const NodeLinks known_links{known.in_node_gb_s, known.between_nodes_gb_s, 0.0};
   for (auto& [devices, line] : model.lines) {
     if (devices == 1) continue;
     const FilledNodes nodes(devices, devices_per_node);
     const FilledNodes known_nodes(devices, known.devices_per_node);
-    const double between_gb_s =
-        links.node_gb_s > 0.0 ? std::min(links.between_nodes_gb_s, links.node_gb_s / nodes.devices)
-                              : links.between_nodes_gb_s;
     const double factor =
-        all_reduce_ms_per_mb(nodes, links.in_node_gb_s, between_gb_s) /
-        all_reduce_ms_per_mb(known_nodes, known.in_node_gb_s, known.between_nodes_gb_s);
+        all_reduce_ms_per_mb(nodes, links) / all_reduce_ms_per_mb(known_nodes, known_links);
     line.ms_per_gib = alone_rate + factor * std::max(0.0, line.ms_per_gib - alone_rate);
     const double longer_ms = all_reduce_base_ms(nodes) - all_reduce_base_ms(known_nodes);
     line.latency_ms = std::max(0.0, line.latency_ms + longer_ms);

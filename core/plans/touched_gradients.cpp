@@ -4,17 +4,14 @@
 
 #include "core/plans/replicas.h"
 #include "core/tables/access_statistics.h"
+#include "core/tables/kernel_rates.h"
 #include "core/tables/lookup_sort.h"
-#include "core/tables/memory_rates.h"
 #include "core/tables/row_traffic.h"
 
 namespace neuroshard {
 namespace {
 
 constexpr double kGatheredIdBytes = 8.0;
-constexpr double kPairBytes = 12.0;  // Of a sorted key and its value.
-// Keys, segments, short and long rows; and one more than passes of the sort.
-constexpr double kLaunchesBesidesPasses = 5.0;
 
 }  // namespace
 
@@ -61,12 +58,12 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
     traffic.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
     traffic.copied_bytes +=
         kCopyRate / kGatherRate *
-        (of_table * (kPairBytes + gradient_bytes) + 2.0 * updated * (weight_bytes + state_bytes));
+        (of_table * (kSortedBytes + gradient_bytes) + 2.0 * updated * (weight_bytes + state_bytes));
   }
   if (gathered == 0.0) return traffic;
   const LookupSort sort = lookup_sort(gathered, rows);
   traffic.copied_bytes += sort.copied_bytes;
-  traffic.launches = kLaunchesBesidesPasses + sort.passes;
+  traffic.launches = sort.launches;
   return traffic;
 }
 

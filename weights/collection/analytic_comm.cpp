@@ -6,14 +6,12 @@
 #include <string>
 
 #include "core/models/link_rates.h"
-#include "core/tables/memory_rates.h"
+#include "core/tables/kernel_rates.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task.h"
 
 namespace neuroshard {
 namespace {
-
-constexpr double kUpdateLaunchMs = 0.004;  // Of a kernel.
 
 double milliseconds(double bytes, double gb_per_s) { return bytes / (gb_per_s * 1e6); }
 
@@ -149,18 +147,14 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
   check_all_reduce(devices, bytes);
   if (devices == 1 || bytes == 0.0) return 0.0;
   const FilledNodes nodes(devices, network.gpus_per_node);
-  const double inter_gb_per_s =
-      network.node_gb_per_s > 0.0
-          ? std::min(network.inter_gb_per_s, network.node_gb_per_s / nodes.devices)
-          : network.inter_gb_per_s;
-  return all_reduce_base_ms(nodes) +
-         bytes / 1e6 * all_reduce_ms_per_mb(nodes, network.intra_gb_per_s, inter_gb_per_s);
+  const NodeLinks links{network.intra_gb_per_s, network.inter_gb_per_s, network.node_gb_per_s};
+  return all_reduce_base_ms(nodes) + bytes / 1e6 * all_reduce_ms_per_mb(nodes, links);
 }
 
 namespace {
 
 double passes_ms(const GpuSpec& gpu, double launches, double bytes) {
-  return launches * kUpdateLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kCopyRate);
+  return launches * kLaunchMs + milliseconds(bytes, gpu.hbm_gb_per_s * kCopyRate);
 }
 
 }  // namespace

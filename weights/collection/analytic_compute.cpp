@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/tables/access_statistics.h"
+#include "core/tables/kernel_rates.h"
 #include "core/tables/lookup_sort.h"
-#include "core/tables/memory_rates.h"
 #include "core/tables/row_traffic.h"
 
 namespace neuroshard {
@@ -12,11 +12,6 @@ namespace {
 
 // Assumptions that no datasheet gives; docs/analytic_costs.md discusses them.
 constexpr double kUsableL2 = 0.8;  // The rest holds what only streams through.
-constexpr double kLaunchMs = 0.004;
-constexpr int kLaunchesBesidesSort = 5;  // Forward; keys, segments, short and long rows.
-
-constexpr double kIndexBytes = 8.0;
-constexpr double kPairBytes = 12.0;  // A sorted key and which bag the lookup belongs to.
 
 // Reads of weight rows that reach memory: the first touch of each, and all touches of rows that
 // do not fit in the cache beside the hotter ones. Tables run one after another, so each has the
@@ -75,19 +70,19 @@ AnalyticCompute analytic_compute(const GpuSpec& gpu, std::span<const Table> tabl
     // fit; then each touched row, and what the optimizer keeps of it, is read and written.
     const double bags = std::min(outputs, profile.lookups);
     const double kept = std::min(1.0, cache_bytes / (outputs * gradient_bytes));
-    update.both(profile.lookups * kPairBytes);
+    update.both(profile.lookups * kSortedBytes);
     update.memory_bytes += gradient_bytes * (bags + (profile.lookups - bags) * (1.0 - kept));
     update.l2_bytes += gradient_bytes * profile.lookups;
     const double state_bytes = moved_state_row_bytes(table.memory.optimizer, table.dim);
     update.both(2.0 * (bytes + state_bytes) * profile.distinct_rows);
   }
 
-  const auto [sort_bytes, passes] = lookup_sort(lookups, rows);
+  const LookupSort sort = lookup_sort(lookups, rows);
   cost.forward_ms = forward.milliseconds(gpu);
-  cost.sort_ms = sort_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
+  cost.sort_ms = sort.copied_bytes / (gpu.hbm_gb_per_s * kCopyRate * 1e6);
   cost.update_ms = update.milliseconds(gpu);
-  cost.launch_ms = kLaunchMs * (kLaunchesBesidesSort + passes + 1.0);
   cost.forward_launch_ms = kLaunchMs;
+  cost.launch_ms = kLaunchMs * (1.0 + sort.launches);
   return cost;
 }
 
