@@ -5,7 +5,7 @@
 
 A plan waits for its slowest device, which takes no less than the mean; so do columns and lookups. Nearly all terms of
 the prices add up over tables, and what does not is bounded by what does: the larger of memory's and L2's time by any
-mixture of both, the sort's passes by those of a table alone. So the bound is a sum over tables of the cheapest way to
+mixture of both, the sort's bits by those of a table alone. So the bound is a sum over tables of the cheapest way to
 shard each: slices of columns, as many as is best; rows in blocks, two of which already send all columns twice; or a
 copy on each device, of which rows' traffic is left out. Beside that, a table in columns sends all its lookups to one
 device at least: for each number of lookups, tables that have more are not in columns.
@@ -24,15 +24,18 @@ import neuroshard
 TABLE_SETS = Path(__file__).parent / "data" / "table_sets"
 SAMPLES = 65536
 
-# Of an A100 and its network, bytes per ms; bytes of L2 that rows stay in; ms.
-MEMORY = 0.9 * 2039e6
-L2 = 0.9 * 5120 * 1.41e6
+# An A100 and its network: bytes per ms, by a plain copy and by kernels that gather rows; bytes of L2 that rows stay in;
+# launches of an operator besides a sort's passes.
+COPY = 0.9 * 2039e6
+MEMORY = 0.63 * 2039e6
+L2 = 0.63 * 5120 * 1.41e6
 L2_BYTES = 0.8 * 40 * 2**20
-IN_NODE = 0.8 * 300e6
-BETWEEN_NODES = 0.8 * 25e6
+IN_NODE = 300e6
+BETWEEN_NODES = 0.85 * 25e6
 NODE = 8
 LAUNCH_MS = 0.004
 LAUNCHES = 6
+SORTED = 12
 
 MIXTURES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -53,7 +56,7 @@ class Traffic(NamedTuple):
             + (1.0 - of_forward) * self.forward_l2 / L2
             + of_update * self.update_memory / MEMORY
             + (1.0 - of_update) * self.update_l2 / L2
-            + self.sort / MEMORY
+            + self.sort / COPY
         )
 
     def __mul__(self, times: float) -> "Traffic":  # type: ignore[override]
@@ -68,13 +71,13 @@ def mean_touches(bin: int) -> float:
 MEAN_TOUCHES = [mean_touches(bin) for bin in range(17)]
 
 
-def passes(rows: float) -> int:
-    return math.ceil(math.ceil(math.log2(rows)) / 8) if rows > 1 else 0
+def passes(rows: float) -> float:
+    return math.log2(max(1.0, rows)) / 8
 
 
-def sort_bytes(lookups: float, passes: float) -> float:
-    key = 8 if passes > 4 else 4
-    return lookups * (8 + key + 4 + 2 * key + 2 * (key + 4) * passes)
+def sort_bytes(lookups: float, rows: float) -> float:
+    """A copy moves so many in the time of the sort."""
+    return 6 * lookups * (8 + SORTED + 2 * 8 + 2 * SORTED * passes(rows))
 
 
 def traffic(table: neuroshard.Table, dim: float, *, all_cached: bool = False) -> Traffic:
@@ -95,7 +98,7 @@ def traffic(table: neuroshard.Table, dim: float, *, all_cached: bool = False) ->
         cached -= of_bin
         reads += of_bin + (rows - of_bin) * MEAN_TOUCHES[bin] * stretch
     forward = 8 * (lookups + outputs) + 4 * outputs * dim
-    update = 8 * lookups + 2 * row * distinct
+    update = SORTED * lookups + 2 * row * distinct
     bags = min(outputs, lookups)
     kept = min(1.0, L2_BYTES / (outputs * row))
     return Traffic(
@@ -103,7 +106,7 @@ def traffic(table: neuroshard.Table, dim: float, *, all_cached: bool = False) ->
         forward + row * lookups,
         update + row * (bags + (lookups - bags) * (1.0 - kept)),
         update + row * lookups,
-        sort_bytes(lookups, passes(table.rows)),
+        sort_bytes(lookups, table.rows),
     )
 
 
@@ -118,20 +121,23 @@ class Exchanges:
     def all_to_all_ms(self, columns: float) -> float:
         peers, others = self.in_node - 1, self.devices - self.in_node
         of_peer = 4 * SAMPLES / self.devices * columns
-        return 0.020 + 0.001 * peers + 0.0025 * others + max(of_peer * peers / IN_NODE, of_peer * others / BETWEEN_NODES)
+        in_node = (0.75 - 0.32 / self.in_node) * IN_NODE
+        base_ms = 0.035 if self.nodes == 1 else 0.075
+        return base_ms + max(of_peer * peers / in_node, of_peer * others / BETWEEN_NODES)
 
     def column_ms(self) -> float:
         return self.all_to_all_ms(1.0) - self.all_to_all_ms(0.0)
 
     def all_reduce_ms(self, size: float) -> float:
         """And the dense pass, of so many bytes more."""
-        within = 2 * size * (self.in_node - 1) / self.in_node / IN_NODE
+        rate = min(0.79, 0.375 + 0.053 * self.in_node) * IN_NODE
+        within = 2 * size * (self.in_node - 1) / self.in_node / rate
         between = 2 * (size / self.in_node) * (self.nodes - 1) / self.nodes / BETWEEN_NODES
-        return within + between + 4 * size / MEMORY
+        return max(within, between) + 4 * size / COPY
 
     def all_reduce_latency_ms(self) -> float:
-        tree = 2 * math.ceil(math.log2(self.nodes)) if self.nodes > 1 else 0
-        return 0.020 + 0.001 * 2 * (self.in_node - 1) + 0.0025 * tree + 2 * LAUNCH_MS
+        ring = 0.0105 * max(0.0, math.log2(self.in_node) - 1)
+        return 0.022 + ring + 0.005 * math.ceil(math.log2(self.nodes)) + 2 * LAUNCH_MS
 
 
 class Way(NamedTuple):
@@ -153,7 +159,7 @@ def ways(table: neuroshard.Table, exchanges: Exchanges) -> list[Way]:
         Way("columns", traffic(table, dim / slices) * slices, columns, slices * table.pooling_factor)
         for slices in range(1, dim // 4 + 1)
     ]
-    # Any cut by rows: outputs at least twice, and the sorts of equal blocks on all devices, by bits instead of passes.
+    # Any cut by rows: outputs at least twice, and the sorts of equal blocks on all devices.
     once = traffic(table, dim, all_cached=True)
     outputs = 4 * SAMPLES * columns
     rows = Traffic(
@@ -161,7 +167,7 @@ def ways(table: neuroshard.Table, exchanges: Exchanges) -> list[Way]:
         once.forward_l2 + outputs,
         once.update_memory,
         once.update_l2,
-        sort_bytes(lookups, math.log2(max(1.0, table.rows / count)) / 8),
+        sort_bytes(lookups, table.rows / count),
     )
     found.append(Way("rows", rows, 2 * columns, table.pooling_factor))
     # A copy: a device's part of the samples, without what rows take of memory.
@@ -173,9 +179,9 @@ def ways(table: neuroshard.Table, exchanges: Exchanges) -> list[Way]:
     copy = Traffic(
         forward,
         forward + row * part,
-        8 * part + row * (bags + (part - bags) * (1.0 - kept)),
-        8 * part + row * part,
-        sort_bytes(part, passes(table.rows)),
+        SORTED * part + row * (bags + (part - bags) * (1.0 - kept)),
+        SORTED * part + row * part,
+        sort_bytes(part, table.rows),
     )
     gradients_ms = exchanges.all_reduce_ms(4.0 * table.rows * dim)
     found.append(Way("replicas", copy * count, 0.0, 0.0, gradients_ms))
@@ -239,8 +245,8 @@ def recount_ms(task: neuroshard.Task, plan: neuroshard.Plan) -> float:
         compute.append(
             max(of_device.forward_memory / MEMORY, of_device.forward_l2 / L2)
             + max(of_device.update_memory / MEMORY, of_device.update_l2 / L2)
-            + sort_bytes(all_lookups, passes(rows)) / MEMORY
-            + LAUNCH_MS * (LAUNCHES + passes(rows))
+            + sort_bytes(all_lookups, rows) / COPY
+            + LAUNCH_MS * (LAUNCHES + math.ceil(passes(rows)))
         )
         columns.append(sum(one.dim * table.features for table, one in zip(tables, slices)))
         lookups.append(all_lookups / SAMPLES)
