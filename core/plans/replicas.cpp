@@ -52,7 +52,7 @@ ReplicaTraffic replica_traffic(const Task& task, const Plan& plan) {
     traffic.dense_bytes += dense_gradient_bytes(*tables.back());
   }
   sort_by_kind(tables);
-  traffic.gathered = TouchedGradients(task).traffic(tables);
+  traffic.update = TouchedGradients(task).update(tables);
   return traffic;
 }
 
@@ -77,7 +77,7 @@ ReplicasCost cost_of_replicas(const Backend& backend, const Task& task, const Pl
   const AllReduceModel& all_reduce = *backend.all_reduce();
   return {.operator_ms = std::move(of_device),
           .all_reduce_ms = all_reduce.all_reduce_ms(task.devices, traffic.dense_bytes) +
-                           gather_ms(all_reduce, task.devices, traffic.gathered),
+                           replica_update_ms(all_reduce, task.devices, traffic.update),
           .memory = replicas_memory(task, plan)};
 }
 

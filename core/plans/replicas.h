@@ -27,7 +27,7 @@ struct ReplicasCost {
 /// What devices exchange of the gradients of all replicas of a plan.
 struct ReplicaTraffic {
   double dense_bytes = 0.0;
-  GatherTraffic gathered{};
+  ReplicaUpdate update{};
 };
 [[nodiscard]] ReplicaTraffic replica_traffic(const Task& task, const Plan& plan);
 

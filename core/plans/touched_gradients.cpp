@@ -38,14 +38,14 @@ double TouchedGradients::gathered_bytes(const Table& table) const {
   return gathered_rows(table) * (kGatheredIdBytes + fp32_row_bytes(table.dim));
 }
 
-GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) const {
-  GatherTraffic traffic;
+ReplicaUpdate TouchedGradients::update(std::span<const Table* const> tables) const {
+  ReplicaUpdate update;
   double gathered = 0.0;
   double rows = 0.0;
   for (const Table* table : tables) {
     const double state_bytes = moved_state_row_bytes(table->memory.optimizer, table->dim);
     if (table->replica_gradients != ReplicaGradients::kTouched) {
-      traffic.copied_bytes += 2.0 * state_bytes * static_cast<double>(table->rows);
+      update.copied_bytes += 2.0 * state_bytes * static_cast<double>(table->rows);
       continue;
     }
     const double of_table = gathered_rows(*table);
@@ -55,27 +55,27 @@ GatherTraffic TouchedGradients::traffic(std::span<const Table* const> tables) co
     const double updated = std::min(of_table, distinct_rows(*table, *of_batch_, batch_));
     gathered += of_table;
     rows += static_cast<double>(table->rows);
-    traffic.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
-    traffic.copied_bytes +=
+    update.gathered_bytes += of_table * (kGatheredIdBytes + fp32_row_bytes(table->dim));
+    update.copied_bytes +=
         kCopyRate / kGatherRate *
         (of_table * (kSortedBytes + gradient_bytes) + 2.0 * updated * (weight_bytes + state_bytes));
   }
-  if (gathered == 0.0) return traffic;
+  if (gathered == 0.0) return update;
   const LookupSort sort = lookup_sort(gathered, rows);
-  traffic.copied_bytes += sort.copied_bytes;
-  traffic.launches = sort.launches;
-  return traffic;
+  update.copied_bytes += sort.copied_bytes;
+  update.launches = sort.launches;
+  return update;
 }
 
-double gather_ms(const AllReduceModel& model, int devices, const GatherTraffic& traffic) {
-  const double half_bytes = traffic.gathered_bytes / 2.0;
+double replica_update_ms(const AllReduceModel& model, int devices, const ReplicaUpdate& update) {
+  const double half_bytes = update.gathered_bytes / 2.0;
   const double moved_ms = model.all_reduce_ms(devices, half_bytes);
   const auto alone = model.lines.find(1);
-  if (traffic.copied_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
+  if (update.copied_bytes == 0.0 || alone == model.lines.end()) return moved_ms;
   const AllReduceModel::Line& line = alone->second;
   const double gib = static_cast<double>(bytes_from_gib(1.0));
-  const double update_ms = line.latency_ms * (traffic.launches / kDenseLaunches) +
-                           line.ms_per_gib * (traffic.copied_bytes / kDensePasses / gib);
+  const double update_ms = line.latency_ms * (update.launches / kDenseLaunches) +
+                           line.ms_per_gib * (update.copied_bytes / kDensePasses / gib);
   return std::max(0.0, moved_ms - model.all_reduce_ms(1, half_bytes)) + update_ms;
 }
 

@@ -10,17 +10,19 @@
 
 namespace neuroshard {
 
-/// Of replicas, on each device, what dense gradients and SGD do not need: of those whose gradients
-/// are gathered by rows (ReplicaGradients::kTouched) all of the update, of others the traffic of
+/// The update of replicas on each device, beyond what dense gradients and SGD need. Where gradients
+/// are gathered by rows (ReplicaGradients::kTouched) that is all of it, elsewhere the traffic of
 /// the optimizer's state.
-struct GatherTraffic {
+struct ReplicaUpdate {
   double gathered_bytes = 0.0;  ///< Ids and rows of all devices together.
-  /// What a plain copy moves in the time that it takes to group them by row and to update weights.
+  /// A plain copy moves so many in the time that it takes to group them by row and to update
+  /// weights.
   double copied_bytes = 0.0;
-  double launches = 0.0;  ///< Kernels that do it.
+  double launches = 0.0;  ///< Kernels that do so.
 };
 
-/// Sizes of such gradients for the tables of one task. docs/analytic_costs.md has the formulas.
+/// Sizes of gradients that are gathered by rows, for the tables of one task. docs/analytic_costs.md
+/// has the formulas.
 class TouchedGradients {
  public:
   explicit TouchedGradients(const Task& task);
@@ -30,8 +32,8 @@ class TouchedGradients {
   [[nodiscard]] double gathered_rows(const Table& table) const;
   /// What they take, with an 8-byte id each.
   [[nodiscard]] double gathered_bytes(const Table& table) const;
-  /// Of one update of all `tables`.
-  [[nodiscard]] GatherTraffic traffic(std::span<const Table* const> tables) const;
+  /// One update of all `tables`.
+  [[nodiscard]] ReplicaUpdate update(std::span<const Table* const> tables) const;
 
  private:
   /// Expected, of a batch of so many samples.
@@ -50,10 +52,10 @@ class TouchedGradients {
 inline constexpr double kDensePasses = 4.0;
 inline constexpr double kDenseLaunches = 2.0;
 
-/// Milliseconds of it by a model of all-reduces: an all-gather of G bytes moves what an all-reduce
-/// of G / 2 does. With a line for one device the pass over dense gradients is known, and the update
-/// takes its place; without one it stands for the update.
-[[nodiscard]] double gather_ms(const AllReduceModel& model, int devices,
-                               const GatherTraffic& traffic);
+/// Milliseconds of the update, by a model of all-reduces: an all-gather of G bytes moves what an
+/// all-reduce of G / 2 does. With a line for one device the pass over dense gradients is known, and
+/// the update takes its place; without one it stands for the update.
+[[nodiscard]] double replica_update_ms(const AllReduceModel& model, int devices,
+                                       const ReplicaUpdate& update);
 
 }  // namespace neuroshard

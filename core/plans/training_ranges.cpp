@@ -84,7 +84,7 @@ void look_at_gradients(const Task& task, const Plan& plan, Outliers& gradients) 
   if (!gradients.known()) return;
   const ReplicaTraffic traffic = replica_traffic(task, plan);
   // An all-gather is priced as an all-reduce of half its bytes.
-  for (const double bytes : {traffic.dense_bytes, traffic.gathered.gathered_bytes / 2.0}) {
+  for (const double bytes : {traffic.dense_bytes, traffic.update.gathered_bytes / 2.0}) {
     gradients.look_at(std::max(bytes, gradients.least()), "that of replicas");
   }
 }

@@ -137,12 +137,12 @@ void WayLadder::add_options(const PlanState& state, StatePrices& prices, int tab
   Option option{.cut = {Way::kReplica, 1}};
   option.replica = catalog.replica(table);
   option.dense_bytes = load.dense_bytes;
-  option.gather_ms = load.price_ms;
+  option.update_ms = load.price_ms;
   if (const AllReduceModel* const model = catalog.backend().all_reduce()) {
-    option.gather_ms +=
-        gather_ms(*model, state.task().devices, catalog.gradients().traffic(tables));
+    option.update_ms +=
+        replica_update_ms(*model, state.task().devices, catalog.gradients().update(tables));
   }
-  option.replica_ms = kLeastMs + compute_ms + option.gather_ms +
+  option.replica_ms = kLeastMs + compute_ms + option.update_ms +
                       all_reduce_ms(kOtherGradients + load.dense_bytes) -
                       all_reduce_ms(kOtherGradients);
   option.bytes = load.bytes * static_cast<std::int64_t>(devices_);
@@ -182,7 +182,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     rung.largest = {};
     double bytes = 0.0;
     double dense_bytes = 0.0;
-    double gathers_ms = 0.0;
+    double updates_ms = 0.0;
     std::fill(sum_.begin(), sum_.end(), 0.0F);
     bool any_replica = false;
     for (std::size_t t = 0; t < options_.size(); ++t) {
@@ -196,7 +196,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
       if (option.cut.way != Way::kReplica) continue;
       any_replica = true;
       dense_bytes += option.dense_bytes;
-      gathers_ms += option.gather_ms;
+      updates_ms += option.update_ms;
       const float* const embedding = catalog_.embedding(option.replica);
       for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += embedding[i];
     }
@@ -204,7 +204,7 @@ WayLadder::Rung WayLadder::rung(Prices& prices, double room_share) const {
     if (any_replica) {
       float head_ms = 0.0F;
       prices_.heads(sum_, {&head_ms, 1});
-      rung.cost_ms = head_ms / least_speed_ + gathers_ms + all_reduce_ms(dense_bytes);
+      rung.cost_ms = head_ms / least_speed_ + updates_ms + all_reduce_ms(dense_bytes);
     }
     const auto of_device_ms = [&](std::size_t i) {
       return std::max(rung.largest[i], mean_ms[i] + kUnbalanced * rung.largest[i]);

@@ -43,7 +43,7 @@ class WayLadder {
     double replica_ms = 0.0;  ///< On every device, and for gradients, beside others.
     int replica = 0;          ///< The shard.
     double dense_bytes = 0.0;
-    double gather_ms = 0.0;
+    double update_ms = 0.0;
     std::int64_t bytes = 0;  ///< On all devices together.
     bool fits = true;        ///< Its largest shard beside others, and all of it alone.
   };

@@ -99,7 +99,7 @@ void StatePrices::price_replicas() {
   const AllReduceModel& model = *backend_.all_reduce();
   const int devices = state_.task().devices;
   s.all_reduce_ms = model.all_reduce_ms(devices, s.dense_bytes) +
-                    gather_ms(model, devices, state_.catalog().gradients().traffic(tables));
+                    replica_update_ms(model, devices, state_.catalog().gradients().update(tables));
 }
 
 void StatePrices::price_heads() {

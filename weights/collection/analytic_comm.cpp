@@ -167,10 +167,10 @@ double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network, int d
   return transfer_ms + passes_ms(gpu, kDenseLaunches, kDensePasses * bytes);
 }
 
-double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
-                       const GatherTraffic& traffic) {
-  return all_reduce_transfer_ms(network, devices, traffic.gathered_bytes / 2.0) +
-         passes_ms(gpu, traffic.launches, traffic.copied_bytes);
+double analytic_replica_update(const GpuSpec& gpu, const NetworkSpec& network, int devices,
+                               const ReplicaUpdate& update) {
+  return all_reduce_transfer_ms(network, devices, update.gathered_bytes / 2.0) +
+         passes_ms(gpu, update.launches, update.copied_bytes);
 }
 
 }  // namespace neuroshard

@@ -53,9 +53,9 @@ enum class NodeOrder { kAny, kInOrder };
 [[nodiscard]] double analytic_all_reduce(const GpuSpec& gpu, const NetworkSpec& network,
                                          int devices, double bytes);
 
-/// The same of gradients of which devices gather the rows that are touched: an all-gather, priced
-/// as an all-reduce of half the bytes, and their update. 0 for no traffic. Throws Error likewise.
-[[nodiscard]] double analytic_gather(const GpuSpec& gpu, const NetworkSpec& network, int devices,
-                                     const GatherTraffic& traffic);
+/// Replicas take more than that: an all-gather of the rows that are touched, priced as an
+/// all-reduce of half the bytes, and the update. 0 for none. Throws Error likewise.
+[[nodiscard]] double analytic_replica_update(const GpuSpec& gpu, const NetworkSpec& network,
+                                             int devices, const ReplicaUpdate& update);
 
 }  // namespace neuroshard

@@ -119,7 +119,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
 double replica_gradients_ms(const GpuSpec& gpu, const NetworkSpec& network, int devices,
                             const ReplicaTraffic& traffic) {
   return analytic_all_reduce(gpu, network, devices, traffic.dense_bytes) +
-         analytic_gather(gpu, network, devices, traffic.gathered);
+         analytic_replica_update(gpu, network, devices, traffic.update);
 }
 
 }  // namespace

@@ -75,25 +75,25 @@ TEST(TouchedGradients, TakeTheTrafficOfASortAndAnUpdate) {
   const Task task = task_of({table, dense}, 4, 1024);
   const TouchedGradients gradients(task);
   const std::array tables = {&task.tables[0], &task.tables[1]};
-  const GatherTraffic traffic = gradients.traffic(tables);
+  const ReplicaUpdate update = gradients.update(tables);
   const double rows = 2.0 * 1024.0;
   EXPECT_DOUBLE_EQ(gradients.gathered_rows(table), rows);
-  EXPECT_DOUBLE_EQ(traffic.gathered_bytes, rows * (8 + 4 * 4));
+  EXPECT_DOUBLE_EQ(update.gathered_bytes, rows * (8 + 4 * 4));
   // Some 20 bits of rows: three passes, the last of half as many bits. Rows of 16 bytes are sectors
   // of 32.
   const double sort = (8 + 12) + 8 + std::log2(1e6) / 8 * 2 * 12 + 8;
-  EXPECT_DOUBLE_EQ(traffic.copied_bytes, rows * (6 * sort + 0.9 / 0.63 * (12 + 32 + 2 * 32)));
-  EXPECT_EQ(traffic.launches, 5 + 3);
-  EXPECT_EQ(gradients.traffic(std::span(tables).last(1)).gathered_bytes, 0.0);
-  EXPECT_EQ(gradients.traffic(std::span(tables).last(1)).launches, 0.0);
+  EXPECT_DOUBLE_EQ(update.copied_bytes, rows * (6 * sort + 0.9 / 0.63 * (12 + 32 + 2 * 32)));
+  EXPECT_EQ(update.launches, 5 + 3);
+  EXPECT_EQ(gradients.update(std::span(tables).last(1)).gathered_bytes, 0.0);
+  EXPECT_EQ(gradients.update(std::span(tables).last(1)).launches, 0.0);
 }
 
 TEST(TouchedGradients, UpdateRowsAsWideAsTheirWeights) {
   Task task = task_of({table_without_repeats(1'000'000, 64, 2.0)}, 4, 1024);
   const std::array tables = {&task.tables[0]};
-  const GatherTraffic fp32 = TouchedGradients(task).traffic(tables);
+  const ReplicaUpdate fp32 = TouchedGradients(task).update(tables);
   task.tables[0].memory.weight_type = WeightType::kFp16;
-  const GatherTraffic fp16 = TouchedGradients(task).traffic(tables);
+  const ReplicaUpdate fp16 = TouchedGradients(task).update(tables);
   EXPECT_EQ(fp16.gathered_bytes, fp32.gathered_bytes);
   EXPECT_NEAR(fp32.copied_bytes - fp16.copied_bytes, 0.9 / 0.63 * 2048.0 * 2 * 2 * 64, 1e-6);
 }
@@ -101,17 +101,17 @@ TEST(TouchedGradients, UpdateRowsAsWideAsTheirWeights) {
 TEST(TouchedGradients, UpdateWhatTheOptimizerKeeps) {
   Task task = task_of({table_without_repeats(1'000'000, 64, 2.0)}, 4, 1024);
   const std::array tables = {&task.tables[0]};
-  const double touched = TouchedGradients(task).traffic(tables).copied_bytes;
+  const double touched = TouchedGradients(task).update(tables).copied_bytes;
   task.tables[0].memory.optimizer = Optimizer::kAdam;
-  EXPECT_NEAR(TouchedGradients(task).traffic(tables).copied_bytes - touched,
+  EXPECT_NEAR(TouchedGradients(task).update(tables).copied_bytes - touched,
               0.9 / 0.63 * 2048.0 * 2 * (2 * 256), 1e-6);
   // Of dense gradients the state of all rows.
   task.tables[0].replica_gradients = ReplicaGradients::kDense;
-  const GatherTraffic traffic = TouchedGradients(task).traffic(tables);
-  EXPECT_EQ(traffic.copied_bytes, 1e6 * 2 * (2 * 256));
-  EXPECT_EQ(traffic.gathered_bytes, 0.0);
-  const double gib = traffic.copied_bytes / kGib;
-  EXPECT_DOUBLE_EQ(gather_ms({.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}}, 8, traffic),
+  const ReplicaUpdate update = TouchedGradients(task).update(tables);
+  EXPECT_EQ(update.copied_bytes, 1e6 * 2 * (2 * 256));
+  EXPECT_EQ(update.gathered_bytes, 0.0);
+  const double gib = update.copied_bytes / kGib;
+  EXPECT_DOUBLE_EQ(replica_update_ms({.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}}, 8, update),
                    2.0 * gib / 4.0);
 }
 
@@ -119,20 +119,20 @@ TEST(TouchedGradients, OfATableNeverLookedUpAreNothing) {
   const Table never = touched_table(100, 8, 0.0, 1.0);
   const Task task = task_of({never}, 8);
   const std::array tables = {&task.tables[0]};
-  const GatherTraffic traffic = TouchedGradients(task).traffic(tables);
-  EXPECT_EQ(traffic.gathered_bytes, 0.0);
-  EXPECT_EQ(gather_ms({.lines = {{1, {1.0, 1.0}}}}, 8, traffic), 0.0);
+  const ReplicaUpdate update = TouchedGradients(task).update(tables);
+  EXPECT_EQ(update.gathered_bytes, 0.0);
+  EXPECT_EQ(replica_update_ms({.lines = {{1, {1.0, 1.0}}}}, 8, update), 0.0);
 }
 
 TEST(TouchedGradients, CostAnAllReduceOfHalfTheBytesAndTheUpdate) {
-  const GatherTraffic traffic{.gathered_bytes = kGib, .copied_bytes = 3.0 * kGib, .launches = 8.0};
+  const ReplicaUpdate update{.gathered_bytes = kGib, .copied_bytes = 3.0 * kGib, .launches = 8.0};
   // Two launches and four transfers of dense gradients; and a network.
   const AllReduceModel model{.lines = {{1, {0.008, 2.0}}, {8, {0.05, 20.0}}}};
   const double moved_ms = (0.05 + 20.0 / 2.0) - (0.008 + 2.0 / 2.0);
-  EXPECT_DOUBLE_EQ(gather_ms(model, 8, traffic), moved_ms + 4 * 0.008 + 2.0 * 3.0 / 4.0);
-  EXPECT_DOUBLE_EQ(gather_ms(model, 1, traffic), 4 * 0.008 + 2.0 * 3.0 / 4.0);
+  EXPECT_DOUBLE_EQ(replica_update_ms(model, 8, update), moved_ms + 4 * 0.008 + 2.0 * 3.0 / 4.0);
+  EXPECT_DOUBLE_EQ(replica_update_ms(model, 1, update), 4 * 0.008 + 2.0 * 3.0 / 4.0);
   // Nothing tells the network from the optimizer's pass.
-  EXPECT_DOUBLE_EQ(gather_ms({.lines = {{8, {0.05, 20.0}}}}, 8, traffic), 0.05 + 10.0);
+  EXPECT_DOUBLE_EQ(replica_update_ms({.lines = {{8, {0.05, 20.0}}}}, 8, update), 0.05 + 10.0);
 }
 
 TEST(TouchedGradients, TakeMemoryInThePlaceOfADenseOne) {

@@ -140,16 +140,16 @@ TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
 // Each device gets what the others have: (D - 1) / D of all bytes.
 TEST(AnalyticGather, IsARingAllGatherAndAnUpdate) {
   const NetworkSpec network{"test", 8, 100.0, 10.0};
-  const GatherTraffic traffic{.gathered_bytes = 1e9, .copied_bytes = 2e9, .launches = 8.0};
+  const ReplicaUpdate update{.gathered_bytes = 1e9, .copied_bytes = 2e9, .launches = 8.0};
   const double update_ms = 8 * 0.004 + 2e9 / (0.9 * 1000.0 * 1e6);
-  EXPECT_NEAR(analytic_gather(kGpu, network, 4, traffic),
+  EXPECT_NEAR(analytic_replica_update(kGpu, network, 4, update),
               0.0325 + 1e9 * 0.75 / (0.587 * 100.0 * 1e6) + update_ms, 1e-9);
   // Between nodes each device gets what its like of the others have: 7 of 8 parts of an eighth.
-  EXPECT_NEAR(analytic_gather(kGpu, network, 64, traffic),
+  EXPECT_NEAR(analytic_replica_update(kGpu, network, 64, update),
               0.043 + 0.015 + 1e9 / 8.0 * 7.0 / 8.0 / (0.85 * 10.0 * 1e6) + update_ms, 1e-9);
-  EXPECT_NEAR(analytic_gather(kGpu, network, 1, traffic), update_ms, 1e-9);
-  EXPECT_EQ(analytic_gather(kGpu, network, 8, {}), 0.0);
-  EXPECT_THROW((void)analytic_gather(kGpu, network, 0, traffic), Error);
+  EXPECT_NEAR(analytic_replica_update(kGpu, network, 1, update), update_ms, 1e-9);
+  EXPECT_EQ(analytic_replica_update(kGpu, network, 8, {}), 0.0);
+  EXPECT_THROW((void)analytic_replica_update(kGpu, network, 0, update), Error);
 }
 
 // A model of all-reduces that is exact knows gathers.
@@ -163,9 +163,9 @@ TEST(AnalyticGather, IsWhatTheModelOfAllReducesSays) {
                             analytic_all_reduce(kGpu, network, devices, gib) - latency_ms};
   }
   for (const int devices : {1, 4, 64}) {
-    const GatherTraffic traffic{.gathered_bytes = 3e8, .copied_bytes = 1e9, .launches = 7.0};
-    EXPECT_NEAR(gather_ms(model, devices, traffic),
-                analytic_gather(kGpu, network, devices, traffic), 1e-9);
+    const ReplicaUpdate update{.gathered_bytes = 3e8, .copied_bytes = 1e9, .launches = 7.0};
+    EXPECT_NEAR(replica_update_ms(model, devices, update),
+                analytic_replica_update(kGpu, network, devices, update), 1e-9);
   }
 }
 

@@ -104,7 +104,7 @@ TEST(AnalyticPlanCost, ReplicasMayGatherTouchedRows) {
   const PlanCost touched = analytic_plan_cost(gpu, network, task, plan);
   const std::array<const Table*, 1> gathered = {&task.tables[2]};
   EXPECT_EQ(touched.devices[0].all_reduce_ms,
-            analytic_gather(gpu, network, 3, TouchedGradients(task).traffic(gathered)));
+            analytic_replica_update(gpu, network, 3, TouchedGradients(task).update(gathered)));
   EXPECT_LT(touched.devices[0].all_reduce_ms, dense.devices[0].all_reduce_ms);
   EXPECT_EQ(touched.devices[1].compute_ms, dense.devices[1].compute_ms);
   EXPECT_LT(touched.devices[1].memory_bytes, dense.devices[1].memory_bytes);
