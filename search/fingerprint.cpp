@@ -112,7 +112,7 @@ void add_devices(Items& items, const Task& task) {
   }
 }
 
-/// What is not as by default.
+/// Adds what is not as by default.
 void add_exchange(Items& items, const ExchangeTypes& exchange) {
   const ExchangeTypes usual;
   if (exchange == usual) return;
@@ -125,7 +125,7 @@ void add_exchange(Items& items, const ExchangeTypes& exchange) {
   }
 }
 
-/// What is not as by default.
+/// Adds what is not as by default.
 void add_overlap(Items& items, const Overlap& overlap) {
   if (overlap == Overlap{}) return;
   items.add("overlap");

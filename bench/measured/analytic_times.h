@@ -7,10 +7,10 @@
 
 namespace neuroshard::bench {
 
-/// What the analytic models say in the place of what was measured, microseconds; of an iteration,
-/// the cost of the plan that the search finds with built-in weights. Nothing for an iteration
-/// without a task. `folder` has the measurements: names of tasks are relative to it. Throws Error
-/// if a task cannot be read or has no plan.
+/// Analytic microseconds in the place of measured ones. An iteration has the cost of the plan that
+/// the search finds with built-in weights, and nothing without a task. `folder` has the
+/// measurements: names of tasks are relative to it. Throws Error if a task cannot be read or has no
+/// plan.
 [[nodiscard]] std::optional<double> analytic_us(const PublicMeasurement& measurement,
                                                 const std::filesystem::path& folder);
 

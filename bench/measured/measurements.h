@@ -49,7 +49,7 @@ struct PublicMeasurement {
   std::string source{};  ///< Its id in sources.csv.
 };
 
-/// Those in collectives.csv, operators.csv and iterations.csv of `folder`; docs/analytic_costs.md
+/// Reads collectives.csv, operators.csv and iterations.csv of `folder`; docs/analytic_costs.md
 /// describes the columns. Throws Error naming file, line and column.
 [[nodiscard]] std::vector<PublicMeasurement> read_measurements(const std::filesystem::path& folder);
 

@@ -8,7 +8,7 @@
 
 namespace neuroshard::bench {
 
-/// What analytic times of a term are, over measured ones.
+/// Analytic times of a term over measured ones.
 struct TermAccuracy {
   std::string term;
   std::size_t measurements = 0;
@@ -44,7 +44,7 @@ struct TermException {
 };
 [[nodiscard]] std::span<const TermException> term_exceptions();
 
-/// Those of its exception, else the usual ones.
+/// A term has those of its exception, else the usual ones.
 [[nodiscard]] AccuracyLimits limits_of(std::string_view term);
 
 /// Fewer measurements say too little of a term to be held to limits.

@@ -29,8 +29,8 @@ class IdExchange {
 
   [[nodiscard]] bool priced() const { return models_ != nullptr; }
 
-  /// Of a plan whose busiest device is sent the ids of so many lookup_units(). All devices wait for
-  /// it, so it costs what it would if all were as busy. 0 if the models do not price ids.
+  /// The busiest device is sent the ids of so many lookup_units(). All devices wait for it, so it
+  /// costs what it would if all were as busy. 0 if the models do not price ids.
   [[nodiscard]] double ms(std::int64_t lookup_units);
 
  private:

@@ -7,24 +7,24 @@
 
 namespace neuroshard {
 
-/// What a device does in an iteration, or the slowest one, in milliseconds.
+/// An iteration of a device, or of the slowest one, in milliseconds.
 struct IterationPhases {
   double own_ms = 0.0;  ///< Compute, replicas, and its all-to-alls of outputs and of gradients.
   double ids_ms = 0.0;
   double all_reduce_ms = 0.0;
-  /// What the all-to-alls take themselves: those of the device that waits for nobody, the least of
-  /// all.
+  /// The all-to-alls take so long themselves: those of the device that waits for nobody, the least
+  /// of all.
   double outputs_ms = 0.0;
   double gradients_ms = 0.0;
 };
 
 struct Iteration {
-  double dense_ms = 0.0;   ///< Of the dense part, what no all-to-all hides.
-  double hidden_ms = 0.0;  ///< Of the ids, what is hidden.
+  double dense_ms = 0.0;   ///< No all-to-all hides so much of the dense part.
+  double hidden_ms = 0.0;  ///< So much of the ids is hidden.
   double ms = 0.0;         ///< All that is not hidden.
 };
 
-/// Of ids beside all else that a device does, what is hidden: it takes the longer of the two.
+/// Ids are hidden as far as all else that a device does is as long.
 [[nodiscard]] inline double hidden_ids_ms(const Overlap& overlap, double rest_ms, double ids_ms) {
   return overlap.ids ? std::min(rest_ms, ids_ms) : 0.0;
 }
@@ -32,7 +32,7 @@ struct Iteration {
 /// The iteration without Overlap::host_ms. docs/analytic_costs.md has the chain of phases.
 [[nodiscard]] Iteration iteration_of(const Overlap& overlap, const IterationPhases& phases);
 
-/// What a plan costs whose slowest device takes so long. Without a host it may be predicted below
+/// The cost of a plan whose slowest device takes so long. Without a host it may be predicted below
 /// 0.
 [[nodiscard]] inline double with_host_ms(const Overlap& overlap, double slowest_ms) {
   return overlap.host_ms > 0.0 ? std::max(slowest_ms, overlap.host_ms) : slowest_ms;

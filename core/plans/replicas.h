@@ -35,7 +35,7 @@ struct ReplicaTraffic {
 [[nodiscard]] SliceMemory replica_memory(const Task& task, int table,
                                          const TouchedGradients& touched);
 
-/// What a replica's operator computes with: it makes gradients, and what the optimizer keeps is
+/// A replica's operator computes with this: it makes gradients, and what the optimizer keeps is
 /// read and written where they are added up.
 [[nodiscard]] inline Table in_replica_operator(Table table) {
   table.memory.optimizer = Optimizer::kSgd;

@@ -18,7 +18,7 @@ inline constexpr std::array kIdTypes = {WireType::kInt64, WireType::kInt32};
 struct WireTypeField {
   const char* name;
   WireType ExchangeTypes::*type;
-  std::span<const WireType> known;  ///< Those that it may be.
+  std::span<const WireType> known;  ///< It may be one of these.
 };
 
 inline constexpr std::array kWireTypeFields = {
@@ -38,8 +38,8 @@ inline constexpr std::array kSentShareFields = {
 /// Throws Error listing the names of types that the field may have.
 [[nodiscard]] WireType wire_type_from_name(const WireTypeField& field, std::string_view name);
 
-/// What of `types` no exchange can be, and what to do about it: "forward is ...". Nothing if it
-/// can.
+/// Says what of `types` no exchange can be, and what to do about it: "forward is ...". Nothing if
+/// it can.
 [[nodiscard]] std::optional<std::string> exchange_problem_of(const ExchangeTypes& types);
 
 /// "forward fp16, ids int32": what is not as by default. Empty if all is.

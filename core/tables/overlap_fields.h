@@ -22,7 +22,7 @@ inline constexpr std::array kOverlapTimeFields = {
     OverlapTimeField{"dense_beside_gradients_ms", &Overlap::dense_beside_gradients_ms},
     OverlapTimeField{"host_ms", &Overlap::host_ms}};
 
-/// What of `overlap` cannot be, and what to do about it: "dense_ms is ...". Nothing if it can.
+/// Says what of `overlap` cannot be, and what to do about it: "dense_ms is ...". Nothing if it can.
 [[nodiscard]] std::optional<std::string> overlap_problem_of(const Overlap& overlap);
 
 /// "ids, dense_ms 3": what is not as by default. Empty if all is.

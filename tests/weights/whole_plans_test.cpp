@@ -116,7 +116,7 @@ TEST(WholePlansOfTypes, ArePredictedWithinThreePercent) {
   }
 }
 
-// Of the same ids: by gradients of other columns, and other bytes for each.
+// Ids are priced by gradients of other columns, and of other bytes for each.
 TEST(WholePlansOfTypes, IdsTakeAsLongWhateverGradientsAre) {
   const auto ids_ms = [](double lookups, const ExchangeTypes& types) {
     const auto backend =

@@ -105,7 +105,7 @@ ComputeDrawOptions draw_of(const CollectCompute& command, const ComputeSourceOpt
   return draw;
 }
 
-// Those of the file, or blocks of their rows, with their optimizers or drawn ones.
+// Tables of the file, or blocks of their rows, with their optimizers or drawn ones.
 std::vector<Table> tables_of(const CollectCompute& command) {
   TableConfigs configs = load_table_configs(command.table_configs);
   std::erase_if(configs.tables, [&](const Table& table) { return table.rows > command.max_rows; });

@@ -27,7 +27,7 @@ struct TaskOptions {
   std::optional<int> devices_if_missing;
   std::optional<std::int64_t> memory_bytes_if_missing;
   std::optional<int> devices_per_node;
-  NodeLinks links;                    ///< What they state, in place of the task's.
+  NodeLinks links;                    ///< Fields that they state take the place of the task's.
   std::vector<std::string> exchange;  ///< "forward=fp16", ..., likewise.
   std::vector<std::string> overlap;   ///< "ids", "dense_ms=3", ..., likewise.
   MemoryOptions memory;

@@ -13,7 +13,7 @@ struct AnalyticCompute {
   double forward_ms = 0.0;
   double sort_ms = 0.0;            ///< Grouping of the lookups by row.
   double update_ms = 0.0;          ///< Sum of the gradients of each row, and the optimizer.
-  double launch_ms = 0.0;          ///< Of all kernels.
+  double launch_ms = 0.0;          ///< All kernels.
   double forward_launch_ms = 0.0;  ///< Part of launch_ms.
 
   [[nodiscard]] double total_ms() const { return forward_ms + sort_ms + update_ms + launch_ms; }

@@ -14,8 +14,8 @@ struct CostTerm {
   double DeviceCost::*ms;  ///< Milliseconds.
 };
 
-/// Those of a plan: the first three, and of the others those that its cost models price, or its
-/// task states, and that are not 0 on all devices.
+/// A plan has the first three, and of the others those that its cost models price, or its task
+/// states, and that are not 0 on all devices.
 [[nodiscard]] std::vector<CostTerm> cost_terms(const PlanCost& cost);
 
 }  // namespace neuroshard

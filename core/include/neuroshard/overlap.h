@@ -3,7 +3,7 @@
 #pragma GCC visibility push(default)
 namespace neuroshard {
 
-/// What runs beside what in an iteration. As by default nothing does: all that a device does is
+/// Says what runs beside what in an iteration. By default nothing does: all that a device does is
 /// added up. Times are milliseconds, 0 to kMostOverlapMs.
 struct Overlap {
   bool ids = false;       ///< The all-to-all of ids runs behind the iteration before.

@@ -86,8 +86,8 @@ struct DeviceCost {
   double ids_ms = 0.0;            ///< All-to-all of the ids, before the forward pass.
   double replicas_ms = 0.0;       ///< Of replicated tables' operator, for its part of the batch.
   double all_reduce_ms = 0.0;     ///< Of replicated tables' gradients, and the update by them.
-  double dense_ms = 0.0;          ///< Of the task's dense part, what no all-to-all hides.
-  double hidden_ms = 0.0;         ///< Of `ids_ms`, what runs behind the iteration before.
+  double dense_ms = 0.0;          ///< No all-to-all hides so much of the task's dense part.
+  double hidden_ms = 0.0;         ///< So much of `ids_ms` runs behind the iteration before.
   std::int64_t memory_bytes = 0;  ///< Of its slices and replicas: the total of `memory`.
   std::int64_t dim_sum = 0;       ///< output_columns() of its slices.
   double lookups = 0.0;           ///< Per sample, of its slices.
@@ -106,7 +106,7 @@ struct DeviceCost {
 
 struct PlanCost {
   std::vector<DeviceCost> devices;
-  /// Of the slowest device, or of the host if that takes longer; infinite if there is no plan.
+  /// The slowest device takes so long, or the host; infinite if there is no plan.
   double cost_ms = 0.0;
   double host_ms = 0.0;      ///< Overlap::host_ms of the task.
   bool fits_memory = false;  ///< False: some device lacks memory, and the plan cannot run.
@@ -115,7 +115,7 @@ struct PlanCost {
   /// weights or batch are asked for than they predict (prediction_limits.h).
   std::string warning;
 
-  /// Of the slowest device, which plans are compared by: a host that takes longer hides it.
+  /// The slowest device takes so long. Plans are compared by it: a host that takes longer hides it.
   [[nodiscard]] double slowest_ms() const {
     double slowest = devices.empty() ? cost_ms : -std::numeric_limits<double>::infinity();
     for (const DeviceCost& device : devices) slowest = std::max(slowest, device.total_ms());

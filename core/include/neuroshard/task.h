@@ -107,7 +107,7 @@ struct Task {
   /// not matter which devices share a node.
   std::optional<NodeLinks> links{};
   ExchangeTypes exchange{};  ///< Communication costs depend on it, memory does not.
-  Overlap overlap{};         ///< What an iteration takes depends on it, the terms of a cost do not.
+  Overlap overlap{};         ///< An iteration depends on it, the terms of its cost do not.
   /// Tables that every plan keeps together or apart. A table may be in several groups; those that
   /// share a table and are kept together are as one.
   std::vector<TableGroup> groups{};

@@ -269,12 +269,12 @@ typedef struct ns_device_terms {
 ns_status ns_plan_get_device_terms(const ns_plan* plan, ns_device_terms* devices, size_t capacity,
                                    size_t* count);
 
-/// What a task's overlap adds to a device's cost and takes away. Since version 9.
+/// A task's overlap adds to a device's cost, and takes away from it. Since version 9.
 typedef struct ns_device_overlap {
-  double dense_ms;   ///< Of the dense part, what no all-to-all hides: is added.
-  double hidden_ms;  ///< Of `ids_ms`, what runs behind the iteration before: is taken away.
+  double dense_ms;   ///< No all-to-all hides so much of the dense part: is added.
+  double hidden_ms;  ///< So much of `ids_ms` runs behind the iteration before: is taken away.
 } ns_device_overlap;
-/// The same for the devices, in order. A plan costs no less than the task's `host_ms`. Since
+/// Copies it for the devices, in order. A plan costs no less than the task's `host_ms`. Since
 /// version 9.
 ns_status ns_plan_get_device_overlap(const ns_plan* plan, ns_device_overlap* devices,
                                      size_t capacity, size_t* count);

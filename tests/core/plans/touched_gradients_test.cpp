@@ -105,7 +105,7 @@ TEST(TouchedGradients, UpdateWhatTheOptimizerKeeps) {
   task.tables[0].memory.optimizer = Optimizer::kAdam;
   EXPECT_NEAR(TouchedGradients(task).update(tables).copied_bytes - touched,
               0.9 / 0.63 * 2048.0 * 2 * (2 * 256), 1e-6);
-  // Of dense gradients the state of all rows.
+  // Dense gradients update the state of all rows.
   task.tables[0].replica_gradients = ReplicaGradients::kDense;
   const ReplicaUpdate update = TouchedGradients(task).update(tables);
   EXPECT_EQ(update.copied_bytes, 1e6 * 2 * (2 * 256));

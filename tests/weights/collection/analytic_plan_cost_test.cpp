@@ -63,7 +63,7 @@ TEST(AnalyticPlanCost, ExchangesHaveTheTypesOfTheTask) {
   EXPECT_EQ(narrow.memory_bytes, usual.memory_bytes);
   EXPECT_LT(narrow.forward_ms, usual.forward_ms);
   EXPECT_LT(narrow.backward_ms, usual.backward_ms);
-  // Of whole columns of gradients, which are less here.
+  // Ids are whole columns of gradients, which are less here.
   EXPECT_NEAR(narrow.ids_ms, usual.ids_ms, 0.02 * usual.ids_ms);
   const DeviceCost short_ids = cost_of({.ids = WireType::kInt32});
   EXPECT_EQ(short_ids.backward_ms, usual.backward_ms);

@@ -23,7 +23,7 @@ WIRE_TYPES: Mapping[torch.dtype, str] = {
     torch.uint8: "fp8",
 }
 
-# Of types that modules differ in, the first one is taken.
+# Modules that differ in types count as the first of them.
 WIDEST_FIRST = ("fp32", "fp16", "bf16", "fp8")
 
 
