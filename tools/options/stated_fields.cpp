@@ -1,0 +1,50 @@
+#include "tools/options/stated_fields.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <system_error>
+
+#include "core/base/message_text.h"
+#include "neuroshard/error.h"
+
+namespace neuroshard::tools {
+
+void add_fields_option(CLI::App& command, const FieldsOption& option,
+                       std::vector<std::string>& stated, const std::string& group) {
+  command.add_option(option.name, stated, option.help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name(option.type_name)
+      ->group(group);
+}
+
+void apply_fields(const FieldsOption& option, const std::vector<std::string>& stated,
+                  const std::function<void(std::string_view, std::optional<std::string_view>)>& set,
+                  const std::function<std::optional<std::string>()>& problem) {
+  try {
+    for (const std::string_view text : stated) {
+      const std::size_t equals = text.find('=');
+      if (equals == std::string_view::npos) {
+        set(text, std::nullopt);
+      } else {
+        set(text.substr(0, equals), text.substr(equals + 1));
+      }
+    }
+    if (const auto found = problem()) throw Error(*found);
+  } catch (const Error& error) {
+    throw Error(std::string(option.name) + ": " + error.what());
+  }
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+void reject_field(std::string_view name, const std::string& names) {
+  throw Error("there is no '" + printable(name) + "'; use " + names);
+}
+
+}  // namespace neuroshard::tools

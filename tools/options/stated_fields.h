@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace neuroshard::tools {
+
+/// An option by which fields of a task are stated, "FIELD=VALUE,...".
+struct FieldsOption {
+  const char* name;
+  const char* help;
+  const char* type_name;
+};
+
+void add_fields_option(CLI::App& command, const FieldsOption& option,
+                       std::vector<std::string>& stated, const std::string& group);
+
+/// Calls `set(name, value)` for each that is stated; without a '=' there is no value. Throws Error
+/// naming the option if that does, or if there is a problem afterwards.
+void apply_fields(const FieldsOption& option, const std::vector<std::string>& stated,
+                  const std::function<void(std::string_view, std::optional<std::string_view>)>& set,
+                  const std::function<std::optional<std::string>()>& problem);
+
+/// Nothing if `text` is no number, or more than one.
+[[nodiscard]] std::optional<double> number_in(std::string_view text);
+
+/// `names`: "forward, backward".
+[[noreturn]] void reject_field(std::string_view name, const std::string& names);
+
+}  // namespace neuroshard::tools
