@@ -15,6 +15,7 @@
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/task_texts.h"
 
 namespace neuroshard {
 namespace {
@@ -25,6 +26,8 @@ using testing::random_models;
 using testing::random_task;
 using testing::repetitions;
 using ::testing::StartsWith;
+using testing::task_error;
+using testing::task_text_with;
 
 constexpr ExchangeTypes kNarrow{
     .forward = WireType::kFp16, .backward = WireType::kBf16, .ids = WireType::kInt32};
@@ -39,11 +42,9 @@ Task task_with_types(std::uint64_t seed, const ExchangeTypes& exchange) {
 }
 
 TEST(ExchangeTypes, AreReadFromTaskFiles) {
-  const auto file_with = [](const std::string& exchange) {
-    return parse_task(
-        R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1, )" + exchange +
-            R"("tables": [{"row": 100, "dim": 16, "pooling_factor": 1.5}]})",
-        "a.json");
+  const std::string devices = R"("devices": 8, "memory_gb": 1, )";
+  const auto file_with = [&](const std::string& exchange) {
+    return parse_task(task_text_with(devices + exchange), "a.json");
   };
   EXPECT_EQ(task_of(file_with("")).exchange, ExchangeTypes{});
   const TaskFile file = file_with(
@@ -55,7 +56,7 @@ TEST(ExchangeTypes, AreReadFromTaskFiles) {
                                                    .backward_share = 0.05}));
   EXPECT_EQ(task_of(file, {.devices = 2}).exchange, task_of(file).exchange);
   const auto error_of = [&](const std::string& exchange) {
-    return message_of([&] { (void)file_with(R"("exchange": )" + exchange + ", "); });
+    return task_error(task_text_with(devices + R"("exchange": )" + exchange + ", "));
   };
   EXPECT_EQ(error_of(R"({"forward": "fp64"})"),
             "a.json: exchange: forward: there is no type on the wire 'fp64'; "

@@ -8,22 +8,23 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "message_of.h"
 #include "neuroshard/planner.h"
 #include "neuroshard/simulator.h"
 #include "neuroshard/task_file.h"
 #include "neuroshard/weights.h"
 #include "random_tasks.h"
 #include "repetitions.h"
+#include "search/task_texts.h"
 
 namespace neuroshard {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::message_of;
 using testing::random_models;
 using testing::repetitions;
 using ::testing::StartsWith;
+using testing::task_error;
+using testing::task_text_with;
 
 /// Tables of few columns and many lookups, whose ids take long, or of many and few.
 Task task_of_lookups(std::uint64_t seed, bool many) {
@@ -43,11 +44,9 @@ Task task_of_lookups(std::uint64_t seed, bool many) {
 }
 
 TEST(Overlap, IsReadFromTaskFiles) {
-  const auto file_with = [](const std::string& overlap) {
-    return parse_task(
-        R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1, )" + overlap +
-            R"("tables": [{"row": 100, "dim": 16, "pooling_factor": 1.5}]})",
-        "a.json");
+  const std::string devices = R"("devices": 8, "memory_gb": 1, )";
+  const auto file_with = [&](const std::string& overlap) {
+    return parse_task(task_text_with(devices + overlap), "a.json");
   };
   EXPECT_EQ(task_of(file_with("")).overlap, Overlap{});
   const TaskFile file = file_with(
@@ -61,7 +60,7 @@ TEST(Overlap, IsReadFromTaskFiles) {
   EXPECT_EQ(task_of(file).overlap, expected);
   EXPECT_EQ(task_of(file, {.devices = 2}).overlap, expected);
   const auto error_of = [&](const std::string& overlap) {
-    return message_of([&] { (void)file_with(R"("overlap": )" + overlap + ", "); });
+    return task_error(task_text_with(devices + R"("overlap": )" + overlap + ", "));
   };
   EXPECT_EQ(error_of(R"({"ids": 1})"), "a.json: overlap: ids: give true or false");
   for (const char* field :

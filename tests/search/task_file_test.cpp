@@ -9,6 +9,7 @@
 #include "message_of.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/zipf_histogram.h"
+#include "search/task_texts.h"
 
 namespace neuroshard {
 namespace {
@@ -19,17 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::message_of;
 using ::testing::StartsWith;
-
-/// A task file whose one table has these fields.
-std::string task_with_table(const std::string& table) {
-  return R"({"format": "neuroshard.task", "version": 1, "tables": [)" + table + "]}";
-}
-
-/// A task file with one good table and these fields in front of it.
-std::string task_with(const std::string& fields) {
-  return R"({"format": "neuroshard.task", "version": 1, )" + fields +
-         R"("tables": [{"row": 100, "dim": 16, "pooling_factor": 1.5}]})";
-}
+using testing::task_error;
+using testing::task_text_with;
+using testing::task_with_table;
 
 std::string bins(int count, const std::string& first, const std::string& other) {
   std::string text;
@@ -37,10 +30,6 @@ std::string bins(int count, const std::string& first, const std::string& other) 
     text += ", \"bin_" + std::to_string(bin) + "\": " + (bin == 0 ? first : other);
   }
   return text;
-}
-
-std::string task_error(const std::string& json) {
-  return message_of([&] { (void)parse_task(json, "a.json"); });
 }
 
 /// A task file of three tables, two of one name, with these groups.
@@ -54,7 +43,7 @@ std::string task_with_groups(const std::string& groups) {
 }
 
 TEST(TaskFile, ReadsGroupsByNamesAndNumbers) {
-  EXPECT_THAT(parse_task(task_with(""), "a.json").groups, IsEmpty());
+  EXPECT_THAT(parse_task(task_text_with(""), "a.json").groups, IsEmpty());
   const TaskFile file = parse_task(task_with_groups(R"([
       {"name": "user", "keep": "together", "tables": ["a", 2]},
       {"tables": [1, 2, "a"], "keep": "apart"}])"),
@@ -86,7 +75,7 @@ TEST(TaskFile, ErrorsInGroupsNameGroupAndRemedy) {
 }
 
 TEST(TaskFile, ReadsWhatDecidesMemory) {
-  const TaskFile plain = parse_task(task_with(""), "a.json");
+  const TaskFile plain = parse_task(task_text_with(""), "a.json");
   EXPECT_EQ(plain.tables[0].memory, TableMemory{});
   EXPECT_EQ(plain.reserved, ReservedMemory{});
   const TaskFile task = parse_task(R"({
@@ -148,20 +137,20 @@ TEST(TaskFile, ErrorsOfMemoryNameTableFieldAndRemedy) {
                          "'adam'? use one of sgd, "));
   EXPECT_THAT(task_error(task_with_table("{" + good + R"(, "optimiser": "adam"})")),
               HasSubstr("unknown field 'optimiser'; did you mean 'optimizer'?"));
-  EXPECT_THAT(task_error(task_with(R"("optimizer": 3, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("optimizer": 3, )")),
               StartsWith("a.json: optimizer is 3; give a text in quotes"));
   EXPECT_THAT(
-      task_error(task_with(R"("batch_size": 0, )")),
+      task_error(task_text_with(R"("batch_size": 0, )")),
       StartsWith(
           "a.json: batch_size is 0; give the samples of an iteration; costs can be predicted "
           "for 1,024 to 4,194,304"));
-  EXPECT_THAT(task_error(task_with(R"("batch_size": 1e300, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("batch_size": 1e300, )")),
               StartsWith("a.json: batch_size is 1e+300; give the samples of an iteration; costs"));
-  EXPECT_THAT(task_error(task_with(R"("source": 5, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("source": 5, )")),
               StartsWith("a.json: source is 5; give a text in quotes, or an array of texts"));
-  EXPECT_THAT(task_error(task_with(R"("reserved_gb": -1, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("reserved_gb": -1, )")),
               StartsWith("a.json: reserved_gb is -1; give a number between 0.0 and"));
-  EXPECT_THAT(task_error(task_with(R"("reserved_share": 15, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("reserved_share": 15, )")),
               StartsWith("a.json: reserved_share is 15; give a number of at least 0 and less than "
                          "1, e.g. 0.15"));
 }
@@ -193,159 +182,10 @@ TEST(TaskFile, ReadsEveryField) {
 }
 
 TEST(TaskFile, LeavesOpenWhatTheFileDoesNotSay) {
-  const TaskFile task = parse_task(task_with(""), "a.json");
+  const TaskFile task = parse_task(task_text_with(""), "a.json");
   EXPECT_FALSE(task.devices.has_value());
   EXPECT_FALSE(task.memory_bytes.has_value());
   EXPECT_EQ(task.tables[0].access_histogram, zipf_histogram(100, 1.5, 1.05));
-}
-
-TEST(TaskFile, ReadsDevicesAndRules) {
-  const TaskFile file = parse_task(
-      R"({"format": "neuroshard.task", "version": 1, "memory_gb": 2,
-          "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}],
-          "tables": [{"row": 5, "dim": 8, "pooling_factor": 1,
-                      "rules": {"no_split": true, "devices": [2]}},
-                     {"row": 5, "dim": 8, "pooling_factor": 1,
-                      "rules": {"min_width": 4, "max_slices": 2, "not_devices": [0, 1],
-                                "kinds": ["table_row", "column"]}}]})",
-      "a.json");
-  EXPECT_EQ(file.devices, 3);
-  const Device first{.memory_bytes = 2LL << 30, .base_ms = 1.5};
-  const Device last{.memory_bytes = 4LL << 30, .base_bytes = 1LL << 29};
-  EXPECT_THAT(file.device_list, ElementsAre(first, first, last));
-  EXPECT_EQ(file.tables[0].rules, (TableRules{.no_split = true, .devices = {2}}));
-  EXPECT_EQ(file.tables[1].rules,
-            (TableRules{.min_width = 4,
-                        .max_slices = 2,
-                        .not_devices = {0, 1},
-                        .kinds = {ShardingKind::kTableRow, ShardingKind::kColumn}}));
-
-  EXPECT_THAT(task_of(file).device_list, ElementsAre(first, first, last));
-  const Task roomy = task_of(file, {.memory_bytes = 8LL << 30});
-  EXPECT_EQ(room_bytes(roomy, 2), 15LL << 29);
-  const Task equal = task_of(file, {.devices = 4});
-  EXPECT_TRUE(equal.device_list.empty());
-  EXPECT_EQ(equal.memory_bytes, 2LL << 30);
-  EXPECT_THAT(message_of([&] { validate(task_of(file, {.devices = 2})); }),
-              HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
-}
-
-TEST(TaskFile, ReadsDevicesOfANode) {
-  EXPECT_EQ(task_of(parse_task(task_with(R"("devices": 4, "memory_gb": 1, )"), "a.json"))
-                .devices_per_node,
-            8);
-  const TaskFile file =
-      parse_task(task_with(R"("devices": 8, "memory_gb": 1, "devices_per_node": 4, )"), "a.json");
-  EXPECT_EQ(task_of(file).devices_per_node, 4);
-  EXPECT_EQ(task_of(file, {.devices = 2}).devices_per_node, 4);
-  for (const char* wrong : {"0", "1025", "2.5"}) {
-    EXPECT_THAT(task_error(task_with(std::string(R"("devices_per_node": )") + wrong + ", ")),
-                StartsWith(std::string("a.json: devices_per_node is ") + wrong));
-  }
-}
-
-TEST(TaskFile, ReadsLinks) {
-  const std::string devices = R"("devices": 8, "memory_gb": 1, )";
-  EXPECT_FALSE(task_of(parse_task(task_with(devices), "a.json")).links);
-  const TaskFile file = parse_task(
-      task_with(devices + R"("links": {"in_node_gb_s": 31.5, "node_gb_s": 50}, )"), "a.json");
-  EXPECT_EQ(task_of(file).links, (NodeLinks{.in_node_gb_s = 31.5, .node_gb_s = 50.0}));
-  EXPECT_EQ(task_of(file, {.devices = 2}).links, task_of(file).links);
-  const auto error_of = [&](const std::string& links) {
-    return task_error(task_with(devices + R"("links": )" + links + ", "));
-  };
-  for (const char* wrong : {"0", "-3", "1e7"}) {
-    EXPECT_THAT(error_of(R"({"between_nodes_gb_s": )" + std::string(wrong) + "}"),
-                StartsWith("a.json: links: between_nodes_gb_s is "));
-  }
-  EXPECT_THAT(error_of(R"({"node_gbs": 3})"), HasSubstr("did you mean 'node_gb_s'"));
-  EXPECT_THAT(error_of("25"), StartsWith("a.json: links"));
-}
-
-TEST(TaskFile, ReadsRulesOnNodes) {
-  const TaskFile file = parse_task(
-      R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1,
-          "devices_per_node": 4, "tables": [{"row": 10, "dim": 8, "pooling_factor": 1,
-          "rules": {"nodes": [1], "not_nodes": [0]}}]})",
-      "a.json");
-  EXPECT_EQ(file.tables[0].rules, (TableRules{.nodes = {1}, .not_nodes = {0}}));
-}
-
-TEST(TaskFile, ReadsHardware) {
-  EXPECT_EQ(parse_task(task_with(""), "a.json").hardware, "");
-  EXPECT_EQ(parse_task(task_with(R"("hardware": "h200", )"), "a.json").hardware, "h200");
-  EXPECT_THAT(task_error(task_with(R"("hardware": "b200", )")),
-              StartsWith("a.json: hardware is 'b200', of which there are no built-in weights; use "
-                         "one of a100, h100, h200"));
-}
-
-TEST(TaskFile, ReadsClassesOfDevices) {
-  const std::string devices =
-      R"("memory_gb": 2, "devices": [{"class": "slow"}, {"class": "fast", "count": 2},
-         {"class": "fast", "memory_gb": 16, "speed": 2.5, "base_ms": 0}, {"speed": 0.5}],
-         "classes": {"slow": {}, "fast": {"speed": 1.5, "memory_gb": 8, "base_ms": 3, "base_gb": 4}}, )";
-  const Device slow{.memory_bytes = 2LL << 30};
-  const Device fast{
-      .memory_bytes = 8LL << 30, .base_ms = 3.0, .base_bytes = 4LL << 30, .speed = 1.5};
-  const Device other{.memory_bytes = 16LL << 30, .base_bytes = 4LL << 30, .speed = 2.5};
-  EXPECT_THAT(
-      parse_task(task_with(devices), "a.json").device_list,
-      ElementsAre(slow, fast, fast, other, Device{.memory_bytes = 2LL << 30, .speed = 0.5}));
-}
-
-TEST(TaskFile, ErrorsNameDeviceAndRule) {
-  EXPECT_EQ(task_error(task_with(R"("devices": [], )")),
-            "a.json: devices: is empty; give at least one");
-  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1}, {}], )")),
-            "a.json: devices: entry 1: says nothing of memory; give memory_gb here, or once for "
-            "all devices");
-  EXPECT_THAT(
-      task_error(task_with(R"("devices": [{"memory_gb": 1, "base_gb": 2}], )")),
-      HasSubstr("devices: entry 0: base_gb is more than the memory of the device, 1.00 GiB; "
-                "give what is really there"));
-  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1e-12}], )")),
-            "a.json: devices: entry 0: memory_gb is 1e-12, less than a byte; give the GiB of a "
-            "device, e.g. 4");
-  EXPECT_EQ(task_error(task_with(R"("memory_gb": 1e300, )")),
-            "a.json: memory_gb: memory is 1e+300 GiB; give a number above 0 and below 8589934592, "
-            "e.g. 4");
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "base_ms": -2}], )")),
-              HasSubstr("devices: entry 0: base_ms is -2"));
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),
-              HasSubstr("count is 1025; give an integer between 1 and 1024"));
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"memory_gb": 1, "speed": 0}], )")),
-              HasSubstr("devices: entry 0: speed is 0; give a number between 0.01 and 100"));
-  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
-            "a.json: devices: entry 0: class: there is no class 'h100'; describe it under classes");
-  EXPECT_EQ(task_error(task_with(R"("devices": [{"memory_gb": 1, "class": "h10"}],
-                                    "classes": {"a100": {}, "h100": {}}, )")),
-            "a.json: devices: entry 0: class: there is no class 'h10'; use one of a100, h100");
-  EXPECT_THAT(task_error(task_with(R"("devices": [{"class": "a"}], "classes": {"a": {}}, )")),
-              HasSubstr("devices: entry 0: says nothing of memory"));
-  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": {"a": {"count": 3}}, )")),
-              HasSubstr("classes: a: unknown field 'count'"));
-  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": {"a": {"speed": 200}}, )")),
-              HasSubstr("classes: a: speed is 200; give a number between 0.01 and 100"));
-  EXPECT_THAT(task_error(task_with(R"("devices": 2, "classes": ["a"], )")), HasSubstr("classes"));
-  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1, "devices": [{"count": 600},
-                                                                   {"count": 600}], )")),
-              HasSubstr("lists more than 1024 devices"));
-  const auto rule_error = [&](const std::string& rules) {
-    return task_error(
-        task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rules": )" + rules + "}"));
-  };
-  EXPECT_THAT(rule_error(R"({"no_split": 1})"),
-              StartsWith("a.json: table 0: rules: no_split: give true or false"));
-  EXPECT_THAT(rule_error(R"({"max_slices": 0})"), HasSubstr("rules: max_slices is 0"));
-  EXPECT_THAT(rule_error(R"({"devices": []})"), HasSubstr("rules: devices is empty"));
-  EXPECT_THAT(rule_error(R"({"devices": [-1]})"), HasSubstr("-1"));
-  EXPECT_THAT(rule_error(R"({"kinds": []})"), HasSubstr("rules: kinds is empty"));
-  EXPECT_THAT(rule_error(R"({"kinds": [3]})"), HasSubstr("rules: kinds: give names in quotes"));
-  EXPECT_THAT(rule_error(R"({"kinds": "row"})"), StartsWith("a.json: table 0: rules: kinds"));
-  EXPECT_THAT(rule_error(R"({"kinds": ["row_wise"]})"),
-              HasSubstr("table 0: rules: kinds: there is no kind of sharding 'row_wise'; use one "
-                        "of table, column, row, table_row, grid, replicate"));
-  EXPECT_THAT(rule_error(R"({"pinned": 3})"), HasSubstr("rules: unknown field 'pinned'"));
 }
 
 TEST(TaskFile, ErrorsNameFileTableAndField) {
@@ -419,13 +259,14 @@ TEST(TaskFile, SaysWhichHistogramsCannotBe) {
 }
 
 TEST(TaskFile, RejectsBadFields) {
-  EXPECT_THAT(task_error(task_with(R"("devices": 0, )")), HasSubstr("devices is 0; give"));
-  EXPECT_THAT(task_error(task_with(R"("devices": 2000, )")), HasSubstr("between 1 and 1024"));
-  EXPECT_THAT(task_error(task_with(R"("memory_gb": -4, )")), HasSubstr("a.json: memory_gb: "));
-  EXPECT_THAT(task_error(task_with(R"("memory_gb": "4", )")), HasSubstr("memory_gb is \"4\""));
-  EXPECT_THAT(task_error(task_with(R"("memory": 4, )")), HasSubstr("unknown field 'memory'"));
-  EXPECT_THAT(task_error(task_with(R"("source": [1], )")), HasSubstr("source"));
-  EXPECT_THAT(task_error(task_with(R"("zipf_exponent": -1, )")), HasSubstr("zipf_exponent is -1"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 0, )")), HasSubstr("devices is 0; give"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 2000, )")), HasSubstr("between 1 and 1024"));
+  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": -4, )")), HasSubstr("a.json: memory_gb: "));
+  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": "4", )")), HasSubstr("memory_gb is \"4\""));
+  EXPECT_THAT(task_error(task_text_with(R"("memory": 4, )")), HasSubstr("unknown field 'memory'"));
+  EXPECT_THAT(task_error(task_text_with(R"("source": [1], )")), HasSubstr("source"));
+  EXPECT_THAT(task_error(task_text_with(R"("zipf_exponent": -1, )")),
+              HasSubstr("zipf_exponent is -1"));
   EXPECT_THAT(task_error(R"({"format": "neuroshard.task", "version": 1, "tables": []})"),
               "a.json: tables: is empty; give at least one table");
   EXPECT_THAT(task_error(R"({"format": "neuroshard.plan", "version": 1, "tables": []})"),
@@ -438,23 +279,23 @@ TEST(TaskFile, RejectsBadFields) {
 }
 
 TEST(TaskFile, RejectsWhatIsNotStrictJson) {
-  const std::string good = task_with("");
+  const std::string good = task_text_with("");
   for (std::size_t length = 0; length < good.size(); ++length) {
     EXPECT_THAT(task_error(good.substr(0, length)), StartsWith("a.json: is not valid JSON: "));
   }
   EXPECT_THAT(task_error(good + "x"), HasSubstr("not valid JSON"));
   EXPECT_THAT(task_error("\x1f\x8b\b"), HasSubstr("compressed with gzip, not JSON; decompress it"));
-  EXPECT_THAT(task_error(task_with(R"("devices": NaN, )")), HasSubstr("not valid JSON"));
-  EXPECT_THAT(task_error(task_with(R"("memory_gb": 1e999, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("devices": NaN, )")), HasSubstr("not valid JSON"));
+  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": 1e999, )")),
               HasSubstr("memory_gb: the number 1e999 needs more than 64 bits; give a smaller one"));
-  EXPECT_THAT(task_error(task_with(R"("devices": 4, "devices": 8, )")),
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 4, "devices": 8, )")),
               "a.json: the field 'devices' occurs twice in one object; keep one");
   EXPECT_THAT(task_error(std::string(100'000, '[')), HasSubstr("nested more than 32"));
   EXPECT_THAT(task_error("\xff\xfe"), HasSubstr("not valid JSON"));
 }
 
 TEST(TaskFile, SurvivesChangedBytes) {
-  const std::string good = task_with(R"("name": "toy", "devices": 4, "memory_gb": 2.5, )");
+  const std::string good = task_text_with(R"("name": "toy", "devices": 4, "memory_gb": 2.5, )");
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (const char byte : {'\0', '"', '{', '9', '-', ',', '\x80'}) {
       std::string bad = good;

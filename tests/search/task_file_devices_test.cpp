@@ -1,0 +1,170 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "message_of.h"
+#include "neuroshard/task_file.h"
+#include "search/task_texts.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::message_of;
+using ::testing::StartsWith;
+using testing::task_error;
+using testing::task_text_with;
+using testing::task_with_table;
+
+TEST(TaskFile, ReadsDevicesAndRules) {
+  const TaskFile file = parse_task(
+      R"({"format": "neuroshard.task", "version": 1, "memory_gb": 2,
+          "devices": [{"count": 2, "base_ms": 1.5}, {"memory_gb": 4, "base_gb": 0.5}],
+          "tables": [{"row": 5, "dim": 8, "pooling_factor": 1,
+                      "rules": {"no_split": true, "devices": [2]}},
+                     {"row": 5, "dim": 8, "pooling_factor": 1,
+                      "rules": {"min_width": 4, "max_slices": 2, "not_devices": [0, 1],
+                                "kinds": ["table_row", "column"]}}]})",
+      "a.json");
+  EXPECT_EQ(file.devices, 3);
+  const Device first{.memory_bytes = 2LL << 30, .base_ms = 1.5};
+  const Device last{.memory_bytes = 4LL << 30, .base_bytes = 1LL << 29};
+  EXPECT_THAT(file.device_list, ElementsAre(first, first, last));
+  EXPECT_EQ(file.tables[0].rules, (TableRules{.no_split = true, .devices = {2}}));
+  EXPECT_EQ(file.tables[1].rules,
+            (TableRules{.min_width = 4,
+                        .max_slices = 2,
+                        .not_devices = {0, 1},
+                        .kinds = {ShardingKind::kTableRow, ShardingKind::kColumn}}));
+
+  EXPECT_THAT(task_of(file).device_list, ElementsAre(first, first, last));
+  const Task roomy = task_of(file, {.memory_bytes = 8LL << 30});
+  EXPECT_EQ(room_bytes(roomy, 2), 15LL << 29);
+  const Task equal = task_of(file, {.devices = 4});
+  EXPECT_TRUE(equal.device_list.empty());
+  EXPECT_EQ(equal.memory_bytes, 2LL << 30);
+  EXPECT_THAT(message_of([&] { validate(task_of(file, {.devices = 2})); }),
+              HasSubstr("table 0: the rule devices names device 2, but there are 2 devices"));
+}
+
+TEST(TaskFile, ReadsDevicesOfANode) {
+  EXPECT_EQ(task_of(parse_task(task_text_with(R"("devices": 4, "memory_gb": 1, )"), "a.json"))
+                .devices_per_node,
+            8);
+  const TaskFile file = parse_task(
+      task_text_with(R"("devices": 8, "memory_gb": 1, "devices_per_node": 4, )"), "a.json");
+  EXPECT_EQ(task_of(file).devices_per_node, 4);
+  EXPECT_EQ(task_of(file, {.devices = 2}).devices_per_node, 4);
+  for (const char* wrong : {"0", "1025", "2.5"}) {
+    EXPECT_THAT(task_error(task_text_with(std::string(R"("devices_per_node": )") + wrong + ", ")),
+                StartsWith(std::string("a.json: devices_per_node is ") + wrong));
+  }
+}
+
+TEST(TaskFile, ReadsLinks) {
+  const std::string devices = R"("devices": 8, "memory_gb": 1, )";
+  EXPECT_FALSE(task_of(parse_task(task_text_with(devices), "a.json")).links);
+  const TaskFile file = parse_task(
+      task_text_with(devices + R"("links": {"in_node_gb_s": 31.5, "node_gb_s": 50}, )"), "a.json");
+  EXPECT_EQ(task_of(file).links, (NodeLinks{.in_node_gb_s = 31.5, .node_gb_s = 50.0}));
+  EXPECT_EQ(task_of(file, {.devices = 2}).links, task_of(file).links);
+  const auto error_of = [&](const std::string& links) {
+    return task_error(task_text_with(devices + R"("links": )" + links + ", "));
+  };
+  for (const char* wrong : {"0", "-3", "1e7"}) {
+    EXPECT_THAT(error_of(R"({"between_nodes_gb_s": )" + std::string(wrong) + "}"),
+                StartsWith("a.json: links: between_nodes_gb_s is "));
+  }
+  EXPECT_THAT(error_of(R"({"node_gbs": 3})"), HasSubstr("did you mean 'node_gb_s'"));
+  EXPECT_THAT(error_of("25"), StartsWith("a.json: links"));
+}
+
+TEST(TaskFile, ReadsRulesOnNodes) {
+  const TaskFile file = parse_task(
+      R"({"format": "neuroshard.task", "version": 1, "devices": 8, "memory_gb": 1,
+          "devices_per_node": 4, "tables": [{"row": 10, "dim": 8, "pooling_factor": 1,
+          "rules": {"nodes": [1], "not_nodes": [0]}}]})",
+      "a.json");
+  EXPECT_EQ(file.tables[0].rules, (TableRules{.nodes = {1}, .not_nodes = {0}}));
+}
+
+TEST(TaskFile, ReadsHardware) {
+  EXPECT_EQ(parse_task(task_text_with(""), "a.json").hardware, "");
+  EXPECT_EQ(parse_task(task_text_with(R"("hardware": "h200", )"), "a.json").hardware, "h200");
+  EXPECT_THAT(task_error(task_text_with(R"("hardware": "b200", )")),
+              StartsWith("a.json: hardware is 'b200', of which there are no built-in weights; use "
+                         "one of a100, h100, h200"));
+}
+
+TEST(TaskFile, ReadsClassesOfDevices) {
+  const std::string devices =
+      R"("memory_gb": 2, "devices": [{"class": "slow"}, {"class": "fast", "count": 2},
+         {"class": "fast", "memory_gb": 16, "speed": 2.5, "base_ms": 0}, {"speed": 0.5}],
+         "classes": {"slow": {}, "fast": {"speed": 1.5, "memory_gb": 8, "base_ms": 3, "base_gb": 4}}, )";
+  const Device slow{.memory_bytes = 2LL << 30};
+  const Device fast{
+      .memory_bytes = 8LL << 30, .base_ms = 3.0, .base_bytes = 4LL << 30, .speed = 1.5};
+  const Device other{.memory_bytes = 16LL << 30, .base_bytes = 4LL << 30, .speed = 2.5};
+  EXPECT_THAT(
+      parse_task(task_text_with(devices), "a.json").device_list,
+      ElementsAre(slow, fast, fast, other, Device{.memory_bytes = 2LL << 30, .speed = 0.5}));
+}
+
+TEST(TaskFile, ErrorsNameDeviceAndRule) {
+  EXPECT_EQ(task_error(task_text_with(R"("devices": [], )")),
+            "a.json: devices: is empty; give at least one");
+  EXPECT_EQ(task_error(task_text_with(R"("devices": [{"memory_gb": 1}, {}], )")),
+            "a.json: devices: entry 1: says nothing of memory; give memory_gb here, or once for "
+            "all devices");
+  EXPECT_THAT(
+      task_error(task_text_with(R"("devices": [{"memory_gb": 1, "base_gb": 2}], )")),
+      HasSubstr("devices: entry 0: base_gb is more than the memory of the device, 1.00 GiB; "
+                "give what is really there"));
+  EXPECT_EQ(task_error(task_text_with(R"("devices": [{"memory_gb": 1e-12}], )")),
+            "a.json: devices: entry 0: memory_gb is 1e-12, less than a byte; give the GiB of a "
+            "device, e.g. 4");
+  EXPECT_EQ(task_error(task_text_with(R"("memory_gb": 1e300, )")),
+            "a.json: memory_gb: memory is 1e+300 GiB; give a number above 0 and below 8589934592, "
+            "e.g. 4");
+  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "base_ms": -2}], )")),
+              HasSubstr("devices: entry 0: base_ms is -2"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "count": 1025}], )")),
+              HasSubstr("count is 1025; give an integer between 1 and 1024"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "speed": 0}], )")),
+              HasSubstr("devices: entry 0: speed is 0; give a number between 0.01 and 100"));
+  EXPECT_EQ(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "class": "h100"}], )")),
+            "a.json: devices: entry 0: class: there is no class 'h100'; describe it under classes");
+  EXPECT_EQ(task_error(task_text_with(R"("devices": [{"memory_gb": 1, "class": "h10"}],
+                                    "classes": {"a100": {}, "h100": {}}, )")),
+            "a.json: devices: entry 0: class: there is no class 'h10'; use one of a100, h100");
+  EXPECT_THAT(task_error(task_text_with(R"("devices": [{"class": "a"}], "classes": {"a": {}}, )")),
+              HasSubstr("devices: entry 0: says nothing of memory"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 2, "classes": {"a": {"count": 3}}, )")),
+              HasSubstr("classes: a: unknown field 'count'"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 2, "classes": {"a": {"speed": 200}}, )")),
+              HasSubstr("classes: a: speed is 200; give a number between 0.01 and 100"));
+  EXPECT_THAT(task_error(task_text_with(R"("devices": 2, "classes": ["a"], )")),
+              HasSubstr("classes"));
+  EXPECT_THAT(task_error(task_text_with(R"("memory_gb": 1, "devices": [{"count": 600},
+                                                                   {"count": 600}], )")),
+              HasSubstr("lists more than 1024 devices"));
+  const auto rule_error = [&](const std::string& rules) {
+    return task_error(
+        task_with_table(R"({"row": 7, "dim": 8, "pooling_factor": 1, "rules": )" + rules + "}"));
+  };
+  EXPECT_THAT(rule_error(R"({"no_split": 1})"),
+              StartsWith("a.json: table 0: rules: no_split: give true or false"));
+  EXPECT_THAT(rule_error(R"({"max_slices": 0})"), HasSubstr("rules: max_slices is 0"));
+  EXPECT_THAT(rule_error(R"({"devices": []})"), HasSubstr("rules: devices is empty"));
+  EXPECT_THAT(rule_error(R"({"devices": [-1]})"), HasSubstr("-1"));
+  EXPECT_THAT(rule_error(R"({"kinds": []})"), HasSubstr("rules: kinds is empty"));
+  EXPECT_THAT(rule_error(R"({"kinds": [3]})"), HasSubstr("rules: kinds: give names in quotes"));
+  EXPECT_THAT(rule_error(R"({"kinds": "row"})"), StartsWith("a.json: table 0: rules: kinds"));
+  EXPECT_THAT(rule_error(R"({"kinds": ["row_wise"]})"),
+              HasSubstr("table 0: rules: kinds: there is no kind of sharding 'row_wise'; use one "
+                        "of table, column, row, table_row, grid, replicate"));
+  EXPECT_THAT(rule_error(R"({"pinned": 3})"), HasSubstr("rules: unknown field 'pinned'"));
+}
+
+}  // namespace
+}  // namespace neuroshard
