@@ -36,20 +36,26 @@ constexpr auto all_named() {
   return all;
 }
 
+/// "fp32, fp16".
+template <typename Value>
+std::string listed_names(std::span<const Value> all) {
+  std::string list;
+  for (const Value value : all) list.append(list.empty() ? "" : ", ").append(name_of(value));
+  return list;
+}
+
 /// The one of `all` that is called `name`; throws Error with the nearest name, or all of them.
 template <typename Value>
 Value named(std::span<const Value> all, std::string_view name, const std::string& kind) {
   std::vector<std::string> known;
-  std::string list;
   for (const Value value : all) {
     if (name_of(value) == name) return value;
     known.emplace_back(name_of(value));
-    list += (list.empty() ? "" : ", ") + known.back();
   }
   const std::string_view nearest = nearest_name(name, known);
   throw Error("there is no " + kind + " '" + std::string(name) + "'; " +
               (nearest.empty() ? "" : "did you mean '" + std::string(nearest) + "'? ") +
-              "use one of " + list);
+              "use one of " + listed_names(all));
 }
 
 }  // namespace neuroshard

@@ -51,9 +51,8 @@ WireType wire_type_from_name(const WireTypeField& field, std::string_view name) 
 std::optional<std::string> exchange_problem_of(const ExchangeTypes& types) {
   for (const auto& [name, type, known] : kWireTypeFields) {
     if (std::ranges::find(known, types.*type) != known.end()) continue;
-    std::string names;
-    for (const WireType one : known) names.append(names.empty() ? "" : ", ").append(name_of(one));
-    return std::string(name) + " is " + std::string(name_of(types.*type)) + "; use one of " + names;
+    return std::string(name) + " is " + std::string(name_of(types.*type)) + "; use one of " +
+           listed_names(known);
   }
   for (const auto& [name, share] : kSentShareFields) {
     if (types.*share >= kLeastSentShare && types.*share <= 1.0) continue;
