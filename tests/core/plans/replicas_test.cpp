@@ -115,7 +115,7 @@ TEST(Replicas, MayGatherTheRowsThatAreTouched) {
   const std::array<const Table*, 1> gathered = {&task.tables[2]};
   const AllReduceModel& model = *backend->all_reduce();
   const double gradients_ms = model.all_reduce_ms(4, 60 * 16 * 4) +
-                              replica_update_ms(model, 4, TouchedGradients(task).traffic(gathered));
+                              replica_update_ms(model, 4, TouchedGradients(task).update(gathered));
   const std::int64_t more_bytes =
       static_cast<std::int64_t>(std::ceil(TouchedGradients(task).gathered_bytes(task.tables[2]))) -
       200 * 16 * 4;
