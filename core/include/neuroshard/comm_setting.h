@@ -23,6 +23,8 @@ struct CommSetting {
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const CommSetting&, const CommSetting&) = default;
+  // Stated, since nvcc's host code warns that the implied one is never defined.
+  friend bool operator==(const CommSetting&, const CommSetting&) = default;
 };
 
 [[nodiscard]] inline CommSetting comm_setting(const Task& task) {

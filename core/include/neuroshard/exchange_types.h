@@ -40,6 +40,8 @@ struct ExchangeTypes {
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const ExchangeTypes&, const ExchangeTypes&) = default;
+  // Stated, since nvcc's host code warns that the implied one is never defined.
+  friend bool operator==(const ExchangeTypes&, const ExchangeTypes&) = default;
 };
 
 }  // namespace neuroshard

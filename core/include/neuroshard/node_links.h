@@ -16,6 +16,8 @@ struct NodeLinks {
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const NodeLinks&, const NodeLinks&) = default;
+  // Stated, since nvcc's host code warns that the implied one is never defined.
+  friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
 };
 
 inline constexpr double kLeastGbPerSecond = 1e-3;
