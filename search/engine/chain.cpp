@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "core/tables/natural_log.h"
-#include "search/starts/way_ladder.h"
 #include "search/state/plan_limits.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr std::uint64_t kSettle = 1000;        // Edits after a rebuild,
-constexpr std::uint64_t kSettleOfDevice = 60;  // and for each device,
+// Beside Chain::kSettle edits after a rebuild,
+constexpr std::uint64_t kSettleOfDevice = 60;  // so many for each device,
 constexpr std::uint64_t kMostDevices = 64;     // up to so many;
 constexpr std::uint64_t kLeastSettle = 40;     // and no more than these,
 constexpr std::uint64_t kSettleOfSlice = 200;  // and these for each slice that can be moved.
@@ -39,21 +38,6 @@ constexpr std::array kTimesForRoom = {4.0, 16.0};
 // A plan made anew moves most of all tables; where less than one of so many parts may be moved, all
 // are not placed anew.
 constexpr std::int64_t kShareForNewPlan = 2;
-
-constexpr std::size_t kNumbersThatSettle = 4;  // Of replicas.
-
-constexpr std::size_t kTablesOfWays = 32;
-constexpr double kWorstWay = 1.15;  // Over the current plan's cost, before it settles.
-
-// Heads of placements that take as long as an edit.
-constexpr std::size_t kHeadsOfEdit = 12;
-
-// Rungs of a WayLadder that are placed, under these limits of columns.
-constexpr std::size_t kFewestRungs = 3;
-constexpr std::size_t kMostRungs = 32;
-constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
-constexpr std::array kSharesOfColumns = {1.03, 1e12};
-constexpr double kWorstRung = 1.3;  // Over the current plan's cost.
 
 }  // namespace
 
@@ -133,7 +117,7 @@ void Chain::run(std::uint64_t edits, const StopCondition& stop) {
         static_cast<std::size_t>(state_.sums.slices) * static_cast<std::size_t>(ways_.devices());
     const bool drawn = neighbourhoods_.draw(
         rebuild_, heads <= kAllAnewOfSettling * kHeadsOfEdit * kSettle && !moves_are_limited());
-    done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
+    count_rebuild();
     if (!drawn || !apply_rebuilt()) continue;
     const double reference_ms = std::min(current_ms_, before_.cost_ms);
     const double length = spread();
@@ -205,118 +189,6 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
   }
 }
 
-bool Chain::build_replicas(std::size_t count) {
-  std::vector<int> first = neighbourhoods_.replicas_first();
-  std::vector<int> others(first.begin() + static_cast<std::ptrdiff_t>(count), first.end());
-  first.resize(count);
-  rebuild_.begin();
-  std::erase_if(others,
-                [&](int t) { return !state_.is_replica(t) || !ways_.of(t).may_be(Way::kDevice); });
-  double all_ms = 0.0;
-  for (const int t : state_.tables()) {
-    if (state_.way_of(t) == Way::kDevice) all_ms += neighbourhoods_.whole_ms(t);
-  }
-  for (const int t : others) all_ms += neighbourhoods_.whole_ms(t);
-  for (const int t : others) {
-    rebuild_.take_out(t);
-    rebuild_.put_in(t, neighbourhoods_.cut_by_load(t, all_ms));
-  }
-  for (const int t : first) {
-    if (state_.is_replica(t) || !rebuild_.affords_replica(t)) continue;
-    rebuild_.take_out(t);
-    rebuild_.put_in(t, {Way::kReplica, 1});
-  }
-  done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
-  return rebuild_.place(0.0);
-}
-
-bool Chain::build(const Cuts& cuts, double columns_share, bool exact) {
-  const std::vector<int>& tables = state_.tables();
-  rebuild_.begin();
-  for (const int t : tables) rebuild_.take_out(t);
-  for (std::size_t i = 0; i < tables.size(); ++i) rebuild_.put_in(tables[i], cuts[i]);
-  if (exact && rebuild_.head_evaluations() <= kHeadsOfEdit * kSettle) {
-    done_ += rebuild_.head_evaluations() / kHeadsOfEdit;
-    return rebuild_.place(0.0);
-  }
-  ++done_;
-  return rebuild_.place_by_loads(columns_share);
-}
-
-std::vector<std::size_t> Chain::numbers_of_replicas() const {
-  std::vector<std::size_t> numbers;
-  const std::size_t most = neighbourhoods_.replicas_first().size();
-  for (std::size_t n = 0; n <= most; n = n < 4 ? n + 1 : n * 5 / 4 + 1) numbers.push_back(n);
-  // Near to what runs.
-  const auto now = static_cast<std::size_t>(state_.sums.replica_count);
-  for (const std::size_t apart : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
-    if (apart <= now) numbers.push_back(now - apart);
-    if (now + apart <= most) numbers.push_back(now + apart);
-  }
-  std::ranges::sort(numbers);
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return numbers;
-}
-
-void Chain::try_ladder(const StopCondition& stop) {
-  struct Built {
-    double cost_ms;
-    Cuts cuts;
-    double columns_share;
-  };
-  std::vector<Built> built;
-  const WayLadder ladder(state_, prices_, stop);
-  const std::size_t of_rung = state_.tables().size() * static_cast<std::size_t>(ways_.devices());
-  const std::size_t most =
-      std::clamp(kPlacesOfRungs / std::max<std::size_t>(1, of_rung), kFewestRungs, kMostRungs);
-  for (const Cuts& cuts : ladder.best(most, stop)) {
-    for (const double columns_share : kSharesOfColumns) {
-      if (stop.reached()) return;
-      begin_edits();
-      if (!build(cuts, columns_share, false)) continue;
-      prices_.apply(rebuild_.edit());
-      const double cost_ms = rung_ms();
-      prices_.undo(before_);
-      // The limit may have changed nothing.
-      const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
-      if (!is_known) built.push_back({cost_ms, cuts, columns_share});
-    }
-  }
-  std::ranges::stable_sort(built, {}, &Built::cost_ms);
-  if (built.size() > order_.rungs + order_.more_rungs) {
-    built.resize(order_.rungs + order_.more_rungs);
-  }
-  std::size_t tried = 0;
-  for (const Built& one : built) {
-    // More rungs come after all that fewer do.
-    if (tried++ == order_.rungs && state_.is_whole()) settle_whole(stop);
-    if (one.cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
-    const bool was_whole = state_.is_whole();
-    begin_edits();
-    if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
-    if (!state_.is_whole()) return;  // Rules leave some table no way.
-    settle_and_keep(4, was_whole, stop);
-  }
-}
-
-void Chain::try_replicas(const StopCondition& stop) {
-  std::vector<std::pair<double, std::size_t>> numbers;
-  for (const std::size_t number : numbers_of_replicas()) {
-    if (stop.reached()) return;
-    begin_edits();
-    if (!build_replicas(number) || !apply_rebuilt()) continue;
-    numbers.emplace_back(rung_ms(), number);
-    prices_.undo(before_);
-  }
-  std::ranges::stable_sort(numbers, {}, &std::pair<double, std::size_t>::first);
-  if (numbers.size() > kNumbersThatSettle) numbers.resize(kNumbersThatSettle);
-  for (const auto& [cost_ms, number] : numbers) {
-    if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
-    begin_edits();
-    if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, true, stop);
-  }
-}
-
 void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop) {
   settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
   prices_.price_state();
@@ -339,49 +211,6 @@ void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondit
 void Chain::settle_whole(const StopCondition& stop) {
   begin_edits();
   settle_and_keep(1, true, stop);
-}
-
-void Chain::begin(const StopCondition& stop) {
-  if (order_.rungs > 0) try_ladder(stop);
-  if (moves_are_limited()) {
-    // Before what may be moved is spent on less.
-    if (!order_.ways) try_ways(stop);
-    try_replicas(stop);
-  }
-  if (!state_.is_whole()) return;
-  settle_whole(stop);
-  if (order_.ways) try_ways(stop);
-}
-
-// A single table may be worth as much as many, and few draws find it.
-void Chain::try_ways(const StopCondition& stop) {
-  std::vector<int> tables = neighbourhoods_.by_load();
-  std::ranges::reverse(tables);
-  tables.resize(std::min(tables.size(), kTablesOfWays));
-  std::vector<TableCut> tries;
-  for (const Way way : ways_.list()) tries.push_back({way, 1});
-  tries.insert(tries.begin() + 1, {Way::kReplica, 1});
-  std::ranges::reverse(tries);  // The widest first, and columns last.
-  for (const Way way : ways_.list()) {
-    if (way != Way::kDevice && ways_.places(way) > 1) tries.push_back({way, ways_.places(way)});
-  }
-  for (const int t : tables) {
-    for (const TableCut& cut : tries) {
-      if (stop.reached()) return;
-      if (!ways_.of(t).may_be(cut.way) || state_.way_of(t) == cut.way) continue;
-      begin_edits();
-      rebuild_.begin();
-      rebuild_.take_out(t);
-      rebuild_.put_in(t, cut);
-      done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit;
-      if (!rebuild_.place(0.0) || !apply_rebuilt()) continue;
-      if (state_.sums.cost_ms > kWorstWay * current_ms_) {
-        prices_.undo(before_);
-      } else {
-        settle_and_keep(4, true, stop);
-      }
-    }
-  }
 }
 
 }  // namespace neuroshard

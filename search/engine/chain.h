@@ -64,6 +64,9 @@ class Chain {
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
+  static constexpr std::uint64_t kSettle = 1000;  ///< Edits after a rebuild, on no devices.
+  /// Heads of placements that take as long as an edit.
+  static constexpr std::size_t kHeadsOfEdit = 12;
 
   void begin(const StopCondition& stop);
   /// Plans of a WayLadder: the best few settle.
@@ -88,6 +91,8 @@ class Chain {
   void keep_if_best();
   /// Edits that follow can be taken back to the plan as it is now.
   void begin_edits();
+  /// Counts a rebuild as so many edits as it takes.
+  void count_rebuild() { done_ += 1 + rebuild_.head_evaluations() / kHeadsOfEdit; }
   /// Applies what was rebuilt. False: the plan would not keep limits, and it was not.
   bool apply_rebuilt();
   /// The cost of the plan, and of bytes that do not fit.
