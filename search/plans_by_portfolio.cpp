@@ -62,7 +62,7 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
                             .alternatives = request.alternatives > 0,
                             .team = lease};
   found.begin(SearchStage::kLadder);
-  portfolio.start(consider, stats);
+  const std::optional<Plan> second = portfolio.start(consider, stats);
   // A start that looks at what devices have apart may miss how even ones are best used.
   if (const std::optional<Task> least = on_least_devices(task)) {
     const Portfolio of_least{
@@ -90,8 +90,9 @@ PlanResult Planner::Impl::plan_by_portfolio(const Task& task, const PlanRequest&
       consider(std::move(published.plan));
     }
     found.begin(SearchStage::kImprovement);
-    const Plan best = *found.best().plan;
-    portfolio.improve({&best, 1}, consider, stats);
+    std::vector<Plan> best = {*found.best().plan};
+    if (second) best.push_back(*second);
+    portfolio.improve(best, consider, stats);
   }
   stats.search_ms = found.elapsed_ms();
   PlanResult result = found.take();

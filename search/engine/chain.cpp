@@ -18,7 +18,7 @@ constexpr std::uint64_t kSettleOfDevice = 60;  // so many for each device,
 constexpr std::uint64_t kMostDevices = 64;     // up to so many;
 constexpr std::uint64_t kLeastSettle = 40;     // and no more than these,
 constexpr std::uint64_t kSettleOfSlice = 200;  // and these for each slice that can be moved.
-constexpr double kHottest = 0.003;             // First temperature, a share of the cost.
+constexpr double kHottest = 0.0015;            // First temperature, a share of the cost.
 constexpr double kSpread = 3.0;                // Lengths and temperatures differ by so much.
 constexpr double kGiveUp = 1.05;               // A third of it done, and dearer by so much.
 // By how much a rebuild may be dearer and still be kept, at first; half of it after so many edits.
@@ -189,17 +189,22 @@ void Chain::settle(std::uint64_t edits, double hottest_ms, double most_ms,
   }
 }
 
-void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop) {
-  settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
+void Chain::settle_to_fit(std::uint64_t part, const StopCondition& stop) {
+  const auto settle_part = [&] {
+    settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
+  };
+  settle_part();
   prices_.price_state();
   for (const double times : kTimesForRoom) {
-    if (state_.sums.missing_bytes == 0 || state_.sums.cost_ms >= current_ms_) break;
+    if (state_.sums.missing_bytes == 0 || state_.sums.cost_ms >= current_ms_) return;
     prices_.weigh_memory(times);
-    settle(settling_edits() / part, kHottest * state_.sums.cost_ms, kNone, stop);
+    settle_part();
     prices_.weigh_memory(1.0);
     prices_.price_state();
   }
-  if (order_.keeps_others && state_.sums.missing_bytes == 0) others_.push_back(state_.plan());
+}
+
+void Chain::keep_or_undo(bool was_whole) {
   if (state_.sums.missing_bytes > 0 || state_.sums.cost_ms >= current_ms_) {
     if (was_whole) prices_.undo(before_);
     return;
@@ -210,7 +215,7 @@ void Chain::settle_and_keep(std::uint64_t part, bool was_whole, const StopCondit
 
 void Chain::settle_whole(const StopCondition& stop) {
   begin_edits();
-  settle_and_keep(1, true, stop);
+  settle_and_keep(1, stop);
 }
 
 }  // namespace neuroshard

@@ -34,7 +34,6 @@ class Chain {
     std::size_t rungs = 0;       ///< It begins with so many of a WayLadder, and needs no start,
     std::size_t more_rungs = 0;  ///< and goes on with so many.
     bool ways = false;           ///< And tries each of the heaviest tables in all ways.
-    bool keeps_others = false;   ///< All plans of the ladder that fit are kept.
     /// From the plan that runs, which the start keeps; null: there is none.
     const MoveTerms* moves = nullptr;
   };
@@ -51,8 +50,13 @@ class Chain {
   /// The best plan so far that fits and is cheaper than the start, about at this cost, the price of
   /// moves included; null: none.
   [[nodiscard]] const Plan* best() const { return best_ ? &*best_ : nullptr; }
-  [[nodiscard]] const std::vector<Plan>& others() const { return others_; }
   [[nodiscard]] double best_ms() const { return best_ms_; }
+  struct Settled {
+    double cost_ms;
+    Plan plan;
+  };
+  /// What the rungs have settled to, as far as it fits.
+  [[nodiscard]] const std::vector<Settled>& settled_rungs() const { return settled_rungs_; }
 
   [[nodiscard]] std::uint64_t edits() const { return done_; }
   [[nodiscard]] std::uint64_t head_evaluations() const {
@@ -69,16 +73,33 @@ class Chain {
   static constexpr std::size_t kHeadsOfEdit = 12;
 
   void begin(const StopCondition& stop);
+  using Cuts = WayLadder::Cuts;
+  struct Built {
+    double cost_ms;  ///< By rung_ms().
+    Cuts cuts;
+    double columns_share;
+  };
   /// Plans of a WayLadder: the best few settle.
   void try_ladder(const StopCondition& stop);
+  [[nodiscard]] std::vector<Built> build_rungs(std::size_t most, const StopCondition& stop);
+  /// Cuts one table after another otherwise, and keeps what costs less. Builds so often at most.
+  void cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop);
+  [[nodiscard]] std::vector<TableCut> other_cuts(int table, const TableCut& now) const;
+  /// What build() comes to, not `exact`. Nothing: some slice has no place.
+  [[nodiscard]] std::optional<double> built_ms(const Cuts& cuts, double columns_share);
   /// The tables with most to do, each in another way.
   void try_ways(const StopCondition& stop);
-  /// Takes back all edits since begin_edits(), if the plan was whole then, unless they settle to a
-  /// cheaper plan, by one `part`th of the usual edits.
-  void settle_and_keep(std::uint64_t part, bool was_whole, const StopCondition& stop);
+  /// Settles the plan by one `part`th of the usual edits, by more if it lacks room.
+  void settle_to_fit(std::uint64_t part, const StopCondition& stop);
+  /// Takes back all edits since begin_edits(), if the plan was whole then, unless it is cheaper
+  /// now.
+  void keep_or_undo(bool was_whole);
+  void settle_and_keep(std::uint64_t part, const StopCondition& stop) {
+    settle_to_fit(part, stop);
+    keep_or_undo(true);
+  }
   /// Settles the plan as it is, by the usual edits.
   void settle_whole(const StopCondition& stop);
-  using Cuts = WayLadder::Cuts;
   /// Cuts and places all tables anew. False: some slice has no place. `exact`: by heads, unless
   /// that takes longer than settling.
   bool build(const Cuts& cuts, double columns_share, bool exact);
@@ -116,7 +137,7 @@ class Chain {
   std::vector<Edit> batch_;
   std::vector<double> limits_ms_;
   std::optional<Plan> best_;
-  std::vector<Plan> others_;
+  std::vector<Settled> settled_rungs_;
   double best_ms_ = kNone;
   double current_ms_ = kNone;
   std::uint64_t done_ = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,9 @@ constexpr std::size_t kFewestRungs = 3;
 constexpr std::size_t kMostRungs = 32;
 constexpr std::size_t kPlacesOfRungs = 200'000;  // Tables times devices, of all.
 constexpr std::array kSharesOfColumns = {1.03, 1e12};
-constexpr double kWorstRung = 1.3;  // Over the current plan's cost.
+constexpr double kWorstRung = 1.3;     // Over the current plan's cost.
+constexpr double kLeastGain = 0.0005;  // Of cuts that are taken in place of a rung's.
+constexpr int kFewSlices = 8;          // One on so many places, in place of a replica.
 
 }  // namespace
 
@@ -88,31 +91,89 @@ std::vector<std::size_t> Chain::numbers_of_replicas() const {
   return numbers;
 }
 
-void Chain::try_ladder(const StopCondition& stop) {
-  struct Built {
-    double cost_ms;
-    Cuts cuts;
-    double columns_share;
-  };
+std::optional<double> Chain::built_ms(const Cuts& cuts, double columns_share) {
+  begin_edits();
+  if (!build(cuts, columns_share, false)) return std::nullopt;
+  prices_.apply(rebuild_.edit());
+  const double cost_ms = rung_ms();
+  prices_.undo(before_);
+  return cost_ms;
+}
+
+std::vector<Chain::Built> Chain::build_rungs(std::size_t most, const StopCondition& stop) {
   std::vector<Built> built;
   const WayLadder ladder(state_, prices_, stop);
-  const std::size_t of_rung = state_.tables().size() * static_cast<std::size_t>(ways_.devices());
-  const std::size_t most =
-      std::clamp(kPlacesOfRungs / std::max<std::size_t>(1, of_rung), kFewestRungs, kMostRungs);
-  for (const Cuts& cuts : ladder.best(most, stop)) {
+  for (Cuts& cuts : ladder.best(most, stop)) {
     for (const double columns_share : kSharesOfColumns) {
-      if (stop.reached()) return;
-      begin_edits();
-      if (!build(cuts, columns_share, false)) continue;
-      prices_.apply(rebuild_.edit());
-      const double cost_ms = rung_ms();
-      prices_.undo(before_);
+      if (stop.reached()) return {};
+      const std::optional<double> cost_ms = built_ms(cuts, columns_share);
       // The limit may have changed nothing.
       const bool is_known = !built.empty() && built.back().cost_ms == cost_ms;
-      if (!is_known) built.push_back({cost_ms, cuts, columns_share});
+      if (cost_ms && !is_known) built.push_back({*cost_ms, cuts, columns_share});
     }
   }
   std::ranges::stable_sort(built, {}, &Built::cost_ms);
+  return built;
+}
+
+std::vector<TableCut> Chain::other_cuts(int table, const TableCut& now) const {
+  const TableWays::OfTable& ways = ways_.of(table);
+  std::vector<TableCut> cuts;
+  if (now.way != Way::kReplica) {
+    if (ways.replica) cuts.push_back({Way::kReplica, 1});
+    cuts.push_back({now.way, 2 * now.slices});
+    if (now.slices > 1) cuts.push_back({now.way, now.slices / 2});
+  }
+  for (const Way way : ways_.list()) {
+    if (way == now.way || !ways.may_be(way)) continue;
+    const int places = ways_.places(way);
+    if (now.way != Way::kReplica) {
+      cuts.push_back({way, std::min(now.slices, places)});
+      continue;
+    }
+    if (places >= kFewSlices) cuts.push_back({way, places / kFewSlices});
+    cuts.push_back({way, places});
+  }
+  return cuts;
+}
+
+void Chain::cut_otherwise(Built& built, std::size_t builds, const StopCondition& stop) {
+  std::vector<std::size_t> index(state_.task().tables.size());
+  for (std::size_t i = 0; i < state_.tables().size(); ++i) {
+    index[static_cast<std::size_t>(state_.tables()[i])] = i;
+  }
+  std::vector<int> heaviest_first = neighbourhoods_.by_load();
+  std::ranges::reverse(heaviest_first);
+  for (bool gains = true; gains;) {
+    gains = false;
+    for (const int t : heaviest_first) {
+      TableCut& cut = built.cuts[index[static_cast<std::size_t>(t)]];
+      const TableCut before = cut;
+      for (const TableCut& other : other_cuts(t, before)) {
+        if (builds-- == 0 || stop.reached()) return;
+        cut = other;
+        const std::optional<double> cost_ms = built_ms(built.cuts, built.columns_share);
+        if (cost_ms && *cost_ms < (1.0 - kLeastGain) * built.cost_ms) {
+          built.cost_ms = *cost_ms;
+          gains = true;
+          break;
+        }
+        cut = before;
+      }
+    }
+  }
+}
+
+void Chain::try_ladder(const StopCondition& stop) {
+  const std::size_t builds =
+      kPlacesOfRungs /
+      std::max<std::size_t>(1, state_.tables().size() * static_cast<std::size_t>(ways_.devices()));
+  std::vector<Built> built = build_rungs(std::clamp(builds, kFewestRungs, kMostRungs), stop);
+  if (!built.empty()) {
+    Built other = built.front();
+    cut_otherwise(other, builds, stop);
+    if (other.cost_ms < built.front().cost_ms) built.insert(built.begin(), std::move(other));
+  }
   if (built.size() > order_.rungs + order_.more_rungs) {
     built.resize(order_.rungs + order_.more_rungs);
   }
@@ -125,7 +186,11 @@ void Chain::try_ladder(const StopCondition& stop) {
     begin_edits();
     if (!build(one.cuts, one.columns_share, true) || !apply_rebuilt()) continue;
     if (!state_.is_whole()) return;  // Rules leave some table no way.
-    settle_and_keep(4, was_whole, stop);
+    settle_to_fit(4, stop);
+    if (state_.sums.missing_bytes == 0) {
+      settled_rungs_.push_back({state_.sums.cost_ms, state_.plan()});
+    }
+    keep_or_undo(was_whole);
   }
 }
 
@@ -143,7 +208,7 @@ void Chain::try_replicas(const StopCondition& stop) {
   for (const auto& [cost_ms, number] : numbers) {
     if (cost_ms > kWorstRung * current_ms_ || stop.reached()) return;
     begin_edits();
-    if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, true, stop);
+    if (build_replicas(number) && apply_rebuilt()) settle_and_keep(1, stop);
   }
 }
 
@@ -172,7 +237,7 @@ void Chain::try_ways(const StopCondition& stop) {
       if (state_.sums.cost_ms > kWorstWay * current_ms_) {
         prices_.undo(before_);
       } else {
-        settle_and_keep(4, true, stop);
+        settle_and_keep(4, stop);
       }
     }
   }

@@ -22,11 +22,11 @@ struct Budget {
   std::uint64_t edits;  ///< Each chain looks at so many.
 };
 
-constexpr double kEdits = 15000.0;
-constexpr double kEditsOfSlice = 200.0;
-constexpr double kMostEdits = 75000.0;
+constexpr double kEdits = 25000.0;
+constexpr double kEditsOfSlice = 340.0;
+constexpr double kMostEdits = 130'000.0;
 // Edits cost more where devices are many, and find less where they are few.
-constexpr double kEditsTimesDevices = 3e7;
+constexpr double kEditsTimesDevices = 5e7;
 constexpr double kDevicesOfAllEdits = 8.0;
 constexpr double kLeastEdits = 2000.0;
 // So many rungs of the ladder that begins everything settle.
@@ -53,9 +53,8 @@ Budget budget_of(Effort effort, std::size_t slices, int devices) {
   const double edits = std::min({kEdits + kEditsOfSlice * static_cast<double>(slices), kMostEdits,
                                  kEditsTimesDevices / devices});
   const double few = std::min(1.0, devices / kDevicesOfAllEdits);
-  Budget budget{
-      .chains = kChains,
-      .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, edits * few * few * few))};
+  Budget budget{.chains = kChains,
+                .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, few * edits))};
   if (effort == Effort::kFast) {
     budget.chains = 1;
     budget.edits /= kPartsForFast;
@@ -93,29 +92,31 @@ StopCondition Portfolio::stop_with(std::size_t slices) const {
   return in_time;
 }
 
-void Portfolio::start(const Consider& consider, SearchStats& stats) const {
-  if (!in_time_to_begin()) return;
+std::optional<Plan> Portfolio::start(const Consider& consider, SearchStats& stats) const {
+  if (!in_time_to_begin()) return std::nullopt;
   const StopCondition in_time = stop_with(task.tables.size());
   const BundledTask canonical = canonical_task(task);
   Plan nothing;
   nothing.shards.resize(static_cast<std::size_t>(task.devices));
   Chain chain(backend, canonical, ways, nothing,
-              {.rungs = kRungs,
-               .more_rungs = effort == Effort::kFast ? 0 : kMoreRungs,
-               .keeps_others = alternatives},
-              in_time);
+              {.rungs = kRungs, .more_rungs = effort == Effort::kFast ? 0 : kMoreRungs}, in_time);
   for (std::uint64_t edits = 1;
        edits <= kMostEditsForRoom && chain.best() == nullptr && !in_time.reached();
        edits += kEditsForRoom) {
     chain.run(edits, in_time);
   }
-  for (const Plan& other : chain.others()) {
-    consider(in_normal_form(task, canonical.plan_of_listed(other)));
+  std::vector<Chain::Settled> rungs = chain.settled_rungs();
+  std::ranges::stable_sort(rungs, {}, &Chain::Settled::cost_ms);
+  for (Chain::Settled& rung : rungs) {
+    rung.plan = canonical.plan_of_listed(rung.plan);
+    if (alternatives) consider(in_normal_form(task, rung.plan));
   }
   if (chain.best() != nullptr) {
     consider(in_normal_form(task, canonical.plan_of_listed(*chain.best())));
   }
   add_work_of(chain, stats);
+  if (rungs.size() < 2) return std::nullopt;
+  return std::move(rungs[1].plan);
 }
 
 void Portfolio::improve(std::span<const Plan> plans, const Consider& consider,

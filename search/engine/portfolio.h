@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "core/base/thread_team.h"
@@ -33,8 +34,9 @@ struct Portfolio {
 
   using Consider = std::function<void(Plan)>;
   /// Cuts and places everything anew, as a WayLadder says: what Effort::kFast does. Gives plans to
-  /// `consider`, as improve() does.
-  void start(const Consider& consider, SearchStats& stats) const;
+  /// `consider`, as improve() does. Returns the second cheapest that settled, of other ways, if
+  /// any.
+  std::optional<Plan> start(const Consider& consider, SearchStats& stats) const;
   /// From some plans, the first ones for the first chains. Gives each plan that seems to be the
   /// cheapest so far to `consider`. The work goes to `stats`.
   void improve(std::span<const Plan> starts, const Consider& consider, SearchStats& stats) const;

@@ -23,6 +23,7 @@ constexpr double kOfSameWidth = 0.5;
 constexpr double kInHalves = 0.5;
 constexpr double kBringBack = 0.4;
 constexpr double kToRoom = 0.5;   // Where plans do not fit.
+constexpr double kToFirst = 0.5;  // To that of two devices which is ready first.
 constexpr double kOneUnit = 0.6;  // Share of moves that hand on no more.
 constexpr int kLooksForWidth = 4;
 constexpr int kLooksForTable = 8;
@@ -129,8 +130,17 @@ int SliceMoves::elsewhere(const StateSlice& slice) {
     const int device = emptiest_device();
     if (device != slice.place) return device;
   }
-  const int place = drawn(random_, static_cast<std::size_t>(state_.ways().places(slice.way)) - 1);
-  return place < slice.place ? place : place + 1;
+  const auto any = [&] {
+    const int place = drawn(random_, static_cast<std::size_t>(state_.ways().places(slice.way)) - 1);
+    return place < slice.place ? place : place + 1;
+  };
+  const int place = any();
+  if (slice.way != Way::kDevice || random_.uniform() >= kToFirst) return place;
+  const auto ready_ms = [&](int device) {
+    return prices_.ready_ms()[static_cast<std::size_t>(device)];
+  };
+  const int other = any();
+  return ready_ms(other) < ready_ms(place) ? other : place;
 }
 
 int SliceMoves::like(const std::vector<int>& list, int width) {

@@ -278,16 +278,15 @@ TEST(Additions, ALimitIsKeptByAllPlansOfAChain) {
     Plan nothing;
     nothing.shards.resize(static_cast<std::size_t>(task->devices));
     const StopCondition never;
-    Chain chain(*one.backend, one.canonical, options, nothing,
-                {.rungs = 3, .ways = true, .keeps_others = true}, never);
+    Chain chain(*one.backend, one.canonical, options, nothing, {.rungs = 3, .ways = true}, never);
     for (std::uint64_t edits = 500; edits <= kEdits; edits += 500) {
       chain.run(edits, never);
       if (chain.best() == nullptr) continue;
       ++kept;
       EXPECT_TRUE(limit.holds(ReadPlan(one, options, *chain.best()).state));
     }
-    for (const Plan& other : chain.others()) {
-      EXPECT_TRUE(limit.holds(ReadPlan(one, options, other).state));
+    for (const Chain::Settled& rung : chain.settled_rungs()) {
+      EXPECT_TRUE(limit.holds(ReadPlan(one, options, rung.plan).state));
     }
     const std::optional<Found> without = found(one, {});
     more_without += without && !limit.holds(ReadPlan(one, {}, without->plan).state) ? 1 : 0;
