@@ -135,6 +135,19 @@ void add_overlap(Items& items, const Overlap& overlap) {
   }
 }
 
+/// The first three always, the others if they are limits: fingerprints of links without them stay.
+void add_links(Items& items, const NodeLinks& links) {
+  constexpr std::size_t kAlways = 3;
+  for (std::size_t i = 0; i < kNodeLinkFields.size(); ++i) {
+    const auto& [name, gb_s] = kNodeLinkFields[i];
+    if (i < kAlways) {
+      items.add(links.*gb_s);
+    } else if (links.*gb_s != 0.0) {
+      items.add(name, links.*gb_s);
+    }
+  }
+}
+
 void add_task(Items& items, const Task& task) {
   items.add("task");
   add_devices(items, task);
@@ -144,7 +157,7 @@ void add_task(Items& items, const Task& task) {
   }
   if (task.links) {
     items.add("links");
-    for (const auto& [name, gb_s] : kNodeLinkFields) items.add((*task.links).*gb_s);
+    add_links(items, *task.links);
   }
   add_exchange(items, task.exchange);
   add_overlap(items, task.overlap);
@@ -231,7 +244,12 @@ std::uint64_t fingerprint(const Task& task, const PlannerOptions& options,
   add_task(items, task);
   add_options(items, options, models);
   add_models(items, models, task.devices);
-  if (task.links) add_network(items, known_network(models));
+  const std::optional<NodeNetwork> hardware = hardware_network(models);
+  if (task.links || hardware) add_network(items, known_network(models));
+  if (hardware) {
+    items.add("hardware", hardware->devices_per_node);
+    add_links(items, hardware->links);
+  }
   return items.value();
 }
 

@@ -73,7 +73,8 @@ void validate(const ReplanRequest& request) {
 std::unique_ptr<Backend> gpu_backend(const CostModels& models, const std::string& name,
                                      std::string& warning) {
   if (models.nodes) {  // As with devices that differ.
-    if (name == kCudaBackend) warning = "tasks that state links are planned on the CPU";
+    if (name == kCudaBackend)
+      warning = "tasks that state links, or are of nodes that share them, are planned on the CPU";
     return nullptr;
   }
   if (name == kCudaBackend) return make_cuda_backend(models);
@@ -107,7 +108,8 @@ Planner::Impl::Impl(CostModels cost_models, PlannerOptions planner_options)
                   ? options.threads
                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
 
-std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting(const CommSetting& setting) const {
+std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting_of(const Task& task) const {
+  const CommSetting setting = comm_setting(task, cpu->hardware_network());
   if (setting == models.setting) return {std::shared_ptr<const Impl>(), this};
   const std::lock_guard lock(other_settings_lock);
   std::shared_ptr<const Impl>& other = other_settings[setting];
@@ -129,7 +131,7 @@ std::shared_ptr<const Planner::Impl> Planner::Impl::for_setting(const CommSettin
 
 std::shared_ptr<const Planner::Impl> Planner::Impl::for_task(const Task& task) const {
   neuroshard::validate(task);
-  std::shared_ptr<const Impl> impl = for_setting(comm_setting(task));
+  std::shared_ptr<const Impl> impl = for_setting_of(task);
   (void)models.comm_for(task.devices);
   return impl;
 }
@@ -301,7 +303,7 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
   const Clock::time_point start = Clock::now();
   std::optional<Task> with_rules;
   const Task& task = given.groups.empty() ? given : with_rules.emplace(with_rules_of_groups(given));
-  const std::shared_ptr<const Impl> before = impl_->for_setting(comm_setting(running.task));
+  const std::shared_ptr<const Impl> before = impl_->for_setting_of(running.task);
   const PlanCost running_cost = neuroshard::simulate(*before->cpu, running.task, running.plan);
   const StopCondition stop(request.plan.deadline, request.plan.stop);
   ReplanResult result = replan_near(
@@ -327,14 +329,14 @@ ReplanResult Planner::replan(const Task& given, const RunningPlan& running,
 }
 
 PlanCost Planner::simulate(const Task& task, const Plan& plan) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting(comm_setting(task));
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting_of(task);
   PlanCost cost = neuroshard::simulate(*impl->cpu, task, plan);
   impl->add_warning(task, plan, cost);
   return cost;
 }
 
 PlanExplanation Planner::explain(const Task& task, const Plan& plan) const {
-  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting(comm_setting(task));
+  const std::shared_ptr<const Impl> impl = in_use(impl_).for_setting_of(task);
   PlanExplanation explanation = neuroshard::explain(*impl->cpu, task, plan);
   impl->add_warning(task, plan, explanation.cost);
   return explanation;

@@ -36,9 +36,9 @@ void validate(const PlanRequest& request);
 struct Planner::Impl {
   Impl(CostModels cost_models, PlannerOptions planner_options);
 
-  /// What plans tasks of this setting, of the planner's own. Throws Error if its models do not know
-  /// it.
-  std::shared_ptr<const Impl> for_setting(const CommSetting& setting) const;
+  /// What plans tasks of the setting of `task`, of the planner's own. Throws Error if its models do
+  /// not know it.
+  std::shared_ptr<const Impl> for_setting_of(const Task& task) const;
   /// Throws Error besides unless `task` is valid and the models know its device count.
   std::shared_ptr<const Impl> for_task(const Task& task) const;
   /// Plans that plan_anew() may start from, made by whoever calls it.
@@ -115,6 +115,9 @@ struct Planner::Impl {
   ThreadTeam& team() const;
   /// Adds what the models were not trained on, or do not look at, to the warning of `cost`.
   void add_warning(const Task& task, const Plan& plan, PlanCost& cost) const {
+    if (const auto doubt = models.metadata.find("warning"); doubt != models.metadata.end()) {
+      cost.warning = joined_warnings(cost.warning, doubt->second);
+    }
     cost.warning = joined_warnings(cost.warning, ranges.warning(task, plan, cost));
     cost.warning =
         joined_warnings(cost.warning, prediction_limits(task, cpu->follows_weight_types()));

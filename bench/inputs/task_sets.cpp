@@ -133,7 +133,7 @@ Task load_whole_task(const std::filesystem::path& path, int devices, double memo
                 memory_gib > 0.0 ? bytes_from_gib(memory_gib) : file.memory_bytes.value_or(0)};
   task.reserved = file.reserved;
   task.batch_size = file.batch_size;
-  task.devices_per_node = file.devices_per_node;
+  task.devices_per_node = devices_per_node_of(file);
   task.links = file.links;
   task.exchange = file.exchange;
   task.overlap = file.overlap;

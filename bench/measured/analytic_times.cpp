@@ -48,10 +48,8 @@ class AnalyticMs {
       throw Error(path.string() + ": has no plan for " + std::to_string(what.devices) +
                   " devices; measurements of iterations need one");
     }
-    const MachineSpec& machine = machine_of(what.hardware);
-    return analytic_plan_cost(gpu_named(machine.gpu), network_named(machine.network), task,
-                              *result.plan)
-        .cost_ms;
+    const Hardware& machine = hardware_named(what.hardware);
+    return analytic_plan_cost(machine.gpu, machine.network, task, *result.plan).cost_ms;
   }
 
  private:

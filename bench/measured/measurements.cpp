@@ -48,8 +48,8 @@ PublicMeasurement measured_collective(const CsvRow& row) {
       .bytes = static_cast<double>(row.integer("bytes", 1, kMostBytes))};
   std::string setup = row.text("gpu") + " x" + std::to_string(what.devices) + ", ";
   if (!row.cell("between_nodes_gb_s").empty()) {
-    what.network.inter_gb_per_s = row.positive("between_nodes_gb_s");
-    setup += three_digits(what.network.inter_gb_per_s) + " GB/s between nodes, ";
+    what.network.links.between_nodes_gb_s = row.positive("between_nodes_gb_s");
+    setup += three_digits(what.network.links.between_nodes_gb_s) + " GB/s between nodes, ";
   }
   setup += size_text(what.bytes);
   return {.term = row.text("term"), .setup = setup, .what = what};
@@ -80,7 +80,7 @@ PublicMeasurement measured_iteration(const CsvRow& row) {
                          .batch = row.integer("batch", 1, kMaxBatchSize)};
   if (!row.cell("task").empty()) {
     what.task = row.cell("task");
-    (void)row.converted("hardware", [](const std::string& name) { return machine_of(name); });
+    (void)row.converted("hardware", [](const std::string& name) { return hardware_named(name); });
   }
   const std::string setup = what.hardware + " x" + std::to_string(what.devices) + ", " +
                             row.text("model") + ", batch " + with_separators(what.batch);

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "neuroshard/hardware.h"
 #include "neuroshard/task.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::bench {
 
@@ -33,7 +33,7 @@ struct MeasuredOperator {
 
 /// A training iteration, its dense part included.
 struct MeasuredIteration {
-  std::string hardware{};  ///< One of builtin_hardware(), if there is a task.
+  std::string hardware{};  ///< One of known_hardware(), if there is a task.
   /// Empty if embeddings are a small part of the iteration, so that their price says nothing of it.
   std::filesystem::path task{};
   int devices = 0;

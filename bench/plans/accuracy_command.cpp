@@ -10,6 +10,7 @@
 #include "bench/markdown_table.h"
 #include "bench/plans/plan_accuracy.h"
 #include "neuroshard/planner.h"
+#include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
 
 namespace neuroshard::bench {
@@ -80,7 +81,6 @@ void add_row(MarkdownTable& table, int devices, const std::string& plans,
 void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   const CostModels models = options.weights == "builtin" ? builtin_weights(options.hardware)
                                                          : load_weights(options.weights);
-  const auto backend = make_cpu_backend(models);
   const Planner planner(models, {.effort = effort_from_name(options.effort), .threads = 1});
   MarkdownTable table({"devices", "plans of", "plans", "MAPE", "bias", "least ratio", "5 %",
                        "median", "95 %", "largest ratio", "compute", "forward", "backward", "ids",
@@ -88,6 +88,10 @@ void run_accuracy(const AccuracyOptions& options, std::ostream& out) {
   PlanAccuracy all_uniform(options.hardware);
   PlanAccuracy all_searched(options.hardware);
   for (const int devices : options.devices) {
+    Task of_devices;
+    of_devices.devices = devices;
+    const auto backend =
+        make_cpu_backend(models_for(models, comm_setting(of_devices, hardware_network(models))));
     const auto add_rows = [&](std::vector<PlanCase> cases, const std::string& tables) {
       PlanAccuracy uniform(options.hardware);
       PlanAccuracy searched(options.hardware);

@@ -35,8 +35,7 @@ std::vector<Plan> uniform_width_plans(const Task& task) {
 }
 
 void PlanAccuracy::add(const Backend& backend, const Task& task, const Plan& plan) {
-  const PlanCost analytic =
-      analytic_plan_cost(gpu_named(machine_.gpu), network_named(machine_.network), task, plan);
+  const PlanCost analytic = analytic_plan_cost(machine_.gpu, machine_.network, task, plan);
   const PlanCost predicted = simulate(backend, task, plan);
   ratios_.push_back(predicted.cost_ms / analytic.cost_ms);
   analytic_ms_.push_back(analytic.cost_ms);

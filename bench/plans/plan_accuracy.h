@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "neuroshard/backend.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/plan.h"
 #include "neuroshard/task.h"
 #include "neuroshard/weights.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::bench {
 
@@ -25,7 +25,7 @@ class PlanAccuracy {
  public:
   /// Of the datasheets that the built-in weights of `hardware` were trained on.
   explicit PlanAccuracy(std::string_view hardware = kDefaultHardware)
-      : machine_(machine_of(hardware)) {}
+      : machine_(hardware_named(hardware)) {}
 
   void add(const Backend& backend, const Task& task, const Plan& plan);
 
@@ -58,7 +58,7 @@ class PlanAccuracy {
   [[nodiscard]] TermErrors term_errors() const;
 
  private:
-  MachineSpec machine_;
+  Hardware machine_;
   std::vector<double> ratios_;
   std::vector<double> analytic_ms_;
   std::vector<TermErrors> term_errors_;

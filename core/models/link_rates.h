@@ -21,6 +21,12 @@ struct FilledNodes {
 
 inline constexpr double kBetweenNodesRate = 0.85;
 
+/// A device reaches so much to all others of its node, by the datasheet.
+[[nodiscard]] inline double in_node_gb_s(const NodeLinks& links, double in_node) {
+  if (links.peer_gb_s == 0.0) return links.in_node_gb_s;
+  return std::min(links.in_node_gb_s, links.peer_gb_s * std::max(1.0, in_node - 1.0));
+}
+
 [[nodiscard]] inline double all_to_all_rate(double in_node) { return 0.75 - 0.32 / in_node; }
 
 [[nodiscard]] inline double all_to_all_base_ms(double nodes) { return nodes > 1.0 ? 0.075 : 0.035; }
@@ -35,14 +41,17 @@ inline constexpr double kBetweenNodesRate = 0.85;
 }
 
 /// Milliseconds that an all-reduce takes for each MB: rings in nodes, and between them each
-/// device's part; both at once. `links`: stated in full, but for `node_gb_s`.
+/// device's part; both at once. What devices send to each other goes through their host, if that
+/// has a limit. `links`: stated in full, but for what is no limit.
 [[nodiscard]] inline double all_reduce_ms_per_mb(const FilledNodes& nodes, const NodeLinks& links) {
   const double n = nodes.devices;
   const double between_gb_s = links.node_gb_s > 0.0
                                   ? std::min(links.between_nodes_gb_s, links.node_gb_s / n)
                                   : links.between_nodes_gb_s;
-  return 2.0 * std::max((n - 1.0) / n / (links.in_node_gb_s * all_reduce_rate(n)),
-                        (nodes.count - 1.0) / nodes.count / n / (between_gb_s * kBetweenNodesRate));
+  const double host = links.host_gb_s > 0.0 ? (n - 1.0) / links.host_gb_s : 0.0;
+  return 2.0 *
+         std::max({(n - 1.0) / n / (in_node_gb_s(links, n) * all_reduce_rate(n)), host,
+                   (nodes.count - 1.0) / nodes.count / n / (between_gb_s * kBetweenNodesRate)});
 }
 
 }  // namespace neuroshard

@@ -11,9 +11,14 @@ namespace {
 
 /// Time in proportion to which a device sends each of its columns to `devices` devices, of which
 /// `in_node` share its node.
-double own_time(double devices, double in_node, double in_node_gb_s, double between_nodes_gb_s) {
-  return std::max((in_node - 1.0) / (in_node_gb_s * all_to_all_rate(in_node)),
-                  (devices - in_node) / (between_nodes_gb_s * kBetweenNodesRate));
+double own_time(double devices, double in_node, const NodeLinks& links) {
+  return std::max((in_node - 1.0) / (in_node_gb_s(links, in_node) * all_to_all_rate(in_node)),
+                  (devices - in_node) / (links.between_nodes_gb_s * kBetweenNodesRate));
+}
+
+double known_own_time(double devices, const KnownNetwork& known) {
+  return own_time(devices, FilledNodes(devices, known.devices_per_node).devices,
+                  {known.in_node_gb_s, known.between_nodes_gb_s});
 }
 
 }  // namespace
@@ -26,17 +31,17 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
       node_share_(own_share_.size(), 0.0),
       receive_share_(own_share_.size(), 0.0) {
   const double count = devices;
-  const FilledNodes known_nodes(count, known.devices_per_node);
-  const double known_time =
-      own_time(count, known_nodes.devices, known.in_node_gb_s, known.between_nodes_gb_s);
+  const double known_time = known_own_time(count, known);
   if (known_time == 0.0) return;  // One device.
   factor_ = 0.0;
   for (std::size_t node = 0; node < nodes(); ++node) {
     const auto size = static_cast<double>(end_of(node) - first_of(node));
-    own_share_[node] =
-        own_time(count, size, links.in_node_gb_s, links.between_nodes_gb_s) / known_time;
+    own_share_[node] = own_time(count, size, links) / known_time;
     if (links.node_gb_s > 0.0) {
       node_share_[node] = (count - size) / (links.node_gb_s * kBetweenNodesRate) / known_time;
+    }
+    if (links.host_gb_s > 0.0) {
+      node_share_[node] = std::max(node_share_[node], (size - 1.0) / links.host_gb_s / known_time);
     }
     if (static_cast<std::size_t>(devices) % per_node_ != 0) {
       const double node_time = links.node_gb_s > 0.0 ? size / links.node_gb_s : 0.0;
@@ -50,6 +55,13 @@ NodeColumns::NodeColumns(const KnownNetwork& known, const NodeLinks& links, int 
   }
   same_ = std::ranges::all_of(own_share_, [](double share) { return share == 1.0; }) &&
           std::ranges::all_of(node_share_, [](double share) { return share == 0.0; });
+}
+
+double NodeColumns::factor_anywhere(const KnownNetwork& known, const NodeNetwork& network,
+                                    int devices) {
+  if (devices == 1) return 1.0;
+  const FilledNodes nodes(devices, network.devices_per_node);
+  return own_time(devices, nodes.devices, network.links) / known_own_time(devices, known);
 }
 
 void NodeColumns::see(std::span<const float> dim_sums, std::span<float> seen_columns) const {

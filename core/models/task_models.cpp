@@ -8,6 +8,7 @@
 
 #include "core/base/message_text.h"
 #include "core/models/link_rates.h"
+#include "core/tables/node_link_fields.h"
 #include "neuroshard/comm_scaling.h"
 #include "neuroshard/error.h"
 
@@ -17,6 +18,11 @@ namespace {
 constexpr const char* kDevicesPerNodeKey = "network.devices_per_node";
 constexpr const char* kInNodeKey = "network.in_node_gb_s";
 constexpr const char* kBetweenNodesKey = "network.between_nodes_gb_s";
+constexpr const char* kHardwareNodesKey = "hardware.devices_per_node";
+
+std::string hardware_key(const NodeLinkField& field) {
+  return std::string("hardware.") + field.name;
+}
 
 std::string samples_text(std::int64_t samples) {
   return format_count(static_cast<std::uint64_t>(samples));
@@ -37,11 +43,13 @@ std::optional<double> metadata_number(const CostModels& models, const std::strin
   return value;
 }
 
-/// What is not stated is as in the known network.
-NodeLinks in_full(NodeLinks links, const KnownNetwork& known) {
-  if (links.in_node_gb_s == 0.0) links.in_node_gb_s = known.in_node_gb_s;
-  if (links.between_nodes_gb_s == 0.0) links.between_nodes_gb_s = known.between_nodes_gb_s;
-  return links;
+/// The number of devices that the metadata have under `key`; nothing if they lack it.
+std::optional<int> metadata_devices(const CostModels& models, const std::string& key) {
+  const std::optional<double> devices = metadata_number(models, key, 1.0, kMaxDevices);
+  if (!devices) return std::nullopt;
+  if (*devices == std::floor(*devices)) return static_cast<int>(*devices);
+  throw Error("cost models: the metadata's '" + key + "' is '" + models.metadata.at(key) +
+              "'; expected a whole number");
 }
 
 /// The line for one device is what devices do by themselves; what lines have beyond it is
@@ -95,15 +103,42 @@ std::optional<KnownNetwork> known_network(const CostModels& models) {
   const auto number = [&](const char* key, double low, double high) {
     return metadata_number(models, key, low, high);
   };
-  const auto devices = number(kDevicesPerNodeKey, 1.0, kMaxDevices);
-  if (devices && *devices != std::floor(*devices)) {
-    throw Error("cost models: the metadata's '" + std::string(kDevicesPerNodeKey) + "' is '" +
-                models.metadata.at(kDevicesPerNodeKey) + "'; expected a whole number");
-  }
+  const std::optional<int> devices = metadata_devices(models, kDevicesPerNodeKey);
   const auto in_node = number(kInNodeKey, kLeastGbPerSecond, kMostGbPerSecond);
   const auto between = number(kBetweenNodesKey, kLeastGbPerSecond, kMostGbPerSecond);
   if (!devices || !in_node || !between) return std::nullopt;
-  return KnownNetwork{static_cast<int>(*devices), *in_node, *between};
+  return KnownNetwork{*devices, *in_node, *between};
+}
+
+std::optional<NodeNetwork> hardware_network(const CostModels& models) {
+  const std::optional<int> devices = metadata_devices(models, kHardwareNodesKey);
+  if (!devices) return std::nullopt;
+  NodeNetwork network{.devices_per_node = *devices};
+  for (const NodeLinkField& field : kNodeLinkFields) {
+    network.links.*field.gb_s =
+        metadata_number(models, hardware_key(field), kLeastGbPerSecond, kMostGbPerSecond)
+            .value_or(0.0);
+  }
+  if (network.links.in_node_gb_s == 0.0 || network.links.between_nodes_gb_s == 0.0) {
+    throw Error("cost models: the metadata have '" + std::string(kHardwareNodesKey) +
+                "'; expected 'hardware.in_node_gb_s' and 'hardware.between_nodes_gb_s', too");
+  }
+  return network;
+}
+
+void set_hardware_network(CostModels& models, const NodeNetwork& network) {
+  models.metadata[kHardwareNodesKey] = std::to_string(network.devices_per_node);
+  for (const NodeLinkField& field : kNodeLinkFields) {
+    const double gb_s = network.links.*field.gb_s;
+    if (gb_s > 0.0) models.metadata[hardware_key(field)] = shortest_text(gb_s);
+  }
+}
+
+NodeLinks NodeNetwork::links_with(NodeLinks stated) const {
+  for (const NodeLinkField& field : kNodeLinkFields) {
+    if (stated.*field.gb_s == 0.0) stated.*field.gb_s = links.*field.gb_s;
+  }
+  return stated;
 }
 
 void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network) {
@@ -118,6 +153,11 @@ void set_known_network(CostModels& models, const std::optional<KnownNetwork>& ne
 
 CostModels models_for(CostModels models, const CommSetting& setting) {
   require_batch(models, setting.batch_size);
+  if (setting.devices_per_node == 0 && hardware_network(models)) {
+    throw Error(
+        "these cost models are of hardware with a network of its own; make the setting of "
+        "comm_setting(task, hardware_network(models))");
+  }
   models.setting = setting;
   double factor = static_cast<double>(setting.batch_size) / static_cast<double>(kDefaultBatchSize);
   double delay_ms = 0.0;
@@ -140,13 +180,20 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
           "them with --devices-per-node, --in-node-gb-s and --between-nodes-gb-s, or leave the "
           "links out");
     }
-    const NodeLinks links = in_full(setting.links, *known);
-    NodeColumns nodes(*known, links, setting.devices, setting.devices_per_node);
-    factor *= nodes.factor();
+    const NodeNetwork in_known{known->devices_per_node,
+                               {known->in_node_gb_s, known->between_nodes_gb_s}};
+    const NodeLinks links = in_known.links_with(setting.links);
+    if (setting.nodes_anywhere) {
+      factor *=
+          NodeColumns::factor_anywhere(*known, {setting.devices_per_node, links}, setting.devices);
+    } else {
+      NodeColumns nodes(*known, links, setting.devices, setting.devices_per_node);
+      factor *= nodes.factor();
+      if (!nodes.same()) models.nodes = std::move(nodes);
+    }
     if (models.all_reduce) {
       put_on_nodes(*models.all_reduce, *known, links, setting.devices_per_node);
     }
-    if (!nodes.same()) models.nodes = std::move(nodes);
     const FilledNodes known_nodes(setting.devices, known->devices_per_node);
     const FilledNodes stated_nodes(setting.devices, setting.devices_per_node);
     delay_ms = all_to_all_base_ms(stated_nodes.count) - all_to_all_base_ms(known_nodes.count);
@@ -166,8 +213,9 @@ CostModels models_for(CostModels models, const CommSetting& setting) {
 }
 
 void require_setting(const Backend& backend, const Task& task) {
-  const CommSetting setting = comm_setting(task);
-  const std::string remedy = "; make one of models_for(models, comm_setting(task))";
+  const CommSetting setting = comm_setting(task, backend.hardware_network());
+  const std::string remedy =
+      "; make one of models_for(models, comm_setting(task, hardware_network(models)))";
   if (setting.batch_size != backend.comm_setting().batch_size) {
     throw Error("batch_size is " + std::to_string(task.batch_size) +
                 ", but the backend has models for " +

@@ -6,6 +6,7 @@
 #include "core/placement/cpu_cost_runner.h"
 #include "core/placement/plain_session.h"
 #include "neuroshard/published_sizes.h"
+#include "neuroshard/task_models.h"
 
 namespace neuroshard {
 namespace {
@@ -95,6 +96,7 @@ Backend::Backend(const CostModels& models)
     : traits_{.table_features = models.compute.table_network.inputs(),
               .embedding_width = padded_width(models.compute.table_network.outputs()),
               .setting = models.setting,
+              .hardware_network = neuroshard::hardware_network(models),
               .nodes = models.nodes,
               .prices_ids = models.prices_ids(),
               .all_reduce = models.all_reduce,

@@ -15,6 +15,8 @@ struct NodeLinkField {
 inline constexpr std::array kNodeLinkFields = {
     NodeLinkField{"in_node_gb_s", &NodeLinks::in_node_gb_s},
     NodeLinkField{"between_nodes_gb_s", &NodeLinks::between_nodes_gb_s},
-    NodeLinkField{"node_gb_s", &NodeLinks::node_gb_s}};
+    NodeLinkField{"node_gb_s", &NodeLinks::node_gb_s},
+    NodeLinkField{"peer_gb_s", &NodeLinks::peer_gb_s},
+    NodeLinkField{"host_gb_s", &NodeLinks::host_gb_s}};
 
 }  // namespace neuroshard

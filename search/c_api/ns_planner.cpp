@@ -36,11 +36,11 @@ std::unique_ptr<ns_planner> planner_handle(const ns_planner_options& given) {
   if (!builtin && given.hardware != nullptr) {
     throw Error("hardware chooses built-in weights, but there is a weights_path; give one of them");
   }
-  const std::string_view hardware =
-      given.hardware != nullptr ? std::string_view(given.hardware) : kDefaultHardware;
+  const Hardware hardware = given.hardware != nullptr ? parse_hardware(given.hardware, "hardware")
+                                                      : hardware_named(kDefaultHardware);
   const CostModels models = builtin ? builtin_weights(hardware) : load_weights(given.weights_path);
   std::string weights =
-      origin_of(models, builtin ? builtin_place(hardware) : std::string(given.weights_path));
+      origin_of(models, builtin ? builtin_place(hardware.name) : std::string(given.weights_path));
   Planner planner(models, planner_options(given));
   std::string backend(planner.backend());
   return std::make_unique<ns_planner>(

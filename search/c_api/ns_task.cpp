@@ -17,7 +17,7 @@ std::unique_ptr<ns_task> task_handle(TaskFile file) {
   const std::string doubt = doubtful_histograms_note(file.tables);
   handle->name = std::move(file.name);
   if (!file.notes.empty()) handle->notes.push_back(std::move(file.notes));
-  if (!file.hardware.empty()) handle->notes.push_back(hardware_note(file.hardware));
+  if (file.hardware) handle->notes.push_back(hardware_note(*file.hardware));
   if (!file.derived_histograms.empty()) {
     handle->notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }

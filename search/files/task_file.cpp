@@ -12,7 +12,7 @@
 #include "core/tables/reserved_problem.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
-#include "neuroshard/weights.h"
+#include "weights/files/hardware_reader.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
 #include "weights/files/table_reader.h"
@@ -44,15 +44,6 @@ std::string table_label(JsonValue table, std::size_t index) {
     label.append(" ('").append(name).append("')");
   }
   return label;
-}
-
-std::string read_hardware(const JsonObject& file) {
-  std::string hardware = file.text("hardware");
-  const auto known = builtin_hardware();
-  if (std::ranges::find(known, hardware) != known.end()) return hardware;
-  throw Error(file.place("hardware") + " is '" + printable(hardware) +
-              "', of which there are no built-in weights; use one of " + builtin_hardware_names() +
-              ", or leave it out and give weights of your own");
 }
 
 ReservedMemory read_reserved(const JsonObject& file) {
@@ -264,6 +255,11 @@ std::vector<TableGroup> read_groups(const JsonObject& file, const std::vector<Ta
 
 }  // namespace
 
+int devices_per_node_of(const TaskFile& file) {
+  return file.devices_per_node.value_or(file.hardware ? file.hardware->network.gpus_per_node
+                                                      : kDefaultDevicesPerNode);
+}
+
 Task stated_task(TaskFile file) {
   return {.tables = std::move(file.tables),
           .devices = file.devices.value_or(0),
@@ -271,7 +267,7 @@ Task stated_task(TaskFile file) {
           .reserved = file.reserved,
           .batch_size = file.batch_size,
           .device_list = std::move(file.device_list),
-          .devices_per_node = file.devices_per_node,
+          .devices_per_node = devices_per_node_of(file),
           .links = file.links,
           .exchange = file.exchange,
           .overlap = file.overlap,
@@ -357,8 +353,8 @@ std::string derived_histograms_note(std::size_t tables) {
          " are not measured: they are computed from rows, pooling factor and a Zipf exponent";
 }
 
-std::string hardware_note(std::string_view hardware) {
-  return "the task is for " + std::string(hardware) +
+std::string hardware_note(const Hardware& hardware) {
+  return "the task is for " + printable(hardware.name) +
          ": costs are of the weights that it is planned with";
 }
 

@@ -300,9 +300,10 @@ std::vector<Plan> CarriedStart::kept(const Plan& plan) const {
     if (near.ways.is_everywhere(state.way_of(table))) continue;
     ids.insert(ids.end(), state.of_table(table).begin(), state.of_table(table).end());
   }
+  const bool nodes_matter = task.links || backend.nodes(task.devices) != nullptr;
   const bool by_nodes = near.ways.places(Way::kNode) > 1 &&
-                        (task.links || has_row_blocks(moves.holders.task(), plan));
-  if (ids.empty() || (task.links && !by_nodes)) return plans;
+                        (nodes_matter || has_row_blocks(moves.holders.task(), plan));
+  if (ids.empty() || (nodes_matter && !by_nodes)) return plans;
   renumber(state, canonical, ids, by_nodes ? near.ways.group(Way::kNode) : 1);
   plans.push_back(canonical.plan_of_listed(state.plan()));
   return plans;

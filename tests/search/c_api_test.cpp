@@ -229,6 +229,39 @@ TEST(CApi, JsonIsThatOfPlanFilesAndIsReadBack) {
   EXPECT_EQ(summary_of(owner).search_ms, 0.0);
 }
 
+TEST(CApi, PlansForAnyHardware) {
+  const auto created = [](const char* hardware, ns_planner** planner) {
+    const ns_planner_options options{.size = sizeof options,
+                                     .weights_path = nullptr,
+                                     .backend = nullptr,
+                                     .algorithm = nullptr,
+                                     .effort = "fast",
+                                     .threads = 1,
+                                     .reserved = 0,
+                                     .cuts = nullptr,
+                                     .hardware = hardware};
+    return ns_planner_create(&options, planner);
+  };
+  double ms_of_mine = 0.0;
+  double ms_of_t4 = 0.0;
+  const char* const mine =
+      R"({"memory_gb_s": 5000, "l2_mib": 64, "in_node_gb_s": 600, "between_nodes_gb_s": 50})";
+  for (const auto& [hardware, ms] : {std::pair(mine, &ms_of_mine), std::pair("t4", &ms_of_t4)}) {
+    ns_planner* made = nullptr;
+    ASSERT_EQ(created(hardware, &made), NS_OK) << ns_last_error();
+    const Handle<ns_planner> planner(made);
+    const auto plan = plan_of(planner, task_from(kTask));
+    EXPECT_THAT(json_of(plan), HasSubstr("scaled from "));
+    *ms = summary_of(plan).cost_ms;
+  }
+  EXPECT_GT(ms_of_t4, 1.5 * ms_of_mine);
+  ns_planner* none = nullptr;
+  EXPECT_EQ(created("abacus", &none), NS_INVALID_INPUT);
+  EXPECT_THAT(ns_last_error(), StartsWith("hardware: no data for hardware 'abacus'; use one of"));
+  EXPECT_EQ(created(R"({"l2_mib": 64})", &none), NS_INVALID_INPUT);
+  EXPECT_THAT(ns_last_error(), StartsWith("hardware: the field 'memory_gb_s' is missing"));
+}
+
 TEST(CApi, APlanThatNeedsMoreMemoryHasACostAndIsInfeasible) {
   const auto planner = new_planner();
   const auto task = task_from(kTask);

@@ -133,6 +133,10 @@ TEST(PlanFingerprint, HeedsEverythingElse) {
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.in_node_gb_s = 25.0}; }));
   EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.node_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.peer_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T& t, O&, M&) { t.links = NodeLinks{.host_gb_s = 25.0}; }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { set_hardware_network(m, {8, {300.0, 25.0}}); }));
+  EXPECT_TRUE(is_new([](T&, O&, M& m) { set_hardware_network(m, {72, {300.0, 25.0}}); }));
   EXPECT_TRUE(is_new([](T& t, O&, M& m) {
     t.links = NodeLinks{.node_gb_s = 25.0};
     set_known_network(m, KnownNetwork{8, 300.0, 25.0});

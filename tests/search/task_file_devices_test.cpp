@@ -89,11 +89,45 @@ TEST(TaskFile, ReadsRulesOnNodes) {
 }
 
 TEST(TaskFile, ReadsHardware) {
-  EXPECT_EQ(parse_task(task_text_with(""), "a.json").hardware, "");
-  EXPECT_EQ(parse_task(task_text_with(R"("hardware": "h200", )"), "a.json").hardware, "h200");
-  EXPECT_THAT(task_error(task_text_with(R"("hardware": "b200", )")),
-              StartsWith("a.json: hardware is 'b200', of which there are no built-in weights; use "
-                         "one of a100, h100, h200"));
+  EXPECT_FALSE(parse_task(task_text_with(""), "a.json").hardware);
+  EXPECT_EQ(parse_task(task_text_with(R"("hardware": "h200", )"), "a.json").hardware,
+            hardware_named("h200"));
+  EXPECT_THAT(task_error(task_text_with(R"("hardware": "abacus", )")),
+              StartsWith("a.json: hardware: no data for hardware 'abacus'; use one of a100, h100, "
+                         "h200, b200, gb200"));
+  EXPECT_THAT(task_error(task_text_with(R"("hardware": 7, )")),
+              StartsWith("a.json: hardware is 7; give one of a100"));
+}
+
+TEST(TaskFile, ReadsADatasheet) {
+  const std::string sheet = R"("hardware": {"name": "new", "memory_gb_s": 1000, "l2_mib": 8,
+      "devices_per_node": 4, "in_node_gb_s": 100, "between_nodes_gb_s": 10, "host_gb_s": 50}, )";
+  const TaskFile file =
+      parse_task(task_text_with(sheet + R"("devices": 8, "memory_gb": 1, )"), "a.json");
+  ASSERT_TRUE(file.hardware);
+  EXPECT_EQ(file.hardware->name, "new");
+  EXPECT_EQ(file.hardware->gpu.hbm_gb_per_s, 1000.0);
+  EXPECT_EQ(file.hardware->gpu.l2_bytes, 8.0 * 1048576.0);
+  EXPECT_EQ(file.hardware->gpu.l2_gb_per_s, 1000.0 * kL2OfMemoryRate);
+  EXPECT_EQ(file.hardware->network.links,
+            (NodeLinks{.in_node_gb_s = 100.0, .between_nodes_gb_s = 10.0, .host_gb_s = 50.0}));
+  EXPECT_EQ(task_of(file).devices_per_node, 4);
+  const auto without = [&](const std::string& field) {
+    std::string text = sheet;
+    text.replace(text.find(field), field.size(), "");
+    return task_error(task_text_with(text));
+  };
+  EXPECT_THAT(without(R"("l2_mib": 8,)"),
+              StartsWith("a.json: hardware: the field 'l2_mib' is missing"));
+  EXPECT_THAT(without(R"("between_nodes_gb_s": 10, )"),
+              StartsWith("a.json: hardware: the field 'between_nodes_gb_s' is missing"));
+}
+
+TEST(TaskFile, NodesAreThoseOfTheHardware) {
+  const std::string devices = R"("hardware": "gb200", "devices": 144, "memory_gb": 1, )";
+  EXPECT_EQ(task_of(parse_task(task_text_with(devices), "a.json")).devices_per_node, 72);
+  const std::string stated = devices + R"("devices_per_node": 36, )";
+  EXPECT_EQ(task_of(parse_task(task_text_with(stated), "a.json")).devices_per_node, 36);
 }
 
 TEST(TaskFile, ReadsClassesOfDevices) {

@@ -32,10 +32,10 @@ const Backend& builtin_backend() {
 class BuiltinHardware : public ::testing::TestWithParam<std::string_view> {
  protected:
   [[nodiscard]] static const CostModels& models() { return builtin_weights(GetParam()); }
-  [[nodiscard]] static const MachineSpec& machine() { return machine_of(GetParam()); }
+  [[nodiscard]] static const Hardware& machine() { return hardware_named(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(All, BuiltinHardware,
-                         ::testing::ValuesIn(builtin_hardware().begin(), builtin_hardware().end()),
+                         ::testing::ValuesIn(trained_hardware().begin(), trained_hardware().end()),
                          [](const auto& named) { return std::string(named.param); });
 
 TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
@@ -46,17 +46,17 @@ TEST_P(BuiltinHardware, SaysWhatItWasTrainedOn) {
     ASSERT_TRUE(metadata.contains(key)) << key;
     EXPECT_FALSE(metadata.at(key).empty()) << key;
   }
-  EXPECT_EQ(metadata.at("hardware"),
-            std::string(machine().network) + ", " + std::string(machine().gpu));
+  EXPECT_EQ(metadata.at("hardware"), machine().network.name + ", " + machine().gpu.name);
   const std::optional<KnownNetwork> network = known_network(models());
-  const NetworkSpec& spec = network_named(machine().network);
+  const NetworkSpec& spec = machine().network;
   // The hardware's name is one of its GPU and of its network.
-  EXPECT_EQ(gpu_named(GetParam()).name, machine().gpu);
-  EXPECT_EQ(network_named(GetParam()).name, spec.name);
+  EXPECT_EQ(gpu_named(GetParam()), machine().gpu);
+  EXPECT_EQ(network_named(GetParam()), spec);
+  EXPECT_FALSE(hardware_network(models()));
   ASSERT_TRUE(network);
   EXPECT_EQ(network->devices_per_node, spec.gpus_per_node);
-  EXPECT_EQ(network->in_node_gb_s, spec.intra_gb_per_s);
-  EXPECT_EQ(network->between_nodes_gb_s, spec.inter_gb_per_s);
+  EXPECT_EQ(network->in_node_gb_s, spec.links.in_node_gb_s);
+  EXPECT_EQ(network->between_nodes_gb_s, spec.links.between_nodes_gb_s);
 }
 
 TEST_P(BuiltinHardware, SurvivesAFile) {
@@ -64,13 +64,13 @@ TEST_P(BuiltinHardware, SurvivesAFile) {
   EXPECT_EQ(serialize_weights(parse_weights(bytes, "copy")), bytes);
 }
 
-TEST(BuiltinWeights, AreOfThreeKindsOfHardware) {
+TEST(BuiltinWeights, AreTrainedOnThreeKindsOfHardware) {
   EXPECT_EQ(&builtin_weights(), &builtin_weights("a100"));
   EXPECT_NE(&builtin_weights("h100"), &builtin_weights("h200"));
   EXPECT_EQ(builtin_place("a100"), "built-in weights");
   EXPECT_EQ(builtin_place("h200"), "built-in weights of h200");
-  EXPECT_THAT(testing::message_of([] { (void)builtin_weights("b200"); }),
-              ::testing::HasSubstr("no built-in weights of 'b200'; use one of a100, h100, h200"));
+  EXPECT_THAT(testing::message_of([] { (void)builtin_weights("abacus"); }),
+              ::testing::HasSubstr("no data for hardware 'abacus'; use one of a100, h100, h200"));
 }
 
 ComputeSamples analytic_samples(std::span<const Table> tables, const ComputeDrawOptions& draw,
@@ -139,11 +139,11 @@ TEST_P(BuiltinHardware, PredictsItsOwnOperators) {
   const std::vector<Table> wide = draw_wide_population({.tables = 300, .seed = 99});
   for (const std::int64_t samples : {4096, 65536, 1048576}) {
     SCOPED_TRACE(samples);
-    expect_accurate(analytic_samples(wide, roomy, samples, 300, machine().gpu), 0.05, 0.95,
+    expect_accurate(analytic_samples(wide, roomy, samples, 300, machine().gpu.name), 0.05, 0.95,
                     *backend);
-    expect_accurate(
-        analytic_samples(testing::golden_tables(), kDozensOfTables, samples, 300, machine().gpu),
-        0.05, 0.95, *backend);
+    expect_accurate(analytic_samples(testing::golden_tables(), kDozensOfTables, samples, 300,
+                                     machine().gpu.name),
+                    0.05, 0.95, *backend);
   }
 }
 
@@ -151,7 +151,7 @@ class BuiltinComm : public ::testing::TestWithParam<int> {};
 
 void expect_accurate_comm(std::string_view hardware, int devices, std::uint64_t count) {
   const auto source =
-      make_analytic_comm_source(network_named(machine_of(hardware).network), kDefaultBatchSize);
+      make_analytic_comm_source(hardware_named(hardware).network, kDefaultBatchSize);
   const CommSamples samples =
       drawn_comm_samples(*source, {.devices = devices}, count, /*seed=*/12345);
   const CommTestResult result =
@@ -163,7 +163,7 @@ void expect_accurate_comm(std::string_view hardware, int devices, std::uint64_t 
 }
 
 TEST_P(BuiltinComm, PredictsUnseenPlacements) {
-  for (const std::string_view hardware : builtin_hardware()) {
+  for (const std::string_view hardware : trained_hardware()) {
     SCOPED_TRACE(hardware);
     expect_accurate_comm(hardware, GetParam(), hardware == kDefaultHardware ? 400 : 100);
   }

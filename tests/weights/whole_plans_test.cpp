@@ -2,6 +2,7 @@
 // costs that they were trained on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -45,7 +46,8 @@ void expect_accurate(const CostModels& models, PlanAccuracy accuracy, int device
   for (Task task : table_sets()) {
     task.devices = devices;
     prepared(task);
-    const auto backend = make_cpu_backend(models_for(models, comm_setting(task)));
+    const auto backend =
+        make_cpu_backend(models_for(models, comm_setting(task, hardware_network(models))));
     for (const int width : {4, 32, 256}) {
       for (const int used_devices : {task.devices, task.devices / 2}) {
         const auto plan = uniform_width_plan(task, width, used_devices);
@@ -59,7 +61,7 @@ void expect_accurate(const CostModels& models, PlanAccuracy accuracy, int device
 }
 
 TEST_P(WholePlans, ArePredictedWithinThreePercent) {
-  for (const std::string_view hardware : builtin_hardware()) {
+  for (const std::string_view hardware : trained_hardware()) {
     if (hardware != kDefaultHardware && GetParam() % 16 != 0) continue;
     SCOPED_TRACE(hardware);
     expect_accurate(builtin_weights(hardware), PlanAccuracy(hardware), GetParam(), 0.03,
@@ -71,6 +73,20 @@ TEST_P(WholePlans, ArePredictedWithinThreePercent) {
 INSTANTIATE_TEST_SUITE_P(DeviceCounts, WholePlans,
                          ::testing::Values(2, 4, 8, 11, 16, 20, 32, 40, 64, 72, 100, 128, 200, 256,
                                            384, 512, 600, 768, 1000, 1024));
+
+// Models of hardware that none were trained on are scaled.
+TEST(WholePlansOfScaledWeights, ArePredictedWithinFourPercent) {
+  std::size_t next = 0;
+  for (const Hardware& hardware : known_hardware()) {
+    if (std::ranges::find(trained_hardware(), hardware.name) != trained_hardware().end()) continue;
+    for (const int devices : {4, 16, 144}) {
+      if (next++ % 3 >= testing::repetitions(3)) continue;
+      SCOPED_TRACE(hardware.name + ", " + std::to_string(devices));
+      expect_accurate(builtin_weights(hardware), PlanAccuracy(hardware.name), devices, 0.04,
+                      [](Task&) {});
+    }
+  }
+}
 
 // Half of the devices are then whole nodes, mostly, which changes what links carry most. 12 devices
 // have a node of 8 and one of 4.

@@ -30,7 +30,7 @@ void add_gpu_option(CLI::App& command, std::string& gpu) {
   command
       .add_option(
           "--gpu", gpu,
-          "Datasheet of the GPU, for the analytic backend; or that of " + builtin_hardware_names())
+          "Datasheet of the GPU, for the analytic backend; or that of " + known_hardware_names())
       ->type_name("NAME")
       ->capture_default_str();
 }
@@ -39,7 +39,7 @@ void add_network_option(CLI::App& command, std::string& network) {
   command
       .add_option("--network", network,
                   "Datasheet of the network, for the analytic backend; or that of " +
-                      builtin_hardware_names())
+                      known_hardware_names())
       ->type_name("NAME")
       ->capture_default_str();
 }

@@ -118,11 +118,11 @@ std::string groups_lines(const TaskFile& task) {
 /// What plans and their costs depend on besides tables and devices, as far as the file states it.
 std::string setting_lines(const TaskFile& task) {
   std::string text;
-  if (!task.hardware.empty()) text += "hardware: " + printable(task.hardware) + '\n';
+  if (task.hardware) text += "hardware: " + printable(task.hardware->name) + '\n';
   if (task.batch_size != kDefaultBatchSize) {
     text += "batch: " + format_count(static_cast<std::uint64_t>(task.batch_size)) + " samples\n";
   }
-  const std::string nodes = nodes_text(task.devices_per_node, task.links);
+  const std::string nodes = nodes_text(devices_per_node_of(task), task.links);
   if (!nodes.empty()) text += "nodes: " + nodes + '\n';
   const std::string exchange = exchange_text(task.exchange);
   if (!exchange.empty()) text += "exchange: " + exchange + '\n';

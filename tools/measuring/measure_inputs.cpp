@@ -175,7 +175,7 @@ void add_notes(const MeasureCommand& command, const LoadedModels& models, Measur
 MeasureInputs load_measure_inputs(const MeasureCommand& command, int processes) {
   require_measure_options(command);
   MeasureInputs inputs;
-  inputs.loaded = load_tasks(command.tasks);
+  inputs.loaded = load_tasks(command.tasks, command.models.hardware);
   inputs.notes = inputs.loaded.notes;
   const LoadedModels models = load_models(command.models, inputs.loaded.hardware);
   inputs.weights = models.origin;

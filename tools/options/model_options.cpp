@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/base/message_text.h"
 #include "neuroshard/error.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/weights.h"
+#include "tools/options/hardware_option.h"
 
 namespace neuroshard::tools {
 
@@ -13,9 +15,11 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command
       .add_option(
           "--hardware", options.hardware,
-          "Built-in weights of " + builtin_hardware_names() +
-              ", in place of what the task says (default: " + std::string(kDefaultHardware) + ")")
-      ->type_name("NAME")
+          "Built-in weights of " + known_hardware_names() +
+              ", or a datasheet, FILE.json or its text (docs/task_format.md), in place of what the "
+              "task says (default: " +
+              std::string(kDefaultHardware) + ")")
+      ->type_name("NAME|FILE")
       ->group(group);
   command.add_option("--weights", options.weights, "Weights file (.safetensors)")
       ->type_name("FILE")
@@ -37,12 +41,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->group(group);
 }
 
-std::string_view hardware_of(const ModelOptions& options, std::string_view of_task) {
-  if (!options.hardware.empty()) return options.hardware;
-  return of_task.empty() ? kDefaultHardware : of_task;
-}
-
-LoadedModels load_models(const ModelOptions& options, std::string_view hardware_of_task) {
+LoadedModels load_models(const ModelOptions& options, std::optional<Hardware> hardware) {
   const int checkpoints = (options.compute_model.empty() ? 0 : 1) +
                           (options.forward_comm_model.empty() ? 0 : 1) +
                           (options.backward_comm_model.empty() ? 0 : 1);
@@ -66,9 +65,10 @@ LoadedModels load_models(const ModelOptions& options, std::string_view hardware_
     loaded.models = load_weights(options.weights);
     loaded.place = options.weights;
   } else {
-    const std::string_view hardware = hardware_of(options, hardware_of_task);
-    loaded.models = builtin_weights(hardware);
-    loaded.place = builtin_place(hardware);
+    if (!hardware) hardware = hardware_of_option(options.hardware);
+    if (!hardware) hardware = hardware_named(kDefaultHardware);
+    loaded.models = builtin_weights(*hardware);
+    loaded.place = builtin_place(printable(hardware->name));
   }
   loaded.origin = origin_of(loaded.models, loaded.place);
   return loaded;

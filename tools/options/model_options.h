@@ -1,9 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "neuroshard/cost_models.h"
+#include "neuroshard/hardware.h"
 #include "tools/options/task_options.h"
 
 namespace CLI {
@@ -30,13 +31,10 @@ struct LoadedModels {
   std::string origin;  ///< As origin_of() says it.
 };
 
-/// What --hardware says, else the task (`of_task`, may be empty), else kDefaultHardware.
-[[nodiscard]] std::string_view hardware_of(const ModelOptions& options, std::string_view of_task);
-
-/// `hardware_of_task`: of which the built-in weights are if no option says otherwise; may be empty.
-/// Throws Error if the options do not fit together or a file cannot be used.
+/// `hardware`: LoadedTasks::hardware, of which built-in weights are. Nothing: what --hardware says,
+/// else kDefaultHardware. Throws Error if the options do not fit together or a file cannot be used.
 [[nodiscard]] LoadedModels load_models(const ModelOptions& options,
-                                       std::string_view hardware_of_task = {});
+                                       std::optional<Hardware> hardware = std::nullopt);
 
 /// Throws Error naming `models.place` if there is no communication model for `devices`.
 void require_comm_model(const LoadedModels& models, int devices);

@@ -14,6 +14,7 @@
 #include "neuroshard/error.h"
 #include "neuroshard/task_file.h"
 #include "tools/options/exchange_option.h"
+#include "tools/options/hardware_option.h"
 #include "tools/options/overlap_option.h"
 #include "weights/files/json_reader.h"
 #include "weights/files/read_file.h"
@@ -61,6 +62,8 @@ std::string links_note(const Task& task) {
   add("in a node;", task.links->in_node_gb_s);
   add("between nodes;", task.links->between_nodes_gb_s);
   add("of a whole node;", task.links->node_gb_s);
+  add("from device to device;", task.links->peer_gb_s);
+  add("through the host of a node;", task.links->host_gb_s);
   return text + " what is not stated is as in the network of the weights";
 }
 
@@ -129,6 +132,9 @@ void add_link_options(CLI::App& command, NodeLinks& links, const std::string& gr
       "From a device to those of other nodes, likewise");
   add("--node-gb-s", links.node_gb_s,
       "From all devices of a node together to those of other nodes, likewise");
+  add("--peer-gb-s", links.peer_gb_s, "From a device to each other one of its node, likewise");
+  add("--host-gb-s", links.host_gb_s,
+      "From all devices of a node together to each other, through their host, likewise");
 }
 
 }  // namespace
@@ -189,18 +195,20 @@ void add_task_options(CLI::App& command, TaskOptions& options, DeviceLists lists
   add_memory_options(command, options.memory);
 }
 
-LoadedTasks load_tasks(const TaskOptions& options) {
+LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   require_ranges(options);
   LoadedTasks loaded;
+  loaded.hardware = hardware_of_option(hardware);
   loaded.batch_is_option = options.memory.batch_size.has_value();
   std::size_t derived = 0;
   std::uint64_t doubtful = 0;
   std::string first_doubt;
   const int first = options.index ? static_cast<int>(*options.index) : 0;
   bool any_valid = false;
-  for (const auto& [file, line_error] : load_files(options)) {
+  for (auto& [file, line_error] : load_files(options)) {
+    if (loaded.hardware) file.hardware = loaded.hardware;
     std::optional<Error> error = line_error;
     Task task;
     try {
@@ -221,7 +229,7 @@ LoadedTasks load_tasks(const TaskOptions& options) {
     loaded.indices.push_back(first + static_cast<int>(loaded.indices.size()));
     loaded.where.push_back(file.where);
     loaded.titles.push_back(file.name.empty() ? file.where : file.name);
-    if (!file.hardware.empty()) loaded.hardware = file.hardware;
+    if (file.hardware) loaded.hardware = file.hardware;
     derived += file.derived_histograms.size();
     if (const std::string doubt = doubtful_histograms_note(file.tables); !doubt.empty()) {
       if (doubtful++ == 0) first_doubt = doubt;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/task.h"
 #include "tools/options/memory_options.h"
 
@@ -45,15 +46,18 @@ struct LoadedTasks {
   std::vector<std::string> titles;           ///< For people.
   std::vector<std::string> where;            ///< File of each, and line; for messages.
   bool batch_is_option = false;              ///< Batch sizes are what --batch-size says.
-  std::string hardware;                      ///< What the task file says; may be empty.
+  std::optional<Hardware> hardware;          ///< What --hardware says, else the task file.
   std::vector<std::string> notes;            ///< What was assumed, e.g. access histograms.
   double read_ms = 0.0;                      ///< What reading all of them took.
 };
 
+/// `hardware`: the option --hardware; empty: what the task file says. Tasks that do not say how
+/// many devices share a node have as many as the hardware.
+///
 /// At least one valid task. Throws Error if the options do not fit together, a file cannot be used,
 /// or no task is valid. Of several devices or sizes of memory, tasks have the first, and are not
 /// validated: other numbers may be valid.
-[[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options);
+[[nodiscard]] LoadedTasks load_tasks(const TaskOptions& options, const std::string& hardware = {});
 
 /// Bytes of --memory-gb. Throws Error naming the option.
 [[nodiscard]] std::int64_t memory_of_option(double gib);

@@ -59,7 +59,7 @@ std::string text_of(const ExplanationDocument& document, OutputFormat format,
 int run_explain(const ExplainCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const PlannerOptions options = command.search.options();
-  const LoadedTasks loaded = load_tasks(command.tasks);
+  const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   if (loaded.tasks.size() != 1) {
     throw Error("explains the plan of one task, and there are " +
                 std::to_string(loaded.tasks.size()) + "; pick one with --index");

@@ -33,7 +33,7 @@ struct FingerprintCommand {
 int run_fingerprint(const FingerprintCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const PlannerOptions options = command.search.options();
-  const LoadedTasks loaded = load_tasks(command.tasks);
+  const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   require_one_for_json(format, loaded.tasks.size(), "task");
   const LoadedModels models = load_models(command.models, loaded.hardware);
   for (const std::optional<Error>& error : loaded.errors) {

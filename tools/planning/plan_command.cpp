@@ -92,7 +92,7 @@ int plan_one(const PlanCommand& command, OutputFormat format, const LoadedTasks&
 int run_plan(const PlanCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
   const PlannerOptions planner_options = command.search.options();
-  const LoadedTasks loaded = load_tasks(command.tasks);
+  const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   const bool one = loaded.tasks.size() == 1;
   require_valid(command, one);
   require_one_for_json(format, loaded.tasks.size(), "task");

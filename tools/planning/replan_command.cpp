@@ -84,7 +84,7 @@ LoadedRunning load_running(const ReplanCommand& command, const Task& next) {
   running_task.links = command.task.links;
   running_task.exchange = command.task.exchange;
   running_task.overlap = command.task.overlap;
-  const LoadedTasks loaded = load_tasks(running_task);
+  const LoadedTasks loaded = load_tasks(running_task, command.models.hardware);
   // What the plan says of its devices is what runs, whatever the task file's number is.
   Task task = only_task(loaded);
   if (records[0].plan) {
@@ -134,7 +134,7 @@ int run_replan(const ReplanCommand& command, Console& console) {
   }
   ReplanRequest request = request_of(command);
   const PlannerOptions planner_options = command.search.options();
-  const LoadedTasks loaded = load_tasks(command.task);
+  const LoadedTasks loaded = load_tasks(command.task, command.models.hardware);
   const Task& task = only_task(loaded);
   const auto [running, unspent_bytes] = load_running(command, task);
   if (command.carry_over) request.unspent_bytes = unspent_bytes;

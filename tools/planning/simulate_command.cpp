@@ -112,11 +112,11 @@ CostSource analytic_source(const SimulateCommand& command, const LoadedTasks& lo
   if (!command.models.weights.empty() || !command.models.compute_model.empty()) {
     throw Error("--cost-source analytic takes no cost models; leave them out");
   }
-  const MachineSpec& machine = machine_of(hardware_of(command.models, loaded.hardware));
-  const GpuSpec& gpu = gpu_named(command.gpu.empty() ? machine.gpu : command.gpu);
-  const NetworkSpec& network =
-      network_named(command.network.empty() ? machine.network : command.network);
-  return {[&gpu, &network](const Task& task, const Plan& plan) {
+  const Hardware machine = loaded.hardware.value_or(hardware_named(kDefaultHardware));
+  const GpuSpec gpu = command.gpu.empty() ? machine.gpu : gpu_named(command.gpu);
+  const NetworkSpec network =
+      command.network.empty() ? machine.network : network_named(command.network);
+  return {[gpu, network](const Task& task, const Plan& plan) {
             return analytic_plan_cost(gpu, network, task, plan);
           },
           analytic_origin(gpu, network)};
@@ -130,7 +130,7 @@ CostSource cost_source(const SimulateCommand& command, const LoadedTasks& loaded
 
 int run_simulate(const SimulateCommand& command, Console& console) {
   const OutputFormat format = output_format_from_name(command.format);
-  const LoadedTasks loaded = load_tasks(command.tasks);
+  const LoadedTasks loaded = load_tasks(command.tasks, command.models.hardware);
   const std::vector<PlanRecord> records = load_plans(command.plan);
   std::vector<Simulated> plans;
   for (const MatchedPlan& matched : match_plans(records, loaded, command.plan)) {

@@ -157,13 +157,17 @@ std::int64_t trained_batch(const CostModels& models, int devices) {
 /// on.
 CostModels models_for_batch(const CostModels& models, int devices, std::int64_t batch) {
   const std::int64_t trained = trained_batch(models, devices);
-  if (batch == 0 || batch == trained || !models.compute.any_batch()) return models;
-  if (trained != kDefaultBatchSize) {
-    throw Error("batch_size is " + std::to_string(batch) +
-                ", but the communication models were trained on " + std::to_string(trained) +
-                "; evaluate samples of that batch");
+  Task task;
+  task.devices = devices;
+  if (batch != 0 && batch != trained && models.compute.any_batch()) {
+    if (trained != kDefaultBatchSize) {
+      throw Error("batch_size is " + std::to_string(batch) +
+                  ", but the communication models were trained on " + std::to_string(trained) +
+                  "; evaluate samples of that batch");
+    }
+    task.batch_size = batch;
   }
-  return models_for(models, {.batch_size = batch, .devices = devices});
+  return models_for(models, comm_setting(task, hardware_network(models)));
 }
 
 int evaluate_comm_command(const EvaluateCommand& command, Console& console) {

@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "neuroshard/error.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/task_models.h"
 #include "neuroshard/training.h"
 #include "neuroshard/weights.h"
 #include "tools/commands.h"
 #include "tools/training/training_session.h"
-#include "weights/collection/hardware_specs.h"
 #include "weights/training/sample_ranges.h"
 
 namespace neuroshard::tools {
@@ -87,7 +87,7 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
       .add_option(
           "--from", options.from,
           "Calibrate these weights with few samples, in place of training anew: built-in, " +
-              builtin_hardware_names() + ", or a file, whose other models are then kept")
+              trained_hardware_names() + ", or a file, whose other models are then kept")
       ->type_name("WEIGHTS")
       ->excludes(resume);
 
@@ -199,8 +199,10 @@ std::optional<KnownNetwork> network_of(const TrainComm& command, const std::stri
   const KnownNetwork& stated = command.network;
   if (stated.devices_per_node > 0) return stated;
   for (const NetworkSpec& known : known_networks()) {
-    if (known.name != hardware) continue;
-    return KnownNetwork{known.gpus_per_node, known.intra_gb_per_s, known.inter_gb_per_s};
+    const bool is_switched = !known.nodes().shares_links() && known.links.peer_gb_s == 0.0;
+    if (known.name != hardware || !is_switched) continue;
+    return KnownNetwork{known.gpus_per_node, known.links.in_node_gb_s,
+                        known.links.between_nodes_gb_s};
   }
   return std::nullopt;
 }

@@ -32,13 +32,13 @@ std::string results_page(const std::string& part, const TrainingSummary& summary
 
 CostModels models_to_calibrate(const std::string& from) {
   if (from == kBuiltIn) return builtin_weights();
-  if (std::ranges::find(builtin_hardware(), from) != builtin_hardware().end()) {
+  if (std::ranges::find(trained_hardware(), from) != trained_hardware().end()) {
     return builtin_weights(from);
   }
   if (!std::filesystem::exists(from)) {
     throw Error("--from '" + printable(from) +
                 "' is neither a weights file nor built-in weights; give " + kBuiltIn + ", one of " +
-                builtin_hardware_names() + ", or a file");
+                trained_hardware_names() + ", or a file");
   }
   return load_weights(from);
 }

@@ -43,15 +43,16 @@ double exchange_anywhere_ms(const NetworkSpec& network, std::span<const std::int
   const FilledNodes nodes(count, network.gpus_per_node);
   const double intra_peers = nodes.devices - 1.0;
   const double inter_peers = count - nodes.devices;
-  const double intra_gb_per_s = network.intra_gb_per_s * all_to_all_rate(nodes.devices);
+  const double intra_gb_per_s =
+      in_node_gb_s(network.links, nodes.devices) * all_to_all_rate(nodes.devices);
   double transfer_ms = 0.0;
   for (const std::int64_t dim_sum : dim_sums) {
     const double own = static_cast<double>(dim_sum);
     const double others = count > 1.0 ? (total_dim - own) / (count - 1.0) : 0.0;
     const double bytes_per_peer = column_bytes * std::max(own, others);
     const double intra_ms = milliseconds(bytes_per_peer * intra_peers, intra_gb_per_s);
-    const double inter_ms =
-        milliseconds(bytes_per_peer * inter_peers, network.inter_gb_per_s * kBetweenNodesRate);
+    const double inter_ms = milliseconds(bytes_per_peer * inter_peers,
+                                         network.links.between_nodes_gb_s * kBetweenNodesRate);
     transfer_ms = std::max({transfer_ms, intra_ms, inter_ms});
   }
   return all_to_all_base_ms(nodes.count) + transfer_ms;
@@ -73,17 +74,21 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
     const double inside = static_cast<double>(node.size());
     const double intra_peers = inside - 1.0;
     const double inter_peers = static_cast<double>(devices) - inside;
-    const double intra_gb_per_s = network.intra_gb_per_s * all_to_all_rate(inside);
+    const double intra_gb_per_s = in_node_gb_s(network.links, inside) * all_to_all_rate(inside);
     for (const std::int64_t dim_sum : node) {
       const double own = static_cast<double>(dim_sum);
       const double within = std::max(own * intra_peers, of_node - own);
       const double beyond = std::max(own * inter_peers, total_dim - of_node);
       transfer_ms = std::max({transfer_ms, ms_of(within, intra_gb_per_s),
-                              ms_of(beyond, network.inter_gb_per_s * kBetweenNodesRate)});
+                              ms_of(beyond, network.links.between_nodes_gb_s * kBetweenNodesRate)});
     }
-    if (network.node_gb_per_s > 0.0) {
+    if (network.links.host_gb_s > 0.0) {
+      transfer_ms = std::max(transfer_ms, ms_of(of_node * intra_peers, network.links.host_gb_s));
+    }
+    if (network.links.node_gb_s > 0.0) {
       const double beyond = std::max(of_node * inter_peers, (total_dim - of_node) * inside);
-      transfer_ms = std::max(transfer_ms, ms_of(beyond, network.node_gb_per_s * kBetweenNodesRate));
+      transfer_ms =
+          std::max(transfer_ms, ms_of(beyond, network.links.node_gb_s * kBetweenNodesRate));
     }
   }
   return all_to_all_base_ms(
@@ -93,14 +98,14 @@ double exchange_in_order_ms(const NetworkSpec& network, std::span<const std::int
 
 }  // namespace
 
+NodeOrder order_of(const NetworkSpec& network) {
+  return network.nodes().shares_links() ? NodeOrder::kInOrder : NodeOrder::kAny;
+}
+
 NetworkSpec network_of(NetworkSpec network, const Task& task) {
   if (!task.links) return network;
   network.gpus_per_node = task.devices_per_node;
-  if (task.links->in_node_gb_s > 0.0) network.intra_gb_per_s = task.links->in_node_gb_s;
-  if (task.links->between_nodes_gb_s > 0.0) {
-    network.inter_gb_per_s = task.links->between_nodes_gb_s;
-  }
-  network.node_gb_per_s = task.links->node_gb_s;
+  network.links = network.nodes().links_with(*task.links);
   return network;
 }
 
@@ -147,8 +152,7 @@ double all_reduce_transfer_ms(const NetworkSpec& network, int devices, double by
   check_all_reduce(devices, bytes);
   if (devices == 1 || bytes == 0.0) return 0.0;
   const FilledNodes nodes(devices, network.gpus_per_node);
-  const NodeLinks links{network.intra_gb_per_s, network.inter_gb_per_s, network.node_gb_per_s};
-  return all_reduce_base_ms(nodes) + bytes / 1e6 * all_reduce_ms_per_mb(nodes, links);
+  return all_reduce_base_ms(nodes) + bytes / 1e6 * all_reduce_ms_per_mb(nodes, network.links);
 }
 
 namespace {

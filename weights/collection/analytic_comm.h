@@ -6,8 +6,8 @@
 
 #include "core/plans/touched_gradients.h"
 #include "neuroshard/exchange_types.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/task.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard {
 
@@ -21,7 +21,10 @@ struct CommCost {
 /// follow each other.
 enum class NodeOrder { kAny, kInOrder };
 
-/// The network that a task says it has, else `network`.
+/// In nodes that share links it matters which devices are in them, in others it is left out.
+[[nodiscard]] NodeOrder order_of(const NetworkSpec& network);
+
+/// The network that a task says it has; what it does not say is as in `network`.
 [[nodiscard]] NetworkSpec network_of(NetworkSpec network, const Task& task);
 
 /// The all-to-all of embedding outputs (forward) and of their gradients (backward), in the types of

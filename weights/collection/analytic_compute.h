@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "neuroshard/hardware.h"
 #include "neuroshard/task.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard {
 

@@ -43,7 +43,7 @@ PlanCost plan_cost(const TablesCost& tables_ms, const NetworkSpec& known_network
   validate(task);
   validate(plan, task);
   const NetworkSpec network = network_of(known_network, task);
-  const NodeOrder order = task.links ? NodeOrder::kInOrder : NodeOrder::kAny;
+  const NodeOrder order = task.links ? NodeOrder::kInOrder : order_of(network);
   PlanCost cost;
   cost.fits_memory = true;
   std::vector<std::int64_t> dim_sums;
@@ -156,7 +156,7 @@ PlanCost analytic_plan_cost(std::span<const GpuSpec> gpus, const NetworkSpec& ne
 }
 
 std::string analytic_origin(const GpuSpec& gpu, const NetworkSpec& network) {
-  return "none: analytic costs of " + std::string(gpu.name) + ", " + std::string(network.name);
+  return "none: analytic costs of " + gpu.name + ", " + network.name;
 }
 
 }  // namespace neuroshard

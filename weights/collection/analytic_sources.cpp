@@ -45,7 +45,8 @@ class AnalyticCommSource : public CommCostSource {
       : network_(network), batch_(batch) {}
 
   CommCost cost(const CommDraw& draw) override {
-    return analytic_comm(network_, draw.dim_sums, draw.start_offsets_ms, batch_);
+    return analytic_comm(network_, draw.dim_sums, draw.start_offsets_ms, batch_,
+                         order_of(network_));
   }
 
  private:

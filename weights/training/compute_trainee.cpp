@@ -51,9 +51,9 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples,
                                std::span<const std::uint32_t> training, const ComputeModel& start,
                                const TrainingOptions& options, const MatrixKernels& kernels,
-                               ThreadTeam& team)
+                               ThreadTeam& team, Trained trained)
     : ComputeTrainee(samples, operator_pieces(samples, start.table_network.inputs()), training,
-                     start, options, kernels, team) {}
+                     start, options, kernels, team, trained) {}
 
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                                std::span<const std::uint32_t> training,
@@ -76,7 +76,7 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
 ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                                std::span<const std::uint32_t> training, const ComputeModel& start,
                                const TrainingOptions& options, const MatrixKernels& kernels,
-                               ThreadTeam& team)
+                               ThreadTeam& team, Trained trained)
     : ComputeTrainee(
           samples, pieces,
           Networks{{start.table_network, true}, {start.head, false, natural_scale(start.head)}},
@@ -89,7 +89,8 @@ ComputeTrainee::ComputeTrainee(const ComputeSamples& samples, const OperatorPiec
   scale_.std_ms *= fitted_factor(measured_ms, predict(training));
   typical_ms_ = geometric_mean(measured_ms);
   cost_loss_ = CostLoss(options.loss, typical_ms_);
-  gains_.emplace(Gains{UnitGains(table_network_, false), UnitGains(head_, true)});
+  if (trained == Trained::kGains)
+    gains_.emplace(Gains{UnitGains(table_network_, false), UnitGains(head_, true)});
   ComputeTrainee::remember_weights();
 }
 

@@ -27,11 +27,13 @@ class ComputeTrainee final : public CpuTrainee {
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
                  const ComputeNetworkSizes& sizes, const TrainingOptions& options,
                  const MatrixKernels& kernels, ThreadTeam& team, Random& random);
-  /// Starts with a model in the place of random weights, and trains its gains only. Features stay
-  /// scaled as they are there; costs are multiplied by the factor that fits the training samples.
+  /// So much of a model that training starts with is changed.
+  enum class Trained { kGains, kAll };
+  /// Starts with a model in the place of random weights. Features stay scaled as they are there;
+  /// costs are multiplied by the factor that fits the training samples.
   ComputeTrainee(const ComputeSamples& samples, std::span<const std::uint32_t> training,
                  const ComputeModel& start, const TrainingOptions& options,
-                 const MatrixKernels& kernels, ThreadTeam& team);
+                 const MatrixKernels& kernels, ThreadTeam& team, Trained trained = Trained::kGains);
 
   double step(std::span<const std::uint32_t> batch, double learning_rate) override;
   double mean_loss(std::span<const std::uint32_t> samples) override;
@@ -68,7 +70,8 @@ class ComputeTrainee final : public CpuTrainee {
                  Random& random);
   ComputeTrainee(const ComputeSamples& samples, const OperatorPieces& pieces,
                  std::span<const std::uint32_t> training, const ComputeModel& start,
-                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team);
+                 const TrainingOptions& options, const MatrixKernels& kernels, ThreadTeam& team,
+                 Trained trained);
   void normalize_inputs(const OperatorPieces& pieces);
   /// Features and costs have mean 0 and deviation 1.
   void scale_as_published(const OperatorPieces& pieces, std::span<const std::uint32_t> training);
@@ -108,7 +111,7 @@ class ComputeTrainee final : public CpuTrainee {
   std::vector<double> losses_;
   AlignedVector<float> best_table_;
   AlignedVector<float> best_head_;
-  std::optional<Gains> gains_;  ///< If it started with a model; then they alone are trained.
+  std::optional<Gains> gains_;  ///< If they alone are trained.
 };
 
 }  // namespace neuroshard::training

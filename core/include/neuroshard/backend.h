@@ -232,6 +232,10 @@ class Backend {
   }
   /// CostModels::setting.
   [[nodiscard]] const CommSetting& comm_setting() const { return traits_.setting; }
+  /// hardware_network() of the models.
+  [[nodiscard]] const std::optional<NodeNetwork>& hardware_network() const {
+    return traits_.hardware_network;
+  }
   /// How the communication models see the columns of so many devices. Null: as they are.
   [[nodiscard]] const NodeColumns* nodes(int devices) const {
     return traits_.nodes && traits_.nodes->devices() == devices ? &*traits_.nodes : nullptr;
@@ -258,6 +262,7 @@ class Backend {
     int table_features;
     int embedding_width;
     CommSetting setting;
+    std::optional<NodeNetwork> hardware_network;
     std::optional<NodeColumns> nodes;
     bool prices_ids;
     std::optional<AllReduceModel> all_reduce;

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 
 #include "neuroshard/exchange_types.h"
 #include "neuroshard/node_links.h"
@@ -11,13 +12,15 @@
 namespace neuroshard {
 
 /// What of a task communication models are made for, besides where its columns are. Devices count
-/// if its batch is not kDefaultBatchSize, its exchange is not as by default, or it states links;
-/// nodes if it states links.
+/// if its batch is not kDefaultBatchSize, its exchange is not as by default, or links are stated,
+/// by it or by the models' hardware; nodes if links are stated.
 struct CommSetting {
   std::int64_t batch_size = kDefaultBatchSize;
   int devices = 0;           ///< 0: any number of them.
   int devices_per_node = 0;  ///< 0: no links.
   NodeLinks links{};
+  /// Nodes are as full as each other, whichever devices are in them.
+  bool nodes_anywhere = false;
   ExchangeTypes exchange{};
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
@@ -27,15 +30,22 @@ struct CommSetting {
   friend bool operator==(const CommSetting&, const CommSetting&) = default;
 };
 
-[[nodiscard]] inline CommSetting comm_setting(const Task& task) {
+/// `hardware`: hardware_network() of the models.
+[[nodiscard]] inline CommSetting comm_setting(
+    const Task& task, const std::optional<NodeNetwork>& hardware = std::nullopt) {
   CommSetting setting;
   setting.batch_size = task.batch_size;
   setting.exchange = task.exchange;
-  if (!task.links && setting == CommSetting{}) return setting;
+  if (!task.links && !hardware && setting == CommSetting{}) return setting;
   setting.devices = task.devices;
-  if (!task.links) return setting;
-  setting.devices_per_node = task.devices_per_node;
-  setting.links = *task.links;
+  if (task.links) {
+    setting.devices_per_node = task.devices_per_node;
+    setting.links = hardware ? hardware->links_with(*task.links) : *task.links;
+  } else if (hardware) {
+    setting.devices_per_node = hardware->devices_per_node;
+    setting.links = hardware->links;
+    setting.nodes_anywhere = !hardware->shares_links();
+  }
   return setting;
 }
 

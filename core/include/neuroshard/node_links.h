@@ -6,18 +6,35 @@
 namespace neuroshard {
 
 /// What connects the devices of a task, in GB/s (1e9 bytes) in each direction, as on datasheets.
-/// 0: not stated. Then it is as in the network that the cost models were trained on, and a node has
-/// no limit but that of its devices.
+/// 0: not stated. Then it is as in the network that the cost models are of, and the last three are
+/// no limits.
 struct NodeLinks {
   double in_node_gb_s = 0.0;        ///< A device to the others of its node.
   double between_nodes_gb_s = 0.0;  ///< A device to those of other nodes, by itself.
   double node_gb_s = 0.0;           ///< All devices of a node together to those of other nodes.
+  double peer_gb_s = 0.0;           ///< A device to each other one of its node: no switch.
+  /// All devices of a node together to each other, through their host. As it is reached, since no
+  /// datasheet has it.
+  double host_gb_s = 0.0;
 
   // clang-tidy takes the 0 that a comparison is compared with for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const NodeLinks&, const NodeLinks&) = default;
   // Stated, since nvcc's host code warns that the implied one is never defined.
   friend bool operator==(const NodeLinks&, const NodeLinks&) = default;
+};
+
+/// Nodes and links of hardware, which tasks have that do not state their own.
+struct NodeNetwork {
+  int devices_per_node = 0;
+  NodeLinks links{};
+
+  /// Whether devices have links in common, so that it matters which of them share a node.
+  [[nodiscard]] bool shares_links() const { return links.node_gb_s > 0.0 || links.host_gb_s > 0.0; }
+  /// With what `stated` states in the place of its own.
+  [[nodiscard]] NodeLinks links_with(NodeLinks stated) const;
+
+  friend bool operator==(const NodeNetwork&, const NodeNetwork&) = default;
 };
 
 inline constexpr double kLeastGbPerSecond = 1e-3;

@@ -28,6 +28,12 @@ void require_batch(const CostModels& models, std::int64_t batch_size);
 /// Writes it down there, or that it is not known.
 void set_known_network(CostModels& models, const std::optional<KnownNetwork>& network);
 
+/// The network of their hardware, by their metadata, if it is not the one that they were trained
+/// on: that of tasks that state no links. Throws Error likewise.
+[[nodiscard]] std::optional<NodeNetwork> hardware_network(const CostModels& models);
+/// Writes it down there.
+void set_hardware_network(CostModels& models, const NodeNetwork& network);
+
 /// The same models for iterations, and nodes, of `setting`, from models for kDefaultBatchSize on
 /// the network that they know, with fp32 values and 64-bit ids on the wire: those of communication
 /// by scaled_comm(), and by NodeColumns where links are stated. Throws Error as require_batch()
@@ -35,7 +41,8 @@ void set_known_network(CostModels& models, const std::optional<KnownNetwork>& ne
 /// links or other types but also prices of kinds.
 [[nodiscard]] CostModels models_for(CostModels models, const CommSetting& setting);
 
-/// Throws Error unless the models of `backend` are for the comm_setting() of `task`.
+/// Throws Error unless the models of `backend` are for the comm_setting() of `task` on their
+/// hardware.
 void require_setting(const Backend& backend, const Task& task);
 
 /// Throws Error unless `backend` can price tables that every device holds.

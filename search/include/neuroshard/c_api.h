@@ -83,7 +83,9 @@ typedef struct ns_planner_options {
   /// NULL: "columns".
   const char* cuts;
   // Since version 4.
-  const char* hardware;  ///< Of the built-in weights: "a100", "h100", "h200". NULL: "a100".
+  /// Built-in weights are of it: a name, such as "h100", or a JSON object that states a datasheet
+  /// (docs/task_format.md), for which weights are scaled in a second or so. NULL: "a100".
+  const char* hardware;
 } ns_planner_options;
 
 /// `options` may be NULL. Takes some milliseconds; make one planner and share it.

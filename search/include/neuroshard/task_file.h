@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/error.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/task.h"
 
@@ -20,11 +21,11 @@ namespace neuroshard {
 
 /// A task as a file states it. What the file leaves open is empty and up to the caller.
 struct TaskFile {
-  std::string where;                ///< File, and line if there are several, for later messages.
-  std::string name;                 ///< May be empty.
-  std::vector<std::string> source;  ///< Where the table sizes come from; may be empty.
-  std::string notes;                ///< Assumptions; may be empty.
-  std::string hardware;             ///< That built-in weights are to be of; may be empty.
+  std::string where;                 ///< File, and line if there are several, for later messages.
+  std::string name;                  ///< May be empty.
+  std::vector<std::string> source;   ///< Where the table sizes come from; may be empty.
+  std::string notes;                 ///< Assumptions; may be empty.
+  std::optional<Hardware> hardware;  ///< That built-in weights are to be of.
   std::vector<Table> tables;
   std::optional<int> devices;
   /// If the file lists devices, all of them; a `memory_bytes` is then that of those that say
@@ -33,7 +34,7 @@ struct TaskFile {
   std::optional<std::int64_t> memory_bytes;
   ReservedMemory reserved;
   std::int64_t batch_size = kDefaultBatchSize;
-  int devices_per_node = kDefaultDevicesPerNode;
+  std::optional<int> devices_per_node;
   std::optional<NodeLinks> links;
   ExchangeTypes exchange;
   Overlap overlap;
@@ -51,6 +52,9 @@ struct OtherDevices {
   std::string_view memory_remedy = "give their memory";
 };
 
+/// As many as the file says, else as its hardware has, else kDefaultDevicesPerNode.
+[[nodiscard]] int devices_per_node_of(const TaskFile& file);
+
 /// The task that a file states, with 0 devices or bytes of memory where it says nothing of them.
 [[nodiscard]] Task stated_task(TaskFile file);
 
@@ -64,7 +68,7 @@ struct OtherDevices {
 /// costs are doubtful. Empty if there are none.
 [[nodiscard]] std::string doubtful_histograms_note(const std::vector<Table>& tables);
 /// What to say of a task that states its hardware to those who choose cost models by themselves.
-[[nodiscard]] std::string hardware_note(std::string_view hardware);
+[[nodiscard]] std::string hardware_note(const Hardware& hardware);
 
 /// A task in our JSON schema.
 [[nodiscard]] TaskFile load_task(const std::filesystem::path& path);

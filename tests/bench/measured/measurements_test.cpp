@@ -96,8 +96,8 @@ TEST(Measurements, AreReadAsTheyAreWritten) {
   EXPECT_EQ(all[0].source, "me");
   const auto& collective = std::get<MeasuredCollective>(all[0].what);
   EXPECT_EQ(collective.collective, Collective::kAllToAll);
-  EXPECT_EQ(collective.network.intra_gb_per_s, network_named("h100").intra_gb_per_s);
-  EXPECT_EQ(collective.network.inter_gb_per_s, 25.0);
+  EXPECT_EQ(collective.network.links.in_node_gb_s, network_named("h100").links.in_node_gb_s);
+  EXPECT_EQ(collective.network.links.between_nodes_gb_s, 25.0);
   EXPECT_EQ(collective.devices, 16);
   EXPECT_EQ(collective.bytes, 1024.0);
   const auto& fused = std::get<MeasuredOperator>(all[1].what);

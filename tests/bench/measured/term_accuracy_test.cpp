@@ -44,7 +44,7 @@ TEST(TermAccuracy, LimitsHoldMeansAndSpreads) {
 // Sends of a device, its own part included: of 8 devices 7 parts of 8 go over the links.
 TEST(AnalyticTimes, BytesOfAnAllToAllIncludeADevicesOwnPart) {
   const auto us = [](double bytes, int devices, double gb_s) {
-    const NetworkSpec network{"test", 8, gb_s, 10.0};
+    const NetworkSpec network{"test", 8, {gb_s, 10.0}};
     return *analytic_us({.term = "",
                          .setup = "",
                          .what = MeasuredCollective{.collective = Collective::kAllToAll,

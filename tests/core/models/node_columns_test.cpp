@@ -85,28 +85,37 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
     const int per_node = 1 + below(8);
     const int devices = per_node * (1 + below(9));
     if (devices == 1) continue;
-    const NodeLinks links{1.0 + below(300), 1.0 + below(50), below(2) == 0 ? 0.0 : 1.0 + below(99)};
+    const auto maybe = [&](int most) { return below(2) == 0 ? 0.0 : 1.0 + below(most); };
+    const NodeLinks links{1.0 + below(300), 1.0 + below(50), maybe(99), maybe(40), maybe(300)};
     const NodeColumns nodes(kKnown, links, devices, per_node);
     std::vector<float> dim_sums(static_cast<std::size_t>(devices));
     for (float& dims : dim_sums) dims = static_cast<float>(4 * below(100));
     std::vector<double> in_node(dim_sums.size());
     std::vector<double> between(dim_sums.size());
     std::vector<double> of_node(nodes.nodes());
+    std::vector<double> through_host(nodes.nodes());
     for (int from = 0; from < devices; ++from) {
       for (int to = 0; to < devices; ++to) {
         if (from == to) continue;
         const auto sender = static_cast<std::size_t>(from);
         const bool same_node = from / per_node == to / per_node;
         (same_node ? in_node : between)[sender] += dim_sums[sender];
-        if (!same_node) of_node[nodes.node_of(sender)] += dim_sums[sender];
+        (same_node ? through_host : of_node)[nodes.node_of(sender)] += dim_sums[sender];
       }
     }
     const auto rate = [](double devices_of_node) { return 0.75 - 0.32 / devices_of_node; };
+    const double in_node_gb_s =
+        links.peer_gb_s > 0.0
+            ? std::min(links.in_node_gb_s, links.peer_gb_s * std::max(1, per_node - 1))
+            : links.in_node_gb_s;
     double slowest =
-        std::max(*std::ranges::max_element(in_node) / (rate(per_node) * links.in_node_gb_s),
+        std::max(*std::ranges::max_element(in_node) / (rate(per_node) * in_node_gb_s),
                  *std::ranges::max_element(between) / (0.85 * links.between_nodes_gb_s));
     if (links.node_gb_s > 0.0) {
       slowest = std::max(slowest, *std::ranges::max_element(of_node) / (0.85 * links.node_gb_s));
+    }
+    if (links.host_gb_s > 0.0) {
+      slowest = std::max(slowest, *std::ranges::max_element(through_host) / links.host_gb_s);
     }
     // A column of every device in the known network.
     const int known_nodes = (devices + 7) / 8;
@@ -116,6 +125,20 @@ TEST(NodeColumns, AreAsManyAsTheSlowestLinkCarries) {
     EXPECT_NEAR(std::ranges::max(seen(nodes, dim_sums)), slowest / known / nodes.factor(),
                 1.0 / kPartsOfColumn);
   }
+}
+
+// As nodes in order, where these are full.
+TEST(NodeColumns, FactorAnywhereIsOfNodesAsFullAsEachOther) {
+  const NodeNetwork network{72, {900.0, 50.0, 0.0, 20.0}};
+  for (const int devices : {2, 72, 144, 720}) {
+    EXPECT_DOUBLE_EQ(NodeColumns::factor_anywhere(kKnown, network, devices),
+                     NodeColumns(kKnown, network.links, devices, 72).factor())
+        << devices;
+  }
+  EXPECT_EQ(NodeColumns::factor_anywhere(kKnown, network, 1), 1.0);
+  // 80 devices are on two nodes of 40.
+  EXPECT_DOUBLE_EQ(NodeColumns::factor_anywhere(kKnown, network, 80),
+                   NodeColumns(kKnown, network.links, 80, 40).factor());
 }
 
 // It is sent as much as the others have.

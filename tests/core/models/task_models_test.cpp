@@ -148,6 +148,70 @@ TEST(TaskModels, RefuseANetworkThatIsNone) {
   }
 }
 
+CostModels models_of_hardware(std::uint64_t seed, const NodeNetwork& network) {
+  CostModels models = models_of_a_network(seed);
+  set_hardware_network(models, network);
+  return models;
+}
+
+TEST(TaskModels, SayWhichNetworkTheirHardwareHas) {
+  EXPECT_FALSE(hardware_network(models_of_a_network(4)));
+  const NodeNetwork pcie{4, {31.5, 12.5, 20.0, 0.0, 72.0}};
+  CostModels models = models_of_hardware(4, pcie);
+  EXPECT_EQ(hardware_network(models), pcie);
+  models.metadata["hardware.host_gb_s"] = "-1";
+  EXPECT_THAT(message_of([&] { (void)hardware_network(models); }),
+              HasSubstr("'hardware.host_gb_s' is '-1'; expected a number from 0.001 to 1e+06"));
+  models.metadata.erase("hardware.host_gb_s");
+  models.metadata.erase("hardware.in_node_gb_s");
+  EXPECT_THAT(message_of([&] { (void)hardware_network(models); }),
+              HasSubstr("expected 'hardware.in_node_gb_s' and 'hardware.between_nodes_gb_s'"));
+}
+
+TEST(TaskModels, HardwareHasItsNetworkWhereTasksStateNone) {
+  Task task;
+  task.devices = 16;
+  const NodeNetwork switched{72, {900.0, 50.0}};
+  CommSetting setting = comm_setting(task, switched);
+  EXPECT_TRUE(setting.nodes_anywhere);
+  EXPECT_EQ(setting.devices, 16);
+  EXPECT_EQ(setting.devices_per_node, 72);
+  EXPECT_EQ(setting.links, switched.links);
+  const NodeNetwork shared{8, {31.5, 12.5, 12.5, 0.0, 72.0}};
+  EXPECT_FALSE(comm_setting(task, shared).nodes_anywhere);
+  // A task's links take the place of theirs.
+  task.devices_per_node = 4;
+  task.links = NodeLinks{.between_nodes_gb_s = 3.0};
+  setting = comm_setting(task, shared);
+  EXPECT_EQ(setting.devices_per_node, 4);
+  EXPECT_EQ(setting.links, (NodeLinks{31.5, 3.0, 12.5, 0.0, 72.0}));
+}
+
+TEST(TaskModels, HardwareIsMetInTheSettingOfATask) {
+  const CostModels models = models_of_hardware(4, {72, {600.0, 50.0}});
+  Task task;
+  task.devices = 8;
+  EXPECT_THAT(message_of([&] { (void)models_for(models, comm_setting(task)); }),
+              HasSubstr("comm_setting(task, hardware_network(models))"));
+  const CostModels met = models_for(models, comm_setting(task, hardware_network(models)));
+  EXPECT_FALSE(met.nodes);
+  // Twice as fast in a node, which 8 devices do not leave.
+  std::vector<float> none(8);
+  std::vector<float> known(8);
+  std::vector<float> own(8);
+  const std::vector<float> columns = {8.0F, 120.0F, 0.0F, 64.0F, 4.0F, 40.0F, 12.0F, 44.0F};
+  make_cpu_backend(models)->backward_comm(8, std::vector<float>(8), none);
+  make_cpu_backend(models)->backward_comm(8, columns, known);
+  make_cpu_backend(met)->backward_comm(8, columns, own);
+  for (std::size_t d = 0; d < 8; ++d) {
+    EXPECT_NEAR(own[d], (known[d] + none[d]) / 2.0F, 1e-4 * (1.0 + std::abs(own[d])));
+  }
+  // A backend of models that have not met it does not price the task.
+  task.tables = {Table{}};
+  EXPECT_NO_THROW(require_setting(*make_cpu_backend(met), task));
+  EXPECT_THROW(require_setting(*make_cpu_backend(models), task), Error);
+}
+
 TEST(TaskModels, LinksNeedAKnownNetwork) {
   const CommSetting setting{.devices = 16, .devices_per_node = 8, .links = {.node_gb_s = 10.0}};
   EXPECT_THAT(message_of([&] { (void)models_for(random_models(4), setting); }),

@@ -5,12 +5,12 @@
 
 #include "neuroshard/cuda_backend.h"
 #include "neuroshard/evaluation.h"
+#include "neuroshard/hardware.h"
 #include "neuroshard/histogram_scale.h"
 #include "neuroshard/table_configs.h"
 #include "neuroshard/weights.h"
 #include "tools/run_command.h"
 #include "weights/collection/analytic_compute.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::tools {
 namespace {

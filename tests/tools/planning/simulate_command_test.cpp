@@ -54,6 +54,35 @@ TEST(SimulateCommand, PricesThePublishedPlans) {
   EXPECT_EQ(next, priced.size());
 }
 
+// Models and prices agree on GPUs that no weights were trained on, and on a datasheet.
+TEST(SimulateCommand, PricesPlansForAnyHardware) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "plan.json";
+  const std::string own = folder / "own.json";
+  folder.write("own.json",
+               R"({"memory_gb_s": 700, "l2_mib": 48, "in_node_gb_s": 31.5, "host_gb_s": 40,
+                   "between_nodes_gb_s": 12.5})");
+  for (const std::string& hardware : {std::string("b200"), std::string("t4"), own}) {
+    SCOPED_TRACE(hardware);
+    const auto with = [&](const char* command, std::vector<std::string> more) {
+      more.insert(more.begin(), {"--index", "1", "--format", "json", "--hardware", hardware});
+      return run_command(command, golden_tasks(more));
+    };
+    const Outcome planned = with("plan", {"--output", plan});
+    ASSERT_EQ(planned.code, kExitOk) << planned.err;
+    const json models = json::parse(with("simulate", {"--plan", plan}).out);
+    const Outcome priced = with("simulate", {"--plan", plan, "--cost-source", "analytic"});
+    ASSERT_EQ(priced.code, kExitOk) << priced.err;
+    const double ms = json::parse(priced.out)["cost_ms"].get<double>();
+    EXPECT_NEAR(models["cost_ms"].get<double>(), ms, 0.06 * ms);
+    EXPECT_THAT(models["weights"].get<std::string>(), HasSubstr("on costs held back compute is"));
+  }
+  const Outcome unknown = run_command(
+      "simulate", golden_tasks({"--index", "1", "--plan", plan, "--hardware", "abacus"}));
+  EXPECT_EQ(unknown.code, kExitBadInput);
+  EXPECT_THAT(unknown.err, HasSubstr("--hardware: no data for hardware 'abacus'; use one of a100"));
+}
+
 TEST(SimulateCommand, PricesPlansByDatasheets) {
   const TemporaryFolder folder;
   const std::string file = folder / "plan.json";

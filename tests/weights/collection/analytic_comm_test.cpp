@@ -19,7 +19,7 @@ CommDraw draw(int devices, Random& random) {
 }
 
 TEST(AnalyticComm, WithinANodeIsTheLargestMessageOverBandwidth) {
-  const NetworkSpec network{"test", 8, 100.0, 1.0};
+  const NetworkSpec network{"test", 8, {100.0, 1.0}};
   const std::vector<std::int64_t> dims{100, 300, 200, 200};
   const std::vector<double> offsets{0.0, 2.0, 5.0, 1.0};
   const CommCost cost = analytic_comm(network, dims, offsets, 65536);
@@ -37,9 +37,12 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
   for (int trial = 0; trial < 100; ++trial) {
     const int per_node = 1 + static_cast<int>(random.below(8));
     const int devices = 1 + static_cast<int>(random.below(30));
-    const NetworkSpec network{"test", per_node, 50.0 + static_cast<double>(random.below(100)),
-                              5.0 + static_cast<double>(random.below(50)),
-                              static_cast<double>(random.below(3)) * 40.0};
+    const NetworkSpec network{
+        "test",
+        per_node,
+        {50.0 + static_cast<double>(random.below(100)), 5.0 + static_cast<double>(random.below(50)),
+         static_cast<double>(random.below(3)) * 40.0, static_cast<double>(random.below(2)) * 12.0,
+         static_cast<double>(random.below(3)) * 70.0}};
     std::vector<std::int64_t> dims(static_cast<std::size_t>(devices));
     for (std::int64_t& dim : dims) dim = static_cast<std::int64_t>(4 * random.below(200));
     // GB that a device, or a node, sends and receives.
@@ -49,6 +52,7 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
     std::vector<double> beyond_in(dims.size());
     std::vector<double> node_out(dims.size());
     std::vector<double> node_in(dims.size());
+    std::vector<double> through_host(dims.size());
     for (int from = 0; from < devices; ++from) {
       for (int to = 0; to < devices; ++to) {
         if (from == to) continue;
@@ -56,6 +60,7 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
         const bool same_node = from / per_node == to / per_node;
         (same_node ? in_node_out : beyond_out)[from] += gb;
         (same_node ? in_node_in : beyond_in)[to] += gb;
+        if (same_node) through_host[from / per_node] += gb;
         if (same_node) continue;
         node_out[from / per_node] += gb;
         node_in[to / per_node] += gb;
@@ -65,15 +70,22 @@ TEST(AnalyticComm, InOrderIsWhatTheSlowestLinkCarries) {
     for (int d = 0; d < devices; ++d) {
       const int node = d / per_node;
       const int in_node = std::min(per_node, devices - node * per_node);
+      double in_node_gb_s = network.links.in_node_gb_s;
+      if (network.links.peer_gb_s > 0.0) {
+        in_node_gb_s = std::min(in_node_gb_s, network.links.peer_gb_s * std::max(1, in_node - 1));
+      }
       for (const double gb : {in_node_out[d], in_node_in[d]}) {
-        seconds = std::max(seconds, gb / ((0.75 - 0.32 / in_node) * network.intra_gb_per_s));
+        seconds = std::max(seconds, gb / ((0.75 - 0.32 / in_node) * in_node_gb_s));
+      }
+      if (network.links.host_gb_s > 0.0) {
+        seconds = std::max(seconds, through_host[node] / network.links.host_gb_s);
       }
       for (const double gb : {beyond_out[d], beyond_in[d]}) {
-        seconds = std::max(seconds, gb / (0.85 * network.inter_gb_per_s));
+        seconds = std::max(seconds, gb / (0.85 * network.links.between_nodes_gb_s));
       }
       for (const double gb : {node_out[node], node_in[node]}) {
-        if (network.node_gb_per_s > 0.0) {
-          seconds = std::max(seconds, gb / (0.85 * network.node_gb_per_s));
+        if (network.links.node_gb_s > 0.0) {
+          seconds = std::max(seconds, gb / (0.85 * network.links.node_gb_s));
         }
       }
     }
@@ -92,16 +104,32 @@ TEST(AnalyticComm, NetworksAreTheTasksIfItStatesLinks) {
   task.links = NodeLinks{.between_nodes_gb_s = 7.0, .node_gb_s = 9.0};
   const NetworkSpec stated = network_of(known, task);
   EXPECT_EQ(stated.gpus_per_node, 4);
-  EXPECT_EQ(stated.intra_gb_per_s, known.intra_gb_per_s);
-  EXPECT_EQ(stated.inter_gb_per_s, 7.0);
-  EXPECT_EQ(stated.node_gb_per_s, 9.0);
+  EXPECT_EQ(stated.links.in_node_gb_s, known.links.in_node_gb_s);
+  EXPECT_EQ(stated.links.between_nodes_gb_s, 7.0);
+  EXPECT_EQ(stated.links.node_gb_s, 9.0);
+}
+
+TEST(AnalyticComm, OrderCountsWhereNodesShareLinks) {
+  EXPECT_EQ(order_of(network_named("h100")), NodeOrder::kAny);
+  EXPECT_EQ(order_of(network_named("gb200")), NodeOrder::kAny);
+  EXPECT_EQ(order_of(network_named("mi300x")), NodeOrder::kAny);
+  for (const char* pcie : {"l40s", "a10", "t4"}) {
+    EXPECT_EQ(order_of(network_named(pcie)), NodeOrder::kInOrder) << pcie;
+  }
+  // Two devices of a mesh have one of its links.
+  const NetworkSpec mesh{"test", 8, {448.0, 50.0, 0.0, 64.0}};
+  const NetworkSpec one_link{"test", 8, {64.0, 50.0}};
+  EXPECT_EQ(
+      analytic_comm(mesh, std::vector<std::int64_t>{80, 40}, std::vector<double>(2)).backward_ms,
+      analytic_comm(one_link, std::vector<std::int64_t>{80, 40}, std::vector<double>(2))
+          .backward_ms);
 }
 
 const GpuSpec kGpu{"test", 1000.0, 1e7, 5000.0};
 constexpr double kDense = 2 * 0.004 + 4.0 * 1e9 / (0.9 * 1000.0 * 1e6);
 
 TEST(AnalyticAllReduce, IsRingsWithinANode) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const NetworkSpec network{"test", 8, {100.0, 10.0}};
   EXPECT_NEAR(analytic_all_reduce(kGpu, network, 4, 1e9),
               0.0325 + 2.0 * 1e9 * 0.75 / (0.587 * 100.0 * 1e6) + kDense, 1e-9);
 }
@@ -109,23 +137,29 @@ TEST(AnalyticAllReduce, IsRingsWithinANode) {
 TEST(AnalyticAllReduce, IsTheLongerOfRingsAndOfTreesOfADevicesPartBetweenNodes) {
   const double within_ms = 2.0 * 1e9 * 7.0 / 8.0 / (0.79 * 100.0 * 1e6);
   const double between_ms = 2.0 * 1e9 / 8.0 * 7.0 / 8.0 / (0.85 * 10.0 * 1e6);
-  EXPECT_NEAR(analytic_all_reduce(kGpu, {"test", 8, 100.0, 10.0}, 64, 1e9),
+  EXPECT_NEAR(analytic_all_reduce(kGpu, {"test", 8, {100.0, 10.0}}, 64, 1e9),
               0.043 + 0.015 + between_ms + kDense, 1e-9);
-  EXPECT_NEAR(analytic_all_reduce(kGpu, {"test", 8, 100.0, 20.0}, 64, 1e9),
+  EXPECT_NEAR(analytic_all_reduce(kGpu, {"test", 8, {100.0, 20.0}}, 64, 1e9),
               0.043 + 0.015 + within_ms + kDense, 1e-9);
 }
 
 TEST(AnalyticAllReduce, NodesShareTheirLinks) {
-  const NetworkSpec own{"test", 8, 100.0, 10.0, 80.0};
-  const NetworkSpec shared{"test", 8, 100.0, 10.0, 16.0};
-  const NetworkSpec slow{"test", 8, 100.0, 2.0};
+  const NetworkSpec own{"test", 8, {100.0, 10.0, 80.0}};
+  const NetworkSpec shared{"test", 8, {100.0, 10.0, 16.0}};
+  const NetworkSpec slow{"test", 8, {100.0, 2.0}};
   EXPECT_EQ(analytic_all_reduce(kGpu, own, 64, 1e9),
-            analytic_all_reduce(kGpu, {"test", 8, 100.0, 10.0}, 64, 1e9));
+            analytic_all_reduce(kGpu, {"test", 8, {100.0, 10.0}}, 64, 1e9));
   EXPECT_EQ(analytic_all_reduce(kGpu, shared, 64, 1e9), analytic_all_reduce(kGpu, slow, 64, 1e9));
 }
 
+TEST(AnalyticAllReduce, RingsGoThroughTheHost) {
+  // Each of 4 devices sends 3/4 of the bytes twice, over 12 GB/s that they share.
+  EXPECT_NEAR(analytic_all_reduce(kGpu, {"test", 8, {100.0, 10.0, 0.0, 0.0, 12.0}}, 4, 1e9),
+              0.0325 + 2.0 * 3.0 * 1e9 / (12.0 * 1e6) + kDense, 1e-9);
+}
+
 TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const NetworkSpec network{"test", 8, {100.0, 10.0}};
   EXPECT_NEAR(analytic_all_reduce(kGpu, network, 1, 1e9), kDense, 1e-9);
   EXPECT_EQ(all_reduce_transfer_ms(network, 1, 1e9), 0.0);
   EXPECT_NEAR(all_reduce_transfer_ms(network, 64, 1e9),
@@ -139,7 +173,7 @@ TEST(AnalyticAllReduce, OneDeviceUpdatesAndNothingCostsNothing) {
 
 // Each device gets what the others have: (D - 1) / D of all bytes.
 TEST(AnalyticGather, IsARingAllGatherAndAnUpdate) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const NetworkSpec network{"test", 8, {100.0, 10.0}};
   const ReplicaUpdate update{.gathered_bytes = 1e9, .copied_bytes = 2e9, .launches = 8.0};
   const double update_ms = 8 * 0.004 + 2e9 / (0.9 * 1000.0 * 1e6);
   EXPECT_NEAR(analytic_replica_update(kGpu, network, 4, update),
@@ -154,7 +188,7 @@ TEST(AnalyticGather, IsARingAllGatherAndAnUpdate) {
 
 // A model of all-reduces that is exact knows gathers.
 TEST(AnalyticGather, IsWhatTheModelOfAllReducesSays) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const NetworkSpec network{"test", 8, {100.0, 10.0}};
   AllReduceModel model;
   for (const int devices : {1, 4, 64}) {
     const double latency_ms = analytic_all_reduce(kGpu, network, devices, 1e-9);
@@ -170,7 +204,7 @@ TEST(AnalyticGather, IsWhatTheModelOfAllReducesSays) {
 }
 
 TEST(AnalyticComm, AnotherBatchIsOtherBytes) {
-  const NetworkSpec network{"test", 8, 100.0, 1.0};
+  const NetworkSpec network{"test", 8, {100.0, 1.0}};
   const std::vector<double> offsets{0.0, 2.0};
   const auto more_columns = analytic_comm(network, std::vector<std::int64_t>{400, 800}, offsets);
   const auto more_samples =
@@ -179,7 +213,7 @@ TEST(AnalyticComm, AnotherBatchIsOtherBytes) {
 }
 
 TEST(AnalyticComm, TypesOnTheWireAreOtherBytesByDirection) {
-  const NetworkSpec network{"test", 2, 100.0, 10.0, 15.0};
+  const NetworkSpec network{"test", 2, {100.0, 10.0, 15.0}};
   const std::vector<double> offsets{0.0, 2.0, 0.5, 1.0};
   const std::vector<std::int64_t> dims{100, 200, 0, 300};
   const ExchangeTypes types{
@@ -192,7 +226,7 @@ TEST(AnalyticComm, TypesOnTheWireAreOtherBytesByDirection) {
 }
 
 TEST(AnalyticComm, BetweenNodesIsBoundByTheSlowerLinks) {
-  const NetworkSpec network{"test", 8, 100.0, 10.0};
+  const NetworkSpec network{"test", 8, {100.0, 10.0}};
   const std::vector<std::int64_t> dims(16, 100);
   const std::vector<double> offsets(16, 0.0);
   const double peer_bytes = 65536.0 / 16.0 * 4.0 * 100.0;

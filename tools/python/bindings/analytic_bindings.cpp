@@ -5,10 +5,10 @@
 
 #include <utility>
 
+#include "neuroshard/hardware.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/values.h"
 #include "weights/collection/analytic_plan_cost.h"
-#include "weights/collection/hardware_specs.h"
 
 namespace neuroshard::python {
 namespace {

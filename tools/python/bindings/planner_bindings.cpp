@@ -1,14 +1,17 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "neuroshard/error.h"
 #include "neuroshard/planner.h"
@@ -37,13 +40,25 @@ using OnImprovement = std::optional<std::function<void(const ImprovedPlan&)>>;
 // Called with Python's lock held.
 const std::shared_ptr<Weights>& shared_builtin_weights(const std::string& hardware) {
   static std::map<std::string, std::shared_ptr<Weights>> all;
-  const CostModels& models = builtin_weights(hardware);
+  const CostModels& models = [&]() -> const CostModels& {
+    const nb::gil_scoped_release unlocked;  // Scaling takes a second.
+    return builtin_weights(hardware);
+  }();
   std::shared_ptr<Weights>& weights = all[hardware];
   if (!weights) {
     weights =
         std::make_shared<Weights>(Weights{models, origin_of(models, builtin_place(hardware))});
   }
   return weights;
+}
+
+std::shared_ptr<Weights> weights_of(const std::variant<std::string, Hardware>& hardware) {
+  if (const auto* name = std::get_if<std::string>(&hardware)) return shared_builtin_weights(*name);
+  const Hardware& datasheet = std::get<Hardware>(hardware);
+  const nb::gil_scoped_release unlocked;
+  CostModels models = builtin_weights(datasheet);
+  std::string origin = origin_of(models, builtin_place(datasheet.name));
+  return std::make_shared<Weights>(std::move(models), std::move(origin));
 }
 
 TaskPlanResult plan(const PythonPlanner& planner, std::shared_ptr<NamedTask> task,
@@ -94,11 +109,38 @@ CostedTaskPlan simulate(const PythonPlanner& planner, std::shared_ptr<NamedTask>
   return costed;
 }
 
+void bind_hardware(nb::module_& module) {
+  nb::class_<Hardware>(module, "Hardware", "A datasheet of your own (docs/task_format.md).")
+      .def(
+          "__init__",
+          [](Hardware* self, double memory_gb_s, double l2_mib, const NodeLinks& links,
+             std::optional<double> l2_gb_s, int devices_per_node, const std::string& name) {
+            constexpr double kBytesOfMib = 1048576.0;
+            Hardware hardware{name,
+                              {name, memory_gb_s, kBytesOfMib * l2_mib,
+                               l2_gb_s.value_or(kL2OfMemoryRate * memory_gb_s)},
+                              {"links of " + name, devices_per_node, links}};
+            validate(hardware, "hardware");
+            new (self) Hardware(std::move(hardware));
+          },
+          "memory_gb_s"_a, "l2_mib"_a, "links"_a, nb::kw_only(), "l2_gb_s"_a = nb::none(),
+          "devices_per_node"_a = kDefaultDevicesPerNode, "name"_a = "datasheet",
+          "GB/s (1e9 bytes) of the memory, MiB and GB/s of the L2 (None: as on an A100, 3.54 times "
+          "the memory's), and what connects devices: `in_node_gb_s` and `between_nodes_gb_s` at "
+          "least. Raises Error if a number is none of hardware.")
+      .def_ro("name", &Hardware::name)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Hardware& hardware) { return "Hardware(" + hardware.name + ")"; });
+}
+
 void bind_weights(nb::module_& module) {
   nb::class_<Weights>(module, "Weights", "Cost models: what the search knows of the hardware.")
-      .def_static("builtin", &shared_builtin_weights, "hardware"_a = std::string(kDefaultHardware),
-                  "Those compiled into the package, of \"a100\", \"h100\" or \"h200\"; see "
-                  "`metadata`.")
+      .def_static(
+          "builtin", &weights_of, "hardware"_a = std::string(kDefaultHardware),
+          nb::sig("def builtin(hardware: str | Hardware = 'a100') -> Weights"),
+          "Those compiled into the package, of \"a100\", \"h100\" or \"h200\", or, for other "
+          "hardware (docs/model_card.md) and datasheets, scaled from these in a second; see "
+          "`metadata`.")
       .def_static(
           "load",
           [](const std::filesystem::path& path) {
@@ -217,6 +259,7 @@ void bind_planner_class(nb::module_& module) {
 }  // namespace
 
 void bind_planner(nb::module_& module) {
+  bind_hardware(module);
   bind_weights(module);
   bind_planner_class(module);
 }

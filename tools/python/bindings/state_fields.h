@@ -48,8 +48,8 @@ auto fields_of(S& s) {
 
 template <IsA<NodeLinks> S>
 auto fields_of(S& s) {
-  auto& [in_node_gb_s, between_nodes_gb_s, node_gb_s] = s;
-  return std::tie(in_node_gb_s, between_nodes_gb_s, node_gb_s);
+  auto& [in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s] = s;
+  return std::tie(in_node_gb_s, between_nodes_gb_s, node_gb_s, peer_gb_s, host_gb_s);
 }
 
 template <IsA<ExchangeTypes> S>

@@ -125,7 +125,7 @@ std::shared_ptr<NamedTask> complete_task(TaskFile file, std::optional<int> devic
                              .memory_remedy = "give memory_bytes="});
   std::vector<std::string> notes;
   if (!file.notes.empty()) notes.push_back(std::move(file.notes));
-  if (!file.hardware.empty()) notes.push_back(hardware_note(file.hardware));
+  if (file.hardware) notes.push_back(hardware_note(*file.hardware));
   if (!file.derived_histograms.empty()) {
     notes.push_back(derived_histograms_note(file.derived_histograms.size()));
   }
@@ -189,6 +189,8 @@ std::string links_text(const NodeLinks& links) {
   add("in node", links.in_node_gb_s);
   add("between nodes", links.between_nodes_gb_s);
   add("node", links.node_gb_s);
+  add("peer", links.peer_gb_s);
+  add("host", links.host_gb_s);
   return "NodeLinks(" + text + ")";
 }
 
@@ -196,19 +198,26 @@ void bind_links(nb::module_& module) {
   nb::class_<NodeLinks>(module, "NodeLinks", "What connects devices, and nodes of devices.")
       .def(
           "__init__",
-          [](NodeLinks* self, double in_node_gb_s, double between_nodes_gb_s, double node_gb_s) {
+          [](NodeLinks* self, double in_node_gb_s, double between_nodes_gb_s, double node_gb_s,
+             double peer_gb_s, double host_gb_s) {
             new (self) NodeLinks{.in_node_gb_s = in_node_gb_s,
                                  .between_nodes_gb_s = between_nodes_gb_s,
-                                 .node_gb_s = node_gb_s};
+                                 .node_gb_s = node_gb_s,
+                                 .peer_gb_s = peer_gb_s,
+                                 .host_gb_s = host_gb_s};
           },
           nb::kw_only(), "in_node_gb_s"_a = 0.0, "between_nodes_gb_s"_a = 0.0, "node_gb_s"_a = 0.0,
+          "peer_gb_s"_a = 0.0, "host_gb_s"_a = 0.0,
           "GB/s (1e9 bytes) in each direction: of a device to the others of its node, of a device "
-          "to those of other nodes, and of all devices of a node together to those of other "
-          "nodes. 0: as in the network that the cost models know, and no limit of nodes. Tasks "
-          "check them.")
+          "to those of other nodes, of all devices of a node together to those of other nodes, of "
+          "a device to each other one of its node, and of all devices of a node together to each "
+          "other, through their host. 0: as in the network of the cost models' hardware, or no "
+          "limit. Tasks check them.")
       .def_ro("in_node_gb_s", &NodeLinks::in_node_gb_s)
       .def_ro("between_nodes_gb_s", &NodeLinks::between_nodes_gb_s)
       .def_ro("node_gb_s", &NodeLinks::node_gb_s)
+      .def_ro("peer_gb_s", &NodeLinks::peer_gb_s)
+      .def_ro("host_gb_s", &NodeLinks::host_gb_s)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &links_text);
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "neuroshard/cost_models.h"
+#include "neuroshard/hardware.h"
 
 #pragma GCC visibility push(default)
 namespace neuroshard {
@@ -23,16 +24,20 @@ namespace neuroshard {
 void save_weights(const CostModels& models, const std::filesystem::path& path);
 [[nodiscard]] std::string serialize_weights(const CostModels& models);
 
-/// What there are built-in weights of: "a100", "h100" and "h200".
-[[nodiscard]] std::span<const std::string_view> builtin_hardware();
+/// Models that are compiled into the library were trained on these: "a100", "h100" and "h200".
+[[nodiscard]] std::span<const std::string_view> trained_hardware();
 /// "a100, h100, h200", for messages.
-[[nodiscard]] std::string builtin_hardware_names();
-inline constexpr std::string_view kDefaultHardware = "a100";
+[[nodiscard]] std::string trained_hardware_names();
 
-/// The models compiled into the library, for use without any file. Their metadata say what they
-/// were trained on. Read at the first call; threads may share the result. Throws Error unless
-/// `hardware` is one of builtin_hardware().
+/// Models for use without any file, by the name of one of known_hardware(): compiled in, or scaled
+/// (below). Their metadata say what they were trained on. Made at the first call; threads may share
+/// the result. Throws Error if the name is not known.
 [[nodiscard]] const CostModels& builtin_weights(std::string_view hardware = kDefaultHardware);
+/// Models of any hardware. If none were trained on it, they are those of the trained hardware that
+/// is nearest, scaled by datasheets (docs/model_card.md): a second of one core, always with the
+/// same result, and kept for the next call. How accurate they are is in their metadata's `source`;
+/// where that is poor there is a `warning`. Throws Error unless the hardware is valid.
+[[nodiscard]] CostModels builtin_weights(const Hardware& hardware);
 /// The place where they were found, for origin_of() and messages.
 [[nodiscard]] std::string builtin_place(std::string_view hardware = kDefaultHardware);
 

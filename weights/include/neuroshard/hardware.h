@@ -1,0 +1,76 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "neuroshard/node_links.h"
+
+#pragma GCC visibility push(default)
+namespace neuroshard {
+
+/// What the analytic compute cost needs of a GPU. docs/analytic_costs.md gives each source.
+struct GpuSpec {
+  std::string name;
+  double hbm_gb_per_s = 0.0;  ///< Datasheet.
+  double l2_bytes = 0.0;      ///< Datasheet.
+  double l2_gb_per_s = 0.0;  ///< Bytes per clock of the architecture's white paper times its clock.
+
+  friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
+};
+
+/// What the analytic communication cost needs of a cluster of identical nodes, as on datasheets.
+struct NetworkSpec {
+  std::string name;
+  int gpus_per_node = 0;
+  NodeLinks links{};  ///< In full, but for what is no limit.
+
+  [[nodiscard]] NodeNetwork nodes() const { return {gpus_per_node, links}; }
+  friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
+};
+
+/// A GPU in nodes: what built-in weights are of.
+struct Hardware {
+  std::string name;
+  GpuSpec gpu;
+  NetworkSpec network;
+
+  friend bool operator==(const Hardware&, const Hardware&) = default;
+};
+
+inline constexpr double kLeastMemoryGbPerSecond = 1.0;
+inline constexpr double kMostMemoryGbPerSecond = 1e6;
+inline constexpr double kLeastL2Mib = 1.0 / 1024.0;
+inline constexpr double kMostL2Mib = 1e6;
+
+/// Bytes of the L2 for each byte of the memory, in the same time, on a GPU that does not say: those
+/// of A100.
+inline constexpr double kL2OfMemoryRate = 5120.0 * 1.410 / 2039.0;
+
+[[nodiscard]] std::span<const GpuSpec> known_gpus();
+[[nodiscard]] std::span<const NetworkSpec> known_networks();
+[[nodiscard]] std::span<const Hardware> known_hardware();
+/// "a100, h100, ...", for messages.
+[[nodiscard]] std::string known_hardware_names();
+
+/// By name, or by that of the hardware whose GPU or network it is: gpu_named("h100") is the GPU of
+/// hardware_named("h100"). Throw Error listing the known names.
+[[nodiscard]] const GpuSpec& gpu_named(std::string_view name);
+[[nodiscard]] const NetworkSpec& network_named(std::string_view name);
+[[nodiscard]] const Hardware& hardware_named(std::string_view name);
+
+/// A name, or the text of a JSON object that states a datasheet (docs/task_format.md). `where`
+/// opens messages. Throws Error.
+[[nodiscard]] Hardware parse_hardware(std::string_view text, const std::string& where);
+
+/// Throws Error naming the field unless the numbers are those of some hardware, and the name is its
+/// own.
+void validate(const Hardware& hardware, const std::string& where = "");
+
+/// What a machine that nobody has named is taken for.
+inline constexpr std::string_view kDefaultHardware = "a100";
+inline constexpr std::string_view kDefaultGpu = "a100-sxm-80gb";
+inline constexpr std::string_view kDefaultNetwork = "a100-nvlink3-hdr";
+
+}  // namespace neuroshard
+#pragma GCC visibility pop
