@@ -54,7 +54,7 @@ Budget budget_of(Effort effort, std::size_t slices, int devices) {
                                  kEditsTimesDevices / devices});
   const double few = std::min(1.0, devices / kDevicesOfAllEdits);
   Budget budget{.chains = kChains,
-                .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, few * edits))};
+                .edits = static_cast<std::uint64_t>(std::max(kLeastEdits, few * few * edits))};
   if (effort == Effort::kFast) {
     budget.chains = 1;
     budget.edits /= kPartsForFast;
